@@ -27,8 +27,8 @@ from tfdoctor.cli import FOUND, UNDECIDED, app
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
 from tfdoctor.report.rule_page import generated, limits_table, table
+from tfdoctor.rulebook.config import KEYS
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
-from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.stored.schema import schema

@@ -20,12 +20,13 @@ def program(name: str, operations: tuple[Op, ...], precision: str) -> bytes:
     types = hlo_types()
     if types is None:
         raise ValueError("TensorFlow, which describes HLO, is not installed")
-    proto = types.message()
+    message, element_types = types
+    proto = message()
     proto.hlo_module.name = name
     entry = proto.hlo_module.computations.add(name="main", id=1)
     proto.hlo_module.entry_computation_id = 1
     dtype = _dtype(precision)
-    element = next(n for n, name in types.element_types.items() if name.lower() == dtype)
+    element = next(n for n, name in element_types.items() if name.lower() == dtype)
     for number, op in enumerate(operations, start=1):
         body = proto.hlo_module.computations.add(name=f"fused_computation.{number}", id=100 + number)
         _body(body, op, element)

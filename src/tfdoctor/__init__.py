@@ -10,9 +10,9 @@ __version__ = "0.2.0"
 
 # What is for use from Python, and where it is; the last is called by `%load_ext tfdoctor`.
 _API = {
-    "Recorder": "tfdoctor.api",
-    "Run": "tfdoctor.api",
-    "record": "tfdoctor.api",
+    "Recorder": "tfdoctor.api.recorder",
+    "Run": "tfdoctor.api.run",
+    "record": "tfdoctor.api.run",
     "load_ipython_extension": "tfdoctor.api.magic",
 }
 

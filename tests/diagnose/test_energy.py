@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from tests.report.diagnoses import rule
-from tfdoctor.diagnose.energy import MeasuredEnergy
+from tfdoctor.diagnose.energy import energy_account, with_energy
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import EnergySaving, RunSaving, Saving
+from tfdoctor.diagnosis.savings import EnergyAccount, EnergySaving, RunSaving, Saving
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
-from tfdoctor.facts.savings.price import EnergyPrices
+from tfdoctor.facts.savings.price import EnergyPrices, Epoch
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Recurrence, RunEffect, Stage
@@ -38,13 +40,18 @@ def measured(
     *meters: EnergyMeter,
     device: DeviceKind = DeviceKind.GPU,
     prices: EnergyPrices = NO_PRICES,
-    step_ms: float | None = 100.0,
     epoch: int | None = None,
-) -> MeasuredEnergy:
-    return MeasuredEnergy(Energy(meters), prices, device, step_ms, epoch)
+) -> Chart:
+    return Chart([Energy(meters), prices, Device(device, 1, 1), *([Epoch(epoch)] if epoch else [])])
 
 
-def saving_of(energy: MeasuredEnergy, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
+def account_of(chart: Chart, step_ms: float | None = 100.0) -> EnergyAccount:
+    account = energy_account(chart, step_ms)
+    assert account is not None
+    return account
+
+
+def saving_of(chart: Chart, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
     found = Finding(summary="x", evidence=(), remedies=(), effects=effects, **more)
     saved = Saving(ms_per_step=per_step, share=0.1, bound=Bound.EXPECTED, how="")
     run = RunSaving(
@@ -56,7 +63,7 @@ def saving_of(energy: MeasuredEnergy, *effects: Effect, per_step: float = 10.0, 
         times=6000,
         bound=Bound.EXPECTED,
     )
-    (result,) = energy.with_savings([Result(rule=rule("x"), outcome=found, saving=saved, run=run)])
+    (result,) = with_energy(chart, [Result(rule=rule("x"), outcome=found, saving=saved, run=run)])
     return result.energy
 
 
@@ -67,7 +74,7 @@ def joules(saving: EnergySaving | None) -> float:
 
 def test_steps_epochs_and_the_run_have_the_energy_of_the_mean_power() -> None:
     prices = EnergyPrices(usd_per_kwh=0.36, gco2_per_kwh=400.0)
-    account = measured(BOARD, prices=prices, epoch=1000).account()
+    account = account_of(measured(BOARD, prices=prices, epoch=1000))
     (row,) = account.rows
     assert row.per_step is not None
     assert row.per_step.joules == pytest.approx(30.0)
@@ -81,7 +88,7 @@ def test_steps_epochs_and_the_run_have_the_energy_of_the_mean_power() -> None:
 
 
 def test_without_prices_and_steps_there_is_the_energy_of_the_run_alone() -> None:
-    (row,) = measured(BOARD, step_ms=None).account().rows
+    (row,) = account_of(measured(BOARD), step_ms=None).rows
     assert (row.per_step, row.idle_per_step, row.per_epoch) == (None, None, None)
     assert (row.run.joules, row.run.usd, row.run.gco2) == (36_000.0, None, None)
 
@@ -143,4 +150,4 @@ def test_other_time_of_the_run_has_another_power() -> None:
 def test_what_saves_no_time_saves_no_energy() -> None:
     assert saving_of(measured(BOARD), Effect(Stage.DEVICE, 0.9), per_step=0.0) is None
     healthy = Result(rule=rule("x"), outcome=Healthy(summary="x"))
-    assert measured(BOARD).with_savings([healthy]) == (healthy,)
+    assert [*with_energy(measured(BOARD), [healthy])] == [healthy]

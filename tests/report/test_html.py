@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plotly.offline import get_plotlyjs_version
 
 from tests.report import diagnoses
-from tfdoctor.report import bundle
+from tfdoctor.report import template
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import html
 from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
@@ -120,8 +120,8 @@ def test_the_policy_allows_our_script_only(page: str) -> None:
 
 
 def test_plotly_survives_its_packing() -> None:
-    packed = bundle.plotly()
-    assert not set(packed) - set(bundle.ALPHABET)
+    packed = template.plotly()
+    assert not set(packed) - set(template.ALPHABET)
     assert "<" not in packed
     script = gzip.decompress(base64.b85decode(packed.replace(",", "<"))).decode()
     assert script.startswith(f"/*! plotly.js {get_plotlyjs_version().split('.')[0]}.")
@@ -133,7 +133,7 @@ def test_a_page_is_smaller_than_a_megabyte() -> None:
 
 @given(st.binary(max_size=40))
 def test_base_85_is_that_of_the_standard_library(data: bytes) -> None:
-    assert bundle.base_85(data) == base64.b85encode(data).decode().replace("<", ",")
+    assert template.base_85(data) == base64.b85encode(data).decode().replace("<", ",")
 
 
 def test_only_figures_with_data_are_drawn() -> None:

@@ -107,6 +107,10 @@ def test_the_words_say_why_a_variant_got_no_more_rounds() -> None:
     assert saved(NOISY, DIFFERENT) == saved(NOISY)  # it is timed like any other
 
 
+def test_a_variant_that_was_dropped_without_a_round_has_too_few() -> None:
+    assert saved(replace(NOISY, dropped=True, rounds=())).startswith("unknown, because no rounds are too few")
+
+
 def test_too_short_a_trial_says_how_long_is_enough() -> None:
     short = Trials(rows=(UNTRIED,), needed_minutes=2.2)
     assert " ".join(trials.proved(short)).endswith(
@@ -271,6 +275,8 @@ UNTRIED = Trial(name="c", missing="there was no time left for it")
         ((KEPT, UNTRIED), "with the one change tried: a step is 31 % shorter (28 to 34 %)."),
         ((KEPT, LOST), "with one of the two changes tried: a step is 31 % shorter (28 to 34 %)."),
         ((LOST, UNTRIED), "Measured: the one change tried was not shown to save time."),
+        # As no trial is stored: a variant with a figure ran, whatever the number of its runs says.
+        ((replace(LOST, runs=0),), "Measured: the one change tried was not shown to save time."),
         ((LOST, trial("d", NOTHING)), "Measured: neither of the two changes tried was shown to save time."),
         (
             (LOST, trial("d", NOTHING), trial("e", NOISY)),

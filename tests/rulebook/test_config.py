@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from scripts import document
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.rulebook.book import applied
-from tfdoctor.rulebook.config import ALL, Config, RuleNames, find, load
+from tfdoctor.rulebook.config import ALL, KEYS, Config, FailOn, RuleNames, find, load
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
-from tfdoctor.rulebook.config.settings import KEYS, FailOn
 from tfdoctor.rules import all_rules, input_bound
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.kinds import DeviceKind

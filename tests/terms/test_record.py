@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import pytest
 
 import tfdoctor
-from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.record import Record, common, field
 
 Kind = TypeVar("Kind")
 
@@ -35,6 +35,13 @@ def test_a_record_is_changed_shown_and_taken_apart_as_a_dataclass() -> None:
     assert dataclasses.asdict(LINE) == {"at": "train.py:3", "ms": 2.0, "calls": {}, "parts": ()}
     assert [one.name for one in dataclasses.fields(Line)] == ["at", "ms", "calls", "parts"]
     assert repr(LINE) == "Line(at='train.py:3', ms=2.0, calls={}, parts=())"
+
+
+def test_a_record_takes_what_others_have_by_the_same_names() -> None:
+    """The first one that has it counts, and what is given counts more; one that is not known has nothing."""
+    other = Line("train.py:9", ms=1.0, parts=("host",))
+    assert common(Placed, None, LINE, other) == Placed("train.py:3")
+    assert common(Line, Placed("eval.py:1"), other, ms=7.0) == Line("eval.py:1", ms=7.0, parts=("host",))
 
 
 def test_a_record_is_frozen_and_has_defaults_of_its_own() -> None:

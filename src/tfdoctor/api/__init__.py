@@ -2,8 +2,3 @@
 
 `import tfdoctor` loads none of this, and this loads neither TensorFlow nor Keras.
 """
-
-from tfdoctor.api.recorder import Recorder
-from tfdoctor.api.run import Run, record
-
-__all__ = ["Recorder", "Run", "record"]

@@ -31,10 +31,8 @@ def frame(diagnosis: Diagnosis) -> str:
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.formats import html  # noqa: PLC0415 - brings Jinja and plotly
 
-    cell = None
-    if (
-        notebook()
-    ):  # what the running cell is known by when it runs again: its number in the front end, else its text
+    cell = None  # what the running cell is known by when it runs again: its number in the front end, else its text
+    if notebook():
         shell = _shell()
         parent: dict[str, Any] = getattr(shell.kernel, "get_parent", dict)()
         cell = str(parent.get("metadata", {}).get("cellId") or shell.history_manager.input_hist_raw[-1])
@@ -62,19 +60,15 @@ def display(thing: object) -> bool:
 
 def places() -> dict[str, str | None]:
     """Return the names of source files: those of notebook cells, and None for tfdoctor's own."""
-    places: dict[str, str | None] = {str(path): None for path in PACKAGE.rglob("*.py")}
-    return places | {name: f"{CELL}{number}]" for name, number in _cells(_shell()).items()}
-
-
-def _cells(shell: Any) -> dict[str, int]:  # noqa: ANN401  # IPython's
-    """Return the numbers of the cells by the names of their code."""
+    shell = _shell()
     compiler = getattr(shell, "compile", None)
-    known: dict[str, int] | None = getattr(compiler, "_filename_map", None)
-    if known is not None or compiler is None:
-        return known or {}
-    history = shell.history_manager  # IPython 7, which Colab has, keeps no such table
-    cells = enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=True))
-    return {compiler.get_code_name(raw, code, number): number for number, (raw, code) in cells}
+    cells: dict[str, int] | None = getattr(compiler, "_filename_map", None)  # numbers by the names of their code
+    if cells is None and compiler is not None:
+        history = shell.history_manager  # IPython 7, which Colab has, keeps no such table
+        codes = enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=True))
+        cells = {compiler.get_code_name(raw, code, number): number for number, (raw, code) in codes}
+    own: dict[str, str | None] = {str(path): None for path in PACKAGE.rglob("*.py")}
+    return own | {name: f"{CELL}{number}]" for name, number in (cells or {}).items()}
 
 
 def _shell() -> Any:  # noqa: ANN401  # IPython's

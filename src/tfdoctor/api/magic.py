@@ -129,29 +129,23 @@ class CellBody:
                     exec(part, self.shell.user_global_ns, self.shell.user_ns)  # noqa: S102  # the user's
         except BaseException as error:  # noqa: BLE001  # Ctrl-C and SystemExit end a cell too
             refused = isinstance(error, TfdoctorError) and recording.path is None
-            self._fail(UsageError(str(error)) if refused else error, running=bool(parts))
-
-    def _fail(self, error: BaseException, *, running: bool) -> None:
-        trace = error.__traceback__
-        self.cell.error_in_exec = error
-        self.shell.showtraceback(
-            (type(error), error, trace.tb_next if trace else None),  # without the frame of run()
-            tb_offset=0,
-            exception_only=isinstance(error, SystemExit),
-            running_compiled_code=running,
-        )
+            raised = UsageError(str(error)) if refused else error
+            self.cell.error_in_exec = raised
+            inner = raised.__traceback__.tb_next if raised.__traceback__ else None  # without the frame of run()
+            exits = isinstance(raised, SystemExit)
+            self.shell.showtraceback(
+                (type(raised), raised, inner), tb_offset=0, exception_only=exits, running_compiled_code=bool(parts)
+            )
 
     def _parts(self) -> Iterator[CodeType]:
-        """Yield the statements as code; a last expression is code of its own, which shows its value."""
+        """Yield the statements as code; a last expression without a semicolon is code of its own, and is shown."""
         compiled, file = self.shell.compile, self.file
         statements = self.shell.transform_ast(compiled.ast_parse(self.code, file)).body
-        shown = [last for last in statements[-1:] if self._shows(last)]
-        yield compiled(ast.Module(statements[: len(statements) - len(shown)], []), file, "exec")
+        shown: list[ast.stmt] = []
+        if statements and isinstance(last := statements[-1], ast.Expr):
+            line = self.code.splitlines()[(last.end_lineno or 1) - 1].encode()
+            if not line[last.end_col_offset :].lstrip().startswith(b";"):
+                shown = [statements.pop()]
+        yield compiled(ast.Module(statements, []), file, "exec")
         if shown:
             yield compiled(ast.Interactive(shown), file, "single")
-
-    def _shows(self, last: ast.stmt) -> bool:
-        """Say whether it is an expression without a semicolon."""
-        line = self.code.splitlines()[(last.end_lineno or 1) - 1].encode()
-        rest = line[last.end_col_offset :].lstrip()
-        return isinstance(last, ast.Expr) and not rest.startswith(b";")

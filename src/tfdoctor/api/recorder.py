@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.api.run import PROFILED, Results, begin, planned, say
 from tfdoctor.capture import in_process
@@ -33,8 +33,12 @@ class Recorder(Results):
     """
 
     def __new__(cls, *_args: object, **_options: object) -> Self:
-        """Return an object that is a callback of Keras as well."""
-        return super().__new__(_callback(cls, _keras()))  # type: ignore[arg-type] # classes are hashable
+        """Return an object that is a callback of Keras as well; one of Keras 2 also suits Keras 3."""
+        keras = sys.modules.get("tf_keras") or sys.modules.get("keras")
+        keras = keras or getattr(sys.modules.get("tensorflow"), "keras", None)
+        if keras is None:
+            raise CaptureError("Import Keras before you create a Recorder, which is a Keras callback.")
+        return super().__new__(_callback(cls, keras))  # type: ignore[arg-type] # classes are hashable
 
     def __init__(
         self,
@@ -110,12 +114,3 @@ def _callbacks(frame: FrameType) -> object:
 def _callback(recorder: type, keras: ModuleType) -> type:
     """Return the class of recorders that are callbacks of this Keras."""
     return type(recorder.__name__, (recorder, keras.callbacks.Callback), {})
-
-
-def _keras() -> Any:  # noqa: ANN401  # a module, or TensorFlow's stand-in for one
-    """Return the Keras that is in use; a callback of Keras 2 also suits Keras 3."""
-    keras = sys.modules.get("tf_keras") or sys.modules.get("keras")
-    keras = keras or getattr(sys.modules.get("tensorflow"), "keras", None)
-    if keras is None:
-        raise CaptureError("Import Keras before you create a Recorder, which is a Keras callback.")
-    return keras

@@ -54,6 +54,7 @@ class Results:
 
     @cached_property
     def _diagnosis(self) -> Diagnosis:
+        from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
         from tfdoctor.examination import examined  # noqa: PLC0415 - same
         from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
         from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
@@ -61,7 +62,8 @@ class Results:
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
         config = find(Path())
         title, rules = str(self.path), rulebook(config)
-        return examined(self.recording, title, rules, config.budget, for_epochs=self._for_epochs)
+        diagnosis = examined(self.recording, title, rules, for_epochs=self._for_epochs)
+        return checked(diagnosis, config.budget)
 
     def report(self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None) -> tuple[Path, ...]:
         """Write `report.<format>` for each format to the recording, or to the folder `out`; return the paths.

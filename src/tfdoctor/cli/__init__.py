@@ -26,7 +26,13 @@ def main() -> None:
     """Run the command line; an error the user can fix is one sentence and an exit code."""
     prepare()
     try:
-        sys.exit(_run())
+        try:
+            # Completion calls the program by this name; of ``python -m tfdoctor`` it would be a broken one.
+            code: int = app(prog_name="tfdoctor", standalone_mode=False)
+        finally:  # what was written for a URL is uploaded, even if the command failed later
+            for uploaded in UPLOADS.finish():
+                typer.echo(uploaded, err=True)
+        sys.exit(code)
     except USAGE as error:
         typer.echo(_usage(error), err=True)
         sys.exit(TfdoctorError.exit_code)
@@ -43,17 +49,6 @@ def main() -> None:
     except OSError as error:  # a full disk behind the standard output, say
         say(f"{error.filename or 'output'}: {error.strerror}.")
         sys.exit(TfdoctorError.exit_code)
-
-
-def _run() -> int:
-    """Run the command, and upload what it wrote for a URL, even if it failed later."""
-    try:
-        # Completion calls the program by this name; of ``python -m tfdoctor`` it would be a broken one.
-        code: int = app(prog_name="tfdoctor", standalone_mode=False)
-    finally:
-        for uploaded in UPLOADS.finish():
-            typer.echo(uploaded, err=True)
-    return code
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401  # as above

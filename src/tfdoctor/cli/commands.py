@@ -8,10 +8,10 @@ import typer
 from tfdoctor.cli.options import *
 from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
 from tfdoctor.cli.values import finite, parse_bytes, parse_own, parse_path
-from tfdoctor.rulebook.config.settings import FailOn
+from tfdoctor.rulebook.config import FailOn
+from tfdoctor.terms.options import TRIAL_MINUTES
 
 LAST = 20  # Runs before the newest commit it is compared with: more narrow the interval by less than a tenth
-TRIAL_MINUTES = 10.0  # For all runs of a trial, unless --minutes says otherwise
 
 
 class RecordingOptions(Group):
@@ -79,7 +79,7 @@ class TryOptions(Group):
     out: Path | None = option(
         "Folder for a new recording [default: runs/SCRIPT-TIME].", metavar="PATH", parser=parse_own
     )
-    only: str | None = option("Try only the edits of these rules, comma-separated.", **list_of(rule_names))
+    only: str | None = option("Try only the edits of these rules, comma-separated.", **RULE_NAMES)
     patch: list[Path] | None = option(
         "Also try this patch, as `git apply` would; can be repeated. With the name of a rule, the patch makes the "
         "change that this rule advises, and is compared with its promise.",
@@ -173,7 +173,7 @@ class ReportOptions(Group):
     scrub: bool = SCRUB
 
 
-@command("diff", "Compare two runs of a program.", "comparing.diff")
+@command("diff", "Compare two runs of a program.", "diffing.diff")
 class DiffOptions(Group):
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
 
@@ -196,7 +196,7 @@ class DiffOptions(Group):
     show: bool = SHOW
 
 
-@command("history", "Follow the runs of a program over its commits.", "comparing.history")
+@command("history", "Follow the runs of a program over its commits.", "history.history")
 class HistoryOptions(Group):
     """Follow the step, the run, the peak memory and the findings of programs over their commits."""
 
@@ -301,7 +301,7 @@ class RulesOptions(Group):
 class ExplainOptions(Group):
     """Show the page of a rule: what it checks, why it matters, how to fix it, its limits and an example."""
 
-    rule: str = argument("RULE", "Name of the rule.", autocompletion=one_rule)
+    rule: str = argument("RULE", "Name of the rule.", autocompletion=RULE_NAMES["autocompletion"])
     config: Path | None = CONFIG
     rules: list[Path] | None = OWN_RULES
 

@@ -50,13 +50,9 @@ class Gates(Record):
 
         if self.budget.limits:  # a stored report may have others
             diagnosis = checked(diagnosis, self.budget)
-        self.say_what_is_unchecked(diagnosis)
+            if not diagnosis.budgets:
+                say(f"note: no budget was checked: none is set for a {diagnosis.subject.device}")
         return diagnosis if self.baseline is None else baselines.compared(diagnosis, *self.baseline)
-
-    def say_what_is_unchecked(self, diagnosis: Diagnosis) -> None:
-        """Say that no budget was checked, where all that are set are those of other devices."""
-        if self.budget.limits and not diagnosis.budgets:
-            say(f"note: no budget was checked: none is set for a {diagnosis.subject.device}")
 
     def end(self, diagnosis: Diagnosis, *, quiet: bool = False) -> int:
         """Write the findings as known ones, where that was asked for, and return the exit code.
@@ -79,7 +75,8 @@ def gates(options: GateOptions, config: Config) -> Gates:
     """
     budget, share = config.budget, options.fail_on_roofline
     if share is not None:
-        budget = budget.with_limit(BudgetLimit("roofline", ratio(share)))
+        others = (one for one in budget.limits if one.key != "roofline")
+        budget = replace(budget, limits=(*others, BudgetLimit("roofline", ratio(share))))
     file, target = options.baseline or config.baseline, options.write_baseline
     if file and not options.baseline and file.is_relative_to(Path.cwd()):
         file = file.relative_to(Path.cwd())  # as messages show it

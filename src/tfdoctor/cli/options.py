@@ -119,11 +119,6 @@ def rules_and_topics() -> list[str]:
     return [*rule_names(), *Topic, ALL]
 
 
-def one_rule(incomplete: str) -> Iterator[str]:
-    """Yield the rules whose names begin so."""
-    return (name for name in rule_names() if name.startswith(incomplete))
-
-
 def list_of(known: Callable[[], Iterable[str]]) -> dict[str, Any]:
     """Return what an option takes: a comma-separated list, completed with names that it lacks."""
 
@@ -146,7 +141,7 @@ def share(name: str) -> dict[str, Any]:
 
 
 # What options take.
-RULES = list_of(rules_and_topics)
+RULES, RULE_NAMES = list_of(rules_and_topics), list_of(rule_names)
 TIME: dict[str, Any] = {"metavar": "TIME", "parser": values.parse_seconds}
 FILE: dict[str, Any] = {"metavar": "FILE", "parser": values.parse_file}
 OWN_FILE: dict[str, Any] = {"metavar": "FILE", "parser": values.parse_own}

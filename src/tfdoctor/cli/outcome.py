@@ -102,15 +102,13 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
             recording,
             title,
             rules,
-            gates.budget,
-            gates.baseline,
             price=None if usd is None else Price(usd),
             energy_prices=energy,
             for_epochs=savings.for_epochs,
             question=asked,
             meanwhile=partial(prepare, formats),
         )
-    gates.say_what_is_unchecked(diagnosis)
+    diagnosis = gates.applied(diagnosis)
     if energy != EnergyPrices() and diagnosis.energy is None:
         say("note: no energy is shown: the recording has no counter of it for long enough")
     return diagnosis

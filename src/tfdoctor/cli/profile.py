@@ -10,7 +10,7 @@ import typer
 
 from tfdoctor.capture import Kind, Plan
 from tfdoctor.capture import profile as capture
-from tfdoctor.cli.commands import TRIAL_MINUTES, AttachOptions, ProfileOptions
+from tfdoctor.cli.commands import AttachOptions, ProfileOptions
 from tfdoctor.cli.gates import Gates, gates
 from tfdoctor.cli.options import INTERRUPTED, GateOptions, SavingOptions, book
 from tfdoctor.cli.profile_parser import COMMAND
@@ -23,6 +23,7 @@ from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import is_report
 from tfdoctor.terms.errors import InputError, LostRecordingError, OutputError, TfdoctorError
 from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.options import TRIAL_MINUTES
 from tfdoctor.terms.progress_line import line
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ TRACING = {"steps": "--steps", "warmup": "--warmup", "seconds": "--for", "stop_a
 
 def profile(given: ProfileOptions) -> int:
     """Run a script and report on it; return its exit code, or that of the report."""
-    demanded, options = given.demands, dict(vars(given.recording))
+    demanded, options = given.demands, dict(vars(given.recording))  # by the names that a plan has
     module, no_trace = options.pop("module"), options.pop("no_trace")
     formats, chosen = parse_formats(given.formats, show=given.show), given.rules.settings()
     applied = None if chosen == Config() else book(chosen)  # errors in it show before the run

@@ -113,24 +113,20 @@ def share_for(option: str) -> Callable[[str], float]:
     return parse
 
 
-def parse_path(text: str) -> Path:
-    """Return a path to read; of a URL, that of a copy of all that is there."""
+def parse_path(text: str, *, alone: bool = False) -> Path:
+    """Return a path to read; of a URL, that of a copy of all that is there, or of a file ``alone``."""
     if not _is_url(text):
         return Path(text)
-    from tfdoctor.remote.fetching import fetched  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.remote import fetching  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - same
 
     with line(f"fetching {text} …", sys.stderr):
-        return fetched(text)
+        return fetching.fetched_file(text) if alone else fetching.fetched(text)
 
 
 def parse_file(text: str) -> Path:
     """Return the path of a file to read; of a URL, that of a copy."""
-    if not _is_url(text):
-        return Path(text)
-    from tfdoctor.remote.fetching import fetched_file  # noqa: PLC0415 - keeps --help fast
-
-    return fetched_file(text)
+    return parse_path(text, alone=True)
 
 
 def parse_out(text: str) -> Path:

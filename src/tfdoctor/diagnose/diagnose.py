@@ -9,7 +9,7 @@ from tfdoctor import __version__
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose import order as ordering
 from tfdoctor.diagnose.accounts import accounts
-from tfdoctor.diagnose.energy import MeasuredEnergy
+from tfdoctor.diagnose.energy import energy_account, with_energy
 from tfdoctor.diagnose.rating import RunPricing
 from tfdoctor.diagnose.summary import devices, machine, run
 from tfdoctor.diagnose.summary import hosts as hosts_summary
@@ -30,7 +30,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.facts.scale.hosts import HostSteps
 from tfdoctor.recording import MANIFEST, Recording
-from tfdoctor.scrub.words import PACKAGES
+from tfdoctor.scrub import PACKAGES
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import TrustLevel
@@ -151,12 +151,11 @@ def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int |
         found, order=order, together=together, run_together=of_run.together(results, together) if of_run else None
     )
     results = tuple(_priced(results, together, chart.get(Price)))
-    if energy := MeasuredEnergy.of(chart, found.steps.shown_ms):
-        found, results = replace(found, energy=energy.account()), energy.with_savings(results)
-    results = placed(recording, results)
+    results = placed(recording, with_energy(chart, results))
     results, patch = edited(recording, ordering.in_order(results, order), order)
     return replace(
         found,
+        energy=energy_account(chart, found.steps.shown_ms),
         results=results,
         patch=patch,
         repository=repository_paths(recording, results),

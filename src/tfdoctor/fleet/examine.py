@@ -32,13 +32,12 @@ from tfdoctor.recording.folders import RUN
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
-from tfdoctor.report import bundle
 from tfdoctor.report.formats import html, render
+from tfdoctor.report.template import plotly
 from tfdoctor.report.words import pace_ms
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rules import all_rules
-from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.scrub.words import users_in, users_of_path
+from tfdoctor.scrub import Secrets, scrub, users_in, users_of_path
 from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.files import opened
@@ -63,7 +62,7 @@ def main() -> None:
     # What every recording needs is loaded here, so that no process does it again.
     all_rules()
     html.prepare()
-    bundle.plotly()
+    plotly()
     with suppress(EOFError):
         while True:
             job: RecordingJob = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the worker that started this process

@@ -28,7 +28,7 @@ from tfdoctor.recording.files import TRACE
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
-from tfdoctor.scrub.words import Secrets, Words, users_in
+from tfdoctor.scrub import Secrets, Words, users_in
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten

@@ -130,7 +130,7 @@ class ServedRuns(Record):
         folders = map(whole, filter(None, (recording.root, *recording.workers)))
         for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
-        return examined(recording, title, _rules(), Config().budget)
+        return examined(recording, title, _rules())
 
 
 def explained(rule: str) -> str:

@@ -14,6 +14,7 @@ from tfdoctor import __version__
 from tfdoctor.mcp.runs import ServedRuns, explained
 from tfdoctor.terms.errors import InputError, TfdoctorError
 from tfdoctor.terms.limits import why
+from tfdoctor.terms.options import TRIAL_MINUTES
 
 INSTRUCTIONS = (
     "tfdoctor finds what slows a TensorFlow or Keras training run, on which line, and what a change saves. Call "
@@ -79,7 +80,7 @@ def _add_running(made: MCPServer, runs: ServedRuns) -> None:
         return await _read(runs, "report", str(folder))
 
     @made.tool(name="try")
-    async def try_(run: str, minutes: float = 10.0) -> str:
+    async def try_(run: str, minutes: float = TRIAL_MINUTES) -> str:
         """Measure what the changes of a recording save, by running its program with and without them."""
         if not 1 <= minutes <= MOST_MINUTES:
             raise ToolError(f"minutes are 1 to {MOST_MINUTES}")

@@ -25,7 +25,7 @@ from tfdoctor.diagnosis.comparison import (
     Undecided,
 )
 from tfdoctor.report.files import contract, plain, write_texts
-from tfdoctor.report.formats.md import ROWS, escaped, marker, table
+from tfdoctor.report.formats.md import filled
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import PHASE_NOUNS
 from tfdoctor.report.step_bars import StepBar, pieces
@@ -269,15 +269,15 @@ def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | Non
 
 def render(file_format: str, comparison: RunComparison) -> str:
     """Return the text of a file in one of ``FORMATS``; docs/reference/json-comparison.md describes the JSON."""
-    told, found = list(notes(comparison)), tables(comparison)
-    if file_format == "md":  # for a comment on a pull request, or a CI job's summary: at most some kilobytes
-        parts = [
-            f"## tfdoctor: {escaped(headline(comparison))} {marker(f'diff {comparison.after.title}')}",
-            escaped(" ".join(sides(comparison))),
-            "\n".join(f"- {escaped(note)}" for note in told),
-            *(f"### {title}\n\n{table(grid.first(2 * ROWS))}" for title, grid in found.items()),
-        ]
-        return "\n\n".join(filter(None, parts)) + "\n"
+    told = {
+        "comparison": comparison,
+        "headline": headline(comparison),
+        "sides": list(sides(comparison)),
+        "notes": list(notes(comparison)),
+        "tables": tables(comparison),
+    }
+    if file_format == "md":
+        return filled("comparison.md.jinja", **told) + "\n"
     content = plain(comparison)
     if step := comparison.step:  # as `tfdoctor try` states it: positive is faster
         saved = {"share": -step.change, "low": -step.high, "high": -step.low}
@@ -285,17 +285,7 @@ def render(file_format: str, comparison: RunComparison) -> str:
     written = contract("comparison", content)
     if file_format == "json":
         return written
-    return fill(
-        "comparison.html.jinja",
-        comparison=comparison,
-        headline=headline(comparison),
-        bars=bars(comparison),
-        sides=sides(comparison),
-        notes=told,
-        tables=found,
-        labels=PART_LABELS,
-        contract=written.strip(),
-    )
+    return fill("comparison.html.jinja", bars=bars(comparison), contract=written.strip(), **told)
 
 
 def write(comparison: RunComparison, folder: Path, formats: list[str]) -> tuple[Path, ...]:

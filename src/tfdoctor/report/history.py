@@ -6,16 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric, Series
-from tfdoctor.report import bundle
 from tfdoctor.report import history_words as words
 from tfdoctor.report.figures import Figure, as_text, figure_json, mark
 from tfdoctor.report.files import contract, plain, write_texts
-from tfdoctor.report.formats.md import ROWS, escaped, marker, table
+from tfdoctor.report.formats.md import filled
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.tables import texts
 from tfdoctor.report.template import fill
@@ -50,14 +48,7 @@ def render(file_format: str, history: History) -> str:
         return page(history)
     if file_format == "json":
         return contract("history", {**plain(history), "failed": history.failed})
-    parts = [f"## tfdoctor: {escaped(words.headline(history))} {marker('history')}"]
-    for series in history.series:
-        parts += [f"### {escaped(words.title(series))}", escaped(words.about(series))]
-        parts += ["\n".join(f"- {escaped(sentence)}" for sentence in words.sentences(series))]
-        for title, grid in words.tables(series).items():
-            parts += [f"#### {title}", table(grid.first(2 * ROWS))]
-    parts += ["\n".join(f"- {escaped(note)}" for note in words.notes(history))]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return filled("history.md.jinja", history=history, words=words) + "\n"
 
 
 def page(history: History, *, drawn: bool = True) -> str:
@@ -68,9 +59,7 @@ def page(history: History, *, drawn: bool = True) -> str:
         history=history,
         words=words,
         pictures=pictures,
-        plotly=Markup(bundle.plotly() if drawn and any(pictures) else ""),  # noqa: S704 - of an alphabet without "<"
-        plotly_hash=bundle.plotly_hash(),
-        alphabet=bundle.ALPHABET,
+        carries=drawn and any(pictures),
         contract=render("json", history).strip(),
     )
 

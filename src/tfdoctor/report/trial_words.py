@@ -71,7 +71,7 @@ def _saved(measured: Measured, training: TrainingMatch | None = None) -> str:
             return f"costs time: {share} % ({between})"
         case Difference.NONE:
             return f"no measurable difference ({between})"
-        case Difference.UNKNOWN if measured.dropped and not _is_infinite(training):
+        case Difference.UNKNOWN if measured.dropped and measured.rounds and not _is_infinite(training):
             rounds, least = counted(len(measured.rounds), "round"), percent(-max(measured.rounds))
             each = "in its one round" if len(measured.rounds) == 1 else f"in each of {rounds}"
             return f"at least {least} slower {each}, so it got no more"

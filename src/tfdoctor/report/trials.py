@@ -78,7 +78,7 @@ def proved(trials: Trials, together: Together | None = None) -> tuple[str, ...]:
     if not any(row.measured for row in rows):
         return (f"Nothing was measured: {_why_nothing(trials)}",)
     kept = [row for row in rows if row.kept]
-    tried = sum(bool(row.runs) for row in rows if not row.parts)
+    tried = sum(bool(row.runs or row.measured) for row in rows if not row.parts)
     best = next((row for row in rows if row.name == trials.together), next(iter(kept), None))
     changed = [row for row in rows if row.training and row.training.state is TrainingState.CHANGED]
     changing = [row for row in changed if _saves(row) and not row.kept]
@@ -95,7 +95,10 @@ def proved(trials: Trials, together: Together | None = None) -> tuple[str, ...]:
     else:
         none = "neither" if tried == PAIR else "none"
         found = f"{none} of the {counted(tried, 'change')} tried was shown to save time."
-    first, *rest = filter(None, (found, _changing(changing), no_savings(rows)))
+    names = " and ".join(f"{text.prose(row.name)} ({trial_words.saved_by(row)})" for row in changing)
+    verb = "saves time and changes" if len(changing) == 1 else "save time and change"
+    other = f"{names} {verb} what is trained: compare the accuracy." if changing else ""
+    first, *rest = filter(None, (found, other, no_savings(rows)))
     return (f"Measured: {first}", *rest)
 
 
@@ -126,13 +129,6 @@ def _faster(row: Trial, measured: Measured, changes: str, together: Together | N
         beyond = f", more than predicted (at most {percent(predicted.share)}{within})"
     speed = factor(1 / (1 - measured.share))
     return f"{speed} as fast with {changes}: {shorter} ({trial_words.figures(measured)[1]}){beyond}."
-
-
-def _changing(rows: Sequence[Trial]) -> str:
-    """Name the variants that save time and change what is trained; "" of none."""
-    names = " and ".join(f"{text.prose(row.name)} ({trial_words.saved_by(row)})" for row in rows)
-    verb = "saves time and changes" if len(rows) == 1 else "save time and change"
-    return f"{names} {verb} what is trained: compare the accuracy." if rows else ""
 
 
 def no_savings(rows: Sequence[Trial]) -> str:

@@ -51,10 +51,11 @@ def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Se
     """
     known = {rule.name: rule for rule in rules}
     for names in (config.select, config.ignore):
+        place = f"{names.by}: {names.key}" if names.key else names.by
         for name in names.names:
             if name not in {ALL, *Topic, *known}:
                 near = hint(name, {ALL, *Topic, *known}, LIST)
-                raise ConfigError(f"{names.place}: unknown rule or topic {name[:60]!r}: {near}")
+                raise ConfigError(f"{place}: unknown rule or topic {name[:60]!r}: {near}")
     for name in config.limits:
         if name not in known:
             raise ConfigError(f"{config.by}: limits: unknown rule {name[:60]!r}: {hint(name, known, LIST)}")
@@ -99,9 +100,8 @@ def _limited(rule: Rule, values: Mapping[str, float], by: str) -> Rule:
 def _changed(rule: Rule, by: str) -> list[LimitSet]:
     limits: Any = rule.limits
     known: Any = fields(limits) if limits else ()
-    pairs = [(limit, getattr(limits, limit.name)) for limit in known]
     return [
         LimitSet(rule.name, limit.name, value, float(limit.default), by)
-        for limit, value in pairs
-        if value != limit.default
+        for limit in known
+        if (value := getattr(limits, limit.name)) != limit.default
     ]

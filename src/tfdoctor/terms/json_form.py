@@ -19,7 +19,7 @@ T = TypeVar("T")
 Json = Any  # A value that JSON has
 Schema = dict[str, Json]
 
-DIGITS = 9  # Significant digits: beyond them floats differ between machines and say nothing
+NINE_DIGITS = "%.9g"  # Significant ones: beyond them floats differ between machines and say nothing
 # The longest time that a report can have, 30,000 years: code that multiplies times stays far from infinity.
 LONGEST_MS = 1e15
 # The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it.
@@ -32,7 +32,7 @@ def number(value: float | None) -> float | None:
     """Return a number with the digits that mean something; None for those that JSON does not have."""
     if value is None or not math.isfinite(value):
         return None
-    return _noticeable(float(f"{value:.{DIGITS}g}"))
+    return _noticeable(float(NINE_DIGITS % value))
 
 
 def _noticeable(value: float) -> float:

@@ -13,6 +13,8 @@ class Number(Record):
     says: str
 
 
+TRIAL_MINUTES = 10.0  # For all runs of a trial, unless the user says otherwise
+
 EPOCHS = "Also say what the findings save of a run of N epochs; what happens once counts once."
 NUMBERS = {
     "steps": Number("--steps", 20, 1, "N", "Training steps to trace."),

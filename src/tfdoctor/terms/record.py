@@ -54,7 +54,7 @@ class Record(Struct, frozen=True):
         __dataclass_params__ = make_dataclass("Record", (), frozen=True).__dataclass_params__
 
 
-def common(kind: type[T], *sources: object, **own: Any) -> T:  # noqa: ANN401 - values of the record's fields
+def common(kind: type[T], /, *sources: object, **own: Any) -> T:  # noqa: ANN401 - values of the record's fields
     """Return a record with the fields that sources have by the same names, the first one's first, and its own."""
     names: tuple[str, ...] = kind.__struct_fields__  # type: ignore[attr-defined] # of a record
     found = {name: getattr(one, name) for one in reversed(sources) for name in names if hasattr(one, name)}

@@ -1,13 +1,21 @@
-"""The programs that XLA compiled, from a trace's plane /host:metadata."""
+"""The programs that XLA compiled, from a trace's plane /host:metadata, and the sizes of their matmuls.
 
+On a GPU XLA replaces most matmuls and convolutions by calls of cuBLAS, cuBLASLt and cuDNN: custom calls whose
+target names the function. The dimensions of a matmul are then in the call's backend_config, as JSON; those of a
+convolution, of its gradients too, are those of the forward convolution.
+"""
+
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from tfdoctor.terms.record import Record, field
-from tfdoctor.trace.hlo_matmul import HloMatmul, Shape, matmul_of
 from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
 from tfdoctor.trace.names import clean
@@ -21,6 +29,55 @@ PROGRAM = re.compile(r"\((\d+)\)$")
 INSTALLED = ("site-packages/", "dist-packages/", "<frozen ", "/lib/python3")
 DEEPEST = 50  # Calls within calls that are followed: a fusion in a condition in a loop has three
 HOST_SPACE = 5  # The number of the host's memory space in layouts: S(5)
+MATMUL_OPERANDS = 2  # The first operands of a dot or a convolution are its factors
+# The beginning of the targets of matmuls: __cublas$gemm, __cublas$lt$matmul, __cublas$lt$matmul$f8.
+CUBLAS = "__cublas$"
+
+
+class Pass(StrEnum):
+    """Which part of a training step a convolution computes."""
+
+    FORWARD = "forward"
+    INPUT = "gradient of the input"
+    FILTER = "gradient of the filter"
+
+
+# The targets of convolutions (xla/service/gpu/cublas_cudnn.cc).
+CUDNN = {
+    "__cudnn$convForward": Pass.FORWARD,
+    "__cudnn$convForwardGraph": Pass.FORWARD,
+    "__cudnn$convBiasActivationForward": Pass.FORWARD,
+    "__cudnn$convBackwardInput": Pass.INPUT,
+    "__cudnn$convBackwardFilter": Pass.FILTER,
+}
+
+
+class Shape(Record):
+    """The type, the sizes and the layout of an array; a tuple has several."""
+
+    dtype: str  # "bf16", "f32"
+    dims: tuple[int, ...]
+    minor_to_major: tuple[int, ...] = ()  # dimensions, fastest-varying first
+    tiles: tuple[tuple[int, ...], ...] = ()  # T(8,128)(2,1): ((8, 128), (2, 1))
+    space: int = 0  # memory space; 5 is the host's
+
+
+class HloMatmul(Record):
+    """The sizes of a dot or a convolution as a matmul: ``batch`` times m x k by k x n."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    window: int = 1  # positions of a convolution's kernel, each with k input features
+    groups: int = 1  # of a grouped convolution
+    dtype: str = ""  # of the first factor: "bf16"
+    convolves: Pass | None = None  # None: it is a matmul; gradients have the sizes of the forward pass
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether each channel is convolved alone; the gradient of such weights has one group per channel."""
+        return self.groups > 1 and (self.k == 1 or self.groups == self.n)
 
 
 class Instruction(Record):
@@ -116,11 +173,12 @@ def programs(trace: Trace) -> dict[str, HloProgram]:
 
 def parse(data: bytes) -> HloProgram | None:
     """Read a serialized HloProto; None if it is damaged, or TensorFlow has no description of it."""
-    description = hlo_types()
-    if description is None:
+    described = hlo_types()
+    if described is None:
         return None
+    kind, element_types = described
     try:
-        module = description.message.FromString(data).hlo_module
+        module = kind.FromString(data).hlo_module
     except DecodeError:
         return None
     places = SourceLines(module.stack_frame_index)
@@ -129,10 +187,7 @@ def parse(data: bytes) -> HloProgram | None:
     return HloProgram(
         clean(module.name),
         module.entry_computation_id,
-        {
-            computation.id: _computation(computation, description.element_types, places)
-            for computation in module.computations
-        },
+        {one.id: _computation(one, element_types, places) for one in module.computations},
         bool(module.input_output_alias.entries),
         tuple(map(clean, module.stack_frame_index.file_names)),
         {
@@ -142,11 +197,7 @@ def parse(data: bytes) -> HloProgram | None:
     )
 
 
-def _computation(
-    computation: Any,  # noqa: ANN401 - a message
-    types: dict[int, str],
-    places: SourceLines,
-) -> tuple[Instruction, ...]:
+def _computation(computation: Any, types: dict[int, str], places: SourceLines) -> tuple[Instruction, ...]:  # noqa: ANN401
     shapes = {message.id: _shapes(message.shape, types) for message in computation.instructions}
     names = {message.id: clean(message.name) for message in computation.instructions}
     return tuple(
@@ -157,7 +208,7 @@ def _computation(
             tuple(names.get(operand, "") for operand in message.operand_ids),
             tuple(message.called_computation_ids),
             clean(message.metadata.op_name),
-            matmul_of(message, [shapes.get(operand, ()) for operand in message.operand_ids], shapes[message.id]),
+            _matmul(message, [shapes.get(operand, ()) for operand in message.operand_ids], shapes[message.id]),
             message.custom_call_target,
             places.of(message.metadata),
         )
@@ -172,3 +223,72 @@ def _shapes(shape: Any, types: dict[int, str]) -> tuple[Shape, ...]:  # noqa: AN
     tiles = tuple(tuple(tile.dimensions) for tile in layout.tiles)
     dtype, dims = types.get(shape.element_type, "").lower(), tuple(shape.dimensions)
     return (Shape(dtype, dims, tuple(layout.minor_to_major), tiles, layout.memory_space),)
+
+
+def _matmul(instruction: Any, operands: Sequence[tuple[Shape, ...]], result: tuple[Shape, ...]) -> HloMatmul | None:  # noqa: ANN401
+    """Return the sizes of a dot, a convolution or a library's call; None for any other instruction."""
+    arrays = [*operands[:MATMUL_OPERANDS], result]
+    if len(operands) < MATMUL_OPERANDS or not all(arrays):
+        return None
+    left, right, product = (shapes[0] for shapes in arrays)
+    try:
+        return _sizes(instruction, left, right, product)
+    except (IndexError, KeyError, TypeError, ValueError):  # dimensions that the shapes lack: damage
+        return None
+
+
+def _sizes(instruction: Any, left: Shape, right: Shape, product: Shape) -> HloMatmul | None:  # noqa: ANN401
+    target = instruction.custom_call_target
+    if instruction.opcode == "dot":
+        return _dot(instruction.dot_dimension_numbers, left, right)
+    if target.startswith(CUBLAS):
+        return _dot(_gemm(instruction.backend_config), left, right)
+    if instruction.opcode == "convolution":
+        return _convolution(instruction, left, right, product, Pass.FORWARD)
+    convolved = CUDNN.get(target)
+    if convolved is Pass.INPUT:
+        return _convolution(instruction, left, right, left, convolved)
+    if convolved is Pass.FILTER:
+        return _convolution(instruction, left, product, right, convolved)
+    return _convolution(instruction, left, right, product, convolved) if convolved else None
+
+
+def _gemm(config: bytes) -> Any:  # noqa: ANN401 - as the message of a dot
+    """Return the dimension numbers of a matmul from the settings of its call."""
+    written = json.loads(config)
+    numbers = written.get("gemm_backend_config", written)["dot_dimension_numbers"]
+    names = ("lhs_batch", "lhs_contracting", "rhs_batch", "rhs_contracting")
+    return SimpleNamespace(
+        **{f"{name}_dimensions": [int(axis) for axis in numbers.get(f"{name}_dimensions", ())] for name in names}
+    )
+
+
+def _dot(numbers: Any, left: Shape, right: Shape) -> HloMatmul:  # noqa: ANN401 - a message
+    batch, inner = list(numbers.lhs_batch_dimensions), list(numbers.lhs_contracting_dimensions)
+    not_n = [*numbers.rhs_batch_dimensions, *numbers.rhs_contracting_dimensions]
+    return HloMatmul(
+        _size(left, batch),
+        _size(left, [axis for axis in range(len(left.dims)) if axis not in (*batch, *inner)]),
+        _size(right, [axis for axis in range(len(right.dims)) if axis not in not_n]),
+        _size(left, inner),
+        dtype=left.dtype,
+    )
+
+
+def _convolution(instruction: Any, factor: Shape, kernel: Shape, output: Shape, convolved: Pass) -> HloMatmul:  # noqa: ANN401
+    numbers = instruction.convolution_dimension_numbers
+    positions = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
+    return HloMatmul(
+        1,
+        _size(output, positions),
+        output.dims[numbers.output_feature_dimension],
+        kernel.dims[numbers.kernel_input_feature_dimension],
+        _size(kernel, list(numbers.kernel_spatial_dimensions)),
+        max(1, instruction.feature_group_count, instruction.batch_group_count),
+        factor.dtype,
+        convolved,
+    )
+
+
+def _size(shape: Shape, axes: Iterable[int]) -> int:
+    return prod(shape.dims[axis] for axis in axes)

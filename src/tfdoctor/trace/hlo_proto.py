@@ -15,21 +15,12 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from tfdoctor.terms.record import Record
-
 HLO = "xla/service/hlo.proto"  # The file that describes HloProto, by the name that its importers use
 
 
-class HloTypes(Record):
-    """The message class of HloProto, and the names of element types by number."""
-
-    message: Any
-    element_types: dict[int, str]
-
-
 @cache
-def hlo_types() -> HloTypes | None:
-    """Return the types to read a HloProto with; None if no installed TensorFlow describes it."""
+def hlo_types() -> tuple[Any, dict[int, str]] | None:
+    """Return the class of HloProto, and element types by number; None if no installed TensorFlow describes it."""
     package = importlib.util.find_spec("tensorflow")
     if package is None or package.origin is None:
         return None
@@ -40,7 +31,7 @@ def hlo_types() -> HloTypes | None:
     except (OSError, SyntaxError, KeyError, TypeError):  # this TensorFlow stores it elsewhere
         return None
     element_types = pool.FindEnumTypeByName("xla.PrimitiveType").values_by_number
-    return HloTypes(message, {number: value.name for number, value in element_types.items()})
+    return message, {number: value.name for number, value in element_types.items()}
 
 
 def _add(name: str, folder: Path, pool: DescriptorPool, added: set[str]) -> None:

@@ -61,11 +61,7 @@ class EventStats(Record, eq=False):
     def values_of(self, name: str, events: Events) -> list[Value | None]:
         """Return the values of (n,) events; None for an event without one."""
         rows = self._rows(name)
-        if not len(rows):
-            return [None] * len(events)
-        having = self._events(rows)
-        at = having.searchsorted(events)
-        found = np.append(having, -1)[at] == events
+        at, found = _among(self._events(rows), events)
         values = iter(self._decoded(rows[at[found]]))
         return [next(values) if known else None for known in found.tolist()]
 
@@ -77,10 +73,7 @@ class EventStats(Record, eq=False):
     def ids_of(self, name: str, events: Events) -> NDArray[np.uint64]:
         """Return the ids of (n,) events; 0 for an event without one."""
         having, ids = self.ids(name)
-        if not len(having):
-            return np.zeros(len(events), np.uint64)
-        at = having.searchsorted(events)
-        found = np.append(having, -1)[at] == events
+        at, found = _among(having, events)
         return np.where(found, np.append(ids, np.uint64(0))[at], np.uint64(0))
 
     def moved(self, position: NDArray[np.integer[Any]]) -> Self:
@@ -124,3 +117,9 @@ class EventStats(Record, eq=False):
             self.texts[int(bits[row])] if form == TEXT else readings[form][row].item()
             for row, form in enumerate(forms.tolist())
         ]
+
+
+def _among(having: Events, events: Events) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return where (n,) events are among sorted ones, and whether they are there."""
+    at = having.searchsorted(events)
+    return at, np.append(having, -1)[at] == events

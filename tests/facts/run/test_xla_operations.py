@@ -6,8 +6,7 @@ from tests.h100 import h100
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import XlaOperations, operation
 from tfdoctor.terms.verdict import Location
-from tfdoctor.trace.hlo import HloProgram, Instruction
-from tfdoctor.trace.hlo_matmul import HloMatmul, Pass, Shape
+from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass, Shape
 
 
 def by_name(trace: str) -> dict[str, Operation]:

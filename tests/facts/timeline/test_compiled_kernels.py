@@ -9,8 +9,7 @@ from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.timeline.activity import kernel_operations
 from tfdoctor.trace import Event, EventType
-from tfdoctor.trace.hlo import HloProgram, Instruction
-from tfdoctor.trace.hlo_matmul import HloMatmul, Shape
+from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Shape
 
 RESULT = (Shape("bf16", (8, 8)),)
 CALLS = tuple(

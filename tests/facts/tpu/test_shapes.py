@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
-from tfdoctor.trace.hlo_matmul import Shape
+from tfdoctor.trace.hlo import Shape
 
 COPY = (
     "%copy-start.1 = (f32[5,1024,256]{2,1,0:T(8,128)S(5)}, f32[5,1024,256]{2,1,0:T(8,128)}, u32[]{:S(2)}) "

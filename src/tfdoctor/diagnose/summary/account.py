@@ -1,7 +1,5 @@
 """The account of the run in a report, from the facts about its phases, steps, calls, memory and end."""
 
-from collections.abc import Container, Iterator
-
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.cores import Cores
@@ -14,7 +12,6 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import common
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine
-from tfdoctor.terms.verdict import Location
 
 SHOWN = 8  # Lines of a phase: the largest; what the others take together is small and no reader changes it
 
@@ -73,26 +70,13 @@ def extrapolation(chart: Chart, asked: int | None) -> tuple[int | None, float | 
     return epochs, epochs / calls.epochs
 
 
-def _between_steps(
-    steps: RunSteps, phases: RunPhases, most_ms: float, named: Container[Location | None]
-) -> Iterator[PhaseLine]:
-    """Yield the lines of other phases between training steps, within what all steps take beyond their own phase."""
-    trains = [span.start_ms for span in phases.spans if span.phase is Phase.STEPS]
-    inner = {(span.phase, span.at) for span in phases.spans if trains and trains[0] < span.start_ms < trains[-1]}
-    left_ms = min(most_ms, steps.total_ms - phases.of(Phase.STEPS)) if phases.whole else 0.0
-    for line in phases.lines:
-        own = line.phase is Phase.STEPS or line.at in named or (line.phase, line.at) not in inner
-        if line.sure and not own and left_ms > 0:
-            yield common(PhaseLine, line, ms=min(line.ms, left_ms))
-            left_ms -= line.ms
-
-
 def _long_steps(
     steps: RunSteps, phases: RunPhases, seen: RunLongLines | None, cores: Cores | None
 ) -> LongStepTime | None:
     """Return the time of long steps; that beyond usual ones is divided as the samples of them are.
 
-    What they do not show is in the lines of other phases between training steps, as far as these have it.
+    What they do not show is in the lines of other phases between training steps, within what all steps take beyond
+    their own phase.
     """
     long = steps.long
     if long is None or not long.count:
@@ -102,7 +86,15 @@ def _long_steps(
     scale = long.beyond_ms / seen.ms if seen and seen.ms else 0.0
     lines = [common(PhaseLine, one, ms=scale * one.ms) for one in named]
     unknown_ms = max(0.0, long.beyond_ms - sum(line.ms for line in lines))
-    lines += _between_steps(steps, phases, unknown_ms, {line.at for line in lines})
+    others_ms = min(unknown_ms, steps.total_ms - phases.of(Phase.STEPS)) if phases.whole else 0.0
+    trains = [span.start_ms for span in phases.spans if span.phase is Phase.STEPS]
+    inner = {(one.phase, one.at) for one in phases.spans if trains and trains[0] < one.start_ms < trains[-1]}
+    places = {line.at for line in lines}
+    for line in phases.lines:
+        other = line.phase is not Phase.STEPS and line.at not in places and (line.phase, line.at) in inner
+        if line.sure and other and others_ms > 0:
+            lines.append(common(PhaseLine, line, ms=min(line.ms, others_ms)))
+            others_ms -= line.ms
     unknown_ms = max(0.0, long.beyond_ms - sum(line.ms for line in lines))
-    others = cores.others if cores and cores.contended else 0.0
-    return common(LongStepTime, long, lines=tuple(lines), unknown_ms=unknown_ms, other_cores=others)
+    disturbing = cores.others if cores and cores.contended else 0.0
+    return common(LongStepTime, long, lines=tuple(lines), unknown_ms=unknown_ms, other_cores=disturbing)

@@ -22,7 +22,7 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.recording import Recording
+from tfdoctor.recording import Manifest, Recording
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, nbytes, ratio
@@ -50,7 +50,7 @@ NO_STRATEGY = "_DefaultDistributionStrategy"  # TensorFlow's name for none
 def machine(chart: Chart) -> Iterator[tuple[str, str]]:
     """Yield the machine and the settings of the run; a text is "" where it is unknown."""
     hardware, framework, steps = chart.get(Hardware), chart.get(Framework), chart.get(Steps)
-    manifest, program, boards = chart.fact(Recording).manifest, chart.get(Program), chart.get(GpuBoards)
+    manifest, program = chart.fact(Recording).manifest or Manifest(), chart.get(Program)
     if hardware:
         yield "device", hardware.name
         yield "matrix unit", hardware.matrix_unit
@@ -58,14 +58,13 @@ def machine(chart: Chart) -> Iterator[tuple[str, str]]:
         yield "framework", f"{framework.title}: {framework.evidence}"
     if steps:
         yield "step program", steps.program
-    if manifest:
-        host, revision = manifest.host, manifest.revision
-        yield "CPU", host.cpu_model
-        yield "usable cores", f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else ""
-        yield "CPU instructions", " ".join(host.cpu_flags)
-        yield "Python", manifest.versions.get("python", "")
-        if revision:
-            yield "commit", f"{revision.commit}, with changes" if revision.changed else revision.commit
+    host, revision = manifest.host, manifest.revision
+    yield "CPU", host.cpu_model
+    yield "usable cores", f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else ""
+    yield "CPU instructions", " ".join(host.cpu_flags)
+    yield "Python", manifest.versions.get("python", "")
+    if revision:
+        yield "commit", f"{revision.commit}, with changes" if revision.changed else revision.commit
     for key, name in SETTINGS.items():
         value = getattr(program.settings, key) if program else None
         yield name, "none" if value == NO_STRATEGY else "" if value is None else str(value)
@@ -76,7 +75,7 @@ def machine(chart: Chart) -> Iterator[tuple[str, str]]:
             heaviest = list(threads.by_type.items())[:3]
             text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
             yield "busy threads", text or f"unknown: {threads.why_unknown}"
-    if boards:
+    if boards := chart.get(GpuBoards):
         yield "NVIDIA driver", boards.version
         yield from ((f"GPU {board.index}", ", ".join(_told_of(board))) for board in boards.boards)
 
@@ -118,16 +117,15 @@ def samples(chart: Chart) -> tuple[Measure, ...]:
 def unrecorded(chart: Chart) -> tuple[str, ...]:
     """List what could not be recorded, and why; a device that the machine lacks is no missing data."""
     recording, trace, device = chart.fact(Recording), chart.fact(Trace), chart.get(Device)
-    reasons = list(recording.notes)
-    if manifest := recording.manifest:
-        reasons += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
-        reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
-        for sampling in manifest.samplers:
-            absent, kind = sampling.absent, SAMPLED.get(sampling.name)
-            if absent is None:  # not recorded: whether the run used no such device and none was sampled
-                absent = bool(kind and device and device.kind is not kind and not sampling.count)
-            if sampling.reason and not absent:
-                reasons.append(f"sampler {sampling.name}: {sampling.reason}")
+    reasons, manifest = list(recording.notes), recording.manifest or Manifest()
+    reasons += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
+    reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
+    for sampling in manifest.samplers:
+        absent, kind = sampling.absent, SAMPLED.get(sampling.name)
+        if absent is None:  # not recorded: whether the run used no such device and none was sampled
+            absent = bool(kind and device and device.kind is not kind and not sampling.count)
+        if sampling.reason and not absent:
+            reasons.append(f"sampler {sampling.name}: {sampling.reason}")
     reasons += [str(device.missing or "") if device else "", *trace.errors, *trace.warnings, *trace.damage]
     return tuple(dict.fromkeys(reason for reason in reasons if reason))
 

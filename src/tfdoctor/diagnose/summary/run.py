@@ -23,7 +23,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, SlowSteps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Revision
+from tfdoctor.recording.manifest import Manifest, Revision
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.record import common
@@ -57,26 +57,21 @@ CORRECTED = (
 def subject(chart: Chart, title: str) -> Subject:
     """Describe what was examined."""
     device, hardware, framework = chart.get(Device), chart.get(Hardware), chart.get(Framework)
-    trace, manifest = chart.fact(Trace), chart.fact(Recording).manifest
-    seen = device if device and device.visible else None
-    revision = (manifest.revision if manifest else None) or Revision()
+    trace, manifest = chart.fact(Trace), chart.fact(Recording).manifest or Manifest()
+    seen, revision = device if device and device.visible else None, manifest.revision or Revision()
+    # Of a framework that is not TensorFlow the trace alone gives the version.
+    foreign = {framework.name: framework.version or "version unknown"} if framework and framework.foreign else {}
     return Subject(
         title=title,
-        command=manifest.command if manifest else (),
+        command=manifest.command,
         device=device.kind if device else None,
         device_name=hardware.name if hardware else "",
         devices_used=seen.used if seen else None,
         devices_visible=seen.visible if seen else None,
-        framework={
-            BUILD.get(name, name): version
-            for name, version in (manifest.versions if manifest else {}).items()
-            if version
-        }
-        # Of a framework that is not TensorFlow the trace alone gives the version.
-        | ({framework.name: framework.version or "version unknown"} if framework and framework.foreign else {}),
+        framework={BUILD.get(name, name): one for name, one in manifest.versions.items() if one} | foreign,
         hosts=tuple(filter(None, trace.hostnames)),
-        exit_code=manifest.outcome.exit_code if manifest else None,
-        recorded=_moment(manifest.recorded_unix_ns) if manifest else "",
+        exit_code=manifest.outcome.exit_code,
+        recorded=_moment(manifest.recorded_unix_ns),
         commit=revision.commit,
         committed=_moment(revision.committed_unix_ns),
         changed=revision.changed,

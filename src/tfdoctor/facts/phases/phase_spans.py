@@ -86,7 +86,7 @@ def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
     """
     left: dict[Phase, dict[Line | None, float]] = defaultdict(lambda: defaultdict(float))
     for piece in stretch.pieces:
-        left[piece.phase][piece.line.at] += piece.ms
+        left[piece.phase][piece.seen.at] += piece.ms
     times = {phase: sum(lines.values()) for phase, lines in left.items()}
     for part in exact:
         part.lines = part.lines or dict(left.get(part.phase, {}))

@@ -9,6 +9,7 @@ from tfdoctor.facts.phases.run_pieces import BucketPieces
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import ProcessEnd, RunLog
+from tfdoctor.terms.record import common
 
 SHELL = 128  # What a shell adds to a signal's number for its exit code
 AFTERWARDS = (Phase.END, Phase.PROFILER, Phase.UNNAMED)  # What may follow an error before the process ends
@@ -59,11 +60,9 @@ class RunEnding(Record, kw_only=True):
         resident += [one.host.run_rss_bytes for one in recording.samples if one.host and one.host.run_rss_bytes]
         device_peak = max((one.device for one in counters if one.device is not None), default=None)
         kind, wanted = _kind(end, manifest, log), MemoryWanted.of(end.message)
-        return cls(
-            kind=kind, error=end.error, message=end.message, at=Places.of(recording)(end.at),
-            phase=_last_phase(log) if log else None,
-            killed_by_kernel=kind is EndKind.OUT_OF_MEMORY and not end.error,
-            shape=wanted.shape, dtype=wanted.dtype, allocator=wanted.allocator, wanted_bytes=wanted.nbytes,
+        return common(
+            cls, end, wanted, kind=kind, at=Places.of(recording)(end.at), phase=_last_phase(log) if log else None,
+            killed_by_kernel=kind is EndKind.OUT_OF_MEMORY and not end.error, wanted_bytes=wanted.nbytes,
             peak_bytes=float(max(resident)) if resident else None, limit_bytes=float(limit) if limit else None,
             device_peak_bytes=None if device_peak is None else float(device_peak),
         )  # fmt: skip

@@ -4,7 +4,7 @@ from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.phase_spans import phase_spans
 from tfdoctor.facts.phases.run_calls import first_tracings_ms
 from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.run_pieces import PieceLine, RunPiece, Stretch, begin_and_end, stretches
+from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch, begin_and_end, stretches
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.manifest import Manifest
@@ -54,21 +54,23 @@ class RunLine(PhaseLine, kw_only=True):
 
 def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
     """Return the lines of all phases, the largest first."""
-    held: dict[tuple[Phase, PieceLine], list[RunPiece]] = defaultdict(list)
+    held: dict[tuple[object, ...], list[RunPiece]] = defaultdict(list)
     for piece in pieces:
-        held[piece.phase, piece.line].append(piece)
+        one = piece.seen
+        held[piece.phase, one.at, one.caller, one.calls or "", one.function].append(piece)
     lines = []
-    for (phase, line), own in held.items():
+    for own in held.values():
+        phase, line = own[0].phase, own[0].seen
         ms, runs = sum(piece.ms for piece in own), defaultdict[str, float](float)
         for piece in own:
-            runs[piece.runs] += piece.ms
-        repeats = [piece.repeats for piece in own if piece.repeats is not None]
+            runs[piece.seen.runs or ""] += piece.ms
+        repeats = [piece.seen.repeats for piece in own if piece.seen.repeats is not None]
         lines.append(
             RunLine(
                 phase=phase, at=place(line.at), ms=ms, samples=round(sum(piece.samples for piece in own)),
-                function=line.function, caller=place(line.caller), calls=line.calls,
+                function=line.function, caller=place(line.caller), calls=line.calls or "",
                 runs=max(runs, key=lambda name: runs[name]),
-                repeats=any(repeats) if repeats else None, loops=max(piece.loops for piece in own),
+                repeats=any(repeats) if repeats else None, loops=max(piece.seen.loops for piece in own),
                 executes_ms=sum(ms for name, ms in runs.items() if name.rpartition(".")[2] in EXECUTING),
                 exact=sum(piece.ms for piece in own if piece.exact) > HALF * ms,
             )

@@ -7,13 +7,14 @@ full.
 """
 
 from bisect import bisect_left
-from typing import NamedTuple
+
+from msgspec import structs
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.call_phases import LOOPS, OF_CALL, of_call, of_loop, of_sample
 from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered, usual_step
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import Line, RunLog, SeenStack
+from tfdoctor.recording.run_log import RunLog, SeenStack
 
 NS = 1_000_000_000  # Nanoseconds in a second
 NEAR = 2  # Buckets to either side whose samples stand for a call's time without any: a few s in the longest runs
@@ -37,30 +38,17 @@ EXACT = WITH_OWN_LINES | {RunCall.TRACE, RunCall.COMPILE, RunCall.BUILD, RunCall
 Span = tuple[float, float, float]  # Begin and end in s, and ms of it
 
 
-class PieceLine(NamedTuple):
-    """A line of the user's and what it calls; see SeenStack."""
-
-    at: Line | None = None
-    caller: Line | None = None
-    calls: str = ""
-    function: str = ""
-
-
-NO_LINE = PieceLine()
+NOTHING = SeenStack(0)
 
 
 class RunPiece(Record, kw_only=True):
-    """Some ms of a phase at a line; ``exact`` where a call at that line was timed, not sampled."""
+    """Some ms of a phase; ``exact`` where a call at the line of ``seen`` was timed, not sampled."""
 
     phase: Phase
     ms: float
-    line: PieceLine = NO_LINE
-    runs: str = ""
+    seen: SeenStack = NOTHING
     samples: float = 0.0
-    long: bool = False  # of a step longer than usual, after the usual time
     exact: bool = False
-    repeats: bool | None = None  # whether a loop holds the line
-    loops: int = 0  # loops that hold it, without those around a call that trains
 
     def part(self, ms: float, phase: Phase) -> Self:
         """Return some of its time, in a phase."""
@@ -173,19 +161,15 @@ class BucketPieces:
 
         The call's counts where it runs no code of the user's, or the sample shows none.
         """
-        line, exact = PieceLine(stack.at, stack.caller, stack.calls or "", stack.function), False
-        place = self.log.calls.get(call)
+        exact, seen, place = False, stack, self.log.calls.get(call)
         if place is not None and place.at:
             own = place.call not in WITH_OWN_LINES or not stack.at or stack.at == place.at
             exact = own and place.call in EXACT
             if exact or not (stack.at or stack.runs):
                 caller = stack.caller if stack.at == place.at else None
-                label = self.course.label(call) or stack.calls or ""
-                line = PieceLine(place.at, caller, label, self.functions.get(place.at, ""))
-        return RunPiece(
-            phase=phase, ms=ms, line=line, runs=stack.runs or "", samples=samples, long=stack.long, exact=exact,
-            repeats=stack.repeats, loops=stack.loops,
-        )  # fmt: skip
+                calls, function = self.course.label(call) or stack.calls, self.functions.get(place.at, "")
+                seen = structs.replace(stack, at=place.at, caller=caller, calls=calls, function=function)
+        return RunPiece(phase=phase, ms=ms, seen=seen, samples=samples, exact=exact)
 
 
 def begin_and_end(log: RunLog, manifest: Manifest | None) -> tuple[float, float]:
@@ -221,7 +205,9 @@ def stretches(course: RunCourse, begin: float, end: float) -> list[Stretch]:
             if ended <= bucket.start:
                 break  # they do not overlap
             left += ms * ((min(ended, bucket.end) - max(begun, bucket.start)) / (ended - begun))
-        steps = sorted((piece for piece in pieces if piece.phase is Phase.STEPS), key=lambda piece: not piece.long)
+        steps = sorted(
+            (piece for piece in pieces if piece.phase is Phase.STEPS), key=lambda piece: not piece.seen.long
+        )
         moved = [piece for piece in pieces if piece.phase is not Phase.STEPS] if left else pieces
         for piece in steps if left else ():  # a part of long first steps is the boundaries'
             taken = min(piece.ms, left)

@@ -157,9 +157,10 @@ class PartEvents(Record):
             for line in lines if part else ():
                 stretches = np.array([*_innermost(line, *part.bounds_ps)], np.int64).reshape(-1, 3)
                 kinds, starts, ends = stretches.T
-                passed = part.covered(starts, ends)
-                for kind, ps in zip(kinds.tolist(), passed.tolist(), strict=True):
-                    times[AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]] += ps
+                passed = np.bincount(kinds, part.covered(starts, ends))  # exact below 2.5 hours
+                for kind in np.flatnonzero(passed).tolist():
+                    name, thread = AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]
+                    times[name, thread] += float(passed[kind])
             scale = breakdown[stage] / max(1, part.total)
             events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in times.items() if ps)
             found[stage] = tuple(sorted(events, key=lambda event: (-event.ms, event.name, event.thread)))

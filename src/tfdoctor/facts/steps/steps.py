@@ -44,7 +44,7 @@ BURSTS = 2.0
 OCCASIONS = 2
 
 
-class Steps(Record, dict=True):  # it keeps ``times_ms``
+class Steps(Record, dict=True):  # a long loop has tens of thousands: what is summed of them is kept
     """The training steps of one host's trace."""
 
     source: StepSource
@@ -183,7 +183,7 @@ class Steps(Record, dict=True):  # it keeps ``times_ms``
         edges = np.arange(count + 1) * round(each_ms * PS_PER_MS)
         return cls.of(steps_between(edges[:-1], edges[1:]))
 
-    @property
+    @cached_property
     def steady_steps(self) -> tuple[Step, ...]:
         """The steps that are no outliers."""
         return tuple(step for step, steady in zip(self.steps, self.steady, strict=True) if steady)
@@ -193,7 +193,7 @@ class Steps(Record, dict=True):  # it keeps ``times_ms``
         """The time of a training step in each of (n,) calls."""
         return np.array([step.total_ms for step in self.steps])
 
-    @property
+    @cached_property
     def count(self) -> int:
         """How many training steps were traced."""
         return sum(step.calls for step in self.steps)

@@ -70,12 +70,11 @@ class Work(Record, eq=False):
         n = len(self.label)
         times = np.concatenate((self.start_ps, self.end_ps))
         order = np.argsort(times, kind="stable")
-        change = np.concatenate((np.ones(n), -np.ones(n)))[order]
-        active = np.cumsum(change)[:-1]
-        lengths = np.diff(times[order])
-        share = np.where(active > 0, lengths / np.maximum(active, 1), 0.0)
-        passed = np.empty(2 * n)
-        passed[order] = np.concatenate(([0.0], np.cumsum(share)))
+        active = np.cumsum(np.where(order < n, np.int8(1), np.int8(-1)), dtype=np.int32)[:-1]
+        share = np.diff(times[order]) / np.maximum(active, 1)
+        share[active <= 0] = 0.0
+        passed = np.zeros(2 * n)
+        passed[order[1:]] = np.cumsum(share, out=share)
         return passed[n:] - passed[:n]
 
 

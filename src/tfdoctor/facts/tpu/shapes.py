@@ -1,7 +1,7 @@
 """Arrays and convolutions in HLO text, such as "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}"."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.trace.hlo_matmul import Shape
+from tfdoctor.trace.hlo import Shape
 
 # A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space.
 ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([\d,]*)(?::([^{}]*))?\})?")

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
-from markupsafe import Markup
-
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report import bundle, findings
+from tfdoctor.report import findings
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
@@ -45,9 +43,7 @@ def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
         charts=pictures,
         pictures=PICTURES,
         phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
-        plotly=Markup(bundle.plotly() if drawn and pictures else ""),  # noqa: S704 - of an alphabet without "<"
-        plotly_hash=bundle.plotly_hash() if pictures else "",
-        alphabet=bundle.ALPHABET,
+        carries=drawn,
         contract=json.render_for_page(diagnosis),
     )
 

@@ -39,10 +39,8 @@ def as_it_is(markdown: str) -> str:
 def render(diagnosis: Diagnosis) -> str:
     """Return the report, most important parts first, short enough for one comment."""
     shown = page(diagnosis)
-    names = {"fold": FOLD, "part": PART, "item": ITEM, "rows": ROWS}
-    written = {one.__name__: made(one) for one in (bar, code, code_cell, fenced, marker, more, table)}
-    text = fill("report.md.jinja", escaped, page=shown, d=shown.diagnosis, **names, **written)
-    head, *folds = re.split(rf"\n*{FOLD}", re.sub(r"\n{3,}", "\n\n", text).strip().replace(HELD, "\n"))
+    text = filled("report.md.jinja", page=shown, d=shown.diagnosis, fold=FOLD, part=PART, item=ITEM)
+    head, *folds = re.split(rf"\n*{FOLD}", text)
     room = LIMIT - _RESERVE - len(head.encode())
     parts = [head]
     for fold in folds:
@@ -50,6 +48,13 @@ def render(diagnosis: Diagnosis) -> str:
         parts.append(_fold(title, blocks, room, "\n" if ITEM in fold else "\n\n"))
         room -= len(parts[-1].encode()) + 2
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def filled(template: str, **values: object) -> str:
+    """Return Markdown of a template, with one empty line between its paragraphs."""
+    written = {one.__name__: made(one) for one in (bar, code, code_cell, fenced, marker, more, table)}
+    text = fill(template, escaped, rows=ROWS, **written, **values)
+    return re.sub(r"\n{3,}", "\n\n", text).strip().replace(HELD, "\n")
 
 
 def made(write: Callable[..., str]) -> Callable[..., Markup]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -34,12 +33,6 @@ class BudgetLimit(Record):
         """Whether the limit is the smallest value that meets the budget, not the largest."""
         return BUDGET_KEYS[self.key].at_least
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Where it stands, below the tables of tfdoctor."""
-        table = (str(self.device).lower(),) if self.device else ()
-        return ("budget", *table, self.key)
-
 
 class Budget(Record):
     """All budgets that are set, in their order, and where."""
@@ -61,11 +54,6 @@ class Budget(Record):
             at = f"{where}.{name}"
             limits += _limits(_table(table[name], at, BUDGET_KEYS), at, DEVICES[name])
         return cls(tuple(limits))
-
-    def with_limit(self, limit: BudgetLimit) -> Self:
-        """Return the budgets with one of the command line, which replaces those of the same key."""
-        others = tuple(one for one in self.limits if one.key != limit.key)
-        return replace(self, limits=(*others, limit))
 
     def of(self, device: DeviceKind | None) -> tuple[BudgetLimit, ...]:
         """Return the budgets of a kind of device; of an unknown one those of every kind."""

@@ -1,4 +1,4 @@
-"""``tfdoctor diff``: two runs of a program; ``tfdoctor history``: its runs over the commits."""
+"""``tfdoctor history``: the runs of programs over their commits."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -8,58 +8,21 @@ from pathlib import Path
 import typer
 
 from tfdoctor.capture.revision import user
-from tfdoctor.cli.commands import DiffOptions, HistoryOptions
+from tfdoctor.cli.commands import HistoryOptions
 from tfdoctor.cli.options import FOUND, UNDECIDED, book
-from tfdoctor.cli.outcome import noted, tell_files, untried
+from tfdoctor.cli.outcome import tell_files, untried
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.cli.values import files_beside
-from tfdoctor.compare.compare import compare
-from tfdoctor.compare.reports import load, must_differ
-from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.fleet.places import found
 from tfdoctor.history.runs import NAME, ReadRun, accepted, named, of_program, read_all, read_kept
 from tfdoctor.history.series import FEWEST, Demand
 from tfdoctor.history.series import history as of_runs
-from tfdoctor.report import comparison as comparisons
-from tfdoctor.report import history as histories
-from tfdoctor.report.comparison import mismatch
+from tfdoctor.report.history import terminal, write
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.progress_line import late_line, line
+from tfdoctor.terms.progress_line import line
 
 Pairs = list[tuple[str, str]]
-
-
-def diff(given: DiffOptions) -> int:
-    """Compare two runs, or several before a change with several after it, and return the exit code."""
-    wanted, most = files_beside(given.formats, show=given.show), given.max_regression
-    if most is not None and given.shares:
-        raise typer.BadParameter("--max-regression needs times: leave --shares out")
-    if given.shares and given.anyway:
-        raise typer.BadParameter("--shares and --anyway exclude each other: leave one out")
-    before, after = [given.before, *(given.also_before or ())], [given.after, *(given.also_after or ())]
-    applied = book(given.rules.settings(given.before, given.after, *before[1:], *after[1:]))
-    must_differ([*before, *after])
-
-    def diagnosis(path: Path) -> Diagnosis:
-        with late_line(f"reading {path} …", sys.stderr):
-            return load(path, lambda recording, title: untried(noted(recording), title, applied), applied.rules)
-
-    reports = [*map(diagnosis, before)], [*map(diagnosis, after)]
-    comparison = compare(*reports, in_ms=not given.shares, most_regression=most)
-    if comparison.mismatches and not (given.anyway or given.shares):
-        differ = "; ".join(map(mismatch, comparison.mismatches))
-        raise InputError(
-            f"the runs are not the same program on the same machine ({differ}): --shares compares the shares of "
-            "the step, --anyway the times too."
-        )
-    if most is not None and comparison.step is None:  # a gate must not pass unseen
-        raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
-    written = comparisons.write(comparison, given.out or Path(), wanted) if wanted else ()
-    draw(comparisons.terminal(comparison).rstrip("\n"))
-    tell_files(written, show=given.show)
-    gate = comparison.gate
-    return 0 if gate is None else FOUND if gate.failed else UNDECIDED if gate.unclear else 0
 
 
 def history(given: HistoryOptions) -> int:
@@ -92,8 +55,8 @@ def history(given: HistoryOptions) -> int:
     if accepts or names:
         known.write(file)
         typer.echo(f"wrote {file}", err=True)
-    written = histories.write(made, given.out or Path(), wanted) if wanted else ()
-    draw(histories.terminal(made).rstrip("\n"))
+    written = write(made, given.out or Path(), wanted) if wanted else ()
+    draw(terminal(made).rstrip("\n"))
     tell_files(written, show=given.show)
     return FOUND if made.failed else UNDECIDED if made.undecided else 0
 
