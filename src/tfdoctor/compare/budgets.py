@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
+from msgspec.structs import asdict
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
