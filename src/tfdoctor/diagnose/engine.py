@@ -135,10 +135,9 @@ def _timed(result: Result, model: StepModel | None) -> Result:
     A change may spare only a part of it, or other work as well, such as the gradients of an operation. Its severity
     follows the time.
     """
-    saving = result.saving
-    if saving is None or model is None or not isinstance(result.outcome, Finding):
+    if result.saving is None or result.finding is None or model is None:
         return result
-    return replace(result, saving=None, takes=_takes(result.outcome, model, saving.ms_per_step))
+    return replace(result, saving=None, takes=_takes(result.finding, model, result.saving.ms_per_step))
 
 
 def _takes(finding: Finding, model: StepModel, saved_ms: float) -> Takes:

@@ -133,7 +133,11 @@ def _beyond_wait(effects: Sequence[Effect], model: StepModel, saved: float) -> s
     others = [effect for effect in effects if effect.subject != StepWork.INTERPRETER]
     with_cores, alone = model.saving(others), model.saving_on_own_cores(others)
     parts = {FREE_LOOP: saved - with_cores, FREE_CORES: with_cores - alone, COST: alone - wait}
-    return _more_than_wait(min(wait, alone), {why: part for why, part in parts.items() if part >= least})
+    added = (f"{milliseconds(part)} because {why}" for why, part in parts.items() if part >= least)
+    return (
+        f" Of the saving, {milliseconds(min(wait, alone))} are the wait for input; "
+        f"added to this are up to {', and up to '.join(added)}."
+    )
 
 
 def relief(name: str, effects: Effects) -> tuple[Effect, ...]:
@@ -160,10 +164,8 @@ def in_doubt(model: StepModel, effects: Sequence[Effect]) -> bool:
 def _hidden(name: str, model: StepModel, effects: Effects, alone: Saving) -> Saving:
     """Return the saving with the finding that hides it, or all findings where only all together do.
 
-    Until they are fixed, it is small or nothing.
-
-    It is compared to the step that remains after those fixes: half of 70 ms of compute is a lot then,
-    but little while the step waits a minute for its input.
+    Until they are fixed, it is small or nothing. It is compared to the step that remains after those fixes: half
+    of 70 ms of compute is a lot then, but little while the step waits a minute for its input.
     """
 
     def gain(before: Sequence[Effect]) -> tuple[float, bool]:
@@ -181,8 +183,9 @@ def _hidden(name: str, model: StepModel, effects: Effects, alone: Saving) -> Sav
         key=lambda rule: (bounds_stage(others[rule]), -model.saving(others[rule])),
         default=None,
     )
-    told = _after_others(alone.ms_per_step, later)
-    how = f"{alone.how} {told}" + (f" {paced(model)}." if hides(model, effects[name]) else "")
+    little = "little" if alone.ms_per_step > 0 else "nothing"
+    how = f"{alone.how} Saves {little} alone; {milliseconds(later)} once all other findings are fixed."
+    how += f" {paced(model)}." if hides(model, effects[name]) else ""
     return replace(alone, how=how, after=(best,) if best else tuple(others))
 
 
@@ -225,7 +228,6 @@ def paced(model: StepModel) -> str:
 
 
 def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
-    """Describe how the step model computed a saving."""
     stages = sorted({effect.stage for effect in effects})
     parts = ", ".join(_stage_change(stage, effects) for stage in stages)
     start = f"the measured step of {milliseconds(model.step_ms)}"
@@ -245,21 +247,6 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     if model.frees_cores(effects):
         text += " Cores that become free may speed up the rest as well, which is not counted."
     return text
-
-
-def _more_than_wait(wait_ms: float, parts: Mapping[str, float]) -> str:
-    """Explain the parts of a saving of input work, in ms by their reason, that are more than the wait for input."""
-    added = [f"{milliseconds(part)} because {why}" for why, part in parts.items()]
-    return (
-        f" Of the saving, {milliseconds(wait_ms)} are the wait for input; "
-        f"added to this are up to {', and up to '.join(added)}."
-    )
-
-
-def _after_others(saved_ms: float, later_ms: float) -> str:
-    """Say what a change saves alone, and after all others."""
-    little = "little" if saved_ms > 0 else "nothing"
-    return f"Saves {little} alone; {milliseconds(later_ms)} once all other findings are fixed."
 
 
 def too_little(summary: str, least: float, of: str = "step") -> str:

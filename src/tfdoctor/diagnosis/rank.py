@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.results import OUTCOMES, Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.diagnosis.trials import Difference, Trial, is_broken
-from tfdoctor.terms.verdict import Bound, Errored, Finding, Healthy, NotApplicable, Remark, Severity
+from tfdoctor.terms.verdict import Bound, Severity
 
 
 def rank(result: Result, time_ms: float) -> tuple[int, int, int, float, str]:
@@ -18,16 +18,19 @@ def rank(result: Result, time_ms: float) -> tuple[int, int, int, float, str]:
 
     A finding by which the run fails comes first, whatever the others save.
     """
-    order = (Finding, Remark, Healthy, NotApplicable, Errored).index(type(result.outcome))
+    order = tuple(OUTCOMES.values()).index(type(result.outcome))
     failure = result.finding.failure if result.finding else 0
     return (order, -failure, -(result.severity or 0), -time_ms, result.rule.name)
 
 
 def rated_by_trial(results: Sequence[Result]) -> tuple[Result, ...]:
     """Return the results with these severities, in the order that follows from them."""
-    rated = tuple(map(_rated, results))
-    if rated == tuple(results):
-        return rated
+    rated = list(results)
+    for at, result in enumerate(rated):
+        if result.severity is not None and (by_trial := _severities(result)):
+            rated[at] = replace(result, severity=min(result.severity, by_trial[1]))
+    if rated == list(results):
+        return tuple(results)
     order = sorted(enumerate(rated), key=lambda placed: rank(placed[1], -placed[0]))
     return tuple(result for _, result in order)
 
@@ -36,13 +39,6 @@ def is_lowered(result: Result) -> bool:
     """Whether the promise alone would have made a finding more severe than what was measured."""
     by_trial = _severities(result)
     return by_trial is not None and by_trial[0] > by_trial[1]
-
-
-def _rated(result: Result) -> Result:
-    by_trial = _severities(result)
-    if result.severity is None or by_trial is None:
-        return result
-    return replace(result, severity=min(result.severity, by_trial[1]))
 
 
 def _severities(result: Result) -> tuple[Severity, Severity] | None:
