@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.diagnose.summary.timeline import NEITHER, Work, about, few, marks_of, timeline
+from tfdoctor.diagnose.summary.timeline import NEITHER, TimelineWork, about, few, marks_of, timeline
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.step import PARTS, Timeline
@@ -96,7 +96,7 @@ def test_however_many_there_are_few_are_drawn_and_no_time_is_lost(
 ) -> None:
     at, made = 0.0, []
     for gap, time, part in pieces:
-        made.append(Work(at + gap, time, part, part))
+        made.append(TimelineWork(at + gap, time, part, part))
         at += gap + time
     ((_, lane),) = few([("a", made)], max(at, 1e-3), most)
     assert len(lane) <= most

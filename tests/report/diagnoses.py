@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from tests.report import running, several
-from tfdoctor.diagnose.summary.timeline import Work, drawn
+from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, KnownFinding, LimitSet, Off, Settings
 from tfdoctor.diagnosis.results import Result
@@ -594,13 +594,13 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
                 for at in range(pieces)
             ),
         ),
-        ("", (Work(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
+        ("", (TimelineWork(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
     )
     return drawn(12, 52.0, lanes, 3)
 
 
-def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> Work:
-    return Work(start_ms, duration_ms, part, name, rules=rules)
+def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> TimelineWork:
+    return TimelineWork(start_ms, duration_ms, part, name, rules=rules)
 
 
 def caused() -> Diagnosis:

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Dialog, Page, Position, expect
 
 from benchmarks import gallery
 from tests.report import diagnoses
-from tfdoctor.diagnose.summary.timeline import Work, drawn
+from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
 from tfdoctor.report.formats import html
 from tfdoctor.stored.files import open_report
 
@@ -355,12 +355,12 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
 
 
 def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(browser: Browser, tmp_path: Path) -> None:
-    def bars(at: float, layer: str, count: int) -> tuple[Work, ...]:
+    def bars(at: float, layer: str, count: int) -> tuple[TimelineWork, ...]:
         name = f"net/{layer}/Conv2D"
-        return tuple(Work(at + n / 10, 0.09, "device", name) for n in range(count))
+        return tuple(TimelineWork(at + n / 10, 0.09, "device", name) for n in range(count))
 
-    step = tuple(Work(n, 9.9, "device", "device") for n in (0, 10, 20, 30))
-    adam = Work(26.0, 0.09, "device", "adam/Sub")
+    step = tuple(TimelineWork(n, 9.9, "device", "device") for n in (0, 10, 20, 30))
+    adam = TimelineWork(26.0, 0.09, "device", "adam/Sub")
     work = (*bars(1, "conv2_a", 40), *bars(5, "conv2_b", 40), *bars(21, "b3_x", 50), adam)
     blocks = (*bars(27, "b3_y", 5), *bars(28, "b3_z", 5), *bars(35, "dense_1", 5))
     lanes = (("step", step), ("operations", (*work, *blocks)))

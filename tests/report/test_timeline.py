@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report import diagnoses
-from tfdoctor.diagnose.summary.timeline import Work, drawn
+from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.report.formats import html
 from tfdoctor.report.timeline import caption, lanes, ticks
@@ -31,7 +31,7 @@ def test_the_paths_show_each_part_where_it_was() -> None:
 
 @given(spans)
 def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, float]]) -> None:
-    bars = tuple(Work(start, time, "device", "x") for start, time in found)
+    bars = tuple(TimelineWork(start, time, "device", "x") for start, time in found)
     ((_, _, paths),) = lanes(drawn(1, 50.0, [("a", bars)]))
     rectangles = [
         (int(start), int(start) + int(width))
@@ -68,6 +68,6 @@ def test_a_report_without_a_timeline_has_no_section() -> None:
     ],
 )
 def test_the_axis_has_round_times(total_ms: float, labels: list[str]) -> None:
-    bars = (Work(0.0, total_ms, "device", "x"),)
+    bars = (TimelineWork(0.0, total_ms, "device", "x"),)
     shown = drawn(1, total_ms, [("a", bars)])
     assert [label for _, label in ticks(shown)] == labels

@@ -159,7 +159,8 @@ class KeptHistory(Record):
         where, *names = of_name if isinstance(entry, NamedBaseline) else of_change
         key = attrgetter(*names)
         others = [one for one in getattr(self, where) if key(one) != key(entry)]
-        return replace(self, **{where: tuple(sorted((*others, entry), key=key))})  # type: ignore[arg-type]
+        kept = tuple(sorted((*others, entry), key=key))
+        return replace(self, **{where: kept})  # type: ignore[arg-type] # one of its two fields
 
     def write(self, path: Path) -> None:
         """Write the file.

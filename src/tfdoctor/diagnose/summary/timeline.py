@@ -44,7 +44,7 @@ Rules = tuple[str, ...]
 Marks = Mapping[tuple[str, str], Rules]
 
 
-class Work(Record):
+class TimelineWork(Record):
     """Work, or several pieces of it too short to be told apart; times in ms from the start of the step."""
 
     start_ms: float
@@ -99,9 +99,9 @@ def timeline(chart: Chart, results: Iterable[Result]) -> Timeline | None:
         for part, intervals in parts_in(step, activity, device).items()
         for span in intervals.spans
     ]
-    lanes, hidden = list[tuple[str, list[Work]]](), 0
+    lanes, hidden = list[tuple[str, list[TimelineWork]]](), 0
     for name, bars in (("step", pieces), *_input(chart, step, marks), *_devices(activity, step, marks)):
-        rows: list[list[Work]] = [[] for _ in range(MOST_ROWS)]
+        rows: list[list[TimelineWork]] = [[] for _ in range(MOST_ROWS)]
         for bar in sorted(bars, key=attrgetter("start_ms")):
             free = (row for row in rows if name in ONE_ROW or not row or row[-1].end_ms <= bar.start_ms)
             row = next(free, None)
@@ -114,13 +114,13 @@ def timeline(chart: Chart, results: Iterable[Result]) -> Timeline | None:
     return drawn(step.number, total_ms, few(lanes, total_ms), hidden)
 
 
-def drawn(number: int, total_ms: float, lanes: Sequence[tuple[str, Sequence[Work]]], hidden: int = 0) -> Timeline:
+def drawn(number: int, total_ms: float, lanes: Sequence[tuple[str, Sequence[TimelineWork]]], hidden: int = 0) -> Timeline:
     """Return the timeline of a step, whose lanes have work with these names."""
     every = [work for _, row in lanes for work in row]
     names = {name: at for at, name in enumerate(dict.fromkeys(work.name for work in every))}
     rules = {own: at for at, own in enumerate(dict.fromkeys(work.rules for work in every))}
 
-    def bar(work: Work) -> TimelineBar:
+    def bar(work: TimelineWork) -> TimelineBar:
         start, duration = (round(US_PER_MS * ms, 1) for ms in (work.start_ms, work.duration_ms))
         return TimelineBar(
             start, duration, PARTS.index(work.part), names[work.name], work.pieces, rules[work.rules]
@@ -137,14 +137,14 @@ def drawn(number: int, total_ms: float, lanes: Sequence[tuple[str, Sequence[Work
     )
 
 
-def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules = ()) -> Work:
+def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules = ()) -> TimelineWork:
     """Return what of a span, in ps, lies within the step."""
     start, end = max(span[0], step.start_ps), min(span[1], step.end_ps)
     start_ms, time_ms = (start - step.start_ps) / PS_PER_MS, (end - start) / PS_PER_MS
-    return Work(start_ms, time_ms, str(part), name, rules=rules)
+    return TimelineWork(start_ms, time_ms, str(part), name, rules=rules)
 
 
-def _input(chart: Chart, step: Step, marks: Marks) -> Iterator[tuple[str, list[Work]]]:
+def _input(chart: Chart, step: Step, marks: Marks) -> Iterator[tuple[str, list[TimelineWork]]]:
     """Yield the work of each stage of the input pipeline, consumers first."""
     iterators, pipeline = chart.get(Iterators), chart.get(InputPipeline)
     nodes = iterators.nodes if iterators else {}
@@ -169,7 +169,7 @@ def _work(node: Node, nodes: Iterable[Node]) -> Iterable[tuple[int, int]]:
     return (Intervals.union(node.called) - Intervals.union(upstream)).spans
 
 
-def _devices(activity: Activity, step: Step, marks: Marks) -> Iterator[tuple[str, list[Work]]]:
+def _devices(activity: Activity, step: Step, marks: Marks) -> Iterator[tuple[str, list[TimelineWork]]]:
     """Yield when the host launched operations, of accelerators only, and what the devices did."""
     launched = activity.dispatch.within(step.start_ps, step.end_ps).spans
     yield "launches", [_bar(step, span, Stage.HOST, "launch") for span in launched]
@@ -186,8 +186,8 @@ def _devices(activity: Activity, step: Step, marks: Marks) -> Iterator[tuple[str
 
 
 def few(
-    lanes: Sequence[tuple[str, Sequence[Work]]], total_ms: float, most: int = MOST_BARS
-) -> list[tuple[str, list[Work]]]:
+    lanes: Sequence[tuple[str, Sequence[TimelineWork]]], total_ms: float, most: int = MOST_BARS
+) -> list[tuple[str, list[TimelineWork]]]:
     """Return the lanes with short neighbours merged, until there are few enough bars."""
     shortest = RESOLUTION * total_ms
     while True:
@@ -197,9 +197,9 @@ def few(
         shortest *= 2
 
 
-def _merged(bars: Iterable[Work], shortest_ms: float) -> Iterator[Work]:
+def _merged(bars: Iterable[TimelineWork], shortest_ms: float) -> Iterator[TimelineWork]:
     """Yield bars; one that is shorter, and as near to the one before, is joined to it, as the longest of them."""
-    joined, end_ms = list[list[Work]](), 0.0
+    joined, end_ms = list[list[TimelineWork]](), 0.0
     for bar in bars:
         near = bool(joined) and bar.start_ms - end_ms < shortest_ms
         if near and min(bar.duration_ms, end_ms - joined[-1][0].start_ms) < shortest_ms:
