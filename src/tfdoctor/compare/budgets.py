@@ -6,7 +6,7 @@ is measured once, such as the memory, has no interval.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
