@@ -20,7 +20,7 @@ from benchmarks.gallery import REPORTS
 from benchmarks.pages import table
 from scripts.chromium import chromium
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnose.summary.timeline import Work, drawn
+from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.recording import Recording
@@ -63,7 +63,7 @@ def many_bars(diagnosis: Diagnosis) -> Diagnosis:
         (
             f"lane {lane}",
             tuple(
-                Work(number * width, 0.8 * width, PARTS[number % len(PARTS)], f"bar {number}")
+                TimelineWork(number * width, 0.8 * width, PARTS[number % len(PARTS)], f"bar {number}")
                 for number in range(each)
             ),
         )

@@ -114,7 +114,9 @@ def timeline(chart: Chart, results: Iterable[Result]) -> Timeline | None:
     return drawn(step.number, total_ms, few(lanes, total_ms), hidden)
 
 
-def drawn(number: int, total_ms: float, lanes: Sequence[tuple[str, Sequence[TimelineWork]]], hidden: int = 0) -> Timeline:
+def drawn(
+    number: int, total_ms: float, lanes: Sequence[tuple[str, Sequence[TimelineWork]]], hidden: int = 0
+) -> Timeline:
     """Return the timeline of a step, whose lanes have work with these names."""
     every = [work for _, row in lanes for work in row]
     names = {name: at for at, name in enumerate(dict.fromkeys(work.name for work in every))}
