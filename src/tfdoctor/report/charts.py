@@ -225,7 +225,7 @@ def _run(section: RunSection | None) -> Figure | None:
     """Return the run: phases, in each the lines that ran, below these what they called; None without lines."""
     if section is None or not any(row.lines for row in section.phases):
         return None
-    whole = section.whole_ms
+    whole = section.account.total_ms
     groups = [
         (row.phase.name.lower(), str(row.phase), PHASE_COLOURS[row.phase], row.ms, row.lines)
         for row in section.phases

@@ -7,7 +7,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report import words
-from tfdoctor.report.run import amount, cause_unknown, long_steps, noun, times, whole_ms
+from tfdoctor.report.run import amount, cause_unknown, long_steps, noun, times
 from tfdoctor.report.words import FEW, PART_WORDS, is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, milliseconds, share, time_span
@@ -59,7 +59,7 @@ def is_of_steps(diagnosis: Diagnosis) -> bool:
         return False
     if not is_known(run.for_times):
         return steps_matter(run)
-    planned_ms = whole_ms(run) + (run.for_times - 1) * run.recurring_ms
+    planned_ms = run.total_ms + (run.for_times - 1) * run.recurring_ms
     return run.for_times * run.of(Phase.STEPS) >= MATTERS * planned_ms > 0
 
 
@@ -74,7 +74,7 @@ def steps_matter(run: RunAccount) -> bool:
     They are a part of what recurs in a longer run: a short one mostly imports.
     """
     recurring = run.recurring_ms if is_known(run.recurring_ms) and run.recurring_ms else 0.0
-    return run.of(Phase.STEPS) >= MATTERS * (recurring or whole_ms(run)) > 0
+    return run.of(Phase.STEPS) >= MATTERS * (recurring or run.total_ms) > 0
 
 
 def _run_sentences(diagnosis: Diagnosis) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _run_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     if not run.finished:
         yield _end(diagnosis.subject.exit_code)
     for phase, what in NOT_THE_SCRIPT.items():
-        if (took := times(run).get(phase, 0.0)) and took >= MATTERS * whole_ms(run):
+        if (took := times(run).get(phase, 0.0)) and took >= MATTERS * run.total_ms:
             yield f"{amount(run, took)} of the run are {what}."
     yield _long(run)
 
@@ -122,9 +122,9 @@ def _went_to(run: RunAccount, step: StepsSummary) -> str:
         return f": {most}" if trained else f"{nothing}: {most}"
     training = f": {amount(run, steps)} are training steps"
     if largest is Phase.STEPS:
-        rest = whole_ms(run) - steps
+        rest = run.total_ms - steps
         return f"{training}, {duration(rest)} are not" if rest > 0 else training
-    if named[largest] >= MOST * whole_ms(run):
+    if named[largest] >= MOST * run.total_ms:
         return f"{training}; {most}"
     return f"{training}; the largest other part is {what}, {amount(run, named[largest])}"
 
@@ -132,7 +132,7 @@ def _went_to(run: RunAccount, step: StepsSummary) -> str:
 def _long(run: RunAccount) -> str:
     """Return what long steps add to the run, where that is much."""
     long = run.long_steps
-    if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * whole_ms(run):
+    if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * run.total_ms:
         return ""
     unknown = f"; {cause_unknown(long)}" if long.unknown_ms >= MOST * long.beyond_ms else ""
     if unknown and long.other_cores:
