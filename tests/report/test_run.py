@@ -19,7 +19,7 @@ from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report import run as bar
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.formats import html, json, md, sarif
-from tfdoctor.report.prospects import FEW_STEPS, prospects
+from tfdoctor.report.page import FEW_STEPS, prospects
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, section
 from tfdoctor.report.sentences import ALIKE
 from tfdoctor.report.words import joined, run_saving
