@@ -38,9 +38,8 @@ def names(entry: Entry) -> list[str]:
 
 def rules(entry: Entry) -> str:
     """Return the same in words."""
-    causes = [f"a cause of {text.name(one.rule.name)}" for one in entry.symptoms]
-    also = [f"also {text.name(one.rule.name)}" for one in entry.same]
-    return ", ".join([text.name(entry.result.rule.name), *causes, *also])
+    how = ("", *("a cause of " for _ in entry.symptoms), *("also " for _ in entry.same))
+    return ", ".join(map("".join, zip(how, names(entry), strict=True)))
 
 
 def severity(entry: Entry) -> str:
@@ -51,9 +50,10 @@ def severity(entry: Entry) -> str:
 def what(result: Result) -> str:
     """Return the first change, and how many like it at other places the saving counts; else what is wrong."""
     found = finding(result)
-    also = f", and {counted(found.alike, 'more change')}" if found.alike else ""
-    change = f"{text.capitalized(found.remedies[0].action)}{also}" if found.remedies else ""
-    return change or summary(result)
+    if not found.remedies:
+        return summary(result)
+    also = counted(found.alike, "more change") if found.alike else ""
+    return joined(text.capitalized(found.remedies[0].action), also, by=", and ")
 
 
 def known(entry: Entry) -> str:
@@ -61,7 +61,7 @@ def known(entry: Entry) -> str:
     return KNOWN if all(one.known for one in (entry.result, *entry.same, *entry.symptoms)) else ""
 
 
-def saving(entry: Entry, diagnosis: Diagnosis | None) -> tuple[str, str]:
+def saving(entry: Entry, diagnosis: Diagnosis) -> tuple[str, str]:
     """Return what a change saves, and each time where that is of the run; "" where no number is known.
 
     Either says in which other changes it is included, where the sum has those instead.
@@ -74,16 +74,14 @@ def saving(entry: Entry, diagnosis: Diagnosis | None) -> tuple[str, str]:
     return of_run[0], joined(of_run[1], included)
 
 
-def _of_run(result: Result, diagnosis: Diagnosis | None) -> tuple[str, str] | None:
-    return run_saving(result.run, result.saving, diagnosis.run, each(diagnosis)) if diagnosis else None
+def _of_run(result: Result, diagnosis: Diagnosis) -> tuple[str, str] | None:
+    return run_saving(result.run, result.saving, diagnosis.run, each(diagnosis))
 
 
 def own_saving(result: Result, entry: Entry, diagnosis: Diagnosis) -> str:
     """Return what a finding of an entry saves; "" where that is the saving of the entry."""
-    if result is entry.priced:
-        return ""
-    of_run = _of_run(result, diagnosis)
-    return of_run[0] if of_run else saves(result.saving)
+    (amount, _) = _of_run(result, diagnosis) or (saves(result.saving), "")
+    return "" if result is entry.priced else amount
 
 
 def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
@@ -98,13 +96,12 @@ BY_TRIAL = "the severity follows what was measured"
 
 def trial(entry: Entry, trials: Trials | None) -> tuple[Trial, str] | None:
     """Return the trial of an entry's change alone, and how its promise and severity follow what was measured."""
-    tried = {row.rules: row for row in reversed(trials.rows)} if trials else {}
-    every = (entry.result, *entry.same, *entry.symptoms)
-    row = next((tried[rules] for one in every if (rules := (one.rule.name,)) in tried), None)
-    if row is None:
-        return None
-    lowered = BY_TRIAL if is_lowered(entry.priced) else ""
-    return row, joined(against(row.prediction, row.measured), lowered, by="; ")
+    for one in (entry.result, *entry.same, *entry.symptoms):
+        for row in trials.rows if trials else ():
+            if row.rules == (one.rule.name,):
+                lowered = BY_TRIAL if is_lowered(entry.priced) else ""
+                return row, joined(against(row.prediction, row.measured), lowered, by="; ")
+    return None
 
 
 # Of the finding of a general rule.
@@ -113,11 +110,9 @@ ONLY_TAKES = "A change saves at most this time: it may spare a part of it alone.
 
 def how(entry: Entry) -> str:
     """Return how the saving was computed, or why none was."""
-    priced, saving = entry.priced, entry.priced.saving
-    if priced.run is not None:
-        told = joined(text.sentence(priced.run.how), text.sentence(saving.how) if saving else "", by=" ")
-    elif saving is not None:
-        told = text.sentence(saving.how)
+    priced = entry.priced
+    if saved := [text.sentence(one.how) for one in (priced.run, priced.saving) if one]:
+        told = joined(*saved, by=" ")
     elif priced.takes is not None:
         told = ONLY_TAKES
     elif finding(entry.result).effects:
@@ -180,8 +175,3 @@ def said(result: Result) -> str:
             return text.prose(error)
         case NotApplicable(reason=told) | Healthy(summary=told) | Finding(summary=told) | Remark(summary=told):
             return text.sentence(told)
-
-
-def traceback(result: Result) -> str:
-    """Return where a rule failed; "" of any other."""
-    return text.block(result.outcome.traceback) if isinstance(result.outcome, Errored) else ""

@@ -32,7 +32,7 @@ def promised(row: Trial) -> str:
     """Return what is promised of a variant."""
     if of_run := row.promised_run:
         return f"{words.at_most(of_run.bound)}{share(of_run.share)} of the whole run"
-    return words.promised(row.promised) or "no promise"
+    return words.saves(row.promised, share_alone=True) or "no promise"
 
 
 def told(row: Trial, remark: str) -> str:

@@ -176,7 +176,7 @@ def _untried(diagnosis: Diagnosis, rows: Sequence[Trial]) -> str:
     if result is None or most <= max((promise(row.promised_run, row.promised) or 0.0 for row in ran), default=0.0):
         return ""
     saved = words.run_saving(result.run, result.saving, diagnosis.run)
-    promised = saved[0] if saved else f"{words.promised(result.saving)} of the step"
+    promised = saved[0] if saved else f"{words.saves(result.saving, share_alone=True)} of the step"
     name, own = text.name(result.rule.name), any(not row.rules and not row.parts for row in ran)
     patch = f"; where a patch makes that change, give it as --patch {name}=FILE" if own else ""
     return f"{name}, which promises {promised}, was not tried{patch}."
@@ -229,7 +229,7 @@ def parts_grid(trials: Trials) -> Grid:
     for one in trials.parts:
         told = trial_words.less(one.measured) if one.measured else f"no figure, because {text.prose(one.missing)}"
         if one.promised and one.measured:
-            bound = f"{text.name(one.rule)} {words.promised(one.promised)}"
+            bound = f"{text.name(one.rule)} {words.saves(one.promised, share_alone=True)}"
             against = trial_words.against(one.promised, one.measured)
             told = words.joined(told, words.joined(bound, against, by=": "), by="; ")
         took = [milliseconds(ms) for ms in (one.as_is_ms, one.without_ms) if ms is not None]

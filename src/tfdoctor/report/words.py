@@ -104,22 +104,19 @@ def at_most(bound: Bound) -> str:
     return "at most " if bound is Bound.AT_MOST else ""
 
 
-def saves(saving: Saving | None) -> str:
-    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number."""
+def saves(saving: Saving | None, *, share_alone: bool = False) -> str:
+    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number.
+
+    Beside figures of other steps the share stands alone.
+    """
     if saving is None or not is_known(saving.ms_per_step):
         return ""
     if saving.ms_per_step <= 0:
         first = " and ".join(map(text.name, saving.after))
         verb = "is" if len(saving.after) == 1 else "are"
         return f"nothing until {first} {verb} fixed" if first else "nothing"
-    return f"{at_most(saving.bound)}{milliseconds(saving.ms_per_step)} ({share(saving.share)})"
-
-
-def promised(saving: Saving | None) -> str:
-    """Return the same as a share of the step, for figures of other steps beside it."""
-    if saving is None or not gains(saving):
-        return saves(saving)
-    return f"{at_most(saving.bound)}{share(saving.share)}"
+    amount = share(saving.share) if share_alone else f"{milliseconds(saving.ms_per_step)} ({share(saving.share)})"
+    return f"{at_most(saving.bound)}{amount}"
 
 
 def takes(time: Takes | None) -> str:
@@ -150,9 +147,8 @@ def run_saving(
         longer = f"{share(saving.extrapolated_share)} of a run of {epochs}"
     if run.ended_early and step and of_step:  # its length says nothing of a training
         return of_step, joined(longer, _rated(saving, step.share))
-    part = joined(share(saving.share), _rated(saving, saving.share))
-    of = f"{'run' if run.whole else 'traced window'} ({part})"
-    amount = f"{at_most(saving.bound)}{duration(saving.ms)} of the {of}"
+    of, part = "run" if run.whole else "traced window", joined(share(saving.share), _rated(saving, saving.share))
+    amount = f"{at_most(saving.bound)}{duration(saving.ms)} of the {of} ({part})"
     return amount, joined(_each_time(saving, step, which), longer)
 
 
@@ -162,7 +158,7 @@ def _typical(step: Saving, which: str) -> str:
 
 def _rated(saving: RunSaving, told: float) -> str:
     """Return the share that the severity follows, where no share that is told gives the same one."""
-    shares = [told, saving.extrapolated_share] if is_known(saving.extrapolated_share) else [told]
+    shares = (told, *filter(is_known, [saving.extrapolated_share]))
     if Severity.of(saving.rated_share) in map(Severity.of, shares):
         return ""
     of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
@@ -173,10 +169,9 @@ def _each_time(saving: RunSaving, step: Saving | None, which: str) -> str:
     """Return how often a change saves how much: "0.9 s in each of 10 epochs"; "" where that was not counted."""
     if saving.recurs is Recurrence.ONCE:
         return "once"
-    of_steps = saving.recurs is Recurrence.PER_STEP
-    if of_steps and step is not None and gains(step):
+    of_steps, noun = saving.recurs is Recurrence.PER_STEP, saving.recurs.removeprefix("per ")
+    if of_steps and step and gains(step):
         return _typical(step, which)
-    noun = "step" if of_steps else "epoch" if saving.recurs is Recurrence.PER_EPOCH else "call"
     if saving.times <= 1:
         return f"in one {noun}" if saving.times else ""
     if not is_known(saving.each_ms):
@@ -192,8 +187,8 @@ def is_about_money(result: Result) -> bool:
 
 def cost(results: Iterable[Result]) -> str:
     """Return what the run costs, as a sentence; "" where no price was given."""
-    outcomes = (result.outcome for result in results if is_about_money(result))
-    return next((text.sentence(one.summary) for one in outcomes if isinstance(one, Finding | Healthy)), "")
+    told = (result.outcome for result in results if is_about_money(result))
+    return next((text.sentence(one.summary) for one in told if isinstance(one, Finding | Healthy)), "")
 
 
 def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
@@ -203,12 +198,8 @@ def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
     """
     if of is None:
         return ()
-    told = [
-        _relation(relation)
-        for relation in of.relations
-        if not (relation.kind is Relationship.CEILING and relation.rule in merged)
-    ]
-    turns: list[str] = []
+    apart = (one for one in of.relations if one.kind is not Relationship.CEILING or one.rule not in merged)
+    told, turns = list(map(_relation, apart)), list[str]()
     for turn in of.turns:
         time = f"{at_most(turn.bound)}{milliseconds(turn.ms_per_step)}{' more' if turns else ''}"
         turns.append(f"{text.name(turn.rule)} (saves {'nothing alone' if turn.ms_per_step <= 0 else time})")
