@@ -7,7 +7,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, LimitSet
 from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.diagnosis.work import ProfileRow
-from tfdoctor.report.tables import Grid
+from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.words import at_most, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import (
@@ -170,14 +170,13 @@ def _counter(row: EnergyRow) -> str:
 def energy_grid(account: EnergyAccount) -> Grid:
     """Return the energy as a table with a row for each kind of counter."""
     epoch = [f"per epoch of {account.epoch_steps:,} steps"] if account.epoch_steps else []
-    columns = ("counter", "power", "per step", "without kernels", *epoch, "whole run")
-    rows: list[tuple[str, ...]] = []
+    numbers = dict.fromkeys(("power", "per step", "without kernels", *epoch, "whole run"), "number")
+    rows = []
     for row in account.rows:
+        step, *later = map(energy_amount, (row.per_step, *[row.per_epoch] * bool(epoch), row.run))
         idle = f"{'at least ' if row.idle_per_step else ''}{energy_amount(row.idle_per_step)}"
-        per_epoch = [energy_amount(row.per_epoch)] if epoch else []
-        cells = (quantity(watts(row.power_w)), energy_amount(row.per_step), idle, *per_epoch)
-        rows.append((_counter(row), *cells, energy_amount(row.run)))
-    return Grid(columns, ("text", *("number",) * (len(columns) - 1)), tuple(rows))
+        rows.append((_counter(row), quantity(watts(row.power_w)), step, idle, *later))
+    return texts({"counter": "text", **numbers}, rows)
 
 
 def energy_brief(diagnosis: Diagnosis) -> str:
