@@ -145,16 +145,15 @@ def changes(result: Result) -> Iterator[Change]:
     """Yield the changes; the first one is where the finding is, as in every list of findings."""
     where = place(result.place)
     for remedy in finding(result).remedies:
-        edit = remedy.edit or remedy.by_hand
-        caveat = f" ({remedy.changes})" if remedy.changes else ""
+        edit, caveat = remedy.edit or remedy.by_hand, f" ({remedy.changes})" if remedy.changes else ""
         action, at = text.capitalized(remedy.action + caveat), where or location(remedy.at)
         where = ""
-        if edit is None or not edit.before:
-            yield Change(action, text.block(remedy.code), at)
-        else:
+        if edit and edit.before:
             begins = location(edit.at)
             elsewhere = begins if at and begins != at else ""
             yield Change(action, text.block(edit.after), at or begins, text.block(edit.before), elsewhere)
+        else:
+            yield Change(action, text.block(remedy.code), at)
 
 
 OUTCOMES = ("Healthy", "Not checked", "Failed: defects of tfdoctor", "Failed: your own rules")

@@ -24,7 +24,7 @@ def brief(row: HostRow) -> tuple[str, str, str]:
     """Return the name of a host, its step, and what else a line has room for."""
     if row.missing:
         return text.name(row.name), "", text.prose(row.missing)
-    parts = words.known_parts(row.breakdown_ms)
+    parts = words.parts_of(row.breakdown_ms)
     part, time = max(parts, key=lambda part: part[1], default=("unknown", 0.0))
     largest = f"largest part: {words.PART_LABELS[part]}, {milliseconds(time)}"
     return text.name(row.name), milliseconds(row.median_ms), f"own work {milliseconds(row.own_ms)}; {largest}"
@@ -56,7 +56,7 @@ def notes(hosts: Hosts) -> Iterator[str]:
 
 def bars(hosts: Hosts) -> list[tuple[HostRow, list[tuple[str, float, float]]]]:
     """Return the hosts whose parts are known, each part with its time in ms and its share of the longest bar."""
-    rows = [(row, words.known_parts(row.breakdown_ms)) for row in sorted_rows(hosts)]
+    rows = [(row, words.parts_of(row.breakdown_ms)) for row in sorted_rows(hosts)]
     longest = max((sum(time for _, time in parts) for _, parts in rows), default=0.0)
     return [(row, [(part, time, time / longest) for part, time in parts]) for row, parts in rows if parts]
 

@@ -56,21 +56,16 @@ def step_count(steps: StepsSummary) -> int:
     return max(steps.count, len(steps.rows))
 
 
-def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
+def parts_of(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the parts of a breakdown that take time, in their order."""
-    times = [(part, breakdown_ms.get(part, 0.0)) for part in PARTS]
-    return [(part, time) for part, time in times if is_known(time) and time > 0]
-
-
-def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
-    """Return the parts of the step that take time, in their order."""
-    return known_parts(steps.shown_breakdown_ms)
+    return [(part, breakdown_ms[part]) for part in PARTS if 0 < breakdown_ms.get(part, 0.0) < math.inf]
 
 
 def segments(steps: StepsSummary) -> list[tuple[str, str, str, float]]:
     """Return the parts of the step's bar: part, time, share of the step in words and as a figure."""
-    whole = sum(time for _, time in parts_of(steps))
-    return [(part, milliseconds(time), share(time / whole), time / whole) for part, time in parts_of(steps)]
+    parts = parts_of(steps.shown_breakdown_ms)
+    whole = sum(time for _, time in parts)
+    return [(part, milliseconds(time), share(time / whole), time / whole) for part, time in parts]
 
 
 def pace_ms(diagnosis: Diagnosis) -> float | None:
@@ -96,7 +91,7 @@ def each(diagnosis: Diagnosis) -> str:
 
 def gains(time: Saving | Takes | Together | None) -> bool:
     """Return whether there is a time that a change saves, or may save."""
-    return time is not None and is_known(time.ms_per_step) and time.ms_per_step > 0
+    return time is not None and 0 < time.ms_per_step < math.inf
 
 
 def at_most(bound: Bound) -> str:
