@@ -165,18 +165,9 @@ class Page(Record, kw_only=True):
     verdict: tuple[str, ...]  # at most two sentences: what it takes, and what would change it
     remarks: tuple[str, ...]  # what else is to be known of the figures
     entries: tuple[Entry, ...]  # what the run costs comes last
+    fixes: tuple[Entry, ...]  # those before it, which are changes to make
+    order: tuple[str, ...]  # in which order to make them, where that matters
     run: RunSection | None  # the account of the run, where one is known
-
-    @property
-    def fixes(self) -> tuple[Entry, ...]:
-        """The findings that are changes to make: those before what the run costs."""
-        return tuple(entry for entry in self.entries if not words.is_about_money(entry.result))
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """In which order to make them, where that matters."""
-        merged = {one.rule.name for entry in self.entries for one in entry.symptoms}
-        return words.order(self.diagnosis.order, merged)
 
 
 def page(diagnosis: Diagnosis) -> Page:
@@ -192,11 +183,14 @@ def page(diagnosis: Diagnosis) -> Page:
         second, *remarks = text.clauses(*changes[:1], *trial[:1]), *more, *changes[1:], *trial[1:]
     compared = hosts.verdict(diagnosis.hosts) if diagnosis.hosts else ""
     budgets = sections.budget_verdict(diagnosis.budgets)
+    entries = sorted(diagnosis.entries, key=lambda entry: words.is_about_money(entry.result))
     return Page(
         diagnosis=diagnosis,
         title=text.name(diagnosis.subject.title),
         verdict=tuple(filter(None, (first, second))),
         remarks=(*remarks, *filter(None, (compared, budgets))),
-        entries=tuple(sorted(diagnosis.entries, key=lambda entry: words.is_about_money(entry.result))),
+        entries=tuple(entries),
+        fixes=tuple(entry for entry in entries if not words.is_about_money(entry.result)),
+        order=words.order(diagnosis.order, {one.rule.name for entry in entries for one in entry.symptoms}),
         run=section(diagnosis.run),
     )
