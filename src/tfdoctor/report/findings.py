@@ -11,7 +11,7 @@ from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import is_lowered
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.trials import Trial, Trials
-from tfdoctor.report.sections import budget_state, budget_told, energy_saving
+from tfdoctor.report.sections import budget_state, budget_told, energy_saved
 from tfdoctor.report.trial_words import against
 from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name
 from tfdoctor.terms import text
@@ -122,7 +122,7 @@ def how(entry: Entry) -> str:
         told = "No saving was computed: the traced steps are too few, or tracing slows them too much."
     else:
         told = "No saving was computed: this finding states no effect on the step time."
-    return joined(told, energy_saving(priced.energy), by=" ")
+    return joined(told, energy_saved(priced.energy), by=" ")
 
 
 class Change(Record):

@@ -128,11 +128,9 @@ def _best_alone(findings: Sequence[Result], step: str) -> str:
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:
-    """Return what was checked of a run that no rule found a way to make faster."""
     kinds = Counter(type(result.outcome) for result in diagnosis.results)
-    off = len(diagnosis.settings.off)
     healthy, unchecked = kinds[Healthy], kinds[NotApplicable] + kinds[Errored]
-    amounts = ((healthy, "healthy"), (unchecked, "not checked"), (off, "switched off"))
+    amounts = ((healthy, "healthy"), (unchecked, "not checked"), (len(diagnosis.settings.off), "switched off"))
     checked = ", ".join(f"{counted(number, 'rule')} {state}" for number, state in amounts if number)
     if not healthy:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."

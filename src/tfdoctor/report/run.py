@@ -1,5 +1,6 @@
 """The account of the run as renderings show it: its words, its bar, the phases with their lines, and remarks."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -54,7 +55,7 @@ def noun(row: PhaseRow) -> str:
 
 def times(run: RunAccount) -> dict[Phase, float]:
     """Return the phases that take time, in ms and in their order."""
-    return {row.phase: row.ms for row in run.rows if is_known(row.ms) and row.ms > 0}
+    return {row.phase: row.ms for row in run.rows if 0 < row.ms < math.inf}
 
 
 def amount(run: RunAccount, time_ms: float) -> str:
@@ -192,7 +193,7 @@ def where(line: PhaseLine) -> str:
 
 def section(run: RunAccount | None) -> RunSection | None:
     """Return the account as text; None without one, and of a window that has steps alone."""
-    if run is None or not is_known(run.total_ms) or not run.total_ms > 0 or not times(run):
+    if run is None or not 0 < run.total_ms < math.inf or not times(run):
         return None
     steps, whole = times(run).get(Phase.STEPS), run.total_ms
     if not run.whole and whole - run.of(Phase.STEPS) < LITTLE * whole:
@@ -217,12 +218,11 @@ def section(run: RunAccount | None) -> RunSection | None:
 
 
 def _lines(lines: Sequence[PhaseLine]) -> tuple[PhaseLine, ...]:
-    taking = [replace(line, calls=text.name(line.calls, 80)) for line in lines if is_known(line.ms) and line.ms > 0]
+    taking = [replace(line, calls=text.name(line.calls, 80)) for line in lines if 0 < line.ms < math.inf]
     return tuple(sorted(taking, key=lambda line: -line.ms))
 
 
 def _notes(run: RunAccount) -> Iterator[str]:
-    """Yield what else there is to know of the account."""
     yield from map(text.sentence, run.notes)
     if taken_ms := _from_each_to_the_next(run):
         yield _between_steps(run, taken_ms)
@@ -256,17 +256,14 @@ def _between_steps(run: RunAccount, taken_ms: float) -> str:
     """Return which part of that the phase of steps has, and the phase that has most of the rest."""
     trains = [segment for segment in run.segments if segment.phase is Phase.STEPS]
     inner = [one for one in run.segments if trains and trains[0].start_ms < one.start_ms < trains[-1].start_ms]
-    parts = [
-        (sum(one.end_ms - one.start_ms for one in inner if one.phase is row.phase), noun(row))
-        for row in run.rows
-        if row.phase is not Phase.STEPS
-    ]
-    most_ms, what = max(parts, default=(0.0, ""))
-    mostly = f", mostly {what}" if most_ms >= MOST * (taken_ms - run.of(Phase.STEPS)) else ""
+    others = [row for row in run.rows if row.phase is not Phase.STEPS]
+    spent = {row.phase: sum(one.end_ms - one.start_ms for one in inner if one.phase is row.phase) for row in others}
+    parts = [(spent[row.phase], noun(row)) for row in others]
+    (most_ms, what), steps_ms = max(parts, default=(0.0, "")), run.of(Phase.STEPS)
+    mostly = f", mostly {what}" if most_ms >= MOST * (taken_ms - steps_ms) else ""
     return (
         f"From each to the next, {counted(run.steps, 'training step')} take {duration(taken_ms)}; "
-        f"{duration(run.of(Phase.STEPS))} of that are the phase of training steps, and the rest is in other "
-        f"phases{mostly}."
+        f"{duration(steps_ms)} of that are the phase of training steps, and the rest is in other phases{mostly}."
     )
 
 

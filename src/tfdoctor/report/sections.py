@@ -215,22 +215,19 @@ def energy_notes(account: EnergyAccount, device: DeviceKind | None) -> Iterator[
             )
 
 
-def energy_saved(saving: EnergySaving | None) -> str:
-    """Return what a finding saves of energy, of the run where it is known; "" where that was not measured."""
+def energy_saved(saving: EnergySaving | None, *, brief: bool = False) -> str:
+    """Return what a change saves of energy, as a sentence; "" where that was not measured.
+
+    In brief it is the amount alone, of the run where it is known.
+    """
     if saving is None:
         return ""
-    of, part = (saving.run, "the run") if saving.run else (saving.per_step, "each step")
-    return f"{at_most(saving.bound)}{energy_amount(of)} of {part}"
-
-
-def energy_saving(saving: EnergySaving | None) -> str:
-    """Return the same of a step and of the run, with the power, as a sentence."""
-    if saving is None:
-        return ""
-    run = f", {energy_amount(saving.run)} of the run" if saving.run else ""
+    most, step = at_most(saving.bound), f"{energy_amount(saving.per_step)} of each step"
+    run = f"{energy_amount(saving.run)} of the run" if saving.run else ""
+    if brief:
+        return f"{most}{run or step}"
     power, (noun, _) = quantity(watts(saving.power_w)), COUNTED[saving.source]
-    amount = f"{at_most(saving.bound)}{energy_amount(saving.per_step)}"
-    return f"This saves {amount} of each step{run}, at {power} of the {noun}s."
+    return f"This saves {most}{joined(step, run)}, at {power} of the {noun}s."
 
 
 # The run: what was examined, and on what.

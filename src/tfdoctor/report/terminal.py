@@ -237,7 +237,7 @@ def _fix(entry: Entry, shown: Page) -> Text:
     facts = [
         shorten(place(result.place), 60),
         saves or (f"takes {takes}" if takes else after),
-        sections.energy_saved(entry.priced.energy),
+        sections.energy_saved(entry.priced.energy, brief=True),
         f"measured: {trial_words.brief(*trial)}" if trial else "",
         shorten(findings.rules(entry), 80),
         findings.known(entry),

@@ -135,11 +135,9 @@ def no_savings(rows: Sequence[Trial]) -> str:
 
 
 def _why_nothing(trials: Trials) -> str:
-    """Return why no variant has a figure, and how much time the first rounds need if that is why."""
     if trials.ended_early:
         return "the trial was interrupted."
-    reasons = {row.missing for row in trials.rows if row.runs}
-    if reasons:
+    if reasons := {row.missing for row in trials.rows if row.runs}:
         return f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
     if trials.needed_minutes is None:
         return "the time was over before the first round ended; allow more with --minutes."

@@ -251,9 +251,9 @@ def _account(account: Account, profiled: frozenset[str]) -> str:
     told = [f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why]
     seen: list[str] = []
     for one in account.seen:
-        at = f" at {location(one.at)}" if one.at else ""
         of = " of the stack samples" if one.unit is Unit.RATIO else ""
-        seen.append(f"{text.name(one.what)}{at} ({quantity(Quantity(one.value, one.unit))}{of})")
+        what = joined(text.name(one.what), location(one.at), by=" at ")
+        seen.append(f"{what} ({quantity(Quantity(one.value, one.unit))}{of})")
     if account.part not in profiled:
         told.append(f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it.")
     return " ".join(told)
