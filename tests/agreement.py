@@ -20,7 +20,7 @@ from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, Retracing
 from tfdoctor.facts.steps.steps import STEP, SteadySteps, Steps
 from tfdoctor.report import sentences, words
-from tfdoctor.report.prospects import NO_WAY, prospects
+from tfdoctor.report.page import NO_WAY, prospects
 from tfdoctor.report.sentences import steps_matter
 from tfdoctor.terms.humanize import about_ms, milliseconds, share
 from tfdoctor.terms.units import Unit

@@ -13,8 +13,10 @@ from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving,
 from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepRow, StepsSummary, Timeline
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
+from tfdoctor.report import charts as pictures
 from tfdoctor.report import sentences
-from tfdoctor.report.prospects import prospects
+from tfdoctor.report.figures import Figure
+from tfdoctor.report.page import page, prospects
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.run_time import SlowStepsSummary
@@ -40,6 +42,10 @@ from tfdoctor.trial.trial import with_measured
 def told(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the sentences of the verdict: what run and step take, and what would change it."""
     return (*sentences.account(diagnosis), *prospects(diagnosis))
+
+
+def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
+    return pictures.charts(page(diagnosis))
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script>`|[bold red]@all *x* <b>y</b> &lt; %{x} $z$"

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.report import diagnoses, test_history
+from tests.report.diagnoses import charts
 from tfdoctor.diagnosis.work import Profile, PythonPart
-from tfdoctor.report.charts import charts
 from tfdoctor.report.figures import Figure, figure_json
 from tfdoctor.report.history import charts as history_charts
 from tfdoctor.report.palette import PART_COLOURS, SHARE_SCALE, ink, shade

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from plotly.offline import get_plotlyjs_version
 
 from tests.report import diagnoses
+from tests.report.diagnoses import charts
 from tfdoctor.report import template
-from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import html
 from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
 from tfdoctor.report.template import coded, to_html

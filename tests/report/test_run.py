@@ -19,7 +19,7 @@ from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report import run as bar
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.formats import html, json, md, sarif
-from tfdoctor.report.prospects import FEW_STEPS, prospects
+from tfdoctor.report.page import FEW_STEPS, prospects
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, section
 from tfdoctor.report.sentences import ALIKE
 from tfdoctor.report.words import joined, run_saving
@@ -391,7 +391,8 @@ def test_a_run_that_was_ended_early_is_about_its_steps_first() -> None:
     assert any(one.startswith("The run was ended after its traced steps, as asked") for one in others)
     assert "a step" in prospects(early)[0]
     rows = (*whole.run.rows, PhaseRow(phase=Phase.PREPARING, ms=1e8))
-    once = replace(whole.run, ended_early=True, rows=rows, for_epochs=2, for_times=2.0)
+    longer = replace(whole.run, total_ms=whole.run.total_ms + 1e8, rows=rows)
+    once = replace(longer, ended_early=True, for_epochs=2, for_times=2.0)
     assert sentences.account(replace(early, run=once))[0].startswith("The run was ended after")
 
 
@@ -429,7 +430,7 @@ def test_more_stretches_than_a_screen_has_pixels_become_cells() -> None:
         for at in range(count)
     )
     run = spent({Phase.STEPS: count / 1000}, segments=each)
-    pieces = bar.pieces(run)
+    pieces = list(bar.pieces(run))
     assert len(pieces) <= bar.MOST_PIECES
     assert sum(piece.width for piece in pieces) == pytest.approx(1, abs=0.01)
 
@@ -437,7 +438,7 @@ def test_more_stretches_than_a_screen_has_pixels_become_cells() -> None:
 def test_a_piece_says_phase_times_and_line() -> None:
     shown = section(running.account())
     assert shown is not None
-    assert bar.pieces(shown.account)[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
+    assert list(bar.pieces(shown.account))[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
     assert [label for _, label in shown.ticks] == ["0", "30 s", "60 s", "90 s"]
 
 

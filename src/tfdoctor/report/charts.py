@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
 from tfdoctor.diagnosis.work import OperationRow, PipelineStage, Profile
 from tfdoctor.report import roofline
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
+from tfdoctor.report.page import Page
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
-from tfdoctor.report.run import PHASE_COLOURS, RunSection, section, where
+from tfdoctor.report.run import PHASE_COLOURS, RunSection, where
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid, texts
 from tfdoctor.report.words import PART_LABELS, is_known, joined
 from tfdoctor.terms import text
@@ -33,10 +33,11 @@ TILES_SHOWN = 100  # Smaller operations share a tile per layer: nobody can read 
 _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
 
 
-def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
+def charts(page: Page) -> tuple[Figure, ...]:
     """Return the pictures for which there is data."""
+    diagnosis = page.diagnosis
     pictures = (
-        _run(section(diagnosis.run)),
+        _run(page.run),
         _steps(diagnosis.steps),
         _python(diagnosis.profile),
         _pipeline(diagnosis.pipeline),
@@ -225,7 +226,7 @@ def _run(section: RunSection | None) -> Figure | None:
     """Return the run: phases, in each the lines that ran, below these what they called; None without lines."""
     if section is None or not any(row.lines for row in section.phases):
         return None
-    whole = section.whole_ms
+    whole = section.account.total_ms
     groups = [
         (row.phase.name.lower(), str(row.phase), PHASE_COLOURS[row.phase], row.ms, row.lines)
         for row in section.phases

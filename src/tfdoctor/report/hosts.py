@@ -24,7 +24,7 @@ def brief(row: HostRow) -> tuple[str, str, str]:
     """Return the name of a host, its step, and what else a line has room for."""
     if row.missing:
         return text.name(row.name), "", text.prose(row.missing)
-    parts = words.known_parts(row.breakdown_ms)
+    parts = words.parts_of(row.breakdown_ms)
     part, time = max(parts, key=lambda part: part[1], default=("unknown", 0.0))
     largest = f"largest part: {words.PART_LABELS[part]}, {milliseconds(time)}"
     return text.name(row.name), milliseconds(row.median_ms), f"own work {milliseconds(row.own_ms)}; {largest}"
@@ -32,14 +32,13 @@ def brief(row: HostRow) -> tuple[str, str, str]:
 
 def verdict(hosts: Hosts) -> str:
     """Say which host the verdict is about, and what its savings mean for the job."""
-    gains = "The job gains only what all hosts save."
-    if hosts.straggler:
-        gains = (
-            f"The other hosts wait for its {milliseconds(hosts.lag_ms)} of extra work. The job gains at most "
-            f"{milliseconds(hosts.gain_ms)} per step from changes to this host alone."
-        )
-    of = counted(len(hosts.rows), "host")
-    return f"The steps shown are those of {text.name(hosts.shown)}, one of {of}. {gains}"
+    shown = f"The steps shown are those of {text.name(hosts.shown)}, one of {counted(len(hosts.rows), 'host')}."
+    if not hosts.straggler:
+        return f"{shown} The job gains only what all hosts save."
+    return (
+        f"{shown} The other hosts wait for its {milliseconds(hosts.lag_ms)} of extra work. The job gains at most "
+        f"{milliseconds(hosts.gain_ms)} per step from changes to this host alone."
+    )
 
 
 def notes(hosts: Hosts) -> Iterator[str]:
@@ -48,16 +47,16 @@ def notes(hosts: Hosts) -> Iterator[str]:
     if hosts.matched:
         steps = counted(hosts.matched, "step").capitalize()
         yield f"{steps} of all hosts compared, matched by {text.prose(hosts.matched_by)}."
-    skew = f"Clock skew between hosts: {hosts.skew}"
+    skew = "Clock skew between hosts:"
     if None not in (hosts.skew_start_ms, hosts.skew_end_ms):
         start, end = milliseconds(hosts.skew_start_ms), milliseconds(hosts.skew_end_ms)
-        skew = f"The slowest host starts a step {start} after the median host and ends {end} after it; {hosts.skew}"
-    yield text.sentence(skew)
+        skew = f"The slowest host starts a step {start} after the median host and ends {end} after it;"
+    yield text.sentence(f"{skew} {hosts.skew}")
 
 
 def bars(hosts: Hosts) -> list[tuple[HostRow, list[tuple[str, float, float]]]]:
     """Return the hosts whose parts are known, each part with its time in ms and its share of the longest bar."""
-    rows = [(row, words.known_parts(row.breakdown_ms)) for row in sorted_rows(hosts)]
+    rows = [(row, words.parts_of(row.breakdown_ms)) for row in sorted_rows(hosts)]
     longest = max((sum(time for _, time in parts) for _, parts in rows), default=0.0)
     return [(row, [(part, time, time / longest) for part, time in parts]) for row, parts in rows if parts]
 
@@ -65,23 +64,17 @@ def bars(hosts: Hosts) -> list[tuple[HostRow, list[tuple[str, float, float]]]]:
 def steps_grid(rows: Sequence[HostRow]) -> Grid:
     """Return the steps of each host as a table."""
     parts = [part for part in PARTS if any(row.breakdown_ms.get(part) for row in rows)]
-    late = any(row.starts_late_ms is not None for row in rows)
-    noted = any(row.missing for row in rows)
-    columns = ["host", "device", "steps", "step", "p10 to p90", "own work"]
-    columns += [words.PART_LABELS[part] for part in parts]
-    columns += ["start delay"] * late + ["why not compared"] * noted
-
-    def time(value: float | None) -> Cell:
-        return "" if value is None else ms(value)
-
-    def cells(row: HostRow) -> list[Cell]:
-        known = row.p10_ms is not None and row.p90_ms is not None
-        spread = time_span(row.p10_ms, row.p90_ms) if known else ""
-        shown: list[Cell] = [row.name, row.device, count(row.steps), time(row.median_ms), spread, time(row.own_ms)]
-        shown += [time(row.breakdown_ms.get(part) if row.breakdown_ms else None) for part in parts]
-        return shown + [time(row.starts_late_ms)] * late + [text.prose(row.missing)] * noted
-
-    return grid(columns, map(cells, rows))
+    late, noted = any(row.starts_late_ms is not None for row in rows), any(row.missing for row in rows)
+    labels = [words.PART_LABELS[part] for part in parts]
+    columns = ["host", "device", "steps", "step", "p10 to p90", "own work", *labels]
+    cells = list[list[Cell]]()
+    for row in rows:
+        spread = "" if None in (row.p10_ms, row.p90_ms) else time_span(row.p10_ms, row.p90_ms)
+        times = (row.own_ms, *map(row.breakdown_ms.get, parts), *[row.starts_late_ms] * late)
+        step, *others = ("" if time is None else ms(time) for time in (row.median_ms, *times))
+        noted_why = [text.prose(row.missing)] * noted
+        cells.append([row.name, row.device, count(row.steps), step, spread, *others, *noted_why])
+    return grid([*columns, *["start delay"] * late, *["why not compared"] * noted], cells)
 
 
 def findings_grid(hosts: Hosts) -> Grid:

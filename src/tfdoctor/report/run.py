@@ -1,5 +1,6 @@
 """The account of the run as renderings show it: its words, its bar, the phases with their lines, and remarks."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -54,18 +55,12 @@ def noun(row: PhaseRow) -> str:
 
 def times(run: RunAccount) -> dict[Phase, float]:
     """Return the phases that take time, in ms and in their order."""
-    return {row.phase: row.ms for row in run.rows if is_known(row.ms) and row.ms > 0}
-
-
-def whole_ms(run: RunAccount) -> float:
-    """Return the time that the shares are of: all phases together, which is the run's."""
-    return sum(times(run).values())
+    return {row.phase: row.ms for row in run.rows if 0 < row.ms < math.inf}
 
 
 def amount(run: RunAccount, time_ms: float) -> str:
     """Return a time with its share of the run: "72 s (55 %)"."""
-    whole = whole_ms(run)
-    return f"{duration(time_ms)} ({share(time_ms / whole)})" if whole else duration(time_ms)
+    return f"{duration(time_ms)} ({share(time_ms / run.total_ms)})" if run.total_ms else duration(time_ms)
 
 
 THINNEST = 0.002  # Share of the bar below which a stretch would be invisible
@@ -87,8 +82,8 @@ class BarPiece(Record):
     name: str = ""  # what is written on it where the page has room
 
 
-def pieces(run: RunAccount) -> tuple[BarPiece, ...]:
-    """Return the stretches of the run as pieces of its bar; cells of the bar where there are too many stretches.
+def pieces(run: RunAccount) -> Iterator[BarPiece]:
+    """Yield the stretches of the run as pieces of its bar; cells of the bar where there are too many stretches.
 
     Cells of one phase beside each other are one piece, with their line where it is the same.
     """
@@ -99,18 +94,14 @@ def pieces(run: RunAccount) -> tuple[BarPiece, ...]:
             replace(same[0], end_ms=same[-1].end_ms, at=same[0].at if len({one.at for one in same}) == 1 else None)
             for same in alike
         ]
-    return tuple(_piece(one, run.total_ms) for one in shown)
-
-
-def _piece(one: PhaseSegment, total_ms: float) -> BarPiece:
-    width = round(max((one.end_ms - one.start_ms) / total_ms, THINNEST), 5)
-    left = round(min(one.start_ms / total_ms, 1 - width), 5)
-    start, end = duration(one.start_ms) if one.start_ms > 0 else "0", duration(one.end_ms)
-    when = f"at {end}" if start == end else f"from {start} to {end}"
-    took = f"{one.phase}: {duration(one.end_ms - one.start_ms)}"
-    named = width >= NAMED and one.phase is not Phase.UNNAMED
-    words = joined(took, when, location(one.at))
-    return BarPiece(one.phase.name.lower(), left, width, words, str(one.phase) if named else "")
+    for one in shown:
+        width = round(max((one.end_ms - one.start_ms) / run.total_ms, THINNEST), 5)
+        left = round(min(one.start_ms / run.total_ms, 1 - width), 5)
+        start, end = duration(one.start_ms) if one.start_ms > 0 else "0", duration(one.end_ms)
+        when = f"at {end}" if start == end else f"from {start} to {end}"
+        words = joined(f"{one.phase}: {duration(one.end_ms - one.start_ms)}", when, location(one.at))
+        name = str(one.phase) if width >= NAMED and one.phase is not Phase.UNNAMED else ""
+        yield BarPiece(one.phase.name.lower(), left, width, words, name)
 
 
 def stretches(run: RunAccount) -> list[PhaseSegment]:
@@ -177,7 +168,6 @@ class RunSection(Record, kw_only=True):
     AT_ONCE: ClassVar[int] = 3  # Lines of a phase that are shown at once; the rest is folded
 
     account: RunAccount
-    whole_ms: float  # the time that shares are of
     phases: tuple[PhaseRow, ...]
     long_lines: tuple[PhaseLine, ...]
     title: str  # "The run in time order, 131 s"
@@ -189,11 +179,11 @@ class RunSection(Record, kw_only=True):
 
     def share(self, of: PhaseRow | PhaseLine) -> str:
         """Return the share of a phase or a line."""
-        return share(of.ms / self.whole_ms)
+        return share(of.ms / self.account.total_ms)
 
     def is_short(self, row: PhaseRow) -> bool:
         """Return whether a phase takes too little of the run for a row of its own on the page."""
-        return row.ms < LITTLE * self.whole_ms
+        return row.ms < LITTLE * self.account.total_ms
 
 
 def where(line: PhaseLine) -> str:
@@ -203,9 +193,9 @@ def where(line: PhaseLine) -> str:
 
 def section(run: RunAccount | None) -> RunSection | None:
     """Return the account as text; None without one, and of a window that has steps alone."""
-    if run is None or not is_known(run.total_ms) or not run.total_ms > 0 or not times(run):
+    if run is None or not 0 < run.total_ms < math.inf or not times(run):
         return None
-    steps, whole = times(run).get(Phase.STEPS), whole_ms(run)
+    steps, whole = times(run).get(Phase.STEPS), run.total_ms
     if not run.whole and whole - run.of(Phase.STEPS) < LITTLE * whole:
         return None
     what = "run" if run.whole else "traced window"
@@ -216,7 +206,6 @@ def section(run: RunAccount | None) -> RunSection | None:
     little = ", ".join(f"{row.phase} {duration(row.ms)}" for row in taking if row.ms < LITTLE * whole)
     return RunSection(
         account=run,
-        whole_ms=whole,
         phases=tuple(taking),
         long_lines=_lines(run.long_steps.lines) if run.long_steps else (),
         title=f"The {what} {'in time order' if run.segments else 'by phase'}, {duration(run.total_ms)}",
@@ -229,12 +218,11 @@ def section(run: RunAccount | None) -> RunSection | None:
 
 
 def _lines(lines: Sequence[PhaseLine]) -> tuple[PhaseLine, ...]:
-    taking = [replace(line, calls=text.name(line.calls, 80)) for line in lines if is_known(line.ms) and line.ms > 0]
+    taking = [replace(line, calls=text.name(line.calls, 80)) for line in lines if 0 < line.ms < math.inf]
     return tuple(sorted(taking, key=lambda line: -line.ms))
 
 
 def _notes(run: RunAccount) -> Iterator[str]:
-    """Yield what else there is to know of the account."""
     yield from map(text.sentence, run.notes)
     if taken_ms := _from_each_to_the_next(run):
         yield _between_steps(run, taken_ms)
@@ -244,7 +232,7 @@ def _notes(run: RunAccount) -> Iterator[str]:
         yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} began."
     at_end = (line for row in run.rows if row.phase is Phase.END for line in row.lines)
     silent_ms = run.of(Phase.END) - sum(line.ms for line in at_end if line.at and is_known(line.ms))
-    if silent_ms > max(LONG_END * whole_ms(run), LONG_END_MS):
+    if silent_ms > max(LONG_END * run.total_ms, LONG_END_MS):
         yield (
             f"{duration(silent_ms)} pass after the last line of the program: exit handlers run, threads are "
             "waited for, memory is freed. Which of it takes the time is not recorded."
@@ -268,17 +256,14 @@ def _between_steps(run: RunAccount, taken_ms: float) -> str:
     """Return which part of that the phase of steps has, and the phase that has most of the rest."""
     trains = [segment for segment in run.segments if segment.phase is Phase.STEPS]
     inner = [one for one in run.segments if trains and trains[0].start_ms < one.start_ms < trains[-1].start_ms]
-    parts = [
-        (sum(one.end_ms - one.start_ms for one in inner if one.phase is row.phase), noun(row))
-        for row in run.rows
-        if row.phase is not Phase.STEPS
-    ]
-    most_ms, what = max(parts, default=(0.0, ""))
-    mostly = f", mostly {what}" if most_ms >= MOST * (taken_ms - run.of(Phase.STEPS)) else ""
+    others = [row for row in run.rows if row.phase is not Phase.STEPS]
+    spent = {row.phase: sum(one.end_ms - one.start_ms for one in inner if one.phase is row.phase) for row in others}
+    parts = [(spent[row.phase], noun(row)) for row in others]
+    (most_ms, what), steps_ms = max(parts, default=(0.0, "")), run.of(Phase.STEPS)
+    mostly = f", mostly {what}" if most_ms >= MOST * (taken_ms - steps_ms) else ""
     return (
         f"From each to the next, {counted(run.steps, 'training step')} take {duration(taken_ms)}; "
-        f"{duration(run.of(Phase.STEPS))} of that are the phase of training steps, and the rest is in other "
-        f"phases{mostly}."
+        f"{duration(steps_ms)} of that are the phase of training steps, and the rest is in other phases{mostly}."
     )
 
 

@@ -7,7 +7,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, LimitSet
 from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.diagnosis.work import ProfileRow
-from tfdoctor.report.tables import Grid
+from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.words import at_most, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import (
@@ -83,15 +83,14 @@ def baseline(diagnosis: Diagnosis) -> tuple[str, ...]:
         return ()
     of_hosts = [one.known for one in diagnosis.hosts.findings if not one.shown] if diagnosis.hosts else []
     marks = [*(one.known for one in diagnosis.results), *of_hosts]
-    known, new = counted(marks.count(True), "finding"), counted(marks.count(False), "finding")
+    known, new = (counted(marks.count(mark), "finding") for mark in (True, False))
     first = f"Baseline {text.name(use.file)}: {known} known, {new} new."
     if not use.gone:
         return (first,)
-    names = [text.name(one.rule) + (f" in {text.name(one.file)}" if one.file else "") for one in use.gone[:NAMED]]
-    more = f"{len(use.gone) - NAMED} more" if len(use.gone) > NAMED else ""
+    names = [joined(text.name(one.rule), text.name(one.file), by=" in ") for one in use.gone[:NAMED]]
+    names += [f"{len(use.gone) - NAMED} more"] if len(use.gone) > NAMED else []
     gone, verb = counted(len(use.gone), "finding").capitalize(), "is" if len(use.gone) == 1 else "are"
-    listed = joined(*names, more)
-    return (first, f"{gone} of the baseline {verb} gone ({listed}): run --write-baseline again.")
+    return (first, f"{gone} of the baseline {verb} gone ({', '.join(names)}): run --write-baseline again.")
 
 
 def limit_set(limit: LimitSet) -> str:
@@ -124,8 +123,8 @@ def profile_rest(diagnosis: Diagnosis) -> str:
     """Return how many shorter rows the profile leaves out; "" of none."""
     profile = diagnosis.profile
     took = f", {milliseconds(profile.omitted_ms)} together" if profile.omitted_ms else ""
-    others = counted(profile.omitted, "shorter row").capitalize()
-    return f"{others} left out{took}." if profile.omitted else ""
+    rows = counted(profile.omitted, "shorter row").capitalize()
+    return f"{rows} left out{took}." if profile.omitted else ""
 
 
 def profile_cells(row: ProfileRow) -> tuple[str, str, str, str]:
@@ -144,15 +143,10 @@ def reached(row: ProfileRow, *, brief: bool = False) -> str:
     return f"{of} fastest" if row.of_fastest >= FASTEST else f"{percent(row.of_fastest)} of {of} fastest"
 
 
-def unreached(row: ProfileRow) -> str:
-    """Return why a row's distance from the hardware's rates is unknown; "" where it is known."""
-    return "" if row.attained is not None else text.prose(row.unknown)
-
-
 def reached_told(row: ProfileRow) -> str:
     """Return how near a row is, and why no more of that is known."""
-    why = unreached(row)
-    return f"{reached(row)} ({why})" if why else reached(row)
+    why = f"({text.prose(row.unknown)})" if row.unknown else ""
+    return joined(reached(row), why, by=" ")
 
 
 # Energy, where a counter measured it: what it counts, and whose it is.
@@ -163,9 +157,9 @@ def energy_amount(amount: EnergyAmount | None) -> str:
     """Return an energy, with money and CO2 where their prices were given: "3.4 Wh ($0.001, 1.3 g CO2)"."""
     if amount is None:
         return "unknown"
-    also = [] if amount.usd is None else [dollars(amount.usd)]
-    also += [] if amount.gco2 is None else [quantity(grams_co2(amount.gco2))]
-    return f"{energy(amount.joules)} ({', '.join(also)})" if also else energy(amount.joules)
+    price = "" if amount.usd is None else dollars(amount.usd)
+    also = joined(price, "" if amount.gco2 is None else quantity(grams_co2(amount.gco2)))
+    return joined(energy(amount.joules), f"({also})" if also else "", by=" ")
 
 
 def _counter(row: EnergyRow) -> str:
@@ -176,14 +170,13 @@ def _counter(row: EnergyRow) -> str:
 def energy_grid(account: EnergyAccount) -> Grid:
     """Return the energy as a table with a row for each kind of counter."""
     epoch = [f"per epoch of {account.epoch_steps:,} steps"] if account.epoch_steps else []
-    columns = ("counter", "power", "per step", "without kernels", *epoch, "whole run")
-    rows: list[tuple[str, ...]] = []
+    numbers = dict.fromkeys(("power", "per step", "without kernels", *epoch, "whole run"), "number")
+    rows = []
     for row in account.rows:
+        step, *later = map(energy_amount, (row.per_step, *[row.per_epoch] * bool(epoch), row.run))
         idle = f"{'at least ' if row.idle_per_step else ''}{energy_amount(row.idle_per_step)}"
-        per_epoch = [energy_amount(row.per_epoch)] if epoch else []
-        cells = (quantity(watts(row.power_w)), energy_amount(row.per_step), idle, *per_epoch)
-        rows.append((_counter(row), *cells, energy_amount(row.run)))
-    return Grid(columns, ("text", *("number",) * (len(columns) - 1)), tuple(rows))
+        rows.append((_counter(row), quantity(watts(row.power_w)), step, idle, *later))
+    return texts({"counter": "text", **numbers}, rows)
 
 
 def energy_brief(diagnosis: Diagnosis) -> str:
@@ -222,33 +215,29 @@ def energy_notes(account: EnergyAccount, device: DeviceKind | None) -> Iterator[
             )
 
 
-def energy_saved(saving: EnergySaving | None) -> str:
-    """Return what a finding saves of energy, of the run where it is known; "" where that was not measured."""
+def energy_saved(saving: EnergySaving | None, *, brief: bool = False) -> str:
+    """Return what a change saves of energy, as a sentence; "" where that was not measured.
+
+    In brief it is the amount alone, of the run where it is known.
+    """
     if saving is None:
         return ""
-    of, part = (saving.run, "the run") if saving.run else (saving.per_step, "each step")
-    return f"{at_most(saving.bound)}{energy_amount(of)} of {part}"
-
-
-def energy_saving(saving: EnergySaving | None) -> str:
-    """Return the same of a step and of the run, with the power, as a sentence."""
-    if saving is None:
-        return ""
-    run = f", {energy_amount(saving.run)} of the run" if saving.run else ""
+    most, step = at_most(saving.bound), f"{energy_amount(saving.per_step)} of each step"
+    run = f"{energy_amount(saving.run)} of the run" if saving.run else ""
+    if brief:
+        return f"{most}{run or step}"
     power, (noun, _) = quantity(watts(saving.power_w)), COUNTED[saving.source]
-    amount = f"{at_most(saving.bound)}{energy_amount(saving.per_step)}"
-    return f"This saves {amount} of each step{run}, at {power} of the {noun}s."
+    return f"This saves {most}{joined(step, run)}, at {power} of the {noun}s."
 
 
 # The run: what was examined, and on what.
 FIRST = ("tensorflow", "keras")  # The versions that stand before the others, which are in the order of their names
 
+# How the time of accelerators is counted, and what it covers where the trace has no steps.
 _COUNTING = {
-    DeviceKind.GPU: "Union over the streams of each GPU; copies do not count as kernels",
-    DeviceKind.TPU: "Busiest core; waiting for asynchronous copies does not count as compute",
+    DeviceKind.GPU: ("Union over the streams of each GPU; copies do not count as kernels", "in the whole trace"),
+    DeviceKind.TPU: ("Busiest core; waiting for asynchronous copies does not count as compute", "per program run"),
 }
-# What the figures of accelerators cover where the trace has no steps.
-_WITHOUT_STEPS = {DeviceKind.GPU: "in the whole trace", DeviceKind.TPU: "per program run"}
 
 
 def device_time(diagnosis: Diagnosis) -> tuple[str, str] | None:
@@ -256,21 +245,18 @@ def device_time(diagnosis: Diagnosis) -> tuple[str, str] | None:
     kind = diagnosis.subject.device
     if kind not in _COUNTING:
         return None
+    counting, without_steps = _COUNTING[kind]
     stepwise = diagnosis.steps.rows or not diagnosis.device_time
-    return f"{kind} time {'per step' if stepwise else _WITHOUT_STEPS[kind]}", _COUNTING[kind]
+    return f"{kind} time {'per step' if stepwise else without_steps}", counting
 
 
 def opinion(diagnosis: Diagnosis) -> list[str]:
     """Return the verdict of xprof, and whether it agrees."""
     if not (xprof := diagnosis.xprof):
         return []
-    agreement = {
-        True: "This agrees with tfdoctor.",
-        False: "This differs from tfdoctor.",
-        None: "It gives no figure to compare.",
-    }
-    told = (text.sentence(xprof.conclusion), agreement[xprof.agrees], text.sentence(xprof.why))
-    return list(filter(None, told))
+    agreement = f"This {'agrees with' if xprof.agrees else 'differs from'} tfdoctor."
+    compared = "It gives no figure to compare." if xprof.agrees is None else agreement
+    return list(filter(None, (text.sentence(xprof.conclusion), compared, text.sentence(xprof.why))))
 
 
 def subject(diagnosis: Diagnosis) -> list[tuple[str, str]]:

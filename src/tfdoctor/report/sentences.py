@@ -7,7 +7,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report import words
-from tfdoctor.report.run import amount, cause_unknown, long_steps, noun, times, whole_ms
+from tfdoctor.report.run import amount, cause_unknown, long_steps, noun, times
 from tfdoctor.report.words import FEW, PART_WORDS, is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, milliseconds, share, time_span
@@ -59,7 +59,7 @@ def is_of_steps(diagnosis: Diagnosis) -> bool:
         return False
     if not is_known(run.for_times):
         return steps_matter(run)
-    planned_ms = whole_ms(run) + (run.for_times - 1) * run.recurring_ms
+    planned_ms = run.total_ms + (run.for_times - 1) * run.recurring_ms
     return run.for_times * run.of(Phase.STEPS) >= MATTERS * planned_ms > 0
 
 
@@ -73,8 +73,8 @@ def steps_matter(run: RunAccount) -> bool:
 
     They are a part of what recurs in a longer run: a short one mostly imports.
     """
-    recurring = run.recurring_ms if is_known(run.recurring_ms) and run.recurring_ms else 0.0
-    return run.of(Phase.STEPS) >= MATTERS * (recurring or whole_ms(run)) > 0
+    recurring_ms = run.recurring_ms if run.recurring_ms > 0 else run.total_ms
+    return run.of(Phase.STEPS) >= MATTERS * recurring_ms > 0
 
 
 def _run_sentences(diagnosis: Diagnosis) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _run_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     if not run.finished:
         yield _end(diagnosis.subject.exit_code)
     for phase, what in NOT_THE_SCRIPT.items():
-        if (took := times(run).get(phase, 0.0)) and took >= MATTERS * whole_ms(run):
+        if (took := run.of(phase)) >= MATTERS * run.total_ms > 0:
             yield f"{amount(run, took)} of the run are {what}."
     yield _long(run)
 
@@ -98,11 +98,10 @@ def _run_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 def _end(exit_code: int | None) -> str:
     if exit_code is None:
         return "The run has no recorded end: it was killed, or is still running."
-    number = exit_code - BY_SIGNAL
-    if number <= 0:
+    if (number := exit_code - BY_SIGNAL) <= 0:
         return f"The run ended abruptly, with exit code {exit_code}."
-    known = number in set(signal.Signals)
-    return f"The run was ended by {signal.Signals(number).name if known else f'signal {number}'}."
+    names = {one.value: one.name for one in signal.Signals}
+    return f"The run was ended by {names.get(number, f'signal {number}')}."
 
 
 def _went_to(run: RunAccount, step: StepsSummary) -> str:
@@ -122,9 +121,9 @@ def _went_to(run: RunAccount, step: StepsSummary) -> str:
         return f": {most}" if trained else f"{nothing}: {most}"
     training = f": {amount(run, steps)} are training steps"
     if largest is Phase.STEPS:
-        rest = whole_ms(run) - steps
+        rest = run.total_ms - steps
         return f"{training}, {duration(rest)} are not" if rest > 0 else training
-    if named[largest] >= MOST * whole_ms(run):
+    if named[largest] >= MOST * run.total_ms:
         return f"{training}; {most}"
     return f"{training}; the largest other part is {what}, {amount(run, named[largest])}"
 
@@ -132,13 +131,12 @@ def _went_to(run: RunAccount, step: StepsSummary) -> str:
 def _long(run: RunAccount) -> str:
     """Return what long steps add to the run, where that is much."""
     long = run.long_steps
-    if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * whole_ms(run):
+    if long is None or not long.beyond_ms >= MATTERS * run.total_ms:
         return ""
     unknown = f"; {cause_unknown(long)}" if long.unknown_ms >= MOST * long.beyond_ms else ""
     if unknown and long.other_cores:
         return ""  # the machine's noise, which the account shows
-    told = unknown if is_known(long.unknown_ms) else ""
-    return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{told}."
+    return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{unknown}."
 
 
 def _step_sentences(diagnosis: Diagnosis) -> Iterator[str]:
@@ -158,18 +156,17 @@ def _step_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     yield _step_sentence(steps, words.pace_ms(diagnosis))
     if run is None or not is_known(run.window_share) or not run.window_steps:
         return
-    one = run.window_steps == 1
+    one, part = run.window_steps == 1, share(run.window_share)
     traced = "The traced step" if one else f"The {run.window_steps:,} traced steps"
     if run.window_share >= ALIKE:
-        yield f"{traced} {'stands' if one else 'stand'} for {share(run.window_share)} of the steps' time."
+        yield f"{traced} {'stands' if one else 'stand'} for {part} of the steps' time."
     else:
-        yield f"{traced} {'is' if one else 'are'} like only {share(run.window_share)} of the steps by time."
+        yield f"{traced} {'is' if one else 'are'} like only {part} of the steps by time."
 
 
 def _untraced_steps(run: RunAccount, steps: StepsSummary) -> str:
     """Return the training steps of a run of which none was traced; "" for a run without training steps."""
-    why = text.prose(steps.missing).rstrip(".")
-    reason = f": {why}" if why else ""
+    reason = _because(steps)
     loop = f" of the longest of {run.step_loops} loops" if run.step_loops > 1 else ""
     if 1 <= run.steps <= FEW and is_known(run.step_mean_ms) and run.step_mean_ms:  # two have no middle
         taken = milliseconds(run.steps * run.step_mean_ms)
@@ -182,12 +179,15 @@ def _untraced_steps(run: RunAccount, steps: StepsSummary) -> str:
     return f"What a training step consists of is unknown{reason}." if run.of(Phase.STEPS) else ""
 
 
+def _because(steps: StepsSummary) -> str:
+    return f": {text.prose(steps.missing).rstrip('.')}" if steps.missing else ""
+
+
 def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
     if not is_known(steps.median_ms):
-        reason = text.prose(steps.missing).rstrip(".")
-        return f"No training step found: {reason}." if reason else "No training step found."
+        return f"No training step found{_because(steps)}."
     start = _step_time(steps, outside_ms)
-    if not (parts := words.parts_of(steps)):
+    if not (parts := words.parts_of(steps.shown_breakdown_ms)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
     of_it = f"{share(time / sum(ms for _, ms in parts))} of it" if outside_ms else ""
@@ -230,11 +230,9 @@ def _unlike(steps: StepsSummary) -> str:
     """
     found, traced = "", "" if steps.untraced_ms is None else "traced "
     if steps.stalled and steps.median_ms is not None:
-        waits = "waits" if steps.stalled == 1 else "wait"
-        found = (
-            f"; {steps.stalled} of {len(steps.rows)} {traced}steps {waits} long for input, the median step takes "
-            f"{milliseconds(steps.median_ms)}"
-        )
+        wait = f"{traced}steps {'waits' if steps.stalled == 1 else 'wait'} long for input"
+        usual = f"the median step takes {milliseconds(steps.median_ms)}"
+        found = f"; {steps.stalled} of {len(steps.rows)} {wait}, {usual}"
     if is_mixed(steps) and not steps.slow:
         long = [row.total_ms for row in steps.rows if not row.steady]
         found += (
@@ -252,11 +250,10 @@ def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
 
 def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return a sentence for each part of the step without a finding."""
-    told: list[str] = []
-    for one in unexplained(diagnosis):
-        part = PART_WORDS[one.part][2] if one.part in PART_WORDS else text.name(one.part)
-        told.append(f"{milliseconds(one.unexplained_ms)} of {words.each(diagnosis)} are {part} without a finding.")
-    return tuple(told)
+    each = words.each(diagnosis)
+    parts = ((milliseconds(one.unexplained_ms), one.part) for one in unexplained(diagnosis))
+    named = ((time, PART_WORDS.get(part, ("", "", text.name(part)))[2]) for time, part in parts)
+    return tuple(f"{time} of {each} are {part} without a finding." for time, part in named)
 
 
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class StepBar(Record):
 
 def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
     """Return the bar of the step now, and those with changes as far as they are known."""
-    now = dict(parts_of(diagnosis.steps))
+    now = dict(parts_of(diagnosis.steps.shown_breakdown_ms))
     whole = sum(now.values())
     if not whole:
         return ()
@@ -49,15 +49,11 @@ def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
 
 def _measured(trials: Trials | None) -> float | None:
     """Return the share that the changes save which were shown to help, all of them at once; None without any."""
-    kept = (
-        row.measured.share
-        for row in (trials.rows if trials else ())
-        if row.measured
-        and not row.measured.of_run
-        and row.examples == 1
-        and (row.name == trials.together if trials and trials.together else row.kept)
-    )
-    return next(kept, None)
+    for row in trials.rows if trials else ():
+        all_of_them = row.name == trials.together if trials and trials.together else row.kept
+        if all_of_them and row.measured and not row.measured.of_run and row.examples == 1:
+            return row.measured.share
+    return None
 
 
 def pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:

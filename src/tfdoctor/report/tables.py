@@ -64,26 +64,24 @@ def grids(outcome: Outcome) -> list[Grid]:
 def steps_grid(rows: Sequence[StepRow]) -> Grid:
     """Return the steps with their parts."""
     parts = [part for part in PART_LABELS if any(row.parts_ms.get(part) for row in rows)]
-    columns = ["step", "time", *(PART_LABELS[part] for part in parts), "counted"]
-    texts = (
-        (
-            number(row.number),
-            milliseconds(row.total_ms),
-            *(milliseconds(row.parts_ms.get(part, 0.0)) for part in parts),
-            "yes" if row.steady else "no: outlier",
-        )
-        for row in rows
-    )
-    return Grid(tuple(columns), ("number",) * (len(columns) - 1) + ("text",), tuple(texts))
+    numbers = dict.fromkeys(["step", "time", *(PART_LABELS[part] for part in parts)], "number")
+    cells = []
+    for row in rows:
+        times = map(milliseconds, (row.total_ms, *(row.parts_ms.get(part, 0.0) for part in parts)))
+        cells.append((number(row.number), *times, "yes" if row.steady else "no: outlier"))
+    return texts({**numbers, "counted": "text"}, cells)
 
 
 def pipeline_grid(stages: Sequence[PipelineStage]) -> Grid:
     """Return the stages of the input pipeline, the last one first."""
     columns = ("stage", "written", "where", "own time", "threads", "calls", "critical", "note")
     cells: list[list[Cell]] = []
-    for stage, depth in zip(stages, depths(stages), strict=True):
+    depths: list[int] = []  # how many stages consume the elements of each, directly or not
+    for stage in stages:
+        at = len(depths) if stage.parent is None else stage.parent
+        depths.append(depths[at] + 1 if 0 <= at < len(depths) else 0)
         figures = (ms(stage.self_ms), count(stage.parallelism), count(stage.calls))
-        name, critical = f"{'· ' * depth}{stage.name}", "yes" if stage.critical else "no"
+        name, critical = f"{'· ' * depths[-1]}{stage.name}", "yes" if stage.critical else "no"
         cells.append([name, stage.written, stage.at or "", *figures, critical, stage.note])
     return grid(columns, cells)
 
@@ -96,12 +94,3 @@ def operations_grid(rows: Sequence[OperationRow]) -> Grid:
         layer, at = row.layer or "no layer", row.at or ""
         cells.append([layer, row.operation, ms(row.self_ms), ratio(row.share), at, row.detail])
     return grid(columns, cells)
-
-
-def depths(stages: Sequence[PipelineStage]) -> list[int]:
-    """Return for each stage how many stages consume its elements, directly or not."""
-    counts: list[int] = []
-    for stage in stages:
-        at = len(counts) if stage.parent is None else stage.parent
-        counts.append(counts[at] + 1 if 0 <= at < len(counts) else 0)
-    return counts

@@ -17,7 +17,7 @@ from tfdoctor.report import findings, hosts, run, sections, sentences, tables, t
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.timeline import caption, lanes, ticks
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, place, quantity
-from tfdoctor.terms.text import name, prose, sentence, unbroken
+from tfdoctor.terms.text import block, name, prose, sentence, unbroken
 
 ROWS = 100  # Rows of a table that a page contains; the JSON in it has all
 UNFOLDED_ROWS = 10  # Rows of a table that a page shows at once
@@ -64,6 +64,7 @@ def environment(escaped: Callable[[str], str] | None = None) -> Environment:
     made.filters |= {
         "markdown": to_html, "coded": coded, "unbroken": unbroken, "breakable": breakable, "in_script": in_script,
         "duration": duration, "counted": counted, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
+        "block": block,
     }  # fmt: skip
     made.globals |= {
         "asset": asset, "script_hash": script_hash, "plotly": plotly, "plotly_hash": plotly_hash,

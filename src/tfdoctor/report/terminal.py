@@ -170,7 +170,7 @@ def _run(shown: RunSection, width: int) -> Text:
         bar.append(GLYPHS[phase] * len(list(stretch)), style=PHASE_COLOURS[phase])
     title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
     rows = [*title, bar, *_legend(shown, width)]
-    large = [(line, row) for row in shown.phases for line in row.lines if line.ms >= LARGE * shown.whole_ms]
+    large = [(line, row) for row in shown.phases for line in row.lines if line.ms >= LARGE * run.total_ms]
     large.sort(key=lambda pair: -pair[0].ms)
     rows += [Text(_run_line(shown, line, row, width)) for line, row in large[:RUN_LINES]]
     long = run.long_steps.beyond_ms if run.long_steps else 0.0
@@ -237,7 +237,7 @@ def _fix(entry: Entry, shown: Page) -> Text:
     facts = [
         shorten(place(result.place), 60),
         saves or (f"takes {takes}" if takes else after),
-        sections.energy_saved(entry.priced.energy),
+        sections.energy_saved(entry.priced.energy, brief=True),
         f"measured: {trial_words.brief(*trial)}" if trial else "",
         shorten(findings.rules(entry), 80),
         findings.known(entry),

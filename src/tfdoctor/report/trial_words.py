@@ -32,7 +32,7 @@ def promised(row: Trial) -> str:
     """Return what is promised of a variant."""
     if of_run := row.promised_run:
         return f"{words.at_most(of_run.bound)}{share(of_run.share)} of the whole run"
-    return words.promised(row.promised) or "no promise"
+    return words.saves(row.promised, share_alone=True) or "no promise"
 
 
 def told(row: Trial, remark: str) -> str:
@@ -57,26 +57,27 @@ def saved(measured: Measured | None, training: TrainingMatch | None = None) -> s
     """
     if measured is None:
         return ""
-    return words.joined(_saved(measured, training), text.prose(measured.why), by="; ")
-
-
-def _saved(measured: Measured, training: TrainingMatch | None = None) -> str:
     share, between = figures(measured)
+    rounds, why = counted(len(measured.rounds), "round"), why_unclear(measured, training)
+    infinite = training is not None and training.state is TrainingState.NOT_FINITE
     match measured.difference:
         case Difference.SAVES if is_broken(training):
-            return f"{of_what(measured)} {share} % shorter ({between}), but no saving: it does not train the same"
+            found = f"{of_what(measured)} {share} % shorter ({between}), but no saving: it does not train the same"
         case Difference.SAVES:
-            return f"saves {share} % {'of the whole run ' if measured.of_run else ''}({between})"
+            found = f"saves {share} % {'of the whole run ' if measured.of_run else ''}({between})"
         case Difference.COSTS:
-            return f"costs time: {share} % ({between})"
+            found = f"costs time: {share} % ({between})"
         case Difference.NONE:
-            return f"no measurable difference ({between})"
-        case Difference.UNKNOWN if measured.dropped and measured.rounds and not _is_infinite(training):
-            rounds, least = counted(len(measured.rounds), "round"), percent(-max(measured.rounds))
+            found = f"no measurable difference ({between})"
+        case Difference.UNKNOWN if infinite:
+            found = f"unknown, because it got no more rounds: {why}"
+        case Difference.UNKNOWN if measured.dropped and measured.rounds:
             each = "in its one round" if len(measured.rounds) == 1 else f"in each of {rounds}"
-            return f"at least {least} slower {each}, so it got no more"
+            found = f"at least {percent(-max(measured.rounds))} slower {each}, so it got no more"
         case Difference.UNKNOWN:
-            return _unknown(measured, training)
+            idle = "" if len(measured.rounds) < ENOUGH_ROUNDS else "use an idle machine, or "
+            found = f"unknown, because {why}: {idle}allow more minutes"
+    return words.joined(found, text.prose(measured.why), by="; ")
 
 
 def less(measured: Measured) -> str:
@@ -87,34 +88,17 @@ def less(measured: Measured) -> str:
             return f"{share} % less of the {of_what(measured)} ({between})"
         case Difference.COSTS:
             return f"longer: {share} % of the {of_what(measured)} ({between})"
-        case Difference.NONE:
-            return _saved(measured)
-        case Difference.UNKNOWN:
-            return _unknown(measured)
-
-
-def _unknown(measured: Measured, training: TrainingMatch | None = None) -> str:
-    """Return why an interval is too wide to be shown, and what to do."""
-    why = why_unclear(measured, training)
-    if _is_infinite(training):
-        return f"unknown, because it got no more rounds: {why}"
-    few = len(measured.rounds) < ENOUGH_ROUNDS
-    return (
-        f"unknown, because {why}: {'allow more minutes' if few else 'use an idle machine, or allow more minutes'}"
-    )
+        case Difference.NONE | Difference.UNKNOWN:
+            return saved(measured)
 
 
 def why_unclear(measured: Measured, training: TrainingMatch | None) -> str:
-    """Return the same without what to do: rounds that differ, or are few."""
-    if _is_infinite(training):
+    """Return why an interval is too wide to be shown: rounds that differ, or are few."""
+    if training is not None and training.state is TrainingState.NOT_FINITE:
         return "its weights became infinite or NaN"
     if len(measured.rounds) < ENOUGH_ROUNDS:
         return f"{counted(len(measured.rounds), 'round')} are too few"
     return "its rounds differ too much"
-
-
-def _is_infinite(training: TrainingMatch | None) -> bool:
-    return training is not None and training.state is TrainingState.NOT_FINITE
 
 
 def saved_by(row: Trial) -> str:
@@ -174,34 +158,36 @@ def trained(training: TrainingMatch | None, runs: int) -> str:
     """Return whether a variant trains the same, as a clause."""
     if training is None:
         return "unknown: it ended too early" if runs else "unknown: it did not run"
+    apart, usual, own = (
+        None if one is None else f"up to {percent(one)}" if one >= LEAST else f"less than {percent(LEAST)}"
+        for one in (training.apart, training.usual, training.own)
+    )
+    losses = f"losses differ by {apart}"
     other = f"other weights after {training.step} steps"
-    losses = f"; losses differ by {_up_to(training.apart)}" if training.apart is not None else ""
-    own = f", those of its own runs by {_up_to(training.own)}" if training.own is not None else ""
-    told = {
-        TrainingState.EQUAL: f"yes: equal weights after {training.step} steps",
-        TrainingState.DIFFERENT: f"NO: {other}, although all runs as it is have equal weights{losses}",
-        TrainingState.REORDERED: f"random numbers in another order: {other}{losses}{own}",
-        TrainingState.NOT_FINITE: "NO: weights became infinite or NaN",
-        TrainingState.LOSSES: _losses(training.apart, training.usual),
-        TrainingState.CHANGED: f"not compared, because {text.prose(training.why)}: compare the accuracy",
-        TrainingState.UNKNOWN: f"unknown: {text.prose(training.why)}",
-    }
-    return told[training.state]
-
-
-def _losses(apart: float | None, usual: float | None) -> str:
-    """Return how far the losses are from those of the program as it is, beside what its own runs differ by."""
-    if apart is None:
-        return "unknown: the losses cannot be compared"
-    if usual is not None and apart <= usual:
-        return f"losses differ no more than those of two unchanged runs ({_up_to(usual)})"
-    same = "are equal" if not usual else f"differ by {_up_to(usual)}"
-    unchanged = "" if usual is None else f", those of two unchanged runs {same}"
-    return f"losses differ by {_up_to(apart)}{unchanged}{': compare the accuracy' if apart >= LEAST else ''}"
-
-
-def _up_to(apart: float) -> str:
-    return f"up to {percent(apart)}" if apart >= LEAST else f"less than {percent(LEAST)}"
+    beside = f"; {losses}" if apart else ""
+    match training.state:
+        case TrainingState.EQUAL:
+            told = f"yes: equal weights after {training.step} steps"
+        case TrainingState.DIFFERENT:
+            told = f"NO: {other}, although all runs as it is have equal weights{beside}"
+        case TrainingState.REORDERED:
+            its_own = f", those of its own runs by {own}" if own else ""
+            told = f"random numbers in another order: {other}{beside}{its_own}"
+        case TrainingState.NOT_FINITE:
+            told = "NO: weights became infinite or NaN"
+        case TrainingState.CHANGED:
+            told = f"not compared, because {text.prose(training.why)}: compare the accuracy"
+        case TrainingState.UNKNOWN:
+            told = f"unknown: {text.prose(training.why)}"
+        case TrainingState.LOSSES if training.apart is None:
+            told = "unknown: the losses cannot be compared"
+        case TrainingState.LOSSES if training.usual is not None and training.apart <= training.usual:
+            told = f"losses differ no more than those of two unchanged runs ({usual})"
+        case TrainingState.LOSSES:
+            same = f"differ by {usual}" if training.usual else "are equal"
+            unchanged = f", those of two unchanged runs {same}" if usual else ""
+            told = f"{losses}{unchanged}{': compare the accuracy' if training.apart >= LEAST else ''}"
+    return told
 
 
 def against_itself(measured: Measured, *, by_turns: bool = False) -> str:
@@ -211,7 +197,7 @@ def against_itself(measured: Measured, *, by_turns: bool = False) -> str:
     """
     none = measured.difference is Difference.NONE
     if measured.difference is Difference.UNKNOWN or (none and measured.low <= 0 <= measured.high):
-        return _saved(measured)
+        return saved(measured)
     share, between = figures(measured)
     cause = "runs of it differ" if by_turns else "the machine changed meanwhile"
     wider = "" if none else ": all intervals are wider by that"

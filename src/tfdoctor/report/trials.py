@@ -15,7 +15,7 @@ from tfdoctor.terms import text
 from tfdoctor.terms.humanize import cell, counted, factor, milliseconds, percent, share
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Bound, Finding
+from tfdoctor.terms.verdict import Bound
 
 PARTS_TITLE = "Measured without parts of the program"
 
@@ -83,7 +83,7 @@ def proved(trials: Trials, together: Together | None = None) -> tuple[str, ...]:
     changed = [row for row in rows if row.training and row.training.state is TrainingState.CHANGED]
     changing = [row for row in changed if _saves(row) and not row.kept]
     if best is not None and best.measured is not None:
-        found = _faster(best, best.measured, _some_of(len(kept), tried), together)
+        found = _faster(best, best.measured, together, len(kept), tried)
     elif tried <= len(changing):
         found = ""
     elif not tells(trials):
@@ -110,16 +110,10 @@ def _advised(rows: Sequence[Trial]) -> Sequence[Trial]:
     return [row for row in rows if row.prediction] or rows
 
 
-def _some_of(kept: int, tried: int) -> str:
-    """Return how many of the changes help: "two of the three changes tried"."""
-    if tried == 1:
-        return "the one change tried"
-    if kept == tried:
-        return "both changes tried" if tried == PAIR else f"all {counted(tried, 'change')} tried"
-    return f"{counted(kept, 'change').partition(' ')[0]} of the {counted(tried, 'change')} tried"
-
-
-def _faster(row: Trial, measured: Measured, changes: str, together: Together | None) -> str:
+def _faster(row: Trial, measured: Measured, together: Together | None, kept: int, tried: int) -> str:
+    """Return how much faster it is with how many of the changes tried, and whether that is more than predicted."""
+    some = f"{counted(kept, 'change').partition(' ')[0]} of the {counted(tried, 'change')}"
+    every = {1: "the one change", PAIR: "both changes"}.get(tried, f"all {counted(tried, 'change')}")
     less_time = f"{number(measured.share)} %"
     shorter = f"a step is {less_time} shorter" if row.examples == 1 else f"an example takes {less_time} less time"
     shorter = f"the whole run is {less_time} shorter" if measured.of_run else shorter
@@ -127,8 +121,8 @@ def _faster(row: Trial, measured: Measured, changes: str, together: Together | N
     if predicted and exceeds(row, predicted):
         within = "" if measured.low > predicted.share else ", which is within the interval"
         beyond = f", more than predicted (at most {percent(predicted.share)}{within})"
-    speed = factor(1 / (1 - measured.share))
-    return f"{speed} as fast with {changes}: {shorter} ({trial_words.figures(measured)[1]}){beyond}."
+    speed, changes = factor(1 / (1 - measured.share)), every if tried in (1, kept) else some
+    return f"{speed} as fast with {changes} tried: {shorter} ({trial_words.figures(measured)[1]}){beyond}."
 
 
 def no_savings(rows: Sequence[Trial]) -> str:
@@ -141,11 +135,9 @@ def no_savings(rows: Sequence[Trial]) -> str:
 
 
 def _why_nothing(trials: Trials) -> str:
-    """Return why no variant has a figure, and how much time the first rounds need if that is why."""
     if trials.ended_early:
         return "the trial was interrupted."
-    reasons = {row.missing for row in trials.rows if row.runs}
-    if reasons:
+    if reasons := {row.missing for row in trials.rows if row.runs}:
         return f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
     if trials.needed_minutes is None:
         return "the time was over before the first round ended; allow more with --minutes."
@@ -167,16 +159,13 @@ def _untried(diagnosis: Diagnosis, rows: Sequence[Trial]) -> str:
     relations = diagnosis.order.relations if diagnosis.order else ()
     apart = {rule for row in ran for rule in row.rules}
     apart |= {one.rule for one in relations if one.kind is Relationship.CEILING}
-    promises = [
-        (promise(result.run, result.saving) or 0.0, result)
-        for result in diagnosis.results
-        if isinstance(result.outcome, Finding) and result.rule.name not in apart
-    ]
+    left = [one for one in diagnosis.results if one.finding and one.rule.name not in apart]
+    promises = [(promise(one.run, one.saving) or 0.0, one) for one in left]
     most, result = max(promises, key=itemgetter(0), default=(0.0, None))
     if result is None or most <= max((promise(row.promised_run, row.promised) or 0.0 for row in ran), default=0.0):
         return ""
     saved = words.run_saving(result.run, result.saving, diagnosis.run)
-    promised = saved[0] if saved else f"{words.promised(result.saving)} of the step"
+    promised = saved[0] if saved else f"{words.saves(result.saving, share_alone=True)} of the step"
     name, own = text.name(result.rule.name), any(not row.rules and not row.parts for row in ran)
     patch = f"; where a patch makes that change, give it as --patch {name}=FILE" if own else ""
     return f"{name}, which promises {promised}, was not tried{patch}."
@@ -203,17 +192,15 @@ def step(row: Trial) -> str:
 
 def losses_grid(trials: Trials) -> Grid | None:
     """Return the losses of the first steps beside each other, of the variants compared by them; None of none."""
-    known = [(text.prose(row.name), row.training) for row in trials.rows if row.training and row.training.losses]
-    compared = [(name, training.losses) for name, training in known if training.state in COMPARED]
-    if not compared:
-        return None
-    steps = sorted({step for _, losses in compared for step, _, _ in losses})
-    cells: list[tuple[str, ...]] = []
-    for name, losses in compared:
-        for label, at in ((f"as it is ({name})", 1), (name, 2)):
-            by_step = {one[0]: f"{one[at]:.6g}" for one in losses}
-            cells.append((label, *(by_step.get(step, "") for step in steps)))
-    return texts({"loss": "text", **{f"step {step}": "number" for step in steps}}, cells)
+    lines = [
+        (label, {one[0]: f"{one[at]:.6g}" for one in row.training.losses})
+        for row in trials.rows
+        if row.training and row.training.losses and row.training.state in COMPARED
+        for label, at in ((f"as it is ({text.prose(row.name)})", 1), (text.prose(row.name), 2))
+    ]
+    steps = sorted({step for _, losses in lines for step in losses})
+    cells = [(label, *(losses.get(step, "") for step in steps)) for label, losses in lines]
+    return texts({"loss": "text", **{f"step {step}": "number" for step in steps}}, cells) if cells else None
 
 
 def _part(one: PartTrial) -> str:
@@ -229,7 +216,7 @@ def parts_grid(trials: Trials) -> Grid:
     for one in trials.parts:
         told = trial_words.less(one.measured) if one.measured else f"no figure, because {text.prose(one.missing)}"
         if one.promised and one.measured:
-            bound = f"{text.name(one.rule)} {words.promised(one.promised)}"
+            bound = f"{text.name(one.rule)} {words.saves(one.promised, share_alone=True)}"
             against = trial_words.against(one.promised, one.measured)
             told = words.joined(told, words.joined(bound, against, by=": "), by="; ")
         took = [milliseconds(ms) for ms in (one.as_is_ms, one.without_ms) if ms is not None]
@@ -312,10 +299,9 @@ def drawn(rows: Sequence[Trial]) -> tuple[list[tuple[float, str, bool]], list[Pi
         everything = (*ends, *one.rounds)
         at_most = stated is not None and stated.bound is Bound.AT_MOST
         left, right = (at(end) for end in ends or (0.0, 0.0))
-        told = [f"Saving in each round: {', '.join(f'{number(share)} %' for share in one.rounds)}."]
-        told.append(f"95 % interval: {trial_words.figures(one)[1]}." if ends else "No interval.")
-        if promised is not None:
-            told.append(f"Promised: {'at most ' if at_most else ''}{number(promised)} %.")
+        rounds = f"Saving in each round: {', '.join(f'{number(share)} %' for share in one.rounds)}."
+        interval = f"95 % interval: {trial_words.figures(one)[1]}." if ends else "No interval."
+        beside = "" if promised is None else f"Promised: {'at most ' if at_most else ''}{number(promised)} %."
         return Picture(
             range=(left, round(right - left, 2)) if ends else None,
             points=tuple(at(share) for share in one.rounds if low <= share <= high),
@@ -323,7 +309,7 @@ def drawn(rows: Sequence[Trial]) -> tuple[list[tuple[float, str, bool]], list[Pi
             at_most=at_most,
             below=min(everything) < low,
             above=max(everything) > high,
-            words=" ".join(told),
+            words=words.joined(rounds, interval, beside, by=" "),
         )
 
     ticks = [(at(n * step), f"{number(n * step)} %", not n) for n in range(first, last + 1)]

@@ -56,21 +56,16 @@ def step_count(steps: StepsSummary) -> int:
     return max(steps.count, len(steps.rows))
 
 
-def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
+def parts_of(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
     """Return the parts of a breakdown that take time, in their order."""
-    times = [(part, breakdown_ms.get(part, 0.0)) for part in PARTS]
-    return [(part, time) for part, time in times if is_known(time) and time > 0]
-
-
-def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
-    """Return the parts of the step that take time, in their order."""
-    return known_parts(steps.shown_breakdown_ms)
+    return [(part, breakdown_ms[part]) for part in PARTS if 0 < breakdown_ms.get(part, 0.0) < math.inf]
 
 
 def segments(steps: StepsSummary) -> list[tuple[str, str, str, float]]:
     """Return the parts of the step's bar: part, time, share of the step in words and as a figure."""
-    whole = sum(time for _, time in parts_of(steps))
-    return [(part, milliseconds(time), share(time / whole), time / whole) for part, time in parts_of(steps)]
+    parts = parts_of(steps.shown_breakdown_ms)
+    whole = sum(time for _, time in parts)
+    return [(part, milliseconds(time), share(time / whole), time / whole) for part, time in parts]
 
 
 def pace_ms(diagnosis: Diagnosis) -> float | None:
@@ -96,7 +91,7 @@ def each(diagnosis: Diagnosis) -> str:
 
 def gains(time: Saving | Takes | Together | None) -> bool:
     """Return whether there is a time that a change saves, or may save."""
-    return time is not None and is_known(time.ms_per_step) and time.ms_per_step > 0
+    return time is not None and 0 < time.ms_per_step < math.inf
 
 
 def at_most(bound: Bound) -> str:
@@ -104,22 +99,19 @@ def at_most(bound: Bound) -> str:
     return "at most " if bound is Bound.AT_MOST else ""
 
 
-def saves(saving: Saving | None) -> str:
-    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number."""
+def saves(saving: Saving | None, *, share_alone: bool = False) -> str:
+    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number.
+
+    Beside figures of other steps the share stands alone.
+    """
     if saving is None or not is_known(saving.ms_per_step):
         return ""
     if saving.ms_per_step <= 0:
         first = " and ".join(map(text.name, saving.after))
         verb = "is" if len(saving.after) == 1 else "are"
         return f"nothing until {first} {verb} fixed" if first else "nothing"
-    return f"{at_most(saving.bound)}{milliseconds(saving.ms_per_step)} ({share(saving.share)})"
-
-
-def promised(saving: Saving | None) -> str:
-    """Return the same as a share of the step, for figures of other steps beside it."""
-    if saving is None or not gains(saving):
-        return saves(saving)
-    return f"{at_most(saving.bound)}{share(saving.share)}"
+    amount = share(saving.share) if share_alone else f"{milliseconds(saving.ms_per_step)} ({share(saving.share)})"
+    return f"{at_most(saving.bound)}{amount}"
 
 
 def takes(time: Takes | None) -> str:
@@ -150,9 +142,8 @@ def run_saving(
         longer = f"{share(saving.extrapolated_share)} of a run of {epochs}"
     if run.ended_early and step and of_step:  # its length says nothing of a training
         return of_step, joined(longer, _rated(saving, step.share))
-    part = joined(share(saving.share), _rated(saving, saving.share))
-    of = f"{'run' if run.whole else 'traced window'} ({part})"
-    amount = f"{at_most(saving.bound)}{duration(saving.ms)} of the {of}"
+    of, part = "run" if run.whole else "traced window", joined(share(saving.share), _rated(saving, saving.share))
+    amount = f"{at_most(saving.bound)}{duration(saving.ms)} of the {of} ({part})"
     return amount, joined(_each_time(saving, step, which), longer)
 
 
@@ -162,7 +153,7 @@ def _typical(step: Saving, which: str) -> str:
 
 def _rated(saving: RunSaving, told: float) -> str:
     """Return the share that the severity follows, where no share that is told gives the same one."""
-    shares = [told, saving.extrapolated_share] if is_known(saving.extrapolated_share) else [told]
+    shares = (told, *filter(is_known, [saving.extrapolated_share]))
     if Severity.of(saving.rated_share) in map(Severity.of, shares):
         return ""
     of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
@@ -173,10 +164,9 @@ def _each_time(saving: RunSaving, step: Saving | None, which: str) -> str:
     """Return how often a change saves how much: "0.9 s in each of 10 epochs"; "" where that was not counted."""
     if saving.recurs is Recurrence.ONCE:
         return "once"
-    of_steps = saving.recurs is Recurrence.PER_STEP
-    if of_steps and step is not None and gains(step):
+    of_steps, noun = saving.recurs is Recurrence.PER_STEP, saving.recurs.removeprefix("per ")
+    if of_steps and step and gains(step):
         return _typical(step, which)
-    noun = "step" if of_steps else "epoch" if saving.recurs is Recurrence.PER_EPOCH else "call"
     if saving.times <= 1:
         return f"in one {noun}" if saving.times else ""
     if not is_known(saving.each_ms):
@@ -192,8 +182,8 @@ def is_about_money(result: Result) -> bool:
 
 def cost(results: Iterable[Result]) -> str:
     """Return what the run costs, as a sentence; "" where no price was given."""
-    outcomes = (result.outcome for result in results if is_about_money(result))
-    return next((text.sentence(one.summary) for one in outcomes if isinstance(one, Finding | Healthy)), "")
+    told = (result.outcome for result in results if is_about_money(result))
+    return next((text.sentence(one.summary) for one in told if isinstance(one, Finding | Healthy)), "")
 
 
 def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
@@ -203,12 +193,8 @@ def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
     """
     if of is None:
         return ()
-    told = [
-        _relation(relation)
-        for relation in of.relations
-        if not (relation.kind is Relationship.CEILING and relation.rule in merged)
-    ]
-    turns: list[str] = []
+    apart = (one for one in of.relations if one.kind is not Relationship.CEILING or one.rule not in merged)
+    told, turns = list(map(_relation, apart)), list[str]()
     for turn in of.turns:
         time = f"{at_most(turn.bound)}{milliseconds(turn.ms_per_step)}{' more' if turns else ''}"
         turns.append(f"{text.name(turn.rule)} (saves {'nothing alone' if turn.ms_per_step <= 0 else time})")
@@ -265,9 +251,9 @@ def _account(account: Account, profiled: frozenset[str]) -> str:
     told = [f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why]
     seen: list[str] = []
     for one in account.seen:
-        at = f" at {location(one.at)}" if one.at else ""
         of = " of the stack samples" if one.unit is Unit.RATIO else ""
-        seen.append(f"{text.name(one.what)}{at} ({quantity(Quantity(one.value, one.unit))}{of})")
+        what = joined(text.name(one.what), location(one.at), by=" at ")
+        seen.append(f"{what} ({quantity(Quantity(one.value, one.unit))}{of})")
     if account.part not in profiled:
         told.append(f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it.")
     return " ".join(told)

@@ -5,7 +5,7 @@ of each level at most, so the most severe ones come first and the others are nam
 """
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.places import placed
+from tfdoctor.report.findings import placed
 from tfdoctor.terms.verdict import Severity
 
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}

@@ -6,8 +6,7 @@ GitLab hides every object after an incomplete one, so each has all fields, and e
 import json
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.findings import KNOWN
-from tfdoctor.report.places import placed
+from tfdoctor.report.findings import KNOWN, placed
 from tfdoctor.terms.text import capitalized
 from tfdoctor.terms.verdict import Severity
 

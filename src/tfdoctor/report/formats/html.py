@@ -28,7 +28,7 @@ def prepare() -> None:
 
 def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
     """Return the whole page; unless ``drawn``, without the code that draws its pictures."""
-    shown, pictures, seen = page(diagnosis), charts(diagnosis), diagnosis.timeline
+    shown, seen = page(diagnosis), diagnosis.timeline
     seen = seen if seen and seen.total_ms > 0 else None
     seen_rules = {rule for rules in seen.rules for rule in rules} if seen else set()
     numbered = enumerate(shown.entries, 1)
@@ -40,7 +40,7 @@ def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
         # The findings, with their numbers, that are about work of the step in the timeline.
         marked=[one for one in numbered if seen_rules & set(findings.names(one[1]))],
         bars=step_bars(shown.diagnosis),
-        charts=pictures,
+        charts=charts(shown),
         pictures=PICTURES,
         phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
         carries=drawn,

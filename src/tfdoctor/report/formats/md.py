@@ -11,7 +11,6 @@ from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.report import words
 from tfdoctor.report.page import page
 from tfdoctor.report.step_bars import lines
-from tfdoctor.report.tables import Grid
 from tfdoctor.report.template import fill
 
 LIMIT = 64_000  # Bytes: GitHub refuses comments of more than 65,536 characters
@@ -52,7 +51,7 @@ def render(diagnosis: Diagnosis) -> str:
 
 def filled(template: str, **values: object) -> str:
     """Return Markdown of a template, with one empty line between its paragraphs."""
-    written = {one.__name__: made(one) for one in (bar, code, code_cell, fenced, marker, more, table)}
+    written = {one.__name__: made(one) for one in (bar, code, code_cell, fenced, marker, more)}
     text = fill(template, escaped, rows=ROWS, **written, **values)
     return re.sub(r"\n{3,}", "\n\n", text).strip().replace(HELD, "\n")
 
@@ -85,18 +84,6 @@ def marker(title: str) -> str:
 def bar(steps: StepsSummary) -> str:
     """Return the parts of the step as a picture of text."""
     return fenced("\n".join(figures + blocks for _, figures, blocks in lines(steps, BAR)), "")
-
-
-_MARKS = {"number": "--:", "text": ":--", "place": ":--"}
-
-
-def table(grid: Grid) -> str:
-    """Return a table with its heading, and how many rows were left out."""
-    rows = [" | ".join(map(escaped, grid.columns)), " | ".join(_MARKS[kind] for kind in grid.kinds)]
-    for row in grid.rows:
-        cells = zip(row, grid.kinds, strict=True)
-        rows.append(" | ".join(code_cell(text) if kind == "place" else escaped(text) for text, kind in cells))
-    return words.joined("\n".join(f"| {row} |" for row in rows), more(grid.omitted, "row"), by="\n\n")
 
 
 def more(left_out: int, singular: str, plural: str = "") -> str:

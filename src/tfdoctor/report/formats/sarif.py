@@ -10,8 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.findings import changes
-from tfdoctor.report.places import BUDGET, Placed, placed
+from tfdoctor.report.findings import BUDGET, Placed, changes, placed
 from tfdoctor.terms.text import name, sentence
 from tfdoctor.terms.verdict import Severity
 
@@ -21,12 +20,14 @@ ROOT = "SRCROOT"  # The base of all paths: the root of the repository
 
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 
+REGION = ("startLine", "startColumn", "endLine", "endColumn")
+
 Object = dict[str, Any]
 
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the log with one run."""
-    places = placed(diagnosis)
+    places = list(placed(diagnosis))
     rules = {one.name: _rule(one) for one in places}
     run = {
         "tool": {
@@ -95,10 +96,10 @@ def _result(place: Placed, rule: int, *, compared: bool) -> Object:
             savingMsOfRun=round(run.ms, 6), savingShareOfRun=round(run.share, 6), boundOfRun=run.bound.value
         )
     if place.edit:
-        replacements = [
-            {"deletedRegion": _region(one.start, one.end), "insertedContent": {"text": one.text}}
-            for one in place.edit.replacements
-        ]
+        replacements = []
+        for one in place.edit.replacements:
+            region = dict(zip(REGION, one.start + one.end, strict=True))
+            replacements.append({"deletedRegion": region, "insertedContent": {"text": one.text}})
         change = {"artifactLocation": _artifact(place), "replacements": replacements}
         action = next(changes(place.result)).action
         found["fixes"] = [{"description": {"text": action}, "artifactChanges": [change]}]
@@ -107,7 +108,3 @@ def _result(place: Placed, rule: int, *, compared: bool) -> Object:
 
 def _artifact(place: Placed) -> Object:
     return {"uri": quote(place.path, errors="backslashreplace"), "uriBaseId": ROOT}
-
-
-def _region(start: tuple[int, int], end: tuple[int, int]) -> Object:
-    return {"startLine": start[0], "startColumn": start[1], "endLine": end[0], "endColumn": end[1]}
