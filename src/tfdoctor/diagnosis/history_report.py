@@ -100,11 +100,6 @@ class RegressionCheck(Record, kw_only=True):
     high: float | None = None
     why: str = ""  # which runs are left out, or why it is undecided or unknown, as a clause
 
-    @property
-    def failed(self) -> bool:
-        """Whether the command fails: also for what was not measured, because a gate must not pass unseen."""
-        return self.state in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
-
 
 class MetricHistory(Record, kw_only=True):
     """A metric over the runs of a series."""
@@ -156,15 +151,16 @@ class History(Record, kw_only=True):
     @property
     def failed(self) -> bool:
         """Whether the command fails."""
-        return any(check.failed for check in self._checks) or any(
-            finding.new for one in self.series for finding in one.findings
-        )
+        new = any(finding.new for one in self.series for finding in one.findings)
+        return new or any(state.failed for state in self.states)
 
     @property
     def undecided(self) -> bool:
         """Whether a figure is undecided."""
-        return any(check.state is BudgetState.UNCLEAR for check in self._checks)
+        return any(state.undecided for state in self.states)
 
     @property
-    def _checks(self) -> list[RegressionCheck]:
-        return [metric.check for one in self.series for metric in one.metrics if metric.check]
+    def states(self) -> list[BudgetState]:
+        """What the gate says of each metric; nothing without one."""
+        checks = [metric.check for one in self.series for metric in one.metrics]
+        return [check.state for check in checks if check and check.state]

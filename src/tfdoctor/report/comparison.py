@@ -10,14 +10,12 @@ from rich.text import Text
 
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
-    AmountKind,
     ChangeOfRun,
     ChangeOfStep,
     Direction,
     FindingState,
     Mismatch,
     Mover,
-    MoverKind,
     PartChange,
     RegressionGate,
     RunComparison,
@@ -58,8 +56,8 @@ STATES = {
     FindingState.UNCHECKED_AFTER: "not checked after",
 }
 STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "no longer found": "bold green"}
-KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
-AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
+KINDS = {"operation": "operation", "stage": "input stage"}
+AMOUNTS = {"saving": "saves", "cost": "takes"}
 CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 _UNDECIDED = {
     Undecided.WIDE: (
@@ -261,7 +259,7 @@ def tables(comparison: RunComparison) -> dict[str, Grid]:
     return {title: grid for title, grid in grids.items() if grid.rows}
 
 
-def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | None) -> str:
+def _finding_time(kind: str | None, ms: float | None, run_ms: float | None) -> str:
     if kind and ms is not None:
         return f"{AMOUNTS[kind]} {milliseconds(ms)}"
     return f"saves {duration(run_ms)} of the run" if run_ms is not None else ""

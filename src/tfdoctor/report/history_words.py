@@ -35,14 +35,13 @@ def headline(history: History) -> str:
     runs = sum(len(one.runs) for one in history.series)
     programs = len({one.program for one in history.series})
     what = f"{counted(runs, 'run')} of {counted(programs, 'program')}"
-    failed, states = [], []
+    failed, states = [], history.states
     for series in history.series:
         for metric in series.metrics:
-            check, label = metric.check, f"{LABELS[metric.metric]} of {text.name(series.program)}"
-            if check and check.failed:
-                change = None if check.change is None else relative(check.change, metric.metric)
-                failed.append(f"{label} {change or 'not measured'}")
-            states += [check.state] if check and check.state is not None else []
+            check = metric.check
+            if check and check.state and check.state.failed:
+                change = "not measured" if check.change is None else relative(check.change, metric.metric)
+                failed.append(f"{LABELS[metric.metric]} of {text.name(series.program)} {change}")
     failed += [
         f"{finding.rule} of {text.name(one.program)}"
         for one in history.series

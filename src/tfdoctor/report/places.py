@@ -61,7 +61,7 @@ def placed(diagnosis: Diagnosis) -> list[Placed]:
             message=f"Budget {check.key} {budget_state(check)}: {budget_told(check)}.",
         )
         for check in diagnosis.budgets
-        if check.failed and check.at is not None
+        if check.state.failed and check.at is not None
     ]
     for entry in diagnosis.entries:
         result, outcome = entry.result, findings.finding(entry.result)

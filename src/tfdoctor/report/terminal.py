@@ -147,7 +147,7 @@ def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
 
 
 def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:
-    states = (Text(sections.budget_state(one), style="bold red" if one.failed else "") for one in budgets)
+    states = (Text(sections.budget_state(one), style="bold red" if one.state.failed else "") for one in budgets)
     told = (shorten(sections.budget_told(one), 240) for one in budgets)
     return _titled("Budgets", _grid(zip((one.key for one in budgets), states, told, strict=True)))
 
