@@ -191,7 +191,6 @@ class Found(Record, kw_only=True):
     """A finding about a run, with what it is matched by."""
 
     result: Result
-    rule: str
     summary: str
     ms: float | None  # what it saves or takes of the compared step, which may have the cost of the profiler
     kind: AmountKind | None  # what that time is
@@ -219,17 +218,18 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
 
     def change(earlier: Found | None, now: Found | None) -> FindingChange:
         shown = next(one for one in (now, earlier) if one)
+        rule = shown.result.rule.name
         if earlier and now:
             state = _state(earlier, now, least_ms)
         elif now:
-            state = FindingState.NEW if shown.rule in checked else FindingState.UNCHECKED_BEFORE
+            state = FindingState.NEW if rule in checked else FindingState.UNCHECKED_BEFORE
         else:
-            state = FindingState.GONE if shown.rule in checked_after else FindingState.UNCHECKED_AFTER
+            state = FindingState.GONE if rule in checked_after else FindingState.UNCHECKED_AFTER
         first_run, last_run = (one.result.run if one else None for one in (earlier, now))
-        led_by = [one.led_by for one in (*first, *last) if one.rule == shown.rule]
+        led_by = [one.led_by for one in (*first, *last) if one.result.rule.name == rule]
         return FindingChange(
             state=state,
-            rule=shown.rule,
+            rule=rule,
             summary=shown.summary,
             severity=shown.result.severity.word if shown.result.severity else "",
             at=shown.result.place,
@@ -262,7 +262,6 @@ def _found(report: Diagnosis) -> Iterator[Found]:
         names = [PurePosixPath(one.replace("\\", "/")).parts[::-1] for one in (script, path)]
         yield Found(
             result=result,
-            rule=result.rule.name,
             summary=finding.summary,
             ms=amount.share * (step_of(report) or 0.0) if amount else None,
             kind="saving" if result.saving else "cost" if amount else None,
@@ -275,7 +274,7 @@ def _found(report: Diagnosis) -> Iterator[Found]:
 
 def _same(one: Found, others: Sequence[Found]) -> Found | None:
     """Return the other finding of the same rule in the same file, in the script, or at a line of the same text."""
-    matching = [other for other in others if other.rule == one.rule]
+    matching = [other for other in others if other.result.rule.name == one.result.rule.name]
     in_file = (other for other in matching if other.path == one.path)
     in_script = (other for other in matching if one.in_script and other.in_script)
     by_line = (other for other in matching if one.line and one.line == other.line)

@@ -109,7 +109,7 @@ class MetricHistory(Record, kw_only=True):
     values: tuple[float | None, ...]
     changes: tuple[ChangePoint, ...] = ()
     why_no_changes: str = ""  # why no change can be told from chance, as a clause
-    check: RegressionCheck | None = None
+    check: RegressionCheck
 
 
 class FindingHistory(Record, kw_only=True):
@@ -118,7 +118,7 @@ class FindingHistory(Record, kw_only=True):
     rule: str
     title: str
     found: tuple[bool | None, ...]
-    last: HistoryFinding | None  # in the last run that has it
+    last: HistoryFinding  # in the last run that has it
     appeared: int | None = None  # the place of the run that has it first since it was last absent
     gone: int | None = None  # the place of the first run without it, after the last that has it
     new: bool = False  # it makes the command fail
@@ -162,5 +162,4 @@ class History(Record, kw_only=True):
     @property
     def states(self) -> list[BudgetState]:
         """What the gate says of each metric; nothing without one."""
-        checks = [metric.check for one in self.series for metric in one.metrics]
-        return [check.state for check in checks if check and check.state]
+        return [metric.check.state for one in self.series for metric in one.metrics if metric.check.state]

@@ -35,7 +35,7 @@ from tfdoctor.diagnosis.history_report import (
 from tfdoctor.history import change_points
 from tfdoctor.history.runs import SHOWN, UNTRACED, KeptHistory, ReadRun
 from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 from tfdoctor.terms.student_t import student
 from tfdoctor.terms.verdict import Severity
 
@@ -72,13 +72,8 @@ def history(
     for one in sorted(read, key=lambda one: one.order):
         groups[one.key].append(one)
     newest_first = sorted(groups.values(), key=lambda runs: runs[-1].order, reverse=True)
-    return History(
-        version=__version__,
-        series=tuple(_series(runs, kept, demand, titles) for runs in newest_first),
-        unread=tuple(unread),
-        last=demand.last,
-        limit=demand.limit,
-    )
+    series = tuple(_series(runs, kept, demand, titles) for runs in newest_first)
+    return common(History, demand, version=__version__, series=series, unread=tuple(unread))
 
 
 def _series(read: Sequence[ReadRun], kept: KeptHistory, demand: Demand, titles: Mapping[str, str]) -> Series:

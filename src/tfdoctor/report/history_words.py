@@ -39,7 +39,7 @@ def headline(history: History) -> str:
     for series in history.series:
         for metric in series.metrics:
             check = metric.check
-            if check and check.state and check.state.failed:
+            if check.state and check.state.failed:
                 change = "not measured" if check.change is None else relative(check.change, metric.metric)
                 failed.append(f"{LABELS[metric.metric]} of {text.name(series.program)} {change}")
     failed += [
@@ -79,7 +79,7 @@ def sentences(series: Series) -> Iterator[str]:
     """Yield why metrics are not compared or which runs are left out, what figures are, and what else changed."""
     reasons: dict[str, list[str]] = {}
     for metric in series.metrics:
-        if metric.check is not None and metric.check.why:
+        if metric.check.why:
             reasons.setdefault(_reason(metric.check), []).append(LABELS[metric.metric])
     for reason, names in reasons.items():
         yield f"{', '.join(names).capitalize()}: {reason}."
@@ -145,7 +145,7 @@ def tables(series: Series) -> dict[str, Grid]:
     last, labels = series.runs[-1], [LABELS[one.metric] for one in series.metrics]
     newest = f"The newest {'commit' if last.commit else 'run'}, {commit(last)}, and the runs before it"
     columns = dict.fromkeys(("newest", "before", "change", "interval", "of runs"), "number")
-    compare = texts({"metric": "text", **columns, "result": "text"}, filter(None, map(compared, series.metrics)))
+    compare = texts({"metric": "text", **columns, "result": "text"}, map(compared, series.metrics))
     findings = {"finding": "text", "saves": "number", "runs with it": "number", "in the newest run": "text"}
     baselines = [
         (text.name(one.name), one.commit[:SHORT], *(against(one, metric) for metric in series.metrics))
@@ -166,19 +166,16 @@ def tables(series: Series) -> dict[str, Grid]:
 
 
 def compared(metric: MetricHistory) -> tuple[str, ...]:
-    """Return the newest commit beside the runs before it, as a row; () where there is nothing to compare.
+    """Return the newest commit beside the runs before it, as a row.
 
     The interval of a change is positive in the direction that the change has: "19 to 36 %" longer.
     """
     check, what = metric.check, metric.metric
-    if check is None:
-        return ()
     change = interval = ""
-    if check.change is not None:
+    if check.change is not None and check.low is not None and check.high is not None:
         change = relative(check.change, what)
-        if check.low is not None and check.high is not None:
-            ends = (check.low, check.high) if check.change >= 0 else (-check.high, -check.low)
-            interval = quantity_span(*map(ratio, ends))
+        ends = (check.low, check.high) if check.change >= 0 else (-check.high, -check.low)
+        interval = quantity_span(*map(ratio, ends))
     values = [quantity(what.quantity(one)) if one else "" for one in (check.newest, check.usual)]
     return (LABELS[what], *values, change, interval, f"{check.runs:,}", state(check))
 
@@ -196,7 +193,7 @@ def _changes(series: Series) -> Grid:
 
 
 def _finding(one: FindingHistory, runs: tuple[HistoryRun, ...]) -> tuple[str, ...]:
-    saving = one.last.saving if one.last else None
+    saving = one.last.saving
     known = [found for found in one.found if found is not None]
     if one.found[-1] is None:
         became = "not checked"

@@ -1,7 +1,6 @@
 """The report as JSON: the contract for other programs, documented in docs/reference/json.md."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +15,6 @@ from tfdoctor.terms.json_form import as_json, number
 
 # Operations in the contract of a page, as its tables show: EfficientNetB0 has 1,223, which take 280 kB.
 MOST_OPERATIONS = 100
-FOR_EDITS = ("patch",)  # What a page leaves out: it shows the edits, and the file of the report has the rest
-# What a page leaves out of each result: the models' input, 120 kB of one finding of EfficientNetB0.
-FOR_MODELS = ("stated",)
 
 Object = dict[str, Any]
 
@@ -41,13 +37,10 @@ def render_for_page(diagnosis: Diagnosis) -> str:
         operations_omitted=diagnosis.operations_omitted + cut,
     )
     content = contract(shown)
-    content = _without(content, FOR_EDITS)
-    content["results"] = [_without(result, FOR_MODELS) for result in content["results"]]
+    content.pop("patch", None)  # the page shows the edits, and the file of the report has the rest
+    for result in content["results"]:
+        result.pop("stated", None)  # the models' input, 120 kB of one finding of EfficientNetB0
     return _written(content)
-
-
-def _without(content: Object, names: Sequence[str]) -> Object:
-    return {name: value for name, value in content.items() if name not in names}
 
 
 def _written(content: Object) -> str:
