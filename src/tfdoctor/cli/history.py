@@ -13,6 +13,7 @@ from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import tell, untried
 from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import files_beside
+from tfdoctor.compare.baseline import keep
 from tfdoctor.fleet.places import found
 from tfdoctor.history.runs import NAME, ReadRun, accepted, named, of_program, read_all, read_kept
 from tfdoctor.history.series import FEWEST, Demand
@@ -53,7 +54,7 @@ def history(given: HistoryOptions) -> int:
             known = known.with_entry(accepted(what, commit, made.series, by=by, why=given.why.strip()))
         made = of_runs(runs, known, demand, titles, unread)
     if accepts or names:
-        known.write(file)
+        keep(known, file, "choose another file")
         typer.echo(f"wrote {file}", err=True)
     tell(made, rendering, wanted, given.out, show=given.show)
     return FOUND if made.failed else UNDECIDED if made.undecided else 0

@@ -10,6 +10,8 @@ from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Quantity, ms, nbytes
 
+SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
+
 
 class RunMetric(StrEnum):
     """A figure of a run that is followed; its value is the budget for the same, and ends with its unit."""

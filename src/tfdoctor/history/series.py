@@ -22,6 +22,7 @@ from tfdoctor.compare.budgets import state
 from tfdoctor.compare.step_times import LEAST_SPREAD
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import (
+    SHORT,
     Accepted,
     ChangePoint,
     FindingHistory,
@@ -43,7 +44,6 @@ WHAT = {RunMetric.RUN: "the run without tfdoctor's own work", RunMetric.MEMORY: 
 # Runs by which a change point may lie beside the commit that made the change, where that is little more than the
 # noise.
 NEAR = 2
-SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
 FEWEST = 5  # Runs below which nothing is decided: of 4, the spread is as good as unknown
 NORMAL = 1.4826  # Standard deviation of a normal distribution for its median absolute deviation
 EFFICIENCY = 0.37  # Of the median absolute deviation, relative to the standard deviation of normal noise

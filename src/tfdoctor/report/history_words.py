@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import (
+    SHORT,
     Accepted,
     FindingHistory,
     History,
@@ -25,7 +26,6 @@ RUNS = "Runs, the newest first"  # The title of their table
 _TIMES = ("longer", "shorter")
 # What a value is that is above or below another one.
 _DIRECTIONS = {RunMetric.STEP: _TIMES, RunMetric.RUN: _TIMES, RunMetric.MEMORY: ("higher", "lower")}
-SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
 # Characters of a moment in ISO 8601 up to its day, and up to its minute.
 DAY, MINUTE = len("2026-11-28"), len("2026-11-28T12:50")
 
