@@ -68,12 +68,12 @@ def _of_several(shown: Diagnosis, stored: str) -> Iterator[tuple[str, str]]:
     dated = [replace(again, subject=replace(again.subject, recorded=day)) for day in DAYS]
     with suppress(InputError):  # nothing to compare
         compared = compare([again], [dated[0]])
-        yield "diff", _printed(comparison.terminal(compared, width=60, color=False))
+        yield "diff", _printed(terminal.capture(comparison.sections, compared, width=60, color=False))
         for name in comparison.FORMATS:
             yield f"diff.{name}", _written(name, comparison.render(name, compared))
     runs = [ReadRun.of(f"run{at}", one) for at, one in enumerate(dated)]
     made = history(runs, KeptHistory(), Demand(last=1), {})
-    yield "history", _printed(history_report.terminal(made, width=60, color=False))
+    yield "history", _printed(terminal.capture(history_report.sections, made, width=60, color=False))
     for name in history_report.FORMATS:
         yield f"history.{name}", _written(name, history_report.render(name, made))
 

@@ -247,7 +247,7 @@ def test_a_step_of_twice_its_budget_exceeds_it_though_some_steps_were_slow() -> 
     found = check(replace(base, steps=summary), "step-ms", 50)
     assert found.state is BudgetState.EXCEEDED
     assert 60 < value(found.low) < 113
-    assert found.failed
+    assert found.state.failed
 
 
 def test_an_undecided_budget_is_never_shown_as_a_pass() -> None:
@@ -255,7 +255,7 @@ def test_an_undecided_budget_is_never_shown_as_a_pass() -> None:
     assert budget_verdict([found]) == "One budget is undecided: step-ms."
     assert (budget_state(found), found.state) == ("undecided", BudgetState.UNCLEAR)
     assert "pass" not in budget_told(found)
-    assert not found.failed
+    assert not found.state.failed
 
 
 # What is not measured fails, and says why
@@ -267,7 +267,7 @@ def test_few_steps_are_unknown() -> None:
     for key in ("step-ms", "input-wait", "examples-per-second"):
         unknown = check(few, key, 1e6 if key == "step-ms" else 0.5)
         assert unknown.state is BudgetState.UNKNOWN
-        assert unknown.failed
+        assert unknown.state.failed
         assert "an interval needs at least 8" in unknown.why
 
 
@@ -350,7 +350,7 @@ def test_a_budget_at_the_measured_value_is_never_exceeded(
 @pytest.mark.parametrize("key", BUDGET_KEYS)
 def test_so_it_is_for_each_figure(key: str) -> None:
     measured = value(check(run(), key, 1.0).value)
-    assert not check(run(), key, measured).failed
+    assert not check(run(), key, measured).state.failed
 
 
 @given(st.lists(AMOUNTS, min_size=2, max_size=2), AMOUNTS)

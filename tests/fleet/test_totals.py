@@ -6,7 +6,7 @@ import pytest
 
 from tests.fleet.runs import failed, finding, reported, run
 from tfdoctor.fleet.totals import device_prices
-from tfdoctor.report.fleet_words import job_cells
+from tfdoctor.report.fleet import job_cells
 from tfdoctor.terms.errors import ConfigError
 
 

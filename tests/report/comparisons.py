@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from tfdoctor.diagnosis.comparison import (
-    AmountKind,
     ChangeOfRun,
     ChangeOfStep,
     Direction,
@@ -11,7 +10,6 @@ from tfdoctor.diagnosis.comparison import (
     FindingState,
     Mismatch,
     Mover,
-    MoverKind,
     PartChange,
     PhaseChange,
     RegressionGate,
@@ -59,8 +57,8 @@ def faster() -> RunComparison:
             part("device", 10.0, 13.5, changed=True),
         ),
         movers=(
-            Mover(kind=MoverKind.STAGE, name=".map(decode)", before=14.0, after=None),
-            Mover(kind=MoverKind.OPERATION, name="Conv2D (conv1)", before=4.0, after=6.0),
+            Mover(kind="stage", name=".map(decode)", before=14.0, after=None),
+            Mover(kind="operation", name="Conv2D (conv1)", before=4.0, after=6.0),
         ),
         findings=(
             FindingChange(
@@ -70,7 +68,7 @@ def faster() -> RunComparison:
                 severity="warning",
                 at=Place("src/train.py", 40),
                 after_ms=4.0,
-                after_kind=AmountKind.SAVING,
+                after_kind="saving",
             ),
             FindingChange(
                 state=FindingState.GONE,
@@ -79,7 +77,7 @@ def faster() -> RunComparison:
                 severity="critical",
                 at=Place("src/train.py", 12),
                 before_ms=12.0,
-                before_kind=AmountKind.COST,
+                before_kind="cost",
             ),
             FindingChange(
                 state=FindingState.GONE,
@@ -95,7 +93,7 @@ def faster() -> RunComparison:
                 summary="The matrix unit is used to 4 %",
                 severity="note",
                 before_ms=3.0,
-                before_kind=AmountKind.COST,
+                before_kind="cost",
             ),
         ),
         gate=RegressionGate(most=0.05, failed=False),

@@ -13,6 +13,8 @@ from tests.report import comparisons
 from tfdoctor.diagnosis.comparison import Direction, PartChange, Undecided
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.report import comparison
+from tfdoctor.report.files import write_texts
+from tfdoctor.report.terminal import capture
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.replacement import replace_file
 
@@ -27,7 +29,7 @@ def test_files(kind: str, file_format: str, golden: Compare) -> None:
 
 @pytest.mark.parametrize("kind", comparisons.ALL)
 def test_terminal(kind: str, golden: Compare) -> None:
-    golden(f"diff-{kind}.txt", comparison.terminal(comparisons.ALL[kind](), width=80, color=False))
+    golden(f"diff-{kind}.txt", capture(comparison.sections, comparisons.ALL[kind](), width=80, color=False))
 
 
 MINUS = "\N{MINUS SIGN}"
@@ -118,7 +120,7 @@ def test_the_page_has_the_comparison_as_json() -> None:
 def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
-        comparison.write(comparisons.faster(), tmp_path / "file", ["md"])
+        write_texts(tmp_path / "file", {"tfdoctor-diff.md": ""})
 
 
 def keys(value: Any) -> Iterator[str]:
@@ -141,7 +143,7 @@ def test_every_field_of_the_json_is_documented() -> None:
 def test_nothing_is_written_where_one_file_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "tfdoctor-diff.md").mkdir()
     with pytest.raises(OutputError, match=r"tfdoctor-diff\.md is not a file"):
-        comparison.write(comparisons.faster(), tmp_path, ["html", "md"])
+        write_texts(tmp_path, {"tfdoctor-diff.html": "", "tfdoctor-diff.md": ""})
     assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor-diff.md"]
 
 
@@ -162,7 +164,7 @@ def test_what_is_no_file_is_not_replaced() -> None:
 
 
 def test_a_sentence_of_a_finding_that_wraps_stays_below_it() -> None:
-    text = comparison.terminal(comparisons.unlike(), width=40, color=False)
+    text = capture(comparison.sections, comparisons.unlike(), width=40, color=False)
     assert re.search(r"^  </script><img src=x\n  onerror", text, re.MULTILINE)
 
 
@@ -171,6 +173,6 @@ def test_a_difference_that_says_nothing_has_no_figure(least: float, said: str) -
     found = comparisons.unknown()
     assert found.step is not None
     shown = replace(found, step=replace(found.step, least=least))
-    told = " ".join(comparison.terminal(shown, width=200, color=False).split())
+    told = " ".join(capture(comparison.sections, shown, width=200, color=False).split())
     assert said in told
     assert "455 %" not in told

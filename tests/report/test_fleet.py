@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Page
 from tests.fleet.runs import finding, reported, run
 from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.report import fleet
-from tfdoctor.report import fleet_words as words
-from tfdoctor.terms.errors import OutputError
+from tfdoctor.report.files import write_texts
+from tfdoctor.report.terminal import capture
 
 Compare = Callable[[str, str], None]
 
@@ -25,7 +25,7 @@ def test_page(golden: Compare) -> None:
 
 
 def test_terminal(golden: Compare) -> None:
-    golden("fleet.txt", fleet.terminal(reported(prices=("2.5",)), width=80, color=False))
+    golden("fleet.txt", capture(fleet.sections, reported(prices=("2.5",)), width=80, color=False))
 
 
 def test_names_do_not_become_markup() -> None:
@@ -83,24 +83,23 @@ def test_runs_that_the_page_does_not_bear_are_counted() -> None:
     ],
 )
 def test_headline(report: FleetReport, headline: str) -> None:
-    assert words.headline(report) == headline
+    assert fleet.headline(report) == headline
 
 
 def test_a_run_without_a_known_change_is_not_called_healthy() -> None:
     made = reported([run(saving_share=0.0, findings=())])
-    assert words.cells(made.runs[0], made)[:3] == ("none known", "", "none known")
+    assert fleet.cells(made.runs[0], made)[:3] == ("none known", "", "none known")
 
 
-def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / fleet.PAGE).mkdir()
-    with pytest.raises(OutputError, match="is not a file"):
-        fleet.write(reported(), tmp_path)
+def written(report: FleetReport, folder: Path) -> Path:
+    (page,) = write_texts(folder, {fleet.PAGE: fleet.render(report)})
+    return page
 
 
 @pytest.fixture(scope="module")
 def many_runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Page:
     page = browser.new_page()
-    page.goto(fleet.write(many(250), tmp_path_factory.mktemp("fleet")).as_uri())
+    page.goto(written(many(250), tmp_path_factory.mktemp("fleet")).as_uri())
     return page
 
 
@@ -147,7 +146,7 @@ def test_rows_are_the_same_with_and_without_scripts(browser: Browser, tmp_path: 
 
 
 def compare_without_scripts(browser: Browser, tmp_path: Path, report: FleetReport, rows: int) -> None:
-    path = fleet.write(report, tmp_path)
+    path = written(report, tmp_path)
     texts = []
     for scripts in (True, False):
         context = browser.new_context(java_script_enabled=scripts)
@@ -177,7 +176,7 @@ def test_a_fault_and_a_job_lead_to_their_runs(
     browser: Browser, tmp_path: Path, section: str, named: list[int]
 ) -> None:
     page = browser.new_page()
-    page.goto(fleet.write(reported(), tmp_path).as_uri())
+    page.goto(written(reported(), tmp_path).as_uri())
     for row in page.locator(f"section[aria-labelledby={section}] tbody tr").all():
         cells = row.locator("td").all_inner_texts()
         row.locator("a").click()

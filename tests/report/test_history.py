@@ -20,8 +20,9 @@ from tfdoctor.diagnosis.history_report import (
 from tfdoctor.history.runs import KeptHistory, named
 from tfdoctor.report import history_words as words
 from tfdoctor.report.history import page as history_page
-from tfdoctor.report.history import render, terminal
+from tfdoctor.report.history import render, sections
 from tfdoctor.report.tables import Grid
+from tfdoctor.report.terminal import capture
 
 Compare = Callable[[str, str], None]
 
@@ -54,11 +55,11 @@ def test_files(kind: str, golden: Compare) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_terminal(kind: str, golden: Compare) -> None:
-    golden(f"history-{kind}.txt", terminal(KINDS[kind](), width=80, color=False))
+    golden(f"history-{kind}.txt", capture(sections, KINDS[kind](), width=80, color=False))
 
 
 def test_a_narrow_terminal_breaks_no_word_and_no_number_from_its_unit() -> None:
-    shown = terminal(regressed(), width=60, color=False)
+    shown = capture(sections, regressed(), width=60, color=False)
     for word in ("metric", "interval", "memory", "regression", "release-1", "021abcdef", "76.8 ms"):
         assert re.search(rf"(?<!\S){word}(?!\S)", shown)
     assert not re.search(r"^ *(ms|s|%)\b", shown, re.MULTILINE)

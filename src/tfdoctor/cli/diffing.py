@@ -7,13 +7,12 @@ import typer
 
 from tfdoctor.cli.commands import DiffOptions
 from tfdoctor.cli.options import FOUND, UNDECIDED, book
-from tfdoctor.cli.outcome import noted, tell_files, untried
-from tfdoctor.cli.streams import draw
+from tfdoctor.cli.outcome import noted, tell, untried
 from tfdoctor.cli.values import files_beside
 from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.comparison import mismatch, terminal, write
+from tfdoctor.report import comparison as rendering
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.progress_line import late_line
 
@@ -36,15 +35,13 @@ def diff(given: DiffOptions) -> int:
     reports = [*map(diagnosis, before)], [*map(diagnosis, after)]
     comparison = compare(*reports, in_ms=not given.shares, most_regression=most)
     if comparison.mismatches and not (given.anyway or given.shares):
-        differ = "; ".join(map(mismatch, comparison.mismatches))
+        differ = "; ".join(map(rendering.mismatch, comparison.mismatches))
         raise InputError(
             f"the runs are not the same program on the same machine ({differ}): --shares compares the shares of "
             "the step, --anyway the times too."
         )
     if most is not None and comparison.step is None:  # a gate must not pass unseen
         raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
-    written = write(comparison, given.out or Path(), wanted) if wanted else ()
-    draw(terminal(comparison).rstrip("\n"))
-    tell_files(written, show=given.show)
+    tell(comparison, rendering, wanted, given.out, show=given.show)
     gate = comparison.gate
     return 0 if gate is None else FOUND if gate.failed else UNDECIDED if gate.unclear else 0

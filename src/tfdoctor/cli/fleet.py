@@ -32,6 +32,8 @@ from tfdoctor.fleet.places import FleetPlan, RecordingJob, found
 from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, FleetTable, examine, rows_of, settings_of, to_examine
 from tfdoctor.fleet.totals import device_prices, report
 from tfdoctor.report import fleet as rendering
+from tfdoctor.report.files import write_texts
+from tfdoctor.report.terminal import capture
 
 SAVE_S = 60.0  # Rows and reports that belong at a URL are uploaded so often: a command that is killed loses no more
 TIMEOUT_S = 600.0  # For one recording: a gigabyte takes about a minute to read
@@ -72,8 +74,8 @@ def fleet(given: FleetOptions) -> int:
         made = report(rows, prices, {rule.name: rule.doc.title for rule in applied.known}, left)
         table.finish([*made.runs, *made.failed])
         UPLOADS.remove_later(out, PAGES, table.is_old)
-        page = rendering.write(made, out)
-        draw(rendering.terminal(made).rstrip("\n"))
+        (page,) = write_texts(out, {rendering.PAGE: rendering.render(made)})
+        draw(capture(rendering.sections, made).rstrip("\n"))
         typer.echo("")
         tell_files((page, out / PARQUET, out / ROWS), show=False)
         if pages := sum(bool(run.report) for run in made.runs):

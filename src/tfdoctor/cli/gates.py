@@ -96,6 +96,6 @@ def exit_code(diagnosis: Diagnosis, fail_on: FailOn | None) -> int:
     found += [(one.severity, one.known) for one in (diagnosis.hosts.findings if diagnosis.hosts else ())]
     least = fail_on.severity if fail_on else None
     fails = least is not None and any(severity and severity >= least and not known for severity, known in found)
-    if fails or any(check.failed for check in diagnosis.budgets):
+    if fails or any(check.state.failed for check in diagnosis.budgets):
         return FOUND
-    return UNDECIDED if any(check.undecided for check in diagnosis.budgets) else 0
+    return UNDECIDED if any(check.state.undecided for check in diagnosis.budgets) else 0

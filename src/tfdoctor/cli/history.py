@@ -10,14 +10,15 @@ import typer
 from tfdoctor.capture.revision import user
 from tfdoctor.cli.commands import HistoryOptions
 from tfdoctor.cli.options import FOUND, UNDECIDED, book
-from tfdoctor.cli.outcome import tell_files, untried
-from tfdoctor.cli.streams import draw, say
+from tfdoctor.cli.outcome import tell, untried
+from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import files_beside
+from tfdoctor.compare.baseline import keep
 from tfdoctor.fleet.places import found
 from tfdoctor.history.runs import NAME, ReadRun, accepted, named, of_program, read_all, read_kept
 from tfdoctor.history.series import FEWEST, Demand
 from tfdoctor.history.series import history as of_runs
-from tfdoctor.report.history import terminal, write
+from tfdoctor.report import history as rendering
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.progress_line import line
@@ -53,11 +54,9 @@ def history(given: HistoryOptions) -> int:
             known = known.with_entry(accepted(what, commit, made.series, by=by, why=given.why.strip()))
         made = of_runs(runs, known, demand, titles, unread)
     if accepts or names:
-        known.write(file)
+        keep(known, file, "choose another file")
         typer.echo(f"wrote {file}", err=True)
-    written = write(made, given.out or Path(), wanted) if wanted else ()
-    draw(terminal(made).rstrip("\n"))
-    tell_files(written, show=given.show)
+    tell(made, rendering, wanted, given.out, show=given.show)
     return FOUND if made.failed else UNDECIDED if made.undecided else 0
 
 

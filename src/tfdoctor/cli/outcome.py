@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import typer
 
@@ -24,6 +25,7 @@ from tfdoctor.remote.fetching import shown
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.report import terminal
 from tfdoctor.report.files import write as write_files
+from tfdoctor.report.files import write_texts
 from tfdoctor.report.formats import COMMANDS, is_streamed, prepare, render
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.scrub import Secrets, scrub
@@ -117,6 +119,14 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
 def untried(recording: Recording, title: str, rules: Rulebook) -> Diagnosis:
     """Apply these rules to a recording, without what any trial measured."""
     return examine(recording, rules.rules, title, settings=rules.settings)
+
+
+def tell(report: Record, rendering: ModuleType, formats: Iterable[str], out: Path | None, *, show: bool) -> None:
+    """Write a comparison or a history in these formats, by its module of ``report``, and show it."""
+    texts = {f"{rendering.STEM}.{one}": rendering.render(one, report) for one in formats}
+    written = write_texts(out or Path(), texts) if texts else ()
+    draw(terminal.capture(rendering.sections, report).rstrip("\n"))
+    tell_files(written, show=show)
 
 
 def tell_files(paths: Iterable[Path], *, show: bool) -> None:

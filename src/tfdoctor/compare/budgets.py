@@ -10,12 +10,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
-from msgspec.structs import asdict
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
+from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, Measured95
 from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.edits.source import within_repository
@@ -23,25 +22,13 @@ from tfdoctor.rulebook.config import Budget
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import common
 from tfdoctor.terms.student_t import student
 from tfdoctor.terms.verdict import Location
 
 MS_PER_S = 1000.0
 # Share of the operations' time up to which those of unknown least time are not told: the step's interval is wider.
 SMALL_REST = 0.02
-
-
-class Measured95(Record):
-    """A figure with its 95 % interval; without ``value`` it is unknown, because ``why``.
-
-    Where the figure is known only to be in an interval, this has no ``value``, and ``why`` says so.
-    """
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    why: str = ""
 
 
 def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
@@ -57,14 +44,14 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
-        check = BudgetCheck(
-            key=limit.key,
+        check = common(
+            BudgetCheck,
+            measured,
+            limit,
             limit=limit.limit.value,
             unit=limit.limit.unit,
-            at_least=limit.at_least,
             state=found,
             at=Location(path, lines[limit]) if limit in lines else None,
-            **asdict(measured),
         )
         checks.append(check)
     return replace(diagnosis, budgets=finished(tuple(checks)))

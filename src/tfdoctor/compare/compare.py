@@ -23,6 +23,7 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.record import common
 
 Reports = Sequence[Diagnosis]
 
@@ -155,10 +156,10 @@ def _step(before: Reports, after: Reports, widen: Widening, parts: Sequence[Part
     if doubt and logs.ratios().excludes_zero:
         doubt = Undecided.CONDITIONS
     first, last = (side[0].by_stretches() if of_all else side[0] for side in runs)
-    return ChangeOfStep(
+    return common(
+        ChangeOfStep,
+        ratios,
         change=ratios.middle,
-        low=ratios.low,
-        high=ratios.high,
         least=least,
         direction=direction,
         figure=figure,

@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import get_args
 
 import numpy as np
 
@@ -134,7 +135,7 @@ def movers(before: Diagnosis, after: Diagnosis, certain: float, *, in_ms: bool) 
     """
     step = max(step_of(before) or 0.0, step_of(after) or 0.0) if in_ms else 1.0
     moved: list[tuple[float, str, Mover]] = []
-    for kind in MoverKind:
+    for kind in get_args(MoverKind):
         first, last = (_by_name(report, kind, 1.0 if in_ms else step_of(report)) for report in (before, after))
         known = first and last  # otherwise one of the runs does not know its times
         for name in dict.fromkeys([*first, *last]) if known else ():
@@ -146,12 +147,12 @@ def movers(before: Diagnosis, after: Diagnosis, certain: float, *, in_ms: bool) 
     return tuple(mover for _, _, mover in sorted(moved, key=lambda one: one[:2])[:MOST])
 
 
-def _by_name(report: Diagnosis, kind: MoverKind, unit: float | None) -> Mapping[str, float]:
+def _by_name(report: Diagnosis, kind: str, unit: float | None) -> Mapping[str, float]:
     """Return the times per step; of several stages that the user wrote alike, or that have one name, their sum."""
     rows = [
         (f"{row.operation} ({row.layer})" if row.layer else row.operation, row.self_ms) for row in report.operations
     ]
-    if kind is MoverKind.STAGE:
+    if kind == "stage":
         rows = [(stage.written or stage.name, stage.self_ms) for stage in report.pipeline]
     times: dict[str, float] = defaultdict(float)
     for name, ms in rows:
@@ -190,7 +191,6 @@ class Found(Record, kw_only=True):
     """A finding about a run, with what it is matched by."""
 
     result: Result
-    rule: str
     summary: str
     ms: float | None  # what it saves or takes of the compared step, which may have the cost of the profiler
     kind: AmountKind | None  # what that time is
@@ -218,19 +218,20 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
 
     def change(earlier: Found | None, now: Found | None) -> FindingChange:
         shown = next(one for one in (now, earlier) if one)
+        rule = shown.result.rule.name
         if earlier and now:
             state = _state(earlier, now, least_ms)
         elif now:
-            state = FindingState.NEW if shown.rule in checked else FindingState.UNCHECKED_BEFORE
+            state = FindingState.NEW if rule in checked else FindingState.UNCHECKED_BEFORE
         else:
-            state = FindingState.GONE if shown.rule in checked_after else FindingState.UNCHECKED_AFTER
+            state = FindingState.GONE if rule in checked_after else FindingState.UNCHECKED_AFTER
         first_run, last_run = (one.result.run if one else None for one in (earlier, now))
-        led_by = [one.led_by for one in (*first, *last) if one.rule == shown.rule]
+        led_by = [one.led_by for one in (*first, *last) if one.result.rule.name == rule]
         return FindingChange(
             state=state,
-            rule=shown.rule,
+            rule=rule,
             summary=shown.summary,
-            severity=shown.result.severity.name.lower() if shown.result.severity else "",
+            severity=shown.result.severity.word if shown.result.severity else "",
             at=shown.result.place,
             before_ms=earlier.ms if earlier else None,
             before_kind=earlier.kind if earlier else None,
@@ -255,16 +256,15 @@ def _found(report: Diagnosis) -> Iterator[Found]:
     for result in report.results:
         if not (finding := result.finding):
             continue
-        amount, kind = result.saving or result.takes, AmountKind.SAVING if result.saving else AmountKind.COST
+        amount = result.saving or result.takes
         at = next((remedy.at for remedy in finding.remedies if remedy.at), None)
         path = at.path if at else ""
         names = [PurePosixPath(one.replace("\\", "/")).parts[::-1] for one in (script, path)]
         yield Found(
             result=result,
-            rule=result.rule.name,
             summary=finding.summary,
             ms=amount.share * (step_of(report) or 0.0) if amount else None,
-            kind=kind if amount else None,
+            kind="saving" if result.saving else "cost" if amount else None,
             path=path,
             line=report.lines.get(location(at), "") if at else "",
             in_script=all(names) and all(one == other for one, other in zip(*names, strict=False)),
@@ -274,7 +274,7 @@ def _found(report: Diagnosis) -> Iterator[Found]:
 
 def _same(one: Found, others: Sequence[Found]) -> Found | None:
     """Return the other finding of the same rule in the same file, in the script, or at a line of the same text."""
-    matching = [other for other in others if other.rule == one.rule]
+    matching = [other for other in others if other.result.rule.name == one.result.rule.name]
     in_file = (other for other in matching if other.path == one.path)
     in_script = (other for other in matching if one.in_script and other.in_script)
     by_line = (other for other in matching if one.line and one.line == other.line)
@@ -284,7 +284,7 @@ def _same(one: Found, others: Sequence[Found]) -> Found | None:
 def _state(earlier: Found, now: Found, least_ms: float) -> FindingState:
     moved, least = float((now.result.severity or 0) - (earlier.result.severity or 0)), 0.0
     first, last = earlier.result.run, now.result.run
-    if earlier.ms is not None and now.ms is not None and earlier.kind is now.kind:
+    if earlier.ms is not None and now.ms is not None and earlier.kind == now.kind:
         moved, least = now.ms - earlier.ms, least_ms
     elif first and last and not (earlier.kind or now.kind):
         moved, least = last.share - first.share, SMALLEST_SAVING

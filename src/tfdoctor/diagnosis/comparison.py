@@ -6,6 +6,7 @@ faster.
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Literal
 
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record, field
@@ -105,11 +106,7 @@ class ChangeOfRun(Record, kw_only=True):
     ended_early: bool = False  # one of them, after its traced steps, as asked
 
 
-class MoverKind(StrEnum):
-    """What a mover is."""
-
-    OPERATION = "operation"
-    STAGE = "stage"
+MoverKind = Literal["operation", "stage"]
 
 
 class Mover(Record, kw_only=True):
@@ -133,11 +130,8 @@ class FindingState(StrEnum):
     UNCHECKED_AFTER = "unchecked-after"
 
 
-class AmountKind(StrEnum):
-    """What the time of a finding is."""
-
-    SAVING = "saving"  # of its change
-    COST = "cost"  # what it takes, part of which a change may save
+# What the time of a finding is: the saving of its change, or what it takes, part of which a change may save.
+AmountKind = Literal["saving", "cost"]
 
 
 class FindingChange(Record, kw_only=True):

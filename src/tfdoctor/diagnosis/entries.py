@@ -75,19 +75,24 @@ def entries_of(diagnosis: "Diagnosis") -> tuple[Entry, ...]:
         found.append(Entry(first, tuple(symptoms), tuple(same)))
     ranks = {name: rank for rank, name in enumerate(findings)}
     found.sort(key=lambda entry: ranks[entry.priced.rule.name])
-    step, run = (set(one.rules if one else ()) for one in (diagnosis.together, diagnosis.run_together))
-    for at, (in_sum, in_run_sum) in enumerate(zip(_in_sum(found, step), _in_sum(found, run), strict=True)):
-        entry = found[at]
-        saving, of_run, instead = entry.priced.saving, entry.priced.run, _instead(entry, diagnosis)
+    step, run = (one.rules if one else () for one in (diagnosis.together, diagnosis.run_together))
+    # After which rules a change saves nothing more: all of the sum where no single ones are known.
+    relations = diagnosis.order.relations if diagnosis.order else ()
+    unneeded = {one.rule: one.others for one in reversed(relations) if one.kind is Relationship.UNNEEDED}
+    entries = []
+    for entry, in_sum, in_run_sum in zip(found, _in_sum(found, {*step}), _in_sum(found, {*run}), strict=True):
+        saving, of_run = entry.priced.saving, entry.priced.run
         saves, saves_of_run = saving and saving.ms_per_step > 0, of_run and of_run.ms > 0
-        found[at] = replace(
+        instead = unneeded.get(entry.result.rule.name, step if diagnosis.together else run)
+        changed = replace(
             entry,
             in_sum=in_sum,
             included_in=instead if step and saves and not in_sum else (),
             in_run_sum=in_run_sum,
             run_included_in=instead if run and saves_of_run and not in_run_sum else (),
         )
-    return tuple(found)
+        entries.append(changed)
+    return tuple(entries)
 
 
 def _in_sum(found: Sequence[Entry], rules: set[str]) -> list[bool]:
@@ -97,15 +102,6 @@ def _in_sum(found: Sequence[Entry], rules: set[str]) -> list[bool]:
     """
     told = {name for entry in found if entry.own & rules for name in entry.names}
     return [bool(entry.own & rules or entry.names & (rules - told)) for entry in found]
-
-
-def _instead(entry: Entry, diagnosis: "Diagnosis") -> tuple[str, ...]:
-    """Return the rules after which a change saves nothing more; all of the sum where no single ones are known."""
-    for relation in diagnosis.order.relations if diagnosis.order else ():
-        if relation.kind is Relationship.UNNEEDED and relation.rule == entry.result.rule.name:
-            return relation.others
-    together = diagnosis.together or diagnosis.run_together
-    return together.rules if together else ()
 
 
 def _named(*results: Result) -> set[str]:

@@ -16,33 +16,35 @@ class BudgetState(StrEnum):
     UNCLEAR = "unclear"  # undecided: the interval holds the limit
     UNKNOWN = "unknown"  # not measured
 
+    @property
+    def failed(self) -> bool:
+        """Whether the command fails: also for what was not measured, because a gate must not pass unseen."""
+        return self in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
 
-class BudgetCheck(Record, kw_only=True):
-    """A budget of the user, and what the run shows of it. ``low`` to ``high`` is the 95 % interval of the value.
+    @property
+    def undecided(self) -> bool:
+        """Whether the limit lies within the interval: the run neither keeps to it nor breaks it for certain."""
+        return self is BudgetState.UNCLEAR
 
-    A value that is known only to be in an interval is None, and has the interval.
-    """
+
+class Measured95(Record):
+    """A figure with its 95 % interval; one that is known only to be in the interval is None."""
+
+    value: Number | None = None
+    low: Number | None = None  # None where there is one figure, without an interval
+    high: Number | None = None
+    why: str = ""  # why the value is unknown, as a clause
+
+
+class BudgetCheck(Measured95, kw_only=True):
+    """A budget of the user, and what the run shows of it."""
 
     key: str  # in the settings: "step-ms"
     limit: Number
     unit: Unit
     at_least: bool  # the limit is the smallest value that meets the budget, not the largest
     state: BudgetState
-    value: Number | None = None
-    low: Number | None = None  # None where there is one figure, without an interval
-    high: Number | None = None
-    why: str = ""  # why the value is unknown, as a clause
     at: Location | None = None  # the key in the settings, by its path in the repository
-
-    @property
-    def failed(self) -> bool:
-        """Whether the command fails: also for what was not measured, because a gate must not pass unseen."""
-        return self.state in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
-
-    @property
-    def undecided(self) -> bool:
-        """Whether the limit lies within the interval: the run neither keeps to it nor breaks it for certain."""
-        return self.state is BudgetState.UNCLEAR
 
 
 class KnownFinding(Record, order=True):

@@ -10,6 +10,8 @@ from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Quantity, ms, nbytes
 
+SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
+
 
 class RunMetric(StrEnum):
     """A figure of a run that is followed; its value is the budget for the same, and ends with its unit."""
@@ -100,11 +102,6 @@ class RegressionCheck(Record, kw_only=True):
     high: float | None = None
     why: str = ""  # which runs are left out, or why it is undecided or unknown, as a clause
 
-    @property
-    def failed(self) -> bool:
-        """Whether the command fails: also for what was not measured, because a gate must not pass unseen."""
-        return self.state in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
-
 
 class MetricHistory(Record, kw_only=True):
     """A metric over the runs of a series."""
@@ -114,7 +111,7 @@ class MetricHistory(Record, kw_only=True):
     values: tuple[float | None, ...]
     changes: tuple[ChangePoint, ...] = ()
     why_no_changes: str = ""  # why no change can be told from chance, as a clause
-    check: RegressionCheck | None = None
+    check: RegressionCheck
 
 
 class FindingHistory(Record, kw_only=True):
@@ -123,7 +120,7 @@ class FindingHistory(Record, kw_only=True):
     rule: str
     title: str
     found: tuple[bool | None, ...]
-    last: HistoryFinding | None  # in the last run that has it
+    last: HistoryFinding  # in the last run that has it
     appeared: int | None = None  # the place of the run that has it first since it was last absent
     gone: int | None = None  # the place of the first run without it, after the last that has it
     new: bool = False  # it makes the command fail
@@ -156,15 +153,15 @@ class History(Record, kw_only=True):
     @property
     def failed(self) -> bool:
         """Whether the command fails."""
-        return any(check.failed for check in self._checks) or any(
-            finding.new for one in self.series for finding in one.findings
-        )
+        new = any(finding.new for one in self.series for finding in one.findings)
+        return new or any(state.failed for state in self.states)
 
     @property
     def undecided(self) -> bool:
         """Whether a figure is undecided."""
-        return any(check.state is BudgetState.UNCLEAR for check in self._checks)
+        return any(state.undecided for state in self.states)
 
     @property
-    def _checks(self) -> list[RegressionCheck]:
-        return [metric.check for one in self.series for metric in one.metrics if metric.check]
+    def states(self) -> list[BudgetState]:
+        """What the gate says of each metric; nothing without one."""
+        return [metric.check.state for one in self.series for metric in one.metrics if metric.check.state]

@@ -13,7 +13,7 @@ from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import EnergySaving, RunSaving, Saving, Takes
 from tfdoctor.diagnosis.trials import Measured
 from tfdoctor.terms.json_form import Sometimes, columns, row_form
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 from tfdoctor.terms.verdict import (
     Edit,
     Effect,
@@ -130,16 +130,17 @@ def _row_of(result: Result) -> ResultRow:
     stated = {name: own.pop(name) for name in Stated.__struct_fields__ if name in own}
     if isinstance(outcome, Finding):
         own |= {"severity": result.severity or outcome.severity, "at": result.place}
-    return ResultRow(
-        rule=rule.name, title=rule.doc.title, topic=rule.topic, own=rule.own, general=rule.general,
+    own |= {"rule": rule.name, "title": rule.doc.title}
+    return common(
+        ResultRow, result, rule,
         outcome=next(word for word, kind in OUTCOMES.items() if isinstance(outcome, kind)),
-        stated=Stated(**stated), **shown | own, **_computed(result),
+        stated=Stated(**stated), **shown | own,
     )  # fmt: skip
 
 
 def _result_of(row: ResultRow) -> Result:
     given = {**asdict(row.stated), **asdict(row), "error": row.reason, "severity": row.stated.severity}
-    kind, computed = OUTCOMES[row.outcome], _computed(row)
+    kind, fallbacks = OUTCOMES[row.outcome], row.fallbacks
     outcome: Outcome = kind(**{name: given[name] for name in kind.__struct_fields__})
     if isinstance(outcome, Finding):  # of earlier versions a remedy may lack its edit, and an edit its reason
         edits = [remedy.edit or remedy.by_hand for remedy in row.remedies]
@@ -147,16 +148,10 @@ def _result_of(row: ResultRow) -> Result:
             if edit and edit.in_patch is False and not edit.missing:
                 edits[at] = replace(edit, missing=UNSAID)
         outcome = outcome.edited(edits if all(edits) else [None] * len(edits))
-    if row.at and row.at.kind is not PlaceKind.LINE and not row.fallbacks:
-        computed["fallbacks"] = (row.at,)  # earlier reports have the only place known of a finding without a line
-    return Result(
-        rule=Rule.named(row.rule, row.topic, row.title or row.rule, own=row.own, general=row.general),
-        outcome=outcome, severity=row.severity, **computed,
-    )  # fmt: skip
-
-
-def _computed(found: Computed) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in Computed.__struct_fields__}
+    if row.at and row.at.kind is not PlaceKind.LINE and not fallbacks:
+        fallbacks = (row.at,)  # earlier reports have the only place known of a finding without a line
+    rule = Rule.named(row.rule, row.topic, row.title or row.rule, own=row.own, general=row.general)
+    return common(Result, row, rule=rule, outcome=outcome, fallbacks=fallbacks)
 
 
 if TYPE_CHECKING:

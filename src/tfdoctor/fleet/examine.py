@@ -234,7 +234,7 @@ def _finding(result: Result, finding: Finding) -> FleetFinding:
     saving, severity = result.saving, result.severity or finding.severity
     return FleetFinding(
         rule=result.rule.name,
-        severity=severity.name.lower() if severity else None,
+        severity=severity.word if severity else None,
         share=number(saving.share) if saving else None,
         bound=_bound(result.run or saving),
         summary=finding.summary,

@@ -20,7 +20,7 @@ from tfdoctor.remote.filesystem import READ, Remote, is_url, opened
 from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import NAMES
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 
 MAGIC = re.compile(r"[*?\\[]")  # What makes a path a pattern
 MARKS = frozenset((MANIFEST, PROGRAM, SAMPLES))  # Files whose folder is a recording
@@ -77,16 +77,8 @@ class RecordingJob(Record, kw_only=True):
 
     def row(self, digest: str = "", failure: str = "", error: str = "") -> FleetRun:
         """Return the row of the recording, without what its diagnosis says."""
-        return FleetRun(
-            place=self.found.shown,
-            key=self.found.key,
-            stamp=self.found.stamp,
-            nbytes=self.found.nbytes,
-            digest=digest,
-            settings=self.plan.settings,
-            failure=failure,
-            error=error,
-        )
+        own = {"place": self.found.shown, "settings": self.plan.settings}
+        return common(FleetRun, self.found, digest=digest, failure=failure, error=error, **own)
 
     def failed(self, failure: Failure, error: str, digest: str = "") -> "ExaminedRecording":
         """Return the row of a recording that has no diagnosis."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor import __version__
-from tfdoctor.compare.baseline import fitting, keep, program_of_report
+from tfdoctor.compare.baseline import fitting, program_of_report
 from tfdoctor.compare.budgets import FIGURES
 from tfdoctor.compare.reports import Examine
 from tfdoctor.diagnosis import Diagnosis
@@ -29,7 +29,7 @@ from tfdoctor.rulebook.values import hint
 from tfdoctor.stored.files import NAMES, is_report, open_report
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content, is_below
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 from tfdoctor.terms.verdict import Errored, NotApplicable
 
 SCHEMA = 1  # Of the file
@@ -66,18 +66,10 @@ class ReadRun(Record):
             # Of the step where the run was ended after its traced steps, as asked.
             saving = (of_step or of_run) if early else (of_run or of_step)
             severity = result.severity or finding.severity
-            word = severity.name.lower() if severity else None
+            word = severity.word if severity else None
             found[result.rule.name] = HistoryFinding(word, saving.share if saving else None)
-        run = HistoryRun(
-            place=place,
-            commit=subject.commit,
-            committed=subject.committed,
-            recorded=subject.recorded,
-            changed=subject.changed,
-            values=values,
-            findings=found,
-            checked=frozenset(one.rule.name for one in checked),
-        )
+        names = frozenset(one.rule.name for one in checked)
+        run = common(HistoryRun, subject, place=place, values=values, findings=found, checked=names)
         traits = (*sorted(subject.framework.items()), ("batch size", "" if size is None else str(size)))
         key = _key(report, place)
         return cls(key, run, early, report.conditions.untraced_ms, report.steps.shown_ms, traits)
@@ -162,14 +154,6 @@ class KeptHistory(Record):
         kept = tuple(sorted((*others, entry), key=key))
         return replace(self, **{where: kept})  # type: ignore[arg-type] # one of its two fields
 
-    def write(self, path: Path) -> None:
-        """Write the file.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
-        keep(self, path, "choose another file")
-
 
 def read_kept(path: Path) -> KeptHistory:
     """Return what a file holds; nothing where there is none.
@@ -209,11 +193,11 @@ def of_program(read: Sequence[ReadRun], program: str) -> list[ReadRun]:
 def named(name: str, run: ReadRun) -> NamedBaseline:
     """Return a run as a baseline of this name."""
     found = run.with_step(run.untraced_ms or run.shown_ms)
-    return NamedBaseline(
+    return common(
+        NamedBaseline,
+        found,
         name=name,
         program=run.program,
-        commit=found.commit,
-        recorded=found.recorded,
         step=UNTRACED if run.untraced_ms else SHOWN,
         values={metric.value: value for metric, value in found.values.items()},
     )

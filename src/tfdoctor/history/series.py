@@ -22,6 +22,7 @@ from tfdoctor.compare.budgets import state
 from tfdoctor.compare.step_times import LEAST_SPREAD
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import (
+    SHORT,
     Accepted,
     ChangePoint,
     FindingHistory,
@@ -35,7 +36,7 @@ from tfdoctor.diagnosis.history_report import (
 from tfdoctor.history import change_points
 from tfdoctor.history.runs import SHOWN, UNTRACED, KeptHistory, ReadRun
 from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 from tfdoctor.terms.student_t import student
 from tfdoctor.terms.verdict import Severity
 
@@ -43,7 +44,6 @@ WHAT = {RunMetric.RUN: "the run without tfdoctor's own work", RunMetric.MEMORY: 
 # Runs by which a change point may lie beside the commit that made the change, where that is little more than the
 # noise.
 NEAR = 2
-SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
 FEWEST = 5  # Runs below which nothing is decided: of 4, the spread is as good as unknown
 NORMAL = 1.4826  # Standard deviation of a normal distribution for its median absolute deviation
 EFFICIENCY = 0.37  # Of the median absolute deviation, relative to the standard deviation of normal noise
@@ -72,13 +72,8 @@ def history(
     for one in sorted(read, key=lambda one: one.order):
         groups[one.key].append(one)
     newest_first = sorted(groups.values(), key=lambda runs: runs[-1].order, reverse=True)
-    return History(
-        version=__version__,
-        series=tuple(_series(runs, kept, demand, titles) for runs in newest_first),
-        unread=tuple(unread),
-        last=demand.last,
-        limit=demand.limit,
-    )
+    series = tuple(_series(runs, kept, demand, titles) for runs in newest_first)
+    return common(History, demand, version=__version__, series=series, unread=tuple(unread))
 
 
 def _series(read: Sequence[ReadRun], kept: KeptHistory, demand: Demand, titles: Mapping[str, str]) -> Series:

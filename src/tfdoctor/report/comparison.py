@@ -1,7 +1,6 @@
 """A comparison of two runs in sentences, bars and tables, and its renderings: files, and that of a terminal."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -10,34 +9,33 @@ from rich.text import Text
 
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
-    AmountKind,
     ChangeOfRun,
     ChangeOfStep,
     Direction,
     FindingState,
     Mismatch,
     Mover,
-    MoverKind,
     PartChange,
     RegressionGate,
     RunComparison,
     StepFigure,
     Undecided,
 )
-from tfdoctor.report.files import contract, plain, write_texts
+from tfdoctor.report.files import contract, plain
 from tfdoctor.report.formats.md import filled
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import PHASE_NOUNS
 from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.template import fill
-from tfdoctor.report.terminal import capture, grid_table
+from tfdoctor.report.terminal import grid_table
 from tfdoctor.report.trial_words import number
 from tfdoctor.report.words import PART_LABELS, joined
 from tfdoctor.terms import json_form
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent, place
 from tfdoctor.terms.text import name, prose, shorten
 
+STEM = "tfdoctor-diff"  # Of the names of files
 FORMATS = ("html", "json", "md")
 
 TERMINAL_ROWS = 8  # Rows of a table on a terminal; the files have the rest
@@ -58,8 +56,8 @@ STATES = {
     FindingState.UNCHECKED_AFTER: "not checked after",
 }
 STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "no longer found": "bold green"}
-KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
-AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
+KINDS = {"operation": "operation", "stage": "input stage"}
+AMOUNTS = {"saving": "saves", "cost": "takes"}
 CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 _UNDECIDED = {
     Undecided.WIDE: (
@@ -261,7 +259,7 @@ def tables(comparison: RunComparison) -> dict[str, Grid]:
     return {title: grid for title, grid in grids.items() if grid.rows}
 
 
-def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | None) -> str:
+def _finding_time(kind: str | None, ms: float | None, run_ms: float | None) -> str:
     if kind and ms is not None:
         return f"{AMOUNTS[kind]} {milliseconds(ms)}"
     return f"saves {duration(run_ms)} of the run" if run_ms is not None else ""
@@ -288,21 +286,8 @@ def render(file_format: str, comparison: RunComparison) -> str:
     return fill("comparison.html.jinja", bars=bars(comparison), contract=written.strip(), **told)
 
 
-def write(comparison: RunComparison, folder: Path, formats: list[str]) -> tuple[Path, ...]:
-    """Write ``tfdoctor-diff.<format>`` for each format and return the paths.
-
-    Raises:
-        OutputError: the folder cannot be made or written to, or something else has the name of a file.
-    """
-    return write_texts(folder, {folder / f"tfdoctor-diff.{one}": render(one, comparison) for one in formats})
-
-
-def terminal(comparison: RunComparison, *, width: int | None = None, color: bool | None = None) -> str:
-    """Return what a terminal shows; width and color default to its own."""
-    return capture(lambda columns: _sections(comparison, columns), width=width, color=color)
-
-
-def _sections(comparison: RunComparison, width: int) -> Iterator[RenderableType]:
+def sections(comparison: RunComparison, width: int) -> Iterator[RenderableType]:
+    """Yield what a terminal shows."""
     yield Text(headline(comparison), style="bold")
     yield Text("\n".join(sides(comparison)))
     if both := bars(comparison):

@@ -26,13 +26,12 @@ def write(diagnosis: Diagnosis, folder: Path, names: Iterable[str], prefix: str 
     Raises:
         OutputError: the folder cannot be made or written to.
     """
-    texts: dict[Path, str] = {}
+    texts: dict[str, str] = {}
     failed: list[Exception] = []
     for name in names:
         try:
             if not formats.is_streamed(name):
-                path = folder / f"{prefix}report.{formats.suffix(name)}"
-                texts[path] = formats.render(name, diagnosis)
+                texts[f"{prefix}report.{formats.suffix(name)}"] = formats.render(name, diagnosis)
         except Exception as error:  # noqa: BLE001 - it is raised below
             error.add_note(f"The report could not be written as {name}.")
             failed.append(error)
@@ -59,19 +58,20 @@ def contract(kind: str, content: Mapping[str, Json]) -> str:
     return json.dumps(whole, sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
-def write_texts(folder: Path, texts: Mapping[Path, str]) -> tuple[Path, ...]:
-    """Write files of a folder, none of them where one cannot be a file, and return their paths.
+def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write files of a folder by their names, none of them where one cannot be a file, and return their paths.
 
     Raises:
         OutputError: the folder cannot be made or written to, or something else has the name of a file.
     """
-    for path in texts:
+    paths = tuple(folder / name for name in texts)
+    for path in paths:
         if path.exists() and not path.is_file():
             raise OutputError(f"{path} is not a file: remove it, or choose another folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
+        for path, text in zip(paths, texts.values(), strict=True):
             replace_file(path, UNCOMMANDING.get(path.suffix, str)(text))
     except OSError as error:
         raise OutputError(unwritten(folder, error)) from error
-    return tuple(texts)
+    return paths

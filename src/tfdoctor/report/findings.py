@@ -218,7 +218,7 @@ def placed(diagnosis: Diagnosis) -> Iterator[Placed]:
     relative, for jobs run from the root of their repository. GitHub and GitLab take all paths from that root.
     """
     for check in diagnosis.budgets:
-        if check.failed and check.at:
+        if check.state.failed and check.at:
             yield Placed(
                 name=f"{BUDGET}{check.key}",
                 path=check.at.path,

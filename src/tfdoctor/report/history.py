@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,12 +11,12 @@ from rich.text import Text
 from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric, Series
 from tfdoctor.report import history_words as words
 from tfdoctor.report.figures import Figure, as_text, figure_json, mark
-from tfdoctor.report.files import contract, plain, write_texts
+from tfdoctor.report.files import contract, plain
 from tfdoctor.report.formats.md import filled
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.tables import texts
 from tfdoctor.report.template import fill
-from tfdoctor.report.terminal import capture, grid_table, more
+from tfdoctor.report.terminal import grid_table, more
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, quantity
 
@@ -31,15 +30,6 @@ FEWEST = 2  # Runs below which there is no line to draw
 HEIGHT = 260
 LETTERS = 36  # Characters of the labels below a chart that fit beside each other on a phone: four hashes of commits
 UNITS = {RunMetric.STEP: "ms", RunMetric.RUN: "s", RunMetric.MEMORY: "GB"}
-
-
-def write(history: History, folder: Path, formats: list[str]) -> tuple[Path, ...]:
-    """Write ``tfdoctor-history-report.<format>`` for each format and return the paths.
-
-    Raises:
-        OutputError: the folder cannot be made or written to, or something else has the name of a file.
-    """
-    return write_texts(folder, {folder / f"{STEM}.{one}": render(one, history) for one in formats})
 
 
 def render(file_format: str, history: History) -> str:
@@ -64,12 +54,8 @@ def page(history: History, *, drawn: bool = True) -> str:
     )
 
 
-def terminal(history: History, *, width: int | None = None, color: bool | None = None) -> str:
-    """Return what a terminal shows; width and color default to its own."""
-    return capture(lambda columns: _sections(history, columns), width=width, color=color)
-
-
-def _sections(history: History, width: int) -> Iterator[RenderableType]:
+def sections(history: History, width: int) -> Iterator[RenderableType]:
+    """Yield what a terminal shows."""
     yield Text(words.headline(history), style="bold")
     for series in history.series[:SERIES]:
         yield Group(Text(words.title(series), style="bold"), Text(words.about(series), style="dim"))

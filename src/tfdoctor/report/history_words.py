@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import (
+    SHORT,
     Accepted,
     FindingHistory,
     History,
@@ -25,7 +26,6 @@ RUNS = "Runs, the newest first"  # The title of their table
 _TIMES = ("longer", "shorter")
 # What a value is that is above or below another one.
 _DIRECTIONS = {RunMetric.STEP: _TIMES, RunMetric.RUN: _TIMES, RunMetric.MEMORY: ("higher", "lower")}
-SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
 # Characters of a moment in ISO 8601 up to its day, and up to its minute.
 DAY, MINUTE = len("2026-11-28"), len("2026-11-28T12:50")
 
@@ -35,14 +35,13 @@ def headline(history: History) -> str:
     runs = sum(len(one.runs) for one in history.series)
     programs = len({one.program for one in history.series})
     what = f"{counted(runs, 'run')} of {counted(programs, 'program')}"
-    failed, states = [], []
+    failed, states = [], history.states
     for series in history.series:
         for metric in series.metrics:
-            check, label = metric.check, f"{LABELS[metric.metric]} of {text.name(series.program)}"
-            if check and check.failed:
-                change = None if check.change is None else relative(check.change, metric.metric)
-                failed.append(f"{label} {change or 'not measured'}")
-            states += [check.state] if check and check.state is not None else []
+            check = metric.check
+            if check.state and check.state.failed:
+                change = "not measured" if check.change is None else relative(check.change, metric.metric)
+                failed.append(f"{LABELS[metric.metric]} of {text.name(series.program)} {change}")
     failed += [
         f"{finding.rule} of {text.name(one.program)}"
         for one in history.series
@@ -80,7 +79,7 @@ def sentences(series: Series) -> Iterator[str]:
     """Yield why metrics are not compared or which runs are left out, what figures are, and what else changed."""
     reasons: dict[str, list[str]] = {}
     for metric in series.metrics:
-        if metric.check is not None and metric.check.why:
+        if metric.check.why:
             reasons.setdefault(_reason(metric.check), []).append(LABELS[metric.metric])
     for reason, names in reasons.items():
         yield f"{', '.join(names).capitalize()}: {reason}."
@@ -146,7 +145,7 @@ def tables(series: Series) -> dict[str, Grid]:
     last, labels = series.runs[-1], [LABELS[one.metric] for one in series.metrics]
     newest = f"The newest {'commit' if last.commit else 'run'}, {commit(last)}, and the runs before it"
     columns = dict.fromkeys(("newest", "before", "change", "interval", "of runs"), "number")
-    compare = texts({"metric": "text", **columns, "result": "text"}, filter(None, map(compared, series.metrics)))
+    compare = texts({"metric": "text", **columns, "result": "text"}, map(compared, series.metrics))
     findings = {"finding": "text", "saves": "number", "runs with it": "number", "in the newest run": "text"}
     baselines = [
         (text.name(one.name), one.commit[:SHORT], *(against(one, metric) for metric in series.metrics))
@@ -167,19 +166,16 @@ def tables(series: Series) -> dict[str, Grid]:
 
 
 def compared(metric: MetricHistory) -> tuple[str, ...]:
-    """Return the newest commit beside the runs before it, as a row; () where there is nothing to compare.
+    """Return the newest commit beside the runs before it, as a row.
 
     The interval of a change is positive in the direction that the change has: "19 to 36 %" longer.
     """
     check, what = metric.check, metric.metric
-    if check is None:
-        return ()
     change = interval = ""
-    if check.change is not None:
+    if check.change is not None and check.low is not None and check.high is not None:
         change = relative(check.change, what)
-        if check.low is not None and check.high is not None:
-            ends = (check.low, check.high) if check.change >= 0 else (-check.high, -check.low)
-            interval = quantity_span(*map(ratio, ends))
+        ends = (check.low, check.high) if check.change >= 0 else (-check.high, -check.low)
+        interval = quantity_span(*map(ratio, ends))
     values = [quantity(what.quantity(one)) if one else "" for one in (check.newest, check.usual)]
     return (LABELS[what], *values, change, interval, f"{check.runs:,}", state(check))
 
@@ -197,7 +193,7 @@ def _changes(series: Series) -> Grid:
 
 
 def _finding(one: FindingHistory, runs: tuple[HistoryRun, ...]) -> tuple[str, ...]:
-    saving = one.last.saving if one.last else None
+    saving = one.last.saving
     known = [found for found in one.found if found is not None]
     if one.found[-1] is None:
         became = "not checked"

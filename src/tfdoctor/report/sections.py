@@ -34,7 +34,7 @@ NAMED = 5  # Findings that are gone and named; the JSON report has all
 
 def budget_state(check: BudgetCheck) -> str:
     """Return "met", "exceeded", "not reached", "undecided" or "unknown"."""
-    if check.undecided:
+    if check.state.undecided:
         return "undecided"
     return "not reached" if check.at_least and check.state is BudgetState.EXCEEDED else check.state.value
 
@@ -48,7 +48,7 @@ def budget_cells(check: BudgetCheck) -> tuple[str, str, str, str]:
     span = quantity_span(low, high) if low and high else ""
     figures = (quantity(value), span or ONE_FIGURE) if value else (span, BOUNDS) if span else (UNKNOWN, "")
     why, remark = f", because {text.prose(check.why)}", ""
-    if check.undecided:
+    if check.state.undecided:
         more = why if check.why else "; record more steps to decide it"
         remark = f"the interval contains the limit (exit code 4){more}"
     elif check.state is BudgetState.UNKNOWN:
@@ -66,8 +66,8 @@ def budget_told(check: BudgetCheck) -> str:
 
 def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
     """Return which budgets fail, and which are undecided; "" where none does."""
-    failed = [f"{check.key} is {budget_state(check)}" for check in checks if check.failed]
-    undecided = [check.key for check in checks if check.undecided]
+    failed = [f"{check.key} is {budget_state(check)}" for check in checks if check.state.failed]
+    undecided = [check.key for check in checks if check.state.undecided]
     fails = counted(len(failed), "budget fails", "budgets fail").capitalize()
     are = counted(len(undecided), "budget is", "budgets are").capitalize()
     return joined(

@@ -51,16 +51,19 @@ _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "b
 
 def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None = None) -> str:
     """Return the summary; width and color default to those of the terminal."""
-    shown = page(diagnosis)
-    return capture(lambda columns: _sections(shown, columns), width=width, color=color)
+    return capture(_sections, page(diagnosis), width=width, color=color)
 
 
 def capture(
-    draw: Callable[[int], Iterable[RenderableType | None]], *, width: int | None = None, color: bool | None = None
+    draw: Callable[..., Iterable[RenderableType | None]],
+    *shown: object,
+    width: int | None = None,
+    color: bool | None = None,
 ) -> str:
-    """Return what the sections of a page of a certain width look like on a terminal, an empty line below each.
+    """Return what the sections that are drawn of what is shown look like, an empty line below each.
 
-    Nothing but the arguments decides how, once width and color are known.
+    ``draw`` has the width as its last argument. Width and color default to those of the terminal; nothing but the
+    arguments decides how, once these are known.
     """
     columns = shutil.get_terminal_size().columns if width is None else width
     colored = wants_color(sys.stdout) if color is None else color
@@ -78,7 +81,7 @@ def capture(
         _environ={},
     )
     with console.capture() as captured:
-        for section in draw(console.width):
+        for section in draw(*shown, console.width):
             if section:
                 console.print(Padding(section, (0, 0, 1, 0)))
     lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
@@ -147,7 +150,7 @@ def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
 
 
 def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:
-    states = (Text(sections.budget_state(one), style="bold red" if one.failed else "") for one in budgets)
+    states = (Text(sections.budget_state(one), style="bold red" if one.state.failed else "") for one in budgets)
     told = (shorten(sections.budget_told(one), 240) for one in budgets)
     return _titled("Budgets", _grid(zip((one.key for one in budgets), states, told, strict=True)))
 

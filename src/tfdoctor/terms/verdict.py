@@ -30,15 +30,20 @@ class Severity(IntEnum):
             return cls.CRITICAL
         return cls.WARNING if share >= WARNING else cls.NOTE
 
+    @property
+    def word(self) -> str:
+        """What it is called."""
+        return self.name.lower()
+
 
 if TYPE_CHECKING:
     SeverityWord = Severity
 else:
-    _WORDS = [severity.name.lower() for severity in Severity]
+    _WORDS = [severity.word for severity in Severity]
     SeverityWord = form(
         Severity,
         read=lambda value: Severity(1 + _WORDS.index(value)),
-        write=lambda severity: severity and severity.name.lower(),
+        write=lambda severity: severity and severity.word,
         schema={"enum": _WORDS},
     )
 CRITICAL, WARNING = 0.20, 0.05  # Shares of the step time that a finding must save to be critical, or a warning
