@@ -121,7 +121,7 @@ def cells(run: FleetRun, report: FleetReport) -> tuple[str, ...]:
     return (
         saved,
         of_run,
-        _part(run.saving_share, at_most=run.saving_bound == Bound.AT_MOST.value),
+        _of_step(run),
         milliseconds(run.step_ms),
         f"{', '.join(rules[:RULES])}{others}",
         name(f"{many}{run.on or 'unknown device'}"),
@@ -141,7 +141,7 @@ def job_cells(job: Sequence[FleetRun]) -> tuple[str, ...]:
         f"{len(job):,}",
         span(job),
         changed if len(job) > 1 else "",
-        _part(last.saving_share, at_most=last.at_most),
+        _of_step(last),
         recorded if all(run.recorded for run in job) else "dates unknown: by place",
     )
 
@@ -149,6 +149,10 @@ def job_cells(job: Sequence[FleetRun]) -> tuple[str, ...]:
 def span(job: Sequence[FleetRun]) -> str:
     """Return the first and the last step of a job."""
     return " → ".join(milliseconds(run.step_ms) for run in job[:: max(1, len(job) - 1)])
+
+
+def _of_step(run: FleetRun) -> str:
+    return _part(run.saving_share, at_most=run.saving_bound == Bound.AT_MOST.value)
 
 
 def _part(share_of_step: float | None, *, at_most: bool) -> str:
