@@ -36,7 +36,7 @@ def history(given: HistoryOptions) -> int:
     names = _pairs(given.name_baseline, str.partition, "=", "NAME=RUN, such as release-1=report.json")
     demand, chosen = _demand(given), given.rules.settings(*given.where)
     file = given.history or chosen.history or Path(NAME)
-    known, applied = read_kept(file), book(chosen)
+    known, applied = read_kept(file, to_write=bool(accepts or names)), book(chosen)
     (runs, unread), titles = _read(given.where, applied), {rule.name: rule.doc.title for rule in applied.known}
     runs = of_program(runs, given.program) if given.program else runs
     for name, place in names:

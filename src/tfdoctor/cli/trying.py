@@ -41,7 +41,7 @@ def try_(given: TryOptions) -> int:
     output = Output(formats, scrubbed=given.scrub, show=given.show)
     applied, demands = book(chosen), gates(GateOptions(), chosen)
     if given.keep is not None:
-        check_target(given.keep)
+        check_target(str(given.keep))
     request = _request(given)
     recording = _recording(given, request, applied)
     stored.must_be_writable(recording)
@@ -139,4 +139,4 @@ def _keep(target: Path | None, tried: Tried, recording: Recording) -> None:
         not_written("no change proved to help", str(target))
         return
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
-    write_file(target, kept.diff, "" if kept.folder == run else str(kept.folder))
+    write_file(str(target), kept.diff, "" if kept.folder == run else str(kept.folder))

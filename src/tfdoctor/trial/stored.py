@@ -14,7 +14,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.files import content
 from tfdoctor.terms.json_form import Json, converted
-from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
+from tfdoctor.terms.replacement import must_take_files, replace_file, unwritten
 
 FILE = "trials.json"
 
@@ -25,9 +25,7 @@ def must_be_writable(recording: Recording) -> None:
     Raises:
         OutputError: it does not.
     """
-    root = recording.root or Path()
-    if why := why_unwritable(root):
-        raise OutputError(f"{root} cannot be written ({why}): copy the recording elsewhere.")
+    must_take_files(recording.root or Path(), "copy the recording elsewhere")
 
 
 def keep(trials: Trials | None, recording: Recording) -> bool:
