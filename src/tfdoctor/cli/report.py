@@ -40,6 +40,8 @@ def report(given: ReportOptions) -> int:
     """Write the reports of a recording or a stored report, and return the exit code."""
     formats, chosen = parse_formats(given.formats, show=given.show), given.rules.settings(given.path)
     must_be_files(formats, given.out)
+    if given.patch is not None:  # what could not be written in the end
+        check_target(given.patch)
     link, stored = parse_link(given.link, formats), report_at(given.path)
     diagnosis, recording, demands, folder, prefix = (
         _again(stored, given, chosen) if stored else _examined(given, chosen, formats)
@@ -64,7 +66,7 @@ def _examined(given: ReportOptions, chosen: Config, formats: list[str]) -> Read:
     with Asked(recording.traces[0]) if alone else nullcontext() as asked:
         from tfdoctor.cli import outcome  # noqa: PLC0415 - same
 
-        applied, demands = book(chosen), _demands(given, chosen, program_of(recording))
+        applied, demands = book(chosen), gates(given.demands, chosen).of(program_of(recording))
         read, title = outcome.noted(recording, quiet=given.scrub), recording.title(given.path)
         diagnosis = outcome.diagnose(
             read, title, applied, demands, given.savings, formats=formats, asked=asked, says=True
@@ -76,31 +78,16 @@ def _examined(given: ReportOptions, chosen: Config, formats: list[str]) -> Read:
 
 def _again(path: Path, given: ReportOptions, chosen: Config) -> Read:
     """Return a stored report; budgets are those of the settings, if any."""
-    rules, savings, why = given.rules, given.savings, "a stored report is not examined again"
-    for name, value in {
-        "--select": rules.select,
-        "--ignore": rules.ignore,
-        "--scrub": given.scrub,
-        "--usd-per-hour": savings.usd_per_hour,
-        "--usd-per-kwh": savings.usd_per_kwh,
-        "--gco2-per-kwh": savings.gco2_per_kwh,
-        "--for-epochs": savings.for_epochs,
-    }.items():
+    of_rules = {"select": given.rules.select, "ignore": given.rules.ignore}
+    for field, value in {**of_rules, "scrub": given.scrub, **vars(given.savings)}.items():
         if value or isinstance(value, float):  # a price of 0 is one
-            why = "a stored report does not say which of its words are names" if name == "--scrub" else why
+            name, why = f"--{field.replace('_', '-')}", "a stored report is not examined again"
+            why = "a stored report does not say which of its words are names" if field == "scrub" else why
             raise typer.BadParameter(f"{name} needs the recording: {why}; run `tfdoctor report RECORDING {name}`")
     diagnosis = open_report(path, book(chosen).known)
-    demands = _demands(given, chosen, program_of_report(diagnosis))
+    demands = gates(given.demands, chosen).of(program_of_report(diagnosis))
     prefix = "" if given.out or path.name in NAMES else f"{path.name.partition('.')[0]}-"
     return demands.applied(diagnosis), None, demands, given.out or path.parent, prefix
-
-
-def _demands(given: ReportOptions, chosen: Config, program: str) -> Gates:
-    """Return what is demanded of a program; what could not be written in the end is refused here."""
-    demands = gates(given.demands, chosen).of(program)
-    if given.patch is not None:
-        check_target(given.patch)
-    return demands
 
 
 def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
