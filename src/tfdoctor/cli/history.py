@@ -13,8 +13,9 @@ from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import tell_files, untried
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.cli.values import files_beside
+from tfdoctor.compare.baseline import keep
 from tfdoctor.fleet.places import found
-from tfdoctor.history.runs import NAME, ReadRun, accepted, named, of_program, read_all, read_kept
+from tfdoctor.history.runs import ANOTHER, NAME, ReadRun, accepted, named, of_program, read_all, read_kept
 from tfdoctor.history.series import FEWEST, Demand
 from tfdoctor.history.series import history as of_runs
 from tfdoctor.report.history import terminal, write
@@ -53,7 +54,7 @@ def history(given: HistoryOptions) -> int:
             known = known.with_entry(accepted(what, commit, made.series, by=by, why=given.why.strip()))
         made = of_runs(runs, known, demand, titles, unread)
     if accepts or names:
-        known.write(file)
+        keep(known, file, ANOTHER)
         typer.echo(f"wrote {file}", err=True)
     written = write(made, given.out or Path(), wanted) if wanted else ()
     draw(terminal(made).rstrip("\n"))

@@ -24,6 +24,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.report.trials import no_savings
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
+from tfdoctor.terms.replacement import must_take_files
 from tfdoctor.trial import of_recording, stored
 from tfdoctor.trial.keeping import diff
 from tfdoctor.trial.of_recording import Request, Tried
@@ -44,7 +45,7 @@ def try_(given: TryOptions) -> int:
         check_target(str(given.keep))
     request = _request(given)
     recording = _recording(given, request, applied)
-    stored.must_be_writable(recording)
+    must_take_files(recording.root or Path(), stored.ELSEWHERE)  # before the trial runs for minutes
     demands = demands.of(program_of(recording))
     diagnosis = demands.applied(outcome.untried(recording, recording.title(Path()), applied))
     outlive()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor import __version__
-from tfdoctor.compare.baseline import fitting, keep
+from tfdoctor.compare.baseline import fitting
 from tfdoctor.compare.budgets import FIGURES
 from tfdoctor.compare.reports import Examine, diagnosed
 from tfdoctor.diagnosis import Diagnosis
@@ -156,14 +156,6 @@ class KeptHistory(Record):
         others = [one for one in getattr(self, where) if key(one) != key(entry)]
         kept = tuple(sorted((*others, entry), key=key))
         return replace(self, **{where: kept})  # type: ignore[arg-type] # one of its two fields
-
-    def write(self, path: Path) -> None:
-        """Write the file.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
-        keep(self, path, ANOTHER)
 
 
 def read_kept(path: Path, *, to_write: bool = False) -> KeptHistory:
