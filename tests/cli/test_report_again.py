@@ -83,6 +83,12 @@ def test_it_has_its_patch(stored: Path, tmp_path: Path) -> None:
     assert (tmp_path / "fix.diff").read_bytes() == patch
 
 
+def test_a_patch_without_a_name_is_refused_before_anything_is_written(stored: Path) -> None:
+    done = report(stored, "--format", "md", "--patch", "")
+    assert str(done.exception) == "--patch needs a file name, or - for standard output."
+    assert [path.name for path in stored.parent.iterdir()] == ["report.json"]
+
+
 @pytest.mark.parametrize(
     "option", ["--select=retracing", "--scrub", "--usd-per-hour=3", "--for-epochs=9", "--usd-per-kwh=0"]
 )

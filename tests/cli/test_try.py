@@ -76,6 +76,16 @@ def test_nothing_named_is_refused() -> None:
     assert "SCRIPT" in output
 
 
+def test_a_program_without_steps_is_not_run(tmp_path: Path) -> None:
+    """Trap: a recording may follow each of our options, also those that say no."""
+    why = "the script did not import TensorFlow"
+    recording = made(tmp_path, missing=[{"what": "trace", "why": why}], steps={"seen": 0})
+    code, output = run("--settings", "--parts", "--yes", "--no-layer", str(recording))
+    assert code != 0
+    assert f"cannot be timed as it is: {why}." in output
+    assert not (tmp_path / "ran.txt").exists()
+
+
 def test_arguments_after_a_recording_are_refused(tmp_path: Path) -> None:
     code, output = run(str(tmp_path), "--epochs-of-mine", "3")
     assert code == 2

@@ -111,6 +111,16 @@ def test_a_job_is_a_program_on_a_device() -> None:
     assert [job_cells(job)[4] for job in (first, second)] == ["50 % longer", ""]
 
 
+def test_what_could_be_saved_of_a_jobs_last_step_is_a_ceiling_where_that_saving_is() -> None:
+    """Trap: that of its run has another bound."""
+    row = run("/a", saving_share=0.2, run_hours=1.0, run_saving_share=0.1, run_saving_bound="at-most")
+    assert job_cells([row])[5] == "20 %"
+    assert (
+        job_cells([replace(row, saving_bound="at-most", run_saving_bound="expected")])[5]
+        == "\N{LESS-THAN OR EQUAL TO} 20 %"
+    )
+
+
 @pytest.mark.parametrize("price", ["free", "-1", "0", "nan", "A100=", "1e9"])
 def test_what_is_no_price_is_one_sentence(price: str) -> None:
     with pytest.raises(ConfigError, match="is not a price"):

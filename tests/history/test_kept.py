@@ -7,7 +7,7 @@ import pytest
 
 from tfdoctor.compare.baseline import keep
 from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline
-from tfdoctor.history.runs import KeptHistory
+from tfdoctor.history.runs import ANOTHER, KeptHistory
 from tfdoctor.history.runs import read_kept as read
 from tfdoctor.terms.errors import InputError, OutputError
 
@@ -17,7 +17,7 @@ BASELINE = NamedBaseline("release-1", "train.py", "abc123", "2026-03-01", "step"
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     kept = KeptHistory().with_entry(ACCEPTED).with_entry(BASELINE)
-    keep(kept, tmp_path / "kept.json", "choose another file")
+    keep(kept, tmp_path / "kept.json", ANOTHER)
     assert read(tmp_path / "kept.json") == kept
     assert read(tmp_path / "none.json") == KeptHistory()
 
@@ -51,13 +51,15 @@ def test_a_damaged_file_is_refused_in_one_sentence(content: str, message: str, t
 
 def test_a_file_that_cannot_be_written_or_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        keep(KeptHistory(), tmp_path / "none" / "kept.json", "choose another file")
+        keep(KeptHistory(), tmp_path / "none" / "kept.json", ANOTHER)
+    with pytest.raises(OutputError, match="none is no folder: choose another file"):
+        read(tmp_path / "none" / "kept.json", to_write=True)
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path)
 
 
 def test_the_file_is_for_people_to_read(tmp_path: Path) -> None:
-    keep(KeptHistory().with_entry(ACCEPTED), tmp_path / "kept.json", "choose another file")
+    keep(KeptHistory().with_entry(ACCEPTED), tmp_path / "kept.json", ANOTHER)
     content = json.loads((tmp_path / "kept.json").read_text())
     assert content["accepted"] == [
         {

@@ -14,7 +14,7 @@ import pytest
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import AgentState, Missing, StepsSeen
 from tfdoctor.recording.files import fold
-from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.manifest import Manifest, program_of
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
 from tfdoctor.terms.errors import InputError
@@ -338,6 +338,27 @@ def test_a_report_is_called_by_the_program_and_its_arguments(
     plan = {"kind": kind, "script": script}
     path.write_text(json.dumps({"schema": 1, "command": shlex.split(command), "plan": plan}))
     assert Recording.open(tmp_path).invocation == program
+
+
+@pytest.mark.parametrize(
+    ("command", "program", "arguments"),
+    [
+        ("python jobs/train.py --lr 0.1", "jobs/train.py", "--lr 0.1"),
+        ("python train.py -m 3", "train.py", "-m 3"),
+        ("python -u -W ignore -m pkg.train data.py", "pkg.train", "data.py"),
+        ("numactl -m 0 python3.12 train.py", "train.py", ""),
+        ("mpirun -n 2 /usr/bin/python3 -m pkg.train", "pkg.train", ""),
+        ("torchrun --nnodes 2 -m pkg.train 3", "pkg.train", "3"),
+        ("python train -m 3", "", ""),
+        ("bash run.sh", "", ""),
+        ("python -m", "", ""),
+        ("tool -m", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_program_of_a_command(command: str, program: str, arguments: str) -> None:
+    """Trap: `-m` may be an argument of the script, or of what starts Python."""
+    assert program_of(command.split()) == (program, arguments.split())
 
 
 @pytest.mark.parametrize(

@@ -185,9 +185,15 @@ def test_what_a_web_server_refuses_is_one_sentence(address: str, kind: str, why:
 
 
 @pytest.mark.parametrize(
-    ("url", "why"), [("foo://a/b", "Protocol not known: foo"), ("az://a/b", "pip install 'tfdoctor[azure]'")]
+    ("url", "why"),
+    [
+        ("foo://a/b", "Protocol not known: foo"),
+        ("az://a/b", "pip install 'tfdoctor[azure]'"),
+        ("gs://", "gs:// names no bucket: check the address."),
+        ("s3:///a", "s3:///a names no bucket: check the address."),
+    ],
 )
-def test_an_unknown_scheme_and_a_missing_package_are_one_sentence(url: str, why: str) -> None:
+def test_an_unknown_scheme_a_missing_package_and_no_bucket_are_one_sentence(url: str, why: str) -> None:
     done = tfdoctor("report", url)
     assert done.returncode == 2
     assert why in done.stderr

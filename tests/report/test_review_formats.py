@@ -189,6 +189,19 @@ def test_a_fix_replaces_characters_of_the_file() -> None:
     ]
 
 
+def test_a_fix_is_described_by_the_change_that_it_makes() -> None:
+    """Trap: the first change of the finding is made by hand."""
+    base = diagnoses.full()
+    at = Location("train.py", 41)
+    edit = Edit(at, "a", "b", replacements=(Replacement((41, 5), (41, 9), "new"),))
+    result = diagnoses.edited(base.results[0], edit)
+    assert isinstance(result.outcome, Finding)
+    by_hand = replace(result.outcome.remedies[0], action="Do it by hand", edit=None)
+    outcome = replace(result.outcome, remedies=(by_hand, *result.outcome.remedies))
+    (fix,) = results(replace(base, results=(replace(result, outcome=outcome),)))[0]["fixes"]
+    assert fix["description"]["text"] == result.outcome.remedies[0].action
+
+
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_every_object_for_gitlab_is_complete(kind: str) -> None:
     """GitLab hides all objects after an incomplete one."""

@@ -137,6 +137,12 @@ def test_tracing_and_calling_functions_are_left_out() -> None:
     assert isinstance(check(1.2, retracing=Retracing((), calling_ms=0.3)), Healthy)
 
 
+def test_what_floats_leave_of_nothing_is_nothing() -> None:
+    """Trap: 0.1 + 0.2 - 0.3 is 5.6e-17."""
+    healthy = as_healthy(check(0.1 + 0.2, retracing=Retracing((), calling_ms=0.3)))
+    assert ", 0 ms of them in other work" in healthy.summary
+
+
 def test_the_summary_states_all_the_time_and_what_of_it_is_judged() -> None:
     """The time between steps is one number in a report, whichever part of it a rule judges."""
     healthy = as_healthy(check(18.6, step=40.0, retracing=Retracing((), calling_ms=17.5)))

@@ -15,7 +15,7 @@ from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import files_beside
 from tfdoctor.compare.baseline import keep
 from tfdoctor.fleet.places import found
-from tfdoctor.history.runs import NAME, ReadRun, accepted, named, of_program, read_all, read_kept
+from tfdoctor.history.runs import ANOTHER, NAME, ReadRun, accepted, named, of_program, read_all, read_kept
 from tfdoctor.history.series import FEWEST, Demand
 from tfdoctor.history.series import history as of_runs
 from tfdoctor.report import history as rendering
@@ -37,7 +37,7 @@ def history(given: HistoryOptions) -> int:
     names = _pairs(given.name_baseline, str.partition, "=", "NAME=RUN, such as release-1=report.json")
     demand, chosen = _demand(given), given.rules.settings(*given.where)
     file = given.history or chosen.history or Path(NAME)
-    known, applied = read_kept(file), book(chosen)
+    known, applied = read_kept(file, to_write=bool(accepts or names)), book(chosen)
     (runs, unread), titles = _read(given.where, applied), {rule.name: rule.doc.title for rule in applied.known}
     runs = of_program(runs, given.program) if given.program else runs
     for name, place in names:
@@ -54,7 +54,7 @@ def history(given: HistoryOptions) -> int:
             known = known.with_entry(accepted(what, commit, made.series, by=by, why=given.why.strip()))
         made = of_runs(runs, known, demand, titles, unread)
     if accepts or names:
-        keep(known, file, "choose another file")
+        keep(known, file, ANOTHER)
         typer.echo(f"wrote {file}", err=True)
     tell(made, rendering, wanted, given.out, show=given.show)
     return FOUND if made.failed else UNDECIDED if made.undecided else 0

@@ -44,9 +44,9 @@ class Output(Record):
     show: bool = False  # opens the page
     err: bool = False  # the summary goes to the standard error
 
-    def safe(self, diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
+    def safe(self, diagnosis: Diagnosis, recording: Recording | None) -> Diagnosis:
         """Return the diagnosis as it may be shown: where it is scrubbed, it names no person and no machine."""
-        return scrub(diagnosis, Secrets.of(recording)) if self.scrubbed else diagnosis
+        return scrub(diagnosis, Secrets.of(recording)) if recording and self.scrubbed else diagnosis
 
     def write(self, diagnosis: Diagnosis, folder: Path, prefix: str = "") -> None:
         """Write the reports and, unless quiet, print the summary.

@@ -22,7 +22,7 @@ from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import NAMES, open_report, report_at
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import OutputError
-from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
+from tfdoctor.terms.replacement import content_to_replace, write_named
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trace.xprof import Asked
 
@@ -33,70 +33,61 @@ PATCHES = (b"--- ", b"diff --git ")  # Start of a file that may be overwritten
 ANOTHER = "choose another file for the patch"
 
 
+Read = tuple["Diagnosis", Recording | None, Gates, Path, str]  # with the folder of its reports, and their prefix
+
+
 def report(given: ReportOptions) -> int:
     """Write the reports of a recording or a stored report, and return the exit code."""
     formats, chosen = parse_formats(given.formats, show=given.show), given.rules.settings(given.path)
     must_be_files(formats, given.out)
-    link = parse_link(given.link, formats)
-    if stored := report_at(given.path):
-        return _again(stored, given, chosen, formats, link)
-    recording = Recording.open(given.path)
-    # xprof is asked about the trace of one host; of several, later about one that is not known yet.
-    alone = len(recording.traces) == 1 and len(recording.workers) <= 1
-    with Asked(recording.traces[0]) if alone else nullcontext() as asked:
-        from tfdoctor.cli import outcome  # noqa: PLC0415 - takes as long as xprof does
+    if given.patch is not None:  # what could not be written in the end
+        check_target(given.patch)
+    link, stored = parse_link(given.link, formats), report_at(given.path)
+    diagnosis, recording, demands, folder, prefix = (
+        _again(stored, given, chosen) if stored else _examined(given, chosen, formats)
+    )
+    from tfdoctor.cli import outcome  # noqa: PLC0415 - takes as long as xprof does, which is asked before
 
-        applied, demands = book(chosen), _demands(given, chosen, program_of(recording))
-        read, title = outcome.noted(recording, quiet=given.scrub), recording.title(given.path)
-        diagnosis = outcome.diagnose(
-            read, title, applied, demands, given.savings, formats=formats, asked=asked, says=True
-        )
-    folder = given.out or (None if recording.root is None or is_copy(recording.root) else recording.root)
-    output = outcome.Output(formats, link, scrubbed=given.scrub, show=given.show, err=given.patch == "-")
+    kept = [name for name in formats if folder / f"{prefix}report.{name}" != stored]
+    if len(kept) < len(formats):
+        say(f"{stored} is the report that is read, and stays as it is: --out names another folder")
+    output = outcome.Output(kept, link, scrubbed=given.scrub, show=given.show, err=given.patch == "-")
     shown = output.safe(diagnosis, recording)
-    output.write(shown, folder or Path(), "" if folder else "tfdoctor-")  # there a report is one file among others
+    output.write(shown, folder, prefix)
     if given.patch is not None:  # of the user's own lines, also where the reports have none of them
         write_patch(shown, diagnosis.patch, given.patch)
     return demands.end(shown)
 
 
-def _again(path: Path, given: ReportOptions, chosen: Config, formats: list[str], link: str) -> int:
-    """Write a stored report in these formats; budgets are those of the settings, if any."""
-    from tfdoctor.cli import outcome  # noqa: PLC0415 - as above
+def _examined(given: ReportOptions, chosen: Config, formats: list[str]) -> Read:
+    recording = Recording.open(given.path)
+    # xprof is asked about the trace of one host; of several, later about one that is not known yet.
+    alone = len(recording.traces) == 1 and len(recording.workers) <= 1
+    with Asked(recording.traces[0]) if alone else nullcontext() as asked:
+        from tfdoctor.cli import outcome  # noqa: PLC0415 - same
 
-    rules, savings, why = given.rules, given.savings, "a stored report is not examined again"
-    for name, value in {
-        "--select": rules.select,
-        "--ignore": rules.ignore,
-        "--scrub": given.scrub,
-        "--usd-per-hour": savings.usd_per_hour,
-        "--usd-per-kwh": savings.usd_per_kwh,
-        "--gco2-per-kwh": savings.gco2_per_kwh,
-        "--for-epochs": savings.for_epochs,
-    }.items():
+        applied, demands = book(chosen), gates(given.demands, chosen).of(program_of(recording))
+        read, title = outcome.noted(recording, quiet=given.scrub), recording.title(given.path)
+        diagnosis = outcome.diagnose(
+            read, title, applied, demands, given.savings, formats=formats, asked=asked, says=True
+        )
+    folder = given.out or (None if recording.root is None or is_copy(recording.root) else recording.root)
+    # In the current folder a report is one file among others.
+    return diagnosis, recording, demands, folder or Path(), "" if folder else "tfdoctor-"
+
+
+def _again(path: Path, given: ReportOptions, chosen: Config) -> Read:
+    """Return a stored report; budgets are those of the settings, if any."""
+    of_rules = {"select": given.rules.select, "ignore": given.rules.ignore}
+    for field, value in {**of_rules, "scrub": given.scrub, **vars(given.savings)}.items():
         if value or isinstance(value, float):  # a price of 0 is one
-            why = "a stored report does not say which of its words are names" if name == "--scrub" else why
+            name, why = f"--{field.replace('_', '-')}", "a stored report is not examined again"
+            why = "a stored report does not say which of its words are names" if field == "scrub" else why
             raise typer.BadParameter(f"{name} needs the recording: {why}; run `tfdoctor report RECORDING {name}`")
     diagnosis = open_report(path, book(chosen).known)
-    demands = _demands(given, chosen, program_of_report(diagnosis))
-    diagnosis = demands.applied(diagnosis)
+    demands = gates(given.demands, chosen).of(program_of_report(diagnosis))
     prefix = "" if given.out or path.name in NAMES else f"{path.name.partition('.')[0]}-"
-    folder = given.out or path.parent
-    kept = [name for name in formats if folder / f"{prefix}report.{name}" != path]
-    if len(kept) < len(formats):
-        say(f"{path} is the report that is read, and stays as it is: --out names another folder")
-    outcome.Output(kept, link, show=given.show, err=given.patch == "-").write(diagnosis, folder, prefix)
-    if given.patch is not None:
-        write_patch(diagnosis, diagnosis.patch, given.patch)
-    return demands.end(diagnosis)
-
-
-def _demands(given: ReportOptions, chosen: Config, program: str) -> Gates:
-    """Return what is demanded of a program; what could not be written in the end is refused here."""
-    demands = gates(given.demands, chosen).of(program)
-    if given.patch and given.patch != "-":
-        check_target(Path(given.patch))
-    return demands
+    return demands.applied(diagnosis), None, demands, given.out or path.parent, prefix
 
 
 def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
@@ -108,8 +99,6 @@ def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
         OutputError: the file cannot be written, or has content other than a patch; a patch on stdout would command
             the terminal or the CI runner that shows it.
     """
-    if not target:
-        raise OutputError("--patch needs a file name, or - for standard output.")
     for result in diagnosis.results:
         remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
         for remedy, edit in zip(remedies, result.edits, strict=False):
@@ -128,7 +117,7 @@ def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
         sys.stdout.buffer.write(patch)
         sys.stdout.buffer.flush()
     else:
-        write_file(Path(target), patch)
+        write_file(target, patch)
 
 
 def not_written(why: str, target: str) -> None:
@@ -137,33 +126,25 @@ def not_written(why: str, target: str) -> None:
     say(f"no patch was written: {why}{f'; {target} stays as it is' if kept else ''}")
 
 
-def check_target(path: Path) -> None:
-    """Check that a file may be written as a patch.
+def check_target(target: str) -> None:
+    """Check that a file, or stdout for "-", may be written as a patch.
 
     Raises:
-        OutputError: it has content other than a patch, or cannot be read.
+        OutputError: it has no name, has content other than a patch, or cannot be written.
     """
-    try:
-        content = path.read_bytes() if path.exists() else b""
-    except OSError as error:
-        raise OutputError(unwritten(path, error, ANOTHER)) from error
-    if not path.parent.is_dir():
-        raise OutputError(f"{path.parent} is no folder: {ANOTHER}.")
-    if why := why_unwritable(path if path.exists() else path.parent):
-        raise OutputError(f"{path} cannot be written ({why}): {ANOTHER}.")
+    if not target:
+        raise OutputError("--patch needs a file name, or - for standard output.")
+    content = b"" if target == "-" else content_to_replace(Path(target), ANOTHER)
     if content and not content.startswith(PATCHES):
-        raise OutputError(f"{path} exists and is not a patch: {ANOTHER}.")
+        raise OutputError(f"{target} exists and is not a patch: {ANOTHER}.")
 
 
-def write_file(path: Path, patch: bytes, folder: str = "") -> None:
+def write_file(target: str, patch: bytes, folder: str = "") -> None:
     """Write a patch to a file that is absent, or a patch; say the folder to apply it in, the run's by default.
 
     Raises:
         OutputError: it cannot be written.
     """
-    check_target(path)
-    try:
-        replace_file(path, patch, named=True)
-    except OSError as error:
-        raise OutputError(unwritten(path, error, ANOTHER)) from error
-    typer.echo(f"wrote {path}: apply it with `git apply` in {folder or 'the folder of the run'}", err=True)
+    check_target(target)
+    write_named(Path(target), patch, ANOTHER)
+    typer.echo(f"wrote {target}: apply it with `git apply` in {folder or 'the folder of the run'}", err=True)

@@ -24,6 +24,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.report.trials import no_savings
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
+from tfdoctor.terms.replacement import must_take_files
 from tfdoctor.trial import of_recording, stored
 from tfdoctor.trial.keeping import diff
 from tfdoctor.trial.of_recording import Request, Tried
@@ -41,10 +42,10 @@ def try_(given: TryOptions) -> int:
     output = Output(formats, scrubbed=given.scrub, show=given.show)
     applied, demands = book(chosen), gates(GateOptions(), chosen)
     if given.keep is not None:
-        check_target(given.keep)
+        check_target(str(given.keep))
     request = _request(given)
     recording = _recording(given, request, applied)
-    stored.must_be_writable(recording)
+    must_take_files(recording.root or Path(), stored.ELSEWHERE)  # before the trial runs for minutes
     demands = demands.of(program_of(recording))
     diagnosis = demands.applied(outcome.untried(recording, recording.title(Path()), applied))
     outlive()
@@ -139,4 +140,4 @@ def _keep(target: Path | None, tried: Tried, recording: Recording) -> None:
         not_written("no change proved to help", str(target))
         return
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
-    write_file(target, kept.diff, "" if kept.folder == run else str(kept.folder))
+    write_file(str(target), kept.diff, "" if kept.folder == run else str(kept.folder))

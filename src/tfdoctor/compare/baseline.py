@@ -10,8 +10,7 @@ from typing import TypeVar
 from tfdoctor import __version__
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BaselineUse, KnownFinding
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import SCRIPT
+from tfdoctor.recording import Recording, manifest
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.stored.files import COMPRESSED, of_text, open_report
@@ -19,12 +18,13 @@ from tfdoctor.stored.report import finished
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
+from tfdoctor.terms.replacement import content_to_replace, write_named
 from tfdoctor.terms.verdict import Errored, Location, NotApplicable
 
 BASELINE_SCHEMA = 1
 BASELINE = {"schema", "program", "findings"}  # Fields that every baseline has
 REPORT = {"tfdoctor", "steps", "results"}  # Fields that a report has, and no baseline
+ANOTHER = "choose another file for the baseline"
 T = TypeVar("T")
 
 
@@ -45,10 +45,7 @@ def program_of(recording: Recording) -> str:
 
 def program_of_report(diagnosis: Diagnosis) -> str:
     """Return the same of a stored report, as far as its command says it."""
-    command = diagnosis.subject.command
-    module = command[command.index("-m") + 1 :] if "-m" in command else ()
-    scripts = (word for word in command if word.endswith(SCRIPT))
-    return Path(next(iter((*module[:1], *scripts)), "")).name
+    return Path(manifest.program_of(diagnosis.subject.command)[0]).name
 
 
 def read(path: Path) -> Baseline:
@@ -119,10 +116,7 @@ def keep(record: Record, path: Path, instead: str) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
-    try:
-        replace_file(path, json.dumps(asdict(record), indent=2) + "\n", named=True)
-    except OSError as error:
-        raise OutputError(unwritten(path, error, instead)) from error
+    write_named(path, json.dumps(asdict(record), indent=2) + "\n", instead)
 
 
 def must_be_of(baseline: Baseline, program: str, path: Path) -> None:
@@ -145,16 +139,11 @@ def must_be_writable(path: Path, program: str) -> None:
         InputError: it is the baseline of another program.
         OutputError: it has other content, or cannot be written.
     """
-    if path.is_dir():
-        raise OutputError(f"{path} is a folder: choose another file for the baseline.")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path.parent} is no folder: choose another file for the baseline.")
-    if why := why_unwritable(path if path.exists() else path.parent):
-        raise OutputError(f"{path} cannot be written ({why}): choose another file for the baseline.")
-    if not path.exists() or not path.stat().st_size:
+    written = content_to_replace(path, ANOTHER)
+    if not written:
         return
     try:
-        content = _json(path.read_bytes().decode("utf-8", "replace"), path)
+        content = _json(written.decode("utf-8", "replace"), path)
     except InputError:
         content = None
     if not isinstance(content, dict) or not set(content) >= BASELINE:
@@ -175,7 +164,7 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
     unsaid = _unsaid(diagnosis)
     found = {known for known in earlier if known.rule in unsaid} | {name for name, _ in _found(diagnosis)}
     baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
-    keep(baseline, path, "choose another file for the baseline")
+    keep(baseline, path, ANOTHER)
 
 
 def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:

@@ -34,6 +34,7 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.recording.manifest import program_of
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record
@@ -250,7 +251,7 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
 
 
 def _found(report: Diagnosis) -> Iterator[Found]:
-    script = next((word for word in report.subject.command if word.endswith(".py")), "")
+    script, _ = program_of(report.subject.command)
     leads = [(one, entry.result) for entry in report.entries for one in (*entry.symptoms, *entry.same)]
     led = {one.rule.name: lead.rule.name for one, lead in leads}
     for result in report.results:

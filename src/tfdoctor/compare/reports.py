@@ -1,6 +1,6 @@
 """What is compared: recordings, traces and stored reports, and what a comparison reads in the diagnosis of each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,19 +26,25 @@ MOST_TAKEN = 0.9
 WAITING = 4.0
 
 
-def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
-    """Return the report of a recording, a trace or a file `report.json`, with the results of these rules alone.
-
-    A recording is compared by what its report stores, so that both give the same figures.
+def diagnosed(path: Path, examine: Examine, rules: Iterable[Rule]) -> Diagnosis:
+    """Return the report of a recording, a trace or a file `report.json`.
 
     Raises:
         InputError: there is none of these, or it is damaged.
     """
     if stored := report_at(path):
-        report = open_report(stored, rules)
-    else:
-        recording = Recording.open(path)
-        report = examine(recording, recording.title(path))
+        return open_report(stored, rules)
+    recording = Recording.open(path)
+    return examine(recording, recording.title(path))
+
+
+def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
+    """Return the same with the results of these rules alone.
+
+    Raises:
+        InputError: there is none of these, or it is damaged.
+    """
+    report = diagnosed(path, examine, rules)
     names = {rule.name for rule in rules}
     return replace(report, results=tuple(one for one in report.results if one.rule.name in names))
 

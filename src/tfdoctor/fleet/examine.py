@@ -29,7 +29,7 @@ from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.fleet.places import ExaminedRecording, RecordingJob, title
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.folders import RUN
-from tfdoctor.recording.manifest import SCRIPT
+from tfdoctor.recording.manifest import SCRIPT, program_of
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.report.formats import html, render
@@ -249,7 +249,7 @@ def _bound(saving: Saving | RunSaving | Together | RunTogether | None) -> str:
 
 def script(command: Sequence[str], module: str = "", cwd: str = "") -> str:
     """Return the folder and the name of the script of a command, or of its module; "" where none is known."""
-    path = next((word for word in (module, *command) if word.endswith(SCRIPT)), "")
+    path = next((word for word in (module, program_of(command)[0]) if word.endswith(SCRIPT)), "")
     if not path:
         return f"{posixpath.basename(cwd)}/{module}".lstrip("/") if module else ""
     return "/".join(filter(None, posixpath.normpath(posixpath.join(cwd, path)).split("/")[-2:]))

@@ -14,26 +14,27 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor import __version__
-from tfdoctor.compare.baseline import fitting, program_of_report
+from tfdoctor.compare.baseline import fitting
 from tfdoctor.compare.budgets import FIGURES
-from tfdoctor.compare.reports import Examine
+from tfdoctor.compare.reports import Examine, diagnosed
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import Accepted, HistoryFinding, HistoryRun, NamedBaseline, RunMetric, Series
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.fleet.places import FoundRecording, job
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import SCRIPT
+from tfdoctor.recording.manifest import program_of
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.rulebook.values import hint
-from tfdoctor.stored.files import NAMES, is_report, open_report
+from tfdoctor.stored.files import NAMES, open_report
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content, is_below
 from tfdoctor.terms.record import Record, common
+from tfdoctor.terms.replacement import content_to_replace
 from tfdoctor.terms.verdict import Errored, NotApplicable
 
 SCHEMA = 1  # Of the file
 NAME = "tfdoctor-history.json"  # Of the file, in the current folder
+ANOTHER = "choose another file"
 UNTRACED, SHOWN = "median step outside of the traced ones", "step of the report"  # What the step of a run is
 
 
@@ -93,17 +94,14 @@ class ReadRun(Record):
 
 def _key(report: Diagnosis, place: str) -> tuple[str, str, str]:
     """Return what decides the series of a run; host names differ between equal machines of a CI."""
-    subject, conditions, words = report.subject, report.conditions, report.subject.command
-    program = next((at for at, word in enumerate(words) if word.endswith(SCRIPT)), None)
-    if program is None and "-m" in words:
-        program = words.index("-m") + 1
-    arguments = words[program + 1 :] if program is not None else ()
+    subject, conditions = report.subject, report.conditions
+    program, arguments = program_of(subject.command)
     name = subject.device_name or subject.device or "unknown device"
     many = f"{subject.devices_used} \N{MULTIPLICATION SIGN} " if (subject.devices_used or 1) > 1 else ""
     cpu = conditions.cpu_model if conditions.cpu_model != name else ""
     cores = f"{conditions.cores_usable:g} cores" if conditions.cores_usable else ""
     machine = ", ".join(filter(None, (f"{many}{name}", cpu, cores)))
-    return program_of_report(report) or job(place, ""), " ".join(arguments), machine
+    return Path(program).name or job(place, ""), " ".join(arguments), machine
 
 
 def read_all(
@@ -126,16 +124,13 @@ def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[
     if is_url(one.place):
         scratch.mkdir()
         at = fetched_files(one.place, one.files, scratch)
-    if is_report(at):
-        return open_report(at, rules)
     for stored in (at / name for name in NAMES):
         with suppress(InputError):  # a damaged one: the recording is there
             if stored.is_file() and is_below(stored, at):
                 report = open_report(stored, rules)
                 if report.version == __version__ and report.subject.recorded:
                     return report
-    recording = Recording.open(at)
-    return examine(recording, recording.title(at))
+    return diagnosed(at, examine, rules)
 
 
 class KeptHistory(Record):
@@ -155,12 +150,15 @@ class KeptHistory(Record):
         return replace(self, **{where: kept})  # type: ignore[arg-type] # one of its two fields
 
 
-def read_kept(path: Path) -> KeptHistory:
+def read_kept(path: Path, *, to_write: bool = False) -> KeptHistory:
     """Return what a file holds; nothing where there is none.
 
     Raises:
         InputError: it cannot be read, is no such file, or is one of another schema.
+        OutputError: it is ``to_write`` in the end, and cannot be written.
     """
+    if to_write:
+        content_to_replace(path, ANOTHER)
     try:
         data = json.loads(content(path))
     except FileNotFoundError:

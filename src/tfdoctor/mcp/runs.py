@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from tfdoctor.compare.compare import compare
-from tfdoctor.compare.reports import load, must_differ
+from tfdoctor.compare.reports import diagnosed, load, must_differ
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import examined
 from tfdoctor.recording import Recording
@@ -26,7 +26,6 @@ from tfdoctor.report.rule_page import rule_page
 from tfdoctor.rulebook.book import Rulebook, rulebook
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.values import hint
-from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.terms.errors import ConfigError, InputError, TfdoctorError
 from tfdoctor.terms.limits import ROOM, TOO_MUCH_MEMORY
 from tfdoctor.terms.record import Record
@@ -119,11 +118,7 @@ class ServedRuns(Record):
         }
 
     def _diagnosis(self, run: str) -> Diagnosis:
-        path = self.inside(run)
-        if stored := report_at(path):
-            return open_report(stored, _rules().rules)
-        recording = Recording.open(path)
-        return self._examined(recording, recording.title(path))
+        return diagnosed(self.inside(run), self._examined, _rules().rules)
 
     def _examined(self, recording: Recording, title: str) -> Diagnosis:
         """Examine a recording of which nothing lies elsewhere, where a link in it may lead."""

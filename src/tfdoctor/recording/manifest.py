@@ -4,9 +4,10 @@ The same model writes and reads it: capture fills it in, the report reads it.
 """
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Self
 
 from tfdoctor.recording.agent import AgentError, Missing, StepsSeen, TracedWindow, WindowCost, WorkerRank
@@ -124,6 +125,23 @@ class WrittenFiles(Record):
 
 
 SCRIPT = ".py"  # How the word of a command ends that names a training script
+VALUED = ("-W", "-X")  # Options of Python whose value is the next word
+
+
+def program_of(command: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the script or the module that a command runs, and its arguments; "" where the command names neither.
+
+    A ``-m`` is Python's only before the script: ``numactl -m 0 python train.py -m 3`` runs ``train.py``.
+    """
+    python = has_python = False  # the next word may be an option of Python's
+    for at, word in enumerate(command):
+        if word.endswith(SCRIPT) or (python and command[at - 1] == "-m"):
+            return word, command[at + 1 :]
+        is_option = python and (word.startswith("-") or command[at - 1] in VALUED)
+        python = PurePath(word).name.startswith("python") or is_option
+        has_python |= python
+    module = 0 if has_python or "-m" not in command else command.index("-m") + 1  # of a launcher
+    return (command[module], command[module + 1 :]) if 0 < module < len(command) else ("", command[:0])
 
 
 class Manifest(Record):
@@ -163,8 +181,8 @@ class Manifest(Record):
     @property
     def script(self) -> str:
         """The path of the training script; "" where the command names none."""
-        script = next((word for word in self.command if word.endswith(SCRIPT)), "")
-        return posixpath.normpath(posixpath.join(self.cwd, script)) if script else ""
+        script, _ = program_of(self.command)
+        return posixpath.normpath(posixpath.join(self.cwd, script)) if script.endswith(SCRIPT) else ""
 
     @property
     def ended_early(self) -> bool:

@@ -160,11 +160,14 @@ def opened(url: str) -> Remote:
     """Return the place at a URL.
 
     Raises:
-        InputError: its scheme is unknown, or needs a package that is not installed.
+        InputError: its scheme is unknown, or needs a package that is not installed; or it names no bucket.
     """
     import fsspec  # noqa: PLC0415 - only for URLs
 
-    scheme = url.partition("://")[0].lower()
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    if scheme in EXTRAS and not rest.partition("/")[0]:  # it would list all buckets of whoever runs this
+        raise InputError(f"{url} names no bucket: check the address.")
     for name in ("aiohttp", "asyncio", "botocore", "fsspec", "gcsfs", "s3fs"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what is wrong becomes one sentence
     try:

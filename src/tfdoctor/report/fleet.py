@@ -156,7 +156,7 @@ def job_cells(job: Sequence[FleetRun]) -> tuple[str, ...]:
         f"{len(job):,}",
         span(job),
         changed if len(job) > 1 else "",
-        _part(last.saving_share, at_most=last.at_most),
+        _part(last.saving_share, at_most=last.saving_bound == Bound.AT_MOST.value),
         recorded if all(run.recorded for run in job) else "dates unknown: by place",
     )
 

@@ -16,6 +16,7 @@ SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 BY_HAND = "whether training needs what a callback does at each batch is not in the file"
 
+NOISE_MS = 1e-9  # The unit of a trace, 1 ps: less is what sums of floats leave of nothing
 RARELY = 0.99  # Share of the time that is spared where work runs every 100 steps
 
 
@@ -33,9 +34,12 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     run: RunSteps | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Report the time between steps that is neither tracing, making batches nor saving, by callback and line."""
-    between_ms = breakdown[Stage.BETWEEN]
-    free_ms = max(0.0, between_ms - (retracing.between_ms + retracing.calling_ms if retracing else 0.0))
-    work_ms, slow_ms, hotspots = _work(free_ms, samples, lines, slow, limits)
+    between_ms, known_ms = (
+        breakdown[Stage.BETWEEN],
+        retracing.between_ms + retracing.calling_ms if retracing else 0.0,
+    )
+    work_ms, slow_ms, hotspots = _work(max(0.0, between_ms - known_ms), samples, lines, slow, limits)
+    work_ms = work_ms if work_ms >= NOISE_MS else 0.0
     between, other = milliseconds(between_ms), milliseconds(work_ms)
     summary = f"{between} pass between two steps"
     if other != between:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tfdoctor.terms.errors import OutputError
+
 READABLE = 0o644  # Mode of a new file: a report is to be read
 NAME = 50  # Characters of a file's name in that of the temporary one, which is longer
 
@@ -52,16 +54,48 @@ def replace_file(path: Path, content: str | bytes, *, named: bool = False) -> No
         temporary.write_bytes(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
 
 
-def why_unwritable(path: Path) -> str:
-    """Return why a folder takes no new file, or a file no new text; "" where it does. Nothing changes there."""
+def must_take_files(folder: Path, cure: str) -> None:
+    """Check that a folder takes a new file; nothing changes there. ``cure`` is what helps where it does not.
+
+    Raises:
+        OutputError: it takes none.
+    """
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OutputError(unwritten(folder, error, cure)) from error
+
+
+def content_to_replace(path: Path, cure: str) -> bytes:
+    """Return what a file has that is to be written in the end; b"" where there is none. Nothing changes there.
+
+    Raises:
+        OutputError: it could not be written; ``cure`` is what helps.
+    """
     try:
         if path.is_dir():
-            with tempfile.TemporaryFile(dir=path):
-                return ""
-        with path.open("ab"):
-            return ""
+            raise OutputError(f"{path} is a folder: {cure}.")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path.parent} is no folder: {cure}.")
+        if not path.exists():
+            tempfile.TemporaryFile(dir=path.parent).close()
+            return b""
+        path.open("ab").close()
+        return path.read_bytes()
     except OSError as error:
-        return error.strerror or type(error).__name__
+        raise OutputError(unwritten(path, error, cure)) from error
+
+
+def write_named(path: Path, content: str | bytes, cure: str) -> None:
+    """Write a file that the user has named in place of what it was; ``cure`` is what helps where that fails.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        replace_file(path, content, named=True)
+    except OSError as error:
+        raise OutputError(unwritten(path, error, cure)) from error
 
 
 def unwritten(what: object, error: OSError, cure: str = "choose another folder") -> str:

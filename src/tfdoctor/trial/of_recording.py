@@ -12,7 +12,7 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.diagnosis.trials import Difference, Measured, Trials
 from tfdoctor.recording import Recording
-from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.errors import CaptureError, InputError
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import (
@@ -96,13 +96,15 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
 
     Raises:
         InputError: there is nothing to try, or the recording cannot be run again.
-        CaptureError: the program cannot be timed as it is.
+        CaptureError: the program cannot be timed as it is, which a recording without any step says before a run.
     """
     program = programs.of(recording)
     programs.originals(recording)
     wanted = _wanted(recording, diagnosis, program, request)
     variants, missing = wanted.changes, wanted.not_tried
     _must_have_any([*variants, *wanted.without], missing, edits=request.tries_edits)
+    if (why := _no_steps(recording)) and not all(map(whole.is_about_run, variants)):
+        raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
     before = programs.originals(recording, (path for one in variants for path in one.files))
     layer = _layer(program, request, recording, len(variants) + len(wanted.without))
 
@@ -123,6 +125,14 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
     trials = replace(trials, layer=layer)
     return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
+
+
+def _no_steps(recording: Recording) -> str:
+    """Return why the recorder, which was to trace steps, saw none; "" where it saw one."""
+    known = recording.manifest
+    if known is None or known.plan is None or not known.plan.trace or known.steps.seen:
+        return ""
+    return known.trace_gap.why if known.trace_gap else ""
 
 
 class Wanted(Record):

@@ -14,20 +14,10 @@ from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.files import content
 from tfdoctor.terms.json_form import Json, converted
-from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
+from tfdoctor.terms.replacement import replace_file, unwritten
 
 FILE = "trials.json"
-
-
-def must_be_writable(recording: Recording) -> None:
-    """Check that the folder of a recording takes files, before a trial runs for minutes.
-
-    Raises:
-        OutputError: it does not.
-    """
-    root = recording.root or Path()
-    if why := why_unwritable(root):
-        raise OutputError(f"{root} cannot be written ({why}): copy the recording elsewhere.")
+ELSEWHERE = "copy the recording elsewhere"  # What helps where its folder takes no file
 
 
 def keep(trials: Trials | None, recording: Recording) -> bool:
@@ -45,7 +35,7 @@ def keep(trials: Trials | None, recording: Recording) -> bool:
     try:
         replace_file(recording.root / FILE, json.dumps(asdict(trials), indent=1) + "\n")
     except OSError as error:
-        raise OutputError(unwritten(recording.root, error, "copy the recording elsewhere")) from error
+        raise OutputError(unwritten(recording.root, error, ELSEWHERE)) from error
     return True
 
 

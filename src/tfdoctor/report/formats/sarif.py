@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.findings import BUDGET, Placed, changes, placed
+from tfdoctor.report.findings import BUDGET, Placed, changes, finding, placed
 from tfdoctor.terms.text import name, sentence
 from tfdoctor.terms.verdict import Severity
 
@@ -101,7 +101,8 @@ def _result(place: Placed, rule: int, *, compared: bool) -> Object:
             region = dict(zip(REGION, one.start + one.end, strict=True))
             replacements.append({"deletedRegion": region, "insertedContent": {"text": one.text}})
         change = {"artifactLocation": _artifact(place), "replacements": replacements}
-        action = next(changes(place.result)).action
+        remedies = zip(finding(place.result).remedies, changes(place.result), strict=True)
+        action = next(change.action for remedy, change in remedies if remedy.edit is place.edit)
         found["fixes"] = [{"description": {"text": action}, "artifactChanges": [change]}]
     return found
 
