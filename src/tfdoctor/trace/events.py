@@ -1,6 +1,5 @@
 """Decodes the events of a plane's lines, with the stats that facts ask for, as columns: in chunks, on all cores."""
 
-import ctypes
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace.fields import Bits, MessageBytes, Offsets, Places, fill
+from tfdoctor.trace.fields import TRIM, Bits, MessageBytes, Offsets, Places, fill
 from tfdoctor.trace.model import TypeTable
 from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED, clean
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
 from tfdoctor.trace.wire import field_numbers
 
-# Gives back what threads have freed, where the C library has it: it keeps as much as a large trace itself takes.
-TRIM = getattr(ctypes.CDLL(None), "malloc_trim", bool)
 CHUNK = 2**15  # Events that are decoded at once: their columns fit into the processor's cache
 LIMIT = 2.0**64  # Quantities beyond are damaged and are left out
 # Times beyond, 13 days, are damaged and are clipped, so that differences of starts and ends fit int64.
@@ -89,7 +86,6 @@ def decoded(content: MessageBytes, start: Offsets, length: Offsets, kinds: Kinds
             content.give_back(*start[[first, min(first + CHUNK, len(start)) - 1]].tolist())
         first, count = first + CHUNK, count + len(columns.row)
     whole = Columns(*map(_joined, parts))
-    TRIM(0)
     return whole, EventStats(reader.names, *whole[5:], texts=tuple(texts))
 
 
@@ -97,6 +93,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Join columns, and let go of them: so only one of those of a large trace is there twice."""
     whole = np.concatenate(parts, axis=-1)
     parts.clear()
+    TRIM(0)
     return whole
 
 

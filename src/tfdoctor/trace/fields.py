@@ -5,6 +5,7 @@ fields of n messages are one column, so that time is spent in NumPy. The format:
 https://protobuf.dev/programming-guides/encoding/
 """
 
+import ctypes
 import mmap
 from collections.abc import Iterator
 from typing import Any, Self
@@ -17,6 +18,9 @@ from tfdoctor.terms.record import Record
 Places = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 Offsets = NDArray[np.integer[Any]]  # In a file: narrow where it has less than 4 GB
+
+# Gives back what was freed, where the C library has it: of many small pieces it keeps as much as a trace takes.
+TRIM = getattr(ctypes.CDLL(None), "malloc_trim", bool)
 
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # Wire types. Groups, 3 and 4, are deprecated.
 FIXED = {FIXED_64: 8, FIXED_32: 4}  # The bytes of values of a fixed length
@@ -138,6 +142,8 @@ class MessageBytes(Record, eq=False):
         ends, places = counts.cumsum(), np.zeros((2, counts.sum()), narrow)
         for hop, (chain, *both) in enumerate(found):
             places[:, (ends - counts)[chain] + hop] = both
+        found.clear()
+        TRIM(0)
         last = np.append(of[1:] != of[:-1], True)
         after_last = met[last]
         after_last[of[~last & (met != stop)]] = -1
