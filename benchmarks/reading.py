@@ -125,10 +125,27 @@ def in_threads(space: Any, times: int) -> None:
             line.name = f"{name}-{copy}"
 
 
+def without_events(message: str) -> Any:
+    """Return the class of a message in which lines have bytes for events: upb would make objects of all."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.message_factory import GetMessageClass
+
+    from tfdoctor.trace.wire import xplane_pb2
+
+    file = FileDescriptorProto()
+    xplane_pb2().DESCRIPTOR.CopyToProto(file)
+    line = next(message for message in file.message_type if message.name == "XLine")
+    events = next(field for field in line.field if field.name == "events")
+    events.type = events.TYPE_BYTES
+    events.ClearField("type_name")
+    pool = DescriptorPool()
+    pool.Add(file)
+    return GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{message}"))
+
+
 def huge(folder: Path, source: Path) -> Path:
     """Write a recording of a gigabyte: that of a source, with each thread repeated; return its folder."""
-    from tfdoctor.trace.wire import without_events
-
     trace = next(source.rglob("*.xplane.pb"))
     space = without_events("XSpace").FromString(trace.read_bytes())
     in_threads(space, THREADS)

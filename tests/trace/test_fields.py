@@ -1,6 +1,7 @@
 """Fields decoded as columns are those that protobuf reads."""
 
 import math
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ def decoded(*messages: bytes) -> list[dict[int, int]]:
     lengths = np.array([len(one) for one in messages], np.int64)
     ends = lengths.cumsum()
     values: list[dict[int, int]] = [{} for _ in messages]
-    for fields in MessageBytes.of(b"".join(messages)).fields(ends - lengths, ends):
+    content = b"".join(messages) + bytes(wire.PADDING)
+    pages = mmap(-1, len(content))
+    pages[:] = content
+    for fields in MessageBytes.of(pages).fields(ends - lengths, ends):
         rows = zip(fields.message.tolist(), fields.number.tolist(), fields.bits.tolist(), strict=True)
         for at, number, bits in rows:
             values[at][number] = bits

@@ -4,7 +4,7 @@ import gzip
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import T0_NS, U64, Ref, Space
 from tests.xspaces import EVENTS, hostile, save
 from tfdoctor.terms.errors import InputError
-from tfdoctor.trace import Line, Trace, wire, xplane
+from tfdoctor.trace import Line, Trace, fields, wire, xplane
 from tfdoctor.trace.events import LIMIT_PS
 
 SMALL = build(Run(device="v5e", precision="bf16", steps=1, network=Network(batch=2)))[0]
@@ -28,6 +28,15 @@ SMALL = build(Run(device="v5e", precision="bf16", steps=1, network=Network(batch
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("traces") / "vm.xplane.pb"
+
+
+@pytest.fixture(scope="module", autouse=True, params=[None, 32])
+def guesses(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small traces, with as many guesses where events begin as large ones have: of some, none meets an event."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("STRIDE", request.param), ("APART", 8), ("HOPS", 3)) if request.param else ():
+            patch.setattr(fields, name, value)
+        yield
 
 
 def one_line(file: Path, *events: tuple[str, int, int, dict[str, Any]]) -> Line:

@@ -6,6 +6,7 @@ file that unpacks to gigabytes, or a link to a file of the reader's.
 
 import errno
 import gzip
+import mmap
 import os
 import stat
 from io import BufferedReader
@@ -66,6 +67,20 @@ def content(path: Path, most: int | None = MOST_BYTES) -> bytes:
         if most is not None and size > most:
             raise _too_large(path, most)
         return file.read(size)  # and not what is added to it meanwhile
+
+
+def in_pages(path: Path, padding: int) -> mmap.mmap:
+    """Return what is in a regular file, and ``padding`` zeros, as memory that can be given back page by page.
+
+    Raises:
+        NotReadableError: it is something else.
+        OSError: it cannot be read.
+    """
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        pages = mmap.mmap(-1, size + padding, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        file.readinto(memoryview(pages)[:size])
+    return pages
 
 
 def text(path: Path, most: int = MOST_BYTES) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace.fields import Bits, MessageBytes, Offsets, Places, fill
+from tfdoctor.trace.fields import TRIM, Bits, MessageBytes, Offsets, Places, fill
 from tfdoctor.trace.model import TypeTable
 from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED, clean
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
@@ -64,6 +64,7 @@ Chunk = tuple[Columns, Sequence[str | bytes]]
 def decoded(content: MessageBytes, start: Offsets, length: Offsets, kinds: Kinds) -> tuple[Columns, EventStats]:
     """Return the n events of some lines: a chunk may be of many lines, because a trace may have thousands.
 
+    Their bytes are given back, so that a trace is not in memory twice.
     ``start``, (n,), and ``length`` say where they are.
 
     Raises:
@@ -81,6 +82,8 @@ def decoded(content: MessageBytes, start: Offsets, length: Offsets, kinds: Kinds
             columns.stat_bits[of_text] = places[columns.stat_bits[of_text].view(np.int64)]
         for part, column in zip(parts, columns, strict=True):
             part.append(column)
+        if len(start):
+            content.give_back(*start[[first, min(first + CHUNK, len(start)) - 1]].tolist())
         first, count = first + CHUNK, count + len(columns.row)
     whole = Columns(*map(_joined, parts))
     return whole, EventStats(reader.names, *whole[5:], texts=tuple(texts))
@@ -90,6 +93,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Join columns, and let go of them: so only one of those of a large trace is there twice."""
     whole = np.concatenate(parts, axis=-1)
     parts.clear()
+    TRIM(0)
     return whole
 
 
@@ -153,14 +157,16 @@ class _Reader:
         kind = _positions(self._type_ids, columns[0]).astype(np.int32)
         kept = self._is_kept[kind]
         row, tasks = np.flatnonzero(kept), np.flatnonzero(task := self._task[kind])
-        *stat, texts = self._stats(np.where(kept, kept.cumsum() - 1, -1), *np.concatenate(stats, axis=1))
+        all_stats = np.concatenate(stats, axis=1)
+        of_kept = np.compress(kept[all_stats[0]], all_stats, axis=1)  # of the noise as many are not read
+        *stat, texts = self._stats(kept.cumsum() - 1, *of_kept)
         about = np.stack((tasks, task[tasks], offset_ps[tasks]))
         return Columns(row.astype(np.int32), kind[row], offset_ps[row], duration_ps[row], about, *stat), texts
 
     def _stats(self, position: Places, event: Places, start: Places, end: Places) -> tuple[Any, ...]:
         """Read the stats at these places: their columns and texts, without quantities that are not numbers.
 
-        Facts compute with them. ``position`` is that of each event, -1 for one that is not kept.
+        Facts compute with them. ``position`` is that of each event among those kept.
         """
         key, field = np.zeros((2, len(event)), np.int64)
         bits, first, last = np.zeros(len(event), np.uint64), start.copy(), end.copy()
@@ -174,7 +180,7 @@ class _Reader:
             field[at], bits[at] = fields.number[valued], fields.bits[valued]
             first[at], last[at] = fields.start[valued], fields.end[valued]
         event, known = position[event], _positions(self._ids, key)
-        rows = np.flatnonzero((event >= 0) & (known >= 0) & (field > 0))
+        rows = np.flatnonzero((known >= 0) & (field > 0))
         name, form, values = self._positions[known[rows]], forms[field[rows]], bits[rows]
         wrong, real = form == TEXT, form == REAL
         wrong[real] = ~(np.abs(values[real].view(np.float64)) <= LIMIT)  # NaN too

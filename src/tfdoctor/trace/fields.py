@@ -5,6 +5,8 @@ fields of n messages are one column, so that time is spent in NumPy. The format:
 https://protobuf.dev/programming-guides/encoding/
 """
 
+import ctypes
+import mmap
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -17,14 +19,20 @@ Places = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 Offsets = NDArray[np.integer[Any]]  # In a file: narrow where it has less than 4 GB
 
+# Gives back what was freed, where the C library has it: of many small pieces it keeps as much as a trace takes.
+TRIM = getattr(ctypes.CDLL(None), "malloc_trim", bool)
+
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # Wire types. Groups, 3 and 4, are deprecated.
 FIXED = {FIXED_64: 8, FIXED_32: 4}  # The bytes of values of a fixed length
+
+STRIDE = 2**13  # Bytes from one guess to the next
+HOPS = 64
+APART = 256  # Bytes before the end of a line that may be other fields, so that nothing is guessed there
 
 WORD = 8
 LONGEST = 10  # Bytes of a word, and of a varint
 FIRST_OF_TWO = 0x80  # The smallest first byte of a varint of more than one
 ENDLESS = 2**48  # A length beyond the end of any message
-PADDING = 2 * (LONGEST + WORD)  # Bytes after messages, so that a damaged field may be read beyond their end
 
 CONTINUED = np.uint64(0x8080808080808080)
 # The first bit of each byte of a word says whether the varint goes on; the others are its value.
@@ -66,16 +74,21 @@ def fill(column: NDArray[np.int64], fields: Fields, number: int) -> None:
 class MessageBytes(Record, eq=False):
     """Bytes, of which any eight that follow each other can be read as a word."""
 
-    data: bytes  # with PADDING after the messages
+    data: mmap.mmap  # with PADDING after the messages
     octets: NDArray[np.uint8]  # (bytes,)
     words: Bits  # (bytes,) overlapping
 
     @classmethod
-    def of(cls, messages: bytes) -> Self:
-        """Take messages that follow each other."""
-        data = messages + bytes(PADDING)
+    def of(cls, data: mmap.mmap) -> Self:
+        """Take messages that follow each other, with PADDING."""
         words = np.ndarray((len(data) - WORD + 1,), "<u8", data, strides=(1,))
         return cls(data, np.frombuffer(data, np.uint8), words)
+
+    def give_back(self, at: int, end: int) -> None:
+        """Let go of the whole pages of what is not read any more."""
+        first = -(-at // mmap.PAGESIZE) * mmap.PAGESIZE
+        if (pages := (end - first) // mmap.PAGESIZE) > 0:
+            self.data.madvise(mmap.MADV_DONTNEED, first, pages * mmap.PAGESIZE)
 
     def walk(self, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield the number of each field of one message, where it begins, where its value does, and where it ends.
@@ -103,6 +116,51 @@ class MessageBytes(Record, eq=False):
             if octet < FIRST_OF_TWO:
                 return value, at + place + 1
         raise DamagedError
+
+    def repeated(self, tag: int, at: Places, end: Places) -> tuple[Offsets, Offsets, Places, list[int]]:
+        """Find the messages of a field that follow each other in n others: each says where the next one is.
+
+        Returns where each message begins and ends, before which of them each of the n ends, and where the last one
+        does; -1 of one in which a guess met none.
+        """
+        starts = self._guessed(tag, at, end)
+        of = at.searchsorted(starts, "right") - 1
+        stop = np.minimum(np.append(starts[1:], len(self.data)), end[of])
+        narrow: type[np.integer[Any]] = np.uint32 if len(self.data) < 2**32 else np.int64
+        live, now, met, found = np.arange(len(starts)), starts, starts.copy(), list[tuple[Offsets, ...]]()
+        while len(live):
+            goes_on = now < stop[live]
+            goes_on[goes_on] = self.octets[now[goes_on]] == tag
+            live, now = live[goes_on], now[goes_on]
+            length, begins = self.octets[now + 1].astype(np.int64), now + 2
+            long = np.flatnonzero(length >= FIRST_OF_TWO)
+            bits, begins[long] = self._varints(now[long] + 1)
+            length[long] = np.minimum(bits, np.uint64(len(self.data)))
+            met[live] = now = begins + length
+            found.append((live, begins.astype(narrow), now.astype(narrow)))
+        counts = sum((np.bincount(hop[0], minlength=len(starts)) for hop in found), np.zeros_like(starts))
+        ends, places = counts.cumsum(), np.zeros((2, counts.sum()), narrow)
+        for hop, (chain, *both) in enumerate(found):
+            places[:, (ends - counts)[chain] + hop] = both
+        found.clear()
+        TRIM(0)
+        last = np.append(of[1:] != of[:-1], True)
+        after_last = met[last]
+        after_last[of[~last & (met != stop)]] = -1
+        return places[0], places[1], ends[last], after_last.tolist()
+
+    def _guessed(self, tag: int, at: Places, end: Places) -> Places:
+        """Return where messages begin: the first ones, and others, so that thousands are followed at once.
+
+        Of a guess, nearly always a message is met within HOPS.
+        """
+        guesses = [np.arange(first + STRIDE, last - APART, STRIDE) for first, last in zip(at, end, strict=True)]
+        now, most = np.concatenate(guesses), np.repeat(end - APART, list(map(len, guesses)))
+        for _ in range(HOPS):
+            length, after = self._varints(now + 1)
+            is_one = (self.octets[now] == tag) & (length < np.uint64(STRIDE))
+            now = np.minimum(np.where(is_one, after + length.astype(np.int64), now + 1), most)
+        return np.unique(np.concatenate((at, now[now < most])))
 
     def fields(self, start: Places, end: Places) -> Iterator[Fields]:
         """Yield the first field of each of n messages, then the second of those that have one, and so on.

@@ -5,24 +5,24 @@ place of 3 s).
 """
 
 import importlib.util
+import mmap
 import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.runtime_version import VersionError
 
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.files import NotReadableError, content
+from tfdoctor.terms.files import NotReadableError, in_pages
 
 Message = Any  # A message of xplane_pb2, which has no type stubs
 
 GZIP = b"\x1f\x8b"
+# Bytes after a trace, so that of a damaged field two varints (10 bytes) and words (8) may be read beyond its end.
+PADDING = 2 * (10 + 8)
 
 XPLANE = "tsl/profiler/protobuf/xplane_pb2.py"  # Where TensorFlow keeps the module (2.4 to 2.21)
 
@@ -35,7 +35,7 @@ def parse(path: Path) -> Message:
     """
     data = xspace(path)
     try:
-        space = xplane_pb2().XSpace.FromString(data)
+        space = xplane_pb2().XSpace.FromString(data[:-PADDING])
     except DecodeError as error:
         raise damaged(path) from error
     if not space.planes:
@@ -53,36 +53,23 @@ def empty(path: Path) -> InputError:
     return InputError(f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb).")
 
 
-def xspace(path: Path) -> bytes:
-    """Return what is in a file that may be an XSpace.
+def xspace(path: Path) -> mmap.mmap:
+    """Return what is in a file that may be an XSpace, with PADDING.
 
     Raises:
         InputError: it cannot be read, or has no data.
     """
     try:
-        data = content(path, most=None)
+        data = in_pages(path, PADDING)
     except NotReadableError as error:
         raise InputError(f"{path} is not a file: name the *.xplane.pb itself.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): check the path.") from error
-    if not data:
+    if len(data) == PADDING:
         raise InputError(f"{path} is empty: the profiler was killed before it wrote; record again.")
-    if data.startswith(GZIP):
+    if data[: len(GZIP)] == GZIP:
         raise InputError(f"{path} is compressed: run gunzip on it first.")
     return data
-
-
-def without_events(message: str) -> Message:
-    """Return the class of a message in which lines have bytes for events: upb would make objects of all."""
-    file = FileDescriptorProto()
-    xplane_pb2().DESCRIPTOR.CopyToProto(file)
-    line = next(message for message in file.message_type if message.name == "XLine")
-    events = next(field for field in line.field if field.name == "events")
-    events.type = events.TYPE_BYTES
-    events.ClearField("type_name")
-    pool = DescriptorPool()
-    pool.Add(file)
-    return GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{message}"))
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trace.events import LIMIT_PS, Kinds, decoded
-from tfdoctor.trace.fields import BYTES, PADDING, DamagedError, MessageBytes, Offsets
+from tfdoctor.trace.fields import BYTES, DamagedError, MessageBytes, Offsets
 from tfdoctor.trace.model import EventType, Line, Plane, Trace, TypeTable
 from tfdoctor.trace.names import END_OF_WINDOW, IDS, NUMERIC, SAMPLED, WANTED, clean
 from tfdoctor.trace.stats import Value
-from tfdoctor.trace.wire import Message, damaged, empty, field_numbers, without_events, xplane_pb2, xspace
+from tfdoctor.trace.wire import PADDING, Message, damaged, empty, field_numbers, xplane_pb2, xspace
 
 LIMIT = 2**64  # Quantities beyond are damaged and are left out
 
@@ -40,8 +40,8 @@ def read(path: Path) -> Trace:
     content = MessageBytes.of(xspace(path))
     try:
         space, places = _split(content, "XSpace", "planes", 0, len(content.data) - PADDING)
-        parts, kind = [_split(content, "XPlane", "lines", *place) for place in places], without_events("XLine")
-        found = [(plane, [_events(content, kind, *place) for place in lines]) for plane, lines in parts]
+        parts = [_split(content, "XPlane", "lines", *place) for place in places]
+        found = [(plane, _lines(content, lines)) for plane, lines in parts]
         if not found:
             raise empty(path)
         starts = [line.timestamp_ns for _, lines in found for line in lines if len(line.start)]
@@ -89,21 +89,24 @@ def _split(content: MessageBytes, name: str, part: str, at: int, end: int) -> tu
     return getattr(xplane_pb2(), name).FromString(bytes(rest)), places
 
 
-def _events(content: MessageBytes, kind: Message, at: int, end: int) -> LineBytes:
-    """Find the events of a line: upb says how many there are, and how long."""
-    line, number = kind.FromString(content.data[at:end]), field_numbers("XLine")["events"]
-    length = np.fromiter(map(len, line.events), np.int64, len(line.events))
-    first = next((begin for field, begin, _, _ in content.walk(at, end) if field == number), end)
-    # One follows the other: each has a tag of one byte, and one byte of its length for each seven bits of that.
-    before = 2 + sum((length >= 2**bits).astype(np.int64) for bits in (7, 14, 21, 28))
-    start = first + (before + length).cumsum() - length
-    if (content.octets[start - before] != number << 3 | BYTES).any():  # other fields lie between them
-        places = [(value, after) for field, _, value, after in content.walk(at, end) if field == number]
-        start, after = np.array(places, np.int64).T
-        length = after - start
-    narrow: type[np.integer[Any]] = np.uint32 if len(content.data) < 2**32 else np.int64
-    name = line.display_name or line.name
-    return LineBytes(name, line.id, line.timestamp_ns, start.astype(narrow), length.astype(narrow))
+def _lines(content: MessageBytes, places: list[tuple[int, int]]) -> list[LineBytes]:
+    """Read lines, and find their events."""
+    if not places:
+        return []
+    number, found = field_numbers("XLine")["events"], list[LineBytes]()
+    firsts = [next((begin for field, begin, *_ in content.walk(*one) if field == number), one[1]) for one in places]
+    at, limits = np.array([(first, end) for first, (_, end) in zip(firsts, places, strict=True)]).reshape(-1, 2).T
+    starts, ends, counts, afters = content.repeated(number << 3 | BYTES, at, limits)
+    for place, first, after, bounds in zip(places, firsts, afters, pairwise((0, *counts.tolist())), strict=True):
+        line = xplane_pb2().XLine()
+        if first <= after <= place[1]:
+            line.ParseFromString(content.data[place[0] : first] + content.data[after : place[1]])
+        start, end = starts[slice(*bounds)], ends[slice(*bounds)]
+        if line.events or not first <= after <= place[1]:  # other fields lie between them
+            line, events = _split(content, "XLine", "events", *place)
+            start, end = np.array(events, starts.dtype).reshape(-1, 2).T
+        found.append(LineBytes(line.display_name or line.name, line.id, line.timestamp_ns, start, end - start))
+    return found
 
 
 def _plane(plane: Message, lines: list[LineBytes], content: MessageBytes, origin_ns: int) -> Plane:

@@ -1,19 +1,24 @@
 """What the host does while no device works: the loop's body, and the events of each part."""
 
 from collections.abc import Iterable
+from itertools import combinations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.builders import Row, chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import SlowCalls
-from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOperations
+from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOperations, _nested, _walked
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.rules.python_in_loop import LoopLines
 from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.trace import Line
 
 LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
 GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
@@ -130,6 +135,27 @@ def test_the_innermost_event_is_also_found_after_an_inner_one_ends() -> None:
     host = {event.name: event.ms for event in found.by_part[Stage.HOST]}
     assert host["outer"] == pytest.approx(5.0, rel=0.2)
     assert host["inner"] == pytest.approx(2.0, rel=0.2)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 12)), max_size=12),
+    st.tuples(st.integers(-1, 8), st.integers(9, 22)),
+)
+def test_the_innermost_events_are_those_of_a_walk_from_begin_to_end(
+    events: list[tuple[int, int]], window: tuple[int, int]
+) -> None:
+    """Of a walk with a stack, whether events lie in each other or overlap otherwise."""
+    events = sorted(events, key=lambda event: (event[0], -event[1]))
+    starts, lengths = np.array(events, np.int64).reshape(-1, 2).T
+    thread = Line("python", 1, (), np.arange(len(events), dtype=np.int32), starts, lengths)
+    walked, nested = _walked(thread, *window), _nested(thread, *window)
+    crossing = [1 for (a, n), (b, m) in combinations(events, 2) if a < b < a + n < b + m]
+    assert nested or crossing
+    kinds, starts, ends, inner, around = nested or walked
+    passed = np.bincount(kinds, ends - starts, 12)
+    passed -= np.bincount(kinds[around], (ends - starts)[inner], 12)
+    kinds, starts, ends, *_ = walked
+    assert passed.tolist() == np.bincount(kinds, np.maximum(ends - starts, 0), 12).tolist()
 
 
 def test_a_trace_without_a_host_has_none() -> None:

@@ -9,6 +9,7 @@ from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers
 from tfdoctor.trace import Line
+from tfdoctor.trace.intervals import Times
 from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
 
 # Keras' own loops: what Python does around their calls is the cost of a call.
@@ -150,25 +151,49 @@ class PartEvents(Record):
         chosen = steps.steady_steps[:SAMPLED_STEPS]
         calls = Intervals.union((step.start_ps, step.call_end_ps) for step in chosen)
         pauses = Intervals.union((step.call_end_ps, step.end_ps) for step in chosen)
-        found: dict[str, tuple[PartEvent, ...]] = {Stage.HOST: (), Stage.BETWEEN: ()}
-        for stage, whole in zip(found, (calls, pauses), strict=True):
-            part = whole - working(activity, *WORKING)
-            times: dict[tuple[str, str], float] = defaultdict(float)
-            for line in lines if part else ():
-                stretches = np.array([*_innermost(line, *part.bounds_ps)], np.int64).reshape(-1, 3)
-                kinds, starts, ends = stretches.T
-                passed = np.bincount(kinds, part.covered(starts, ends))  # exact below 2.5 hours
+        works = working(activity, *WORKING)
+        parts = {Stage.HOST: calls - works, Stage.BETWEEN: pauses - works}
+        times = {stage: defaultdict[tuple[str, str], float](float) for stage in parts}
+        for line in lines:
+            nested = _nested(line, *Intervals.any_of(parts.values()).bounds_ps)
+            for stage, part in parts.items():
+                kinds, starts, ends, inner, around = nested or _walked(line, *part.bounds_ps)
+                covered = part.covered(starts, ends)
+                passed = np.bincount(kinds, covered)  # exact below 2.5 hours
+                passed -= np.bincount(kinds[around], covered[inner], len(passed))
                 for kind in np.flatnonzero(passed).tolist():
                     name, thread = AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]
-                    times[name, thread] += float(passed[kind])
+                    times[stage][name, thread] += float(passed[kind])
+        found: dict[str, tuple[PartEvent, ...]] = {}
+        for stage, part in parts.items():
             scale = breakdown[stage] / max(1, part.total)
-            events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in times.items() if ps)
+            events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in times[stage].items())
             found[stage] = tuple(sorted(events, key=lambda event: (-event.ms, event.name, event.thread)))
         return cls(found)
 
 
-def _innermost(line: Line, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (kind, start, end) of the stretches in which an event is the innermost of its thread, in ps."""
+# Kinds, starts and ends of stretches, which of them lie in others, and in which. Time is of the inner one alone.
+Stretches = tuple[NDArray[np.integer[Any]], Times, Times, NDArray[np.intp], NDArray[np.intp]]
+
+
+def _nested(line: Line, start: int, end: int) -> Stretches | None:
+    """Return the events of a thread; None where some overlap without one in the other."""
+    starts, ends = np.maximum(line.start_ps, start), np.minimum(line.start_ps + line.duration_ps, end)
+    rows = np.flatnonzero(starts < ends)
+    kinds, starts, ends, places = line.kind[rows], starts[rows], ends[rows], np.arange(len(rows))
+    depth = places - np.sort(ends).searchsorted(starts, "right")
+    order = np.argsort(depth, kind="stable")
+    # The event around one is the last before it that is less deep by one.
+    ranks, inner = (depth * len(rows) + places)[order], np.flatnonzero(depth)
+    around = order[ranks.searchsorted((depth[inner] - 1) * len(rows) + inner) - 1]
+    if (ends[inner] > ends[around]).any():
+        return None
+    return kinds, starts, ends, inner, around
+
+
+def _walked(line: Line, start: int, end: int) -> Stretches:
+    """Return the stretches in which an event is the innermost of its thread, of which none lies in another."""
+    stretches: list[tuple[int, int, int]] = []
     stack: list[tuple[int, int]] = []  # (kind, end) of the events under way
     now = start
     ends = line.start_ps + line.duration_ps
@@ -178,9 +203,11 @@ def _innermost(line: Line, start: int, end: int) -> Iterator[tuple[int, int, int
         begins = max(starts, start)
         while stack and (kind < 0 or stack[-1][1] <= begins):
             inner, until = stack.pop()
-            yield inner, now, until
+            stretches.append((inner, now, until))
             now = max(now, until)
         if stack:
-            yield stack[-1][0], now, begins
+            stretches.append((stack[-1][0], now, begins))
         now = begins
         stack.append((kind, min(ends_at, stack[-1][1] if stack else end)))
+    kinds, begins_at, ends = np.array(stretches, np.int64).reshape(-1, 3).T
+    return kinds, begins_at, ends, np.zeros(0, np.intp), np.zeros(0, np.intp)
