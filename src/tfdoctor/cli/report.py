@@ -22,7 +22,7 @@ from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import NAMES, open_report, report_at
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import OutputError
-from tfdoctor.terms.replacement import content_to_replace, write_named
+from tfdoctor.terms.replacement import content_to_replace, replace_file, writing
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trace.xprof import Asked
 
@@ -146,5 +146,6 @@ def write_file(target: str, patch: bytes, folder: str = "") -> None:
         OutputError: it cannot be written.
     """
     check_target(target)
-    write_named(Path(target), patch, ANOTHER)
+    with writing(target, ANOTHER):
+        replace_file(Path(target), patch, named=True)
     typer.echo(f"wrote {target}: apply it with `git apply` in {folder or 'the folder of the run'}", err=True)

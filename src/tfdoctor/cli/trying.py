@@ -1,6 +1,7 @@
 """``tfdoctor try``: measure what the advised changes save, by running them."""
 
 import sys
+import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.report.trials import no_savings
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
-from tfdoctor.terms.replacement import must_take_files
+from tfdoctor.terms.replacement import writing
 from tfdoctor.trial import of_recording, stored
 from tfdoctor.trial.keeping import diff
 from tfdoctor.trial.of_recording import Request, Tried
@@ -45,7 +46,9 @@ def try_(given: TryOptions) -> int:
         check_target(str(given.keep))
     request = _request(given)
     recording = _recording(given, request, applied)
-    must_take_files(recording.root or Path(), stored.ELSEWHERE)  # before the trial runs for minutes
+    root = recording.root or Path()
+    with writing(root, stored.ELSEWHERE):  # known before the trial runs for minutes
+        tempfile.TemporaryFile(dir=root).close()
     demands = demands.of(program_of(recording))
     diagnosis = demands.applied(outcome.untried(recording, recording.title(Path()), applied))
     outlive()

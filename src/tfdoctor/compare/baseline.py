@@ -18,7 +18,7 @@ from tfdoctor.stored.report import finished
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.replacement import content_to_replace, write_named
+from tfdoctor.terms.replacement import content_to_replace, replace_file, writing
 from tfdoctor.terms.verdict import Errored, Location, NotApplicable
 
 BASELINE_SCHEMA = 1
@@ -116,7 +116,8 @@ def keep(record: Record, path: Path, instead: str) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
-    write_named(path, json.dumps(asdict(record), indent=2) + "\n", instead)
+    with writing(path, instead):
+        replace_file(path, json.dumps(asdict(record), indent=2) + "\n", named=True)
 
 
 def must_be_of(baseline: Baseline, program: str, path: Path) -> None:

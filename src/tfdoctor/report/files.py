@@ -9,7 +9,7 @@ from tfdoctor.report import formats
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.json_form import Json, as_json, number
 from tfdoctor.terms.record import Record, rebuilt
-from tfdoctor.terms.replacement import replace_file, unwritten
+from tfdoctor.terms.replacement import replace_file, writing
 from tfdoctor.terms.text import uncommanding, uncommanding_json
 
 SCHEMA = 1  # Of comparisons and histories; fields are only ever added
@@ -68,10 +68,8 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
     for path in paths:
         if path.exists() and not path.is_file():
             raise OutputError(f"{path} is not a file: remove it, or choose another folder.")
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in zip(paths, texts.values(), strict=True):
             replace_file(path, UNCOMMANDING.get(path.suffix, str)(text))
-    except OSError as error:
-        raise OutputError(unwritten(folder, error)) from error
     return paths

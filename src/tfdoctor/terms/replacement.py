@@ -54,16 +54,17 @@ def replace_file(path: Path, content: str | bytes, *, named: bool = False) -> No
         temporary.write_bytes(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
 
 
-def must_take_files(folder: Path, cure: str) -> None:
-    """Check that a folder takes a new file; nothing changes there. ``cure`` is what helps where it does not.
+@contextmanager
+def writing(what: object, cure: str = "choose another folder") -> Iterator[None]:
+    """Say in a sentence why something cannot be written, and what helps.
 
     Raises:
-        OutputError: it takes none.
+        OutputError: it cannot be written.
     """
     try:
-        tempfile.TemporaryFile(dir=folder).close()
+        yield
     except OSError as error:
-        raise OutputError(unwritten(folder, error, cure)) from error
+        raise OutputError(unwritten(what, error, cure)) from error
 
 
 def content_to_replace(path: Path, cure: str) -> bytes:
@@ -72,30 +73,16 @@ def content_to_replace(path: Path, cure: str) -> bytes:
     Raises:
         OutputError: it could not be written; ``cure`` is what helps.
     """
-    try:
+    with writing(path, cure):
         if path.is_dir():
             raise OutputError(f"{path} is a folder: {cure}.")
         if not path.parent.is_dir():
             raise OutputError(f"{path.parent} is no folder: {cure}.")
-        if not path.exists():
-            tempfile.TemporaryFile(dir=path.parent).close()
-            return b""
-        path.open("ab").close()
-        return path.read_bytes()
-    except OSError as error:
-        raise OutputError(unwritten(path, error, cure)) from error
-
-
-def write_named(path: Path, content: str | bytes, cure: str) -> None:
-    """Write a file that the user has named in place of what it was; ``cure`` is what helps where that fails.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    try:
-        replace_file(path, content, named=True)
-    except OSError as error:
-        raise OutputError(unwritten(path, error, cure)) from error
+        if path.exists():
+            path.open("ab").close()
+            return path.read_bytes()
+        tempfile.TemporaryFile(dir=path.parent).close()
+        return b""
 
 
 def unwritten(what: object, error: OSError, cure: str = "choose another folder") -> str:

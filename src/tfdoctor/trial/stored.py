@@ -11,10 +11,10 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.diagnosis.trials import Trials
 from tfdoctor.recording import Recording
-from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content
 from tfdoctor.terms.json_form import Json, converted
-from tfdoctor.terms.replacement import replace_file, unwritten
+from tfdoctor.terms.replacement import replace_file, writing
 
 FILE = "trials.json"
 ELSEWHERE = "copy the recording elsewhere"  # What helps where its folder takes no file
@@ -32,10 +32,8 @@ def keep(trials: Trials | None, recording: Recording) -> bool:
         return True
     if not _has_figures(trials) and _has_figures(_last_or_none(recording.root / FILE)):
         return False
-    try:
+    with writing(recording.root, ELSEWHERE):
         replace_file(recording.root / FILE, json.dumps(asdict(trials), indent=1) + "\n")
-    except OSError as error:
-        raise OutputError(unwritten(recording.root, error, ELSEWHERE)) from error
     return True
 
 
