@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from math import isnan
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import defstruct
@@ -40,6 +40,8 @@ def _times(value: Json) -> dict[str, float]:
 
 def _of_all(times: Mapping[str, float]) -> Json:
     """Return the time of each part: 0 of one without a time, where others have one."""
+    if times and isfinite(sum(times.values())):  # as those of tens of thousands of steps
+        return {part: times.get(part, 0.0) for part in PARTS}
     return {part: as_json(times.get(part, 0.0)) if times else None for part in PARTS}
 
 

@@ -23,6 +23,7 @@ from tfdoctor.facts.timeline.host_events import (
     select,
     trainer_waits,
 )  # fmt: skip
+from tfdoctor.terms.record import field
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
 from tfdoctor.trace.names import (
     ASSIGN,
@@ -246,6 +247,7 @@ class Activity(Record, eq=False):
     dispatch: Intervals  # the host's executor threads launch operations (accelerators only)
     missing: str = ""  # why the device's work is not known
     within_data: bool = False  # tf.data itself runs the training: `for x in dataset` in a graph
+    _spans: dict[Stage, Intervals] = field(default_factory=dict)  # what was asked for before
 
     @classmethod
     def measure(
@@ -271,4 +273,6 @@ class Activity(Record, eq=False):
 
     def of(self, stage: Stage) -> Intervals:
         """Return when a stage was at work."""
-        return self.stages[stage].spans() if stage in self.stages else Intervals()
+        if stage not in self._spans:
+            self._spans[stage] = self.stages[stage].spans() if stage in self.stages else Intervals()
+        return self._spans[stage]
