@@ -1,6 +1,6 @@
 """What the time of convolutions and dense layers does between multiples of 16 channels on this CPU.
 
-The figures behind ``ONEDNN_TILE`` and ``AMX_TILE`` of ``facts/run/matrix_units.py``: run
+The figures behind ``ONEDNN_TILE`` and ``AMX_TILE`` of ``facts/run/hardware.py``: run
 ``python -m benchmarks.channels``. Each width takes turns with 128 channels, so that a noisy machine hits both.
 """
 

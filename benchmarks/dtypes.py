@@ -1,6 +1,6 @@
 """How long operations take in float64, bfloat16 and float16 relative to float32 on this CPU.
 
-The figures behind ``facts/run/matrix_units.py``'s Float64 and Float16 entries: ``python -m benchmarks.dtypes``.
+The figures behind ``facts/run/hardware.py``'s Float64 and Float16 entries: ``python -m benchmarks.dtypes``.
 The types take turns, so that a noisy machine hits all of them.
 """
 

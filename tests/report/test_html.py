@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -170,3 +171,12 @@ def test_prose_is_text_code_and_links_to_https() -> None:
     assert '<a href="https://d.test">c</a>' in shown
     assert "<img" not in shown
     assert 'href="javascript' not in shown
+
+
+def test_a_timeline_without_work_links_no_finding() -> None:
+    """As in an edited report: the rules that it names are those of its bars."""
+    full = diagnoses.full()
+    assert full.timeline is not None
+    assert 'aria-label="Findings about work of this step"' in html.render_without_plotly(full)
+    empty = replace(full, timeline=replace(full.timeline, lanes=()))
+    assert 'aria-label="Findings about work of this step"' not in html.render_without_plotly(empty)

@@ -1,6 +1,7 @@
 """SARIF, GitLab and GitHub: valid by the published schemas, complete, escaped, and stable when lines move."""
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,15 @@ def test_a_result_has_what_code_scanning_reads() -> None:
     assert first["level"] == "error"
     assert first["properties"]["savingMsPerStep"] == 41.5
     assert first["message"]["text"].endswith("Saves 41.5 ms (80 %).")
+
+
+def test_a_saving_whose_share_is_unknown_is_left_out() -> None:
+    full = diagnoses.full()
+    saving = full.results[0].saving
+    assert saving is not None
+    unknown = replace(full.results[0], saving=replace(saving, share=math.nan))
+    first, *_ = results(replace(full, results=(unknown, *full.results[1:])))
+    assert "savingMsPerStep" not in first.get("properties", {})
 
 
 def test_paths_are_those_in_the_repository() -> None:

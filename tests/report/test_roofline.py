@@ -55,6 +55,11 @@ def test_numbers_that_are_none_make_no_point() -> None:
     assert figure([*bad, *operations()[:1]], RATES) is None
 
 
+def test_an_operation_without_a_name_has_a_point() -> None:
+    """No trace has one, an edited report may."""
+    assert figure([replace(row, layer="", operation="") for row in operations()], RATES) is not None
+
+
 def test_the_heaviest_point_has_its_name_beside_it() -> None:
     """The others lie at the same place."""
     found = figure(operations(), RATES)

@@ -1,5 +1,6 @@
 """The last trial of a recording: it is in the reports that are made of the recording afterwards."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,24 @@ def recording(tmp_path: Path) -> Recording:
 
 def test_a_report_of_the_recording_has_all_that_was_measured(recording: Recording) -> None:
     stored.keep(tried().trials, recording)
+    assert stored.with_last(full(), recording) == tried()
+
+
+def test_a_trial_of_an_earlier_version_is_read(recording: Recording) -> None:
+    """Its promises had other names, and their times a unit."""
+    assert recording.root is not None
+    stored.keep(tried().trials, recording)
+    path = recording.root / stored.FILE
+    data, old = json.loads(path.read_text()), {new: name for name, new in stored.OLD_NAMES.items()}
+    for row in data["rows"]:
+        for promise in ("promised", "promised_run"):
+            told = {old.get(name, name): value for name, value in (row[promise] or {}).items()}
+            units = {
+                name: {"value": told[name], "unit": "ms"} for name in ("per_step", "total", "each") if name in told
+            }
+            row[promise] = {**told, **units} or None
+    path.write_text(json.dumps(data))
+    assert '"per_step": {"value"' in path.read_text()
     assert stored.with_last(full(), recording) == tried()
 
 

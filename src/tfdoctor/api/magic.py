@@ -67,13 +67,12 @@ class MagicOptions(MagicArgumentParser):
         seconds = "Trace for this long instead, for training without visible steps."
         add("--seconds", type=float, metavar="S", help=seconds)
         add("--no-trace", dest="trace", action="store_false", help="Record only where the time of the cell goes.")
-        epochs = "Also say what the findings save of a run of so many epochs."
-        add("--for-epochs", type=int, metavar="N", help=epochs)
+        self._number("for_epochs")
         self._number("sample_every_ms")
 
     def _number(self, name: str) -> None:
         one = NUMBERS[name]
-        says = f"{one.says.rstrip('.')} ({one.default})."
+        says = one.says if one.default is None else f"{one.says.rstrip('.')} ({one.default})."
         self.add_argument(one.flag, dest=name, type=int, default=one.default, metavar=one.metavar, help=says)
 
     def error(self, message: str) -> NoReturn:

@@ -73,7 +73,7 @@ class Results:
             InputError: its trace is damaged.
             OutputError: the folder cannot be written to.
         """
-        from tfdoctor.report.files import write  # noqa: PLC0415 - brings plotly
+        from tfdoctor.report.files import write  # noqa: PLC0415 - brings Jinja
 
         diagnosis = self.diagnosis
         names = [formats] if isinstance(formats, str) else [*formats]

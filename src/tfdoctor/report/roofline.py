@@ -166,7 +166,7 @@ def mark(point: LabelledPoint) -> PixelBox:
 def label_boxes(point: LabelledPoint) -> dict[str, PixelBox]:
     """Return where the label can be, the best first."""
     x, y, away, lines = point[0] * WIDTH, point[1] * HEIGHT, point[2] / 2 + GAP, point[3]
-    wide, high = CHARACTER * max(map(len, lines)), LINE * len(lines)
+    wide, high = CHARACTER * max(map(len, lines), default=0), LINE * len(lines)
     return {
         "middle right": (x + away, x + away + wide, y - high / 2, y + high / 2),
         "middle left": (x - away - wide, x - away, y - high / 2, y + high / 2),

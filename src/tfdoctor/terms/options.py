@@ -18,10 +18,10 @@ SETTINGS = {
     "select": "Rules to apply: names and topics, or ALL.",
     "ignore": "Rules not to apply: names and topics. The report lists them as ignored. The more specific choice "
     "wins (rule name over topic over ALL); between equals, this one.",
-    "fail-on": "Exit with 3 on a finding of this severity or above: note, warning, critical or never. Findings "
-    "about the quality of the recording do not count.",
+    "fail-on": "Exit with 3 on a finding of this severity or above. Findings about the quality of the recording do "
+    "not count.",
     "baseline": "File of known findings, written by --write-baseline, or the report.json of an earlier run: its "
-    "findings do not count for fail-on.",
+    "findings do not count for --fail-on.",
     "history": "File of named baselines and accepted changes, written by tfdoctor history, to be committed.",
     "rules": "Folders with your own rules, which are applied as well.",
 }

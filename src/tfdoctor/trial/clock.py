@@ -43,9 +43,10 @@ class TrialClock:
             return ""
         spent_s = 60 * self.minutes - self.left_s
         needed = SPARE * (spent_s + runs * self.usual_s) / 60 / self.share
-        unlikely = "a clear result" if fit >= fewest else "a result"
+        given, unlikely = self.minutes / self.share, "a clear result" if fit >= fewest else "a result"
         return (
-            f"{self.minutes / self.share:g} minutes allow {counted(fit, 'more run')}, and {what} need {runs}, so "
+            f"{given:g} {'minute allows' if given == 1 else 'minutes allow'} {counted(fit, 'more run')}, "
+            f"and {what} need {runs}, so "
             f"{unlikely} is unlikely: --minutes {math.ceil(2 * needed) / 2:g} would do"
         )
 

@@ -1,14 +1,12 @@
 """The last trial of a recording, in its folder: `tfdoctor report` shows what `tfdoctor try` measured."""
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from msgspec import Struct
-
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.diagnosis.trials import Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
@@ -18,6 +16,12 @@ from tfdoctor.terms.replacement import replace_file, writing
 
 FILE = "trials.json"
 ELSEWHERE = "copy the recording elsewhere"  # What helps where its folder takes no file
+# Names of the fields of a trial by those of its file, and of a promised saving in files of before 29 November 2026.
+NAMES = dict(zip(Trials.__struct_fields__, Trials.__struct_encode_fields__, strict=True))
+OLD_NAMES = {
+    "per_step": "ms_per_step", "total": "ms", "rated": "rated_share", "each": "each_ms",
+    "extrapolated": "extrapolated_share",
+}  # fmt: skip
 
 
 def keep(trials: Trials | None, recording: Recording) -> bool:
@@ -64,21 +68,16 @@ def _last_or_none(path: Path) -> Trials | None:
     with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
         data = json.loads(content(path))
         not_tried = [{"name": name, "why": why} for name, why in data.get("not_tried", ())]
-        trials = converted({**_as_in_reports(data, Trials), "not_tried": not_tried}, Trials)
+        trials = converted({**_as_in_reports(data, NAMES), "not_tried": not_tried}, Trials)
     return trials
 
 
-def _as_in_reports(value: Json, *kinds: type[Struct]) -> Json:
-    """Return a value of the file, whose names are those of the fields, as it stands in a report."""
+def _as_in_reports(value: Json, names: Mapping[str, str]) -> Json:
+    """Return a value of the file as it stands in a report: one with its unit, as in older files, is a number."""
     if isinstance(value, list):
-        return [_as_in_reports(item, Saving, RunSaving) for item in value]
+        return [_as_in_reports(item, OLD_NAMES) for item in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == {"value", "unit"}:
         return value["value"]
-    names = {
-        name: key
-        for kind in kinds
-        for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-    }
-    return {names.get(name, name): _as_in_reports(item, Saving, RunSaving) for name, item in value.items()}
+    return {names.get(name, name): _as_in_reports(item, OLD_NAMES) for name, item in value.items()}

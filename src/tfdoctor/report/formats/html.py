@@ -30,7 +30,8 @@ def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
     """Return the whole page; unless ``drawn``, without the code that draws its pictures."""
     shown, seen = page(diagnosis), diagnosis.timeline
     seen = seen if seen and seen.total_ms > 0 else None
-    seen_rules = {rule for rules in seen.rules for rule in rules} if seen else set()
+    marks = {bar.rules for lane in seen.lanes for bar in lane.bars if bar.rules >= 0} if seen else ()
+    seen_rules = {rule for mark in marks for rule in seen.rules[mark]} if seen else set()
     numbered = enumerate(shown.entries, 1)
     return fill(
         TEMPLATE,

@@ -85,7 +85,7 @@ def _result(place: Placed, rule: int, *, compared: bool) -> Object:
     if place.result is None:
         return found
     saving, run = place.result.saving, place.result.run
-    if saving is not None and saving.ms_per_step == saving.ms_per_step:
+    if saving is not None and math.isfinite(saving.ms_per_step) and math.isfinite(saving.share):
         found["properties"] = {
             "savingMsPerStep": round(saving.ms_per_step, 6),
             "savingShare": round(saving.share, 6),

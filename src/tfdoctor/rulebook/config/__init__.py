@@ -132,7 +132,9 @@ def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
 KEYS: Mapping[str, Key] = {
     "select": Key(_names, '["ALL"]', SETTINGS["select"]),
     "ignore": Key(_names, "[]", SETTINGS["ignore"]),
-    "fail-on": Key(_fail_on, '"never"', SETTINGS["fail-on"]),
+    "fail-on": Key(
+        _fail_on, '"never"', f"{SETTINGS['fail-on']} One of {', '.join(f'`{severity}`' for severity in FailOn)}."
+    ),
     "baseline": Key(_file, "none", SETTINGS["baseline"]),
     "history": Key(_file, '"tfdoctor-history.json"', SETTINGS["history"]),
     "rules": Key(_folders, "[]", SETTINGS["rules"]),
