@@ -75,10 +75,14 @@ def in_pages(path: Path, padding: int) -> mmap.mmap:
     Raises:
         NotReadableError: it is something else.
         OSError: it cannot be read.
+        MemoryError: there is less memory than that.
     """
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        pages = mmap.mmap(-1, size + padding, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        try:
+            pages = mmap.mmap(-1, size + padding, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except OSError as error:  # what allocates is told of memory, and not of the file
+            raise MemoryError from error
         file.readinto(memoryview(pages)[:size])
     return pages
 
