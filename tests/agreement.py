@@ -20,7 +20,7 @@ from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, Retracing
 from tfdoctor.facts.steps.steps import STEP, SteadySteps, Steps
 from tfdoctor.report import sentences, words
-from tfdoctor.report.page import NO_WAY, prospects
+from tfdoctor.report.page import prospects
 from tfdoctor.report.sentences import steps_matter
 from tfdoctor.terms.humanize import about_ms, milliseconds, share
 from tfdoctor.terms.units import Unit
@@ -160,11 +160,11 @@ def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
 
 
 def calls_healthy(diagnosis: Diagnosis) -> bool:
-    """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
+    """Return whether a report says that nothing can change, or is silent while a part is unexplained."""
     unexplained = {account.part for account in sentences.unexplained(diagnosis)}
     silent = not unexplained <= {part for part, _, _ in words.accounts(diagnosis)}
-    said = " ".join(prospects(diagnosis))
-    return bool(unexplained) and (silent or NO_WAY in said)
+    said = " ".join(prospects(diagnosis)).lower()
+    return "nothing to change" in said or (bool(unexplained) and silent)
 
 
 WITHIN = 0.02

@@ -11,7 +11,7 @@ from tfdoctor.diagnosis.savings import RunTogether
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report import hosts, sections, sentences, trials, words
 from tfdoctor.report.run import RunSection, section
-from tfdoctor.report.sentences import ALIKE, is_mixed, is_of_steps, steps_matter, unexplained, whole_run
+from tfdoctor.report.sentences import ALIKE, is_mixed, is_of_steps, steps_matter, whole_run
 from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, about_ms, counted, duration, factor, share
@@ -23,7 +23,6 @@ LITTLE = 0.05
 FEW_TRACED = "because fewer than five steps, or fewer than three calls of several steps, were traced"
 FEW_STEPS = f"No saving of a step is computed, {FEW_TRACED}."
 TOO_FEW = f"No saving is computed and every finding is a note, {FEW_TRACED}: train for 20 calls or more."
-NO_WAY = "Nothing to change"
 
 
 def prospects(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -136,11 +135,9 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."
     if not is_known(diagnosis.steps.median_ms) and not whole_run(diagnosis):
         return f"The speed of the run is unknown: {checked}."
-    if unexplained(diagnosis):
-        return f"No rule found a change to make: {checked}."
     if unchecked > healthy:
         return f"It is mostly unknown whether less is possible: {checked}."
-    return f"{NO_WAY}: {checked}."
+    return f"No rule found a change to make: {checked}."  # no claim that there is none: rules know some faults
 
 
 def _heaviest(diagnosis: Diagnosis) -> str:
