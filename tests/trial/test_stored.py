@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 
 from tests.report.diagnoses import full, tried
 from tfdoctor import cli
+from tfdoctor.diagnosis.savings import RunSaving
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.verdict import Bound, Recurrence
 from tfdoctor.trial import stored
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
@@ -27,22 +29,37 @@ def test_a_report_of_the_recording_has_all_that_was_measured(recording: Recordin
     assert stored.with_last(full(), recording) == tried()
 
 
+EARLIER = {
+    "ms_per_step": "per_step",
+    "ms": "total",
+    "rated_share": "rated",
+    "each_ms": "each",
+    "extrapolated_share": "extrapolated",
+}
+TIMES = ("per_step", "total", "each")
+
+
 def test_a_trial_of_an_earlier_version_is_read(recording: Recording) -> None:
     """Its promises had other names, and their times a unit."""
+    trials = tried().trials
+    assert trials is not None
     assert recording.root is not None
-    stored.keep(tried().trials, recording)
+    promised = RunSaving(
+        ms=900.0, share=0.2, rated_share=0.3, recurs=Recurrence.ONCE, each_ms=900.0, times=1, bound=Bound.AT_MOST,
+        extrapolated_share=0.1,
+    )  # fmt: skip
+    trials = replace(trials, rows=(replace(trials.rows[0], promised_run=promised), *trials.rows[1:]))
+    stored.keep(trials, recording)
     path = recording.root / stored.FILE
-    data, old = json.loads(path.read_text()), {new: name for name, new in stored.OLD_NAMES.items()}
+    data = json.loads(path.read_text())
     for row in data["rows"]:
         for promise in ("promised", "promised_run"):
-            told = {old.get(name, name): value for name, value in (row[promise] or {}).items()}
-            units = {
-                name: {"value": told[name], "unit": "ms"} for name in ("per_step", "total", "each") if name in told
-            }
-            row[promise] = {**told, **units} or None
+            told = {EARLIER.get(name, name): value for name, value in (row[promise] or {}).items()}
+            timed = {name: {"value": told[name], "unit": "ms"} for name in TIMES if name in told}
+            row[promise] = {**told, **timed} or None
     path.write_text(json.dumps(data))
     assert '"per_step": {"value"' in path.read_text()
-    assert stored.with_last(full(), recording) == tried()
+    assert stored.with_last(full(), recording).trials == trials
 
 
 def test_a_recording_that_was_never_tried_has_no_trials(recording: Recording) -> None:

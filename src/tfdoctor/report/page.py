@@ -11,7 +11,7 @@ from tfdoctor.diagnosis.savings import RunTogether
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report import hosts, sections, sentences, trials, words
 from tfdoctor.report.run import RunSection, section
-from tfdoctor.report.sentences import ALIKE, is_mixed, is_of_steps, steps_matter, whole_run
+from tfdoctor.report.sentences import ALIKE, is_mixed, is_of_steps, steps_matter, unexplained, whole_run
 from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, about_ms, counted, duration, factor, share
@@ -135,7 +135,7 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."
     if not is_known(diagnosis.steps.median_ms) and not whole_run(diagnosis):
         return f"The speed of the run is unknown: {checked}."
-    if unchecked > healthy:
+    if unchecked > healthy and not unexplained(diagnosis):
         return f"It is mostly unknown whether less is possible: {checked}."
     return f"No rule found a change to make: {checked}."  # no claim that there is none: rules know some faults
 
