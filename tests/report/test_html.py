@@ -173,10 +173,14 @@ def test_prose_is_text_code_and_links_to_https() -> None:
     assert 'href="javascript' not in shown
 
 
-def test_a_timeline_without_work_links_no_finding() -> None:
+def test_a_timeline_without_marked_work_links_no_finding() -> None:
     """As in an edited report: the rules that it names are those of its bars."""
     full = diagnoses.full()
     assert full.timeline is not None
     assert 'aria-label="Findings about work of this step"' in html.render_without_plotly(full)
-    empty = replace(full, timeline=replace(full.timeline, lanes=()))
-    assert 'aria-label="Findings about work of this step"' not in html.render_without_plotly(empty)
+    unmarked = tuple(  # as in reports of before bars had rules
+        replace(lane, bars=tuple(bar._replace(rules=-1) for bar in lane.bars)) for lane in full.timeline.lanes
+    )
+    for lanes in ((), unmarked):
+        other = replace(full, timeline=replace(full.timeline, rules=((), ("input-bound",)), lanes=lanes))
+        assert 'aria-label="Findings about work of this step"' not in html.render_without_plotly(other)
