@@ -17,14 +17,12 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Self
 
-from tfdoctor.capture import manifest, run_times
+from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.process.frames import clean_error
 from tfdoctor.capture.agent.process.masking import cleaned_begin
-from tfdoctor.capture.assemble import assemble
-from tfdoctor.capture.environment import agent_plan
-from tfdoctor.capture.folder import Folder, claim
-from tfdoctor.capture.plan import Plan
-from tfdoctor.capture.run_times import Moment
+from tfdoctor.capture.folder import Folder, assemble, claim
+from tfdoctor.capture.manifest import Moment, times_begun, times_ended
+from tfdoctor.capture.plan import Plan, agent_plan
 from tfdoctor.capture.sampler_process import SamplerProcess
 from tfdoctor.recording import SAMPLES, Recording, folders
 from tfdoctor.recording.agent import AgentError
@@ -101,7 +99,7 @@ class InProcessRecording:
             _Process.block = _agent_module("hooks.block").begin(settings, places, _Process.block)
         with self._careful("times"):  # the user's part begins; written for a process that is killed
             self.since = Moment.now()
-            self.state = replace(self.state, times=run_times.begun(self.since, self.pid))
+            self.state = replace(self.state, times=times_begun(self.since, self.pid))
             manifest.write(self.folder.out, self.state)
 
     def join(self, model: object, frame: FrameType) -> None:
@@ -140,7 +138,7 @@ class InProcessRecording:
     def _write(self, reason: str, error: BaseException | None, until: Moment) -> Recording:
         """Write the recording as `tfdoctor profile` does."""
         if self.state.times and self.since:
-            times = run_times.ended(self.state.times, self.since, until)
+            times = times_ended(self.state.times, self.since, until)
             self.state = replace(self.state, times=times)
         samplings = self.samplers.stop() if self.samplers else ()
         if self.samplers and self.samplers.why:

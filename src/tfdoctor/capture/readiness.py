@@ -11,11 +11,9 @@ from pathlib import Path
 
 from tfdoctor import own_python
 from tfdoctor.capture import machine
-from tfdoctor.capture.cgroup import memory_limit
 from tfdoctor.capture.interpreter import interpreter
-from tfdoctor.capture.sampler import Sampler
+from tfdoctor.capture.sampler import Sampler, SamplerUnavailable
 from tfdoctor.capture.sampler.all_samplers import all_samplers
-from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
 
 OLDEST = (2, 9)  # TensorFlow in whose processes the agent works
 
@@ -129,7 +127,7 @@ def _machine() -> Iterator[Ability]:
     host = machine.host()
     cores = f"{host.cores_usable:g} of {host.cores_logical} cores usable, {host.cpu_model}"
     yield Ability("CPU", works=True, what=cores)
-    whole, limit = host.memory_bytes or 0, memory_limit()
+    whole, limit = host.memory_bytes or 0, machine.memory_limit()
     memory = f"{whole / GIB:.3g} GiB"
     if limit is not None and limit < whole:
         memory = f"{limit / GIB:.3g} of {memory}, by the limit of the control group"

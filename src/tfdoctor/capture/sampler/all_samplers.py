@@ -4,8 +4,7 @@ from tfdoctor.capture.sampler import Sampler
 from tfdoctor.capture.sampler.host import HostSampler
 from tfdoctor.capture.sampler.nvml import NvmlSampler
 from tfdoctor.capture.sampler.rapl import RaplSampler
-from tfdoctor.capture.sampler.tpu import TpuSampler
-from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
+from tfdoctor.capture.sampler.tpu import TpuSampler, TpuSdkSampler
 
 
 def all_samplers() -> list[Sampler]:
