@@ -73,7 +73,7 @@ def noting(sampler: Sampler, asked: threading.Event) -> Sampler:
             asked.set()
         return sample
 
-    sampler.start, sampler.read = starts, reads  # type: ignore[method-assign]
+    sampler.start, sampler.read = starts, reads  # type: ignore[method-assign]  # as a subclass would
     return sampler
 
 

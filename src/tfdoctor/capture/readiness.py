@@ -5,15 +5,14 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tfdoctor import own_python
 from tfdoctor.capture import machine
-from tfdoctor.capture.interpreter import interpreter
+from tfdoctor.capture.interpreter import asked, interpreter
 from tfdoctor.capture.sampler import Sampler, SamplerUnavailable
 from tfdoctor.capture.sampler.all_samplers import all_samplers
+from tfdoctor.terms.record import Record
 
 OLDEST = (2, 9)  # TensorFlow in whose processes the agent works
 
@@ -32,8 +31,6 @@ for name in {FRAMEWORKS!r}:
 print(json.dumps({{"python": ".".join(map(str, sys.version_info[:3])), "packages": found}}))
 """
 
-ASK_S = 30.0
-
 # The settings of NVIDIA's driver: ``RmProfilingAdminOnly: 1`` reserves its counters for root.
 DRIVER = Path("/proc/driver/nvidia/params")
 
@@ -48,8 +45,7 @@ SAMPLED = {
 GIB = 2**30
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
+class Ability(Record):
     """Something that a recording needs or contains."""
 
     name: str
@@ -80,15 +76,9 @@ def _frameworks(python: str) -> Iterator[Ability]:
         yield Ability("Python", works=False, what=f"{python} was not found", remedy=remedy, needed=True)
         return
     try:
-        ran = subprocess.run(  # noqa: S603 - the user's interpreter
-            [path, "-c", ASK],
-            env=own_python.users(os.environ),
-            capture_output=True,
-            text=True,
-            timeout=ASK_S,
-            check=True,
-        )
-        found = json.loads(ran.stdout)
+        answer = asked(path, ASK)
+        answer.check_returncode()
+        found = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         what = f"{path} does not run ({type(error).__name__})"
         yield Ability("Python", works=False, what=what, remedy="repair it", needed=True)

@@ -4,13 +4,13 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from tfdoctor import own_python
+from tfdoctor.capture.interpreter import asked
 from tfdoctor.capture.sampler import NoDevice, Sampler, SamplerUnavailable
 from tfdoctor.capture.sampler.devices import DEVICES, environment, tpu_chips
 
@@ -33,7 +33,7 @@ while True:
 """
 FIND_LIBTPU = "import importlib.util, sys; sys.exit(importlib.util.find_spec('libtpu') is None)"
 
-START_S, SILENT_S = 20.0, 10.0  # Limits for finding libtpu and for an answer; without a TPU an answer took 120 s
+SILENT_S = 10.0  # Limit for an answer; without a TPU it took 120 s
 
 
 class _OfTpus(Sampler):
@@ -104,10 +104,15 @@ class TpuSdkSampler(_OfTpus):
     def start(self, pid: int) -> None:
         """Start the child, if this machine has a TPU and the run's Python has libtpu."""
         super().start(pid)
-        variables = {**own_python.users(os.environ), "TPU_SKIP_MDS_QUERY": "1"}
+        try:
+            python = psutil.Process(pid).cmdline()[0]
+        except (psutil.Error, IndexError) as error:
+            raise SamplerUnavailable("the run ended before it was checked") from error
+        if asked(python, FIND_LIBTPU).returncode:
+            raise SamplerUnavailable("the run's Python has no libtpu")
         self.child = subprocess.Popen(  # noqa: S603  # the run's own interpreter
-            [_python_with_libtpu(pid, variables), "-c", ASK],
-            env=variables,
+            [python, "-c", ASK],
+            env={**own_python.users(os.environ), "TPU_SKIP_MDS_QUERY": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -146,17 +151,3 @@ class TpuSdkSampler(_OfTpus):
             self.child.communicate()
             self.child = None
         return ""
-
-
-def _python_with_libtpu(pid: int, variables: Mapping[str, str]) -> str:
-    """Return the run's Python; raise SamplerUnavailable if it has no libtpu."""
-    try:
-        python = psutil.Process(pid).cmdline()[0]
-    except (psutil.Error, IndexError) as error:
-        raise SamplerUnavailable("the run ended before it was checked") from error
-    search = subprocess.run(  # noqa: S603  # the run's own interpreter
-        [python, "-c", FIND_LIBTPU], timeout=START_S, check=False, capture_output=True, env=variables
-    )
-    if search.returncode:
-        raise SamplerUnavailable("the run's Python has no libtpu")
-    return python
