@@ -70,21 +70,6 @@ def test_a_child_has_the_hook_and_does_not_see_it(folder: Path) -> None:
     assert [(process.trained, bool(process.argv)) for process in found] == [(False, True)] * 6
 
 
-def test_a_command_passes_it_on_by_hand(folder: Path) -> None:
-    """Launchers start their workers with an environment that they have made from their own."""
-    (folder / "launch.py").write_text(
-        "import os, subprocess, sys\n"
-        "subprocess.run([sys.executable, 'child.py'], env=dict(os.environ, EXTRA='7'), check=True)\n"
-    )
-    run = shell([sys.executable, "-O", "-X", "dev", "launch.py"], folder / "out", folder)
-    assert run.code == 0
-    assert "extra 7" in run.stdout
-    assert "capture/site" not in run.stdout
-    whys = [process.why for process in run.manifest.processes]
-    assert whys == ["it did not import TensorFlow", "it ran no training step"]
-    assert run.manifest.command[-1] == "launch.py"
-
-
 def test_a_command_of_no_python_says_so(tmp_path: Path) -> None:
     run = shell(["sh", "-c", "echo hello; exit 4"], tmp_path / "out", tmp_path)
     assert (run.code, run.stdout) == (4, "hello\n")

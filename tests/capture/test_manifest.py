@@ -1,6 +1,7 @@
 """What the manifest keeps to itself, and what it says."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,11 @@ def gaps(out: Path, plan: Plan, returned: int, agent: object) -> str:
 
 def test_a_run_without_warm_up_is_only_to_finish(tmp_path: Path) -> None:
     assert gaps(tmp_path, Plan("train.py", warmup=1), -15, WANTED).endswith("before tracing started: let it finish")
+
+
+def test_a_long_run_without_a_step_is_told_what_to_do(tmp_path: Path) -> None:
+    said = gaps(tmp_path, Plan("train.py", watch_s=0.0), 0, TF)
+    assert re.search(r"no training step was seen in 0 s .*: if it trains, trace by time with --for 2s", said)
 
 
 def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:

@@ -189,27 +189,20 @@ def test_sources_are_hashed(fit: Run, script: Path) -> None:
     assert digits[DIGITS : 2 * DIGITS] == hashlib.sha256(text[1].strip()).hexdigest()[:DIGITS]
 
 
-def test_arrays_and_the_scripts_exit_code(profile: Profile, script: Path) -> None:
-    run = profile("arrays")
-    clean(run)
-    assert run.code == 3
-    assert kept(run) == list(range(10, 30))
-    assert run.program["input_kind"] == "arrays"
-    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
-    assert datasets[run.program["feeds"]]["at"] == line_of(script, "batch_size=4, epochs=1")
-    assert run.program["run"]["batch_size"] == 4
-
-
 # Ends
 
 
-def test_ctrl_c_in_the_window(profile: Profile) -> None:
-    run = profile("ctrl_c")
+def test_ctrl_c_in_the_window_of_a_fit_of_arrays(profile: Profile, script: Path) -> None:
+    run = profile("arrays")
     clean(run)
     assert run.code == 130
     assert kept(run) == list(range(10, 15))
     assert run.manifest.window is not None
     assert run.manifest.window.stopped_by == "interrupt"
+    assert run.program["input_kind"] == "arrays"
+    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
+    assert datasets[run.program["feeds"]]["at"] == line_of(script, "batch_size=4, epochs=1")
+    assert run.program["run"]["batch_size"] == 4
 
 
 def test_stop_after_ends_the_run_and_runs_finally(profile: Profile, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tfdoctor.capture.interpreter import notice
 from tfdoctor.capture.manifest import Moment, times_begun, times_ended
 from tfdoctor.capture.plan import PLAN, Kind, Plan, environment
 from tfdoctor.capture.progress import Title, fresh_line, is_poor, sentence
-from tfdoctor.capture.sampler import Sampler, SamplingThread
+from tfdoctor.capture.sampler import SamplingThread, all_samplers
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.capture.user_folder import written_since
 from tfdoctor.recording import SAMPLES, Recording, folders
@@ -52,11 +52,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     command = plan.command()
     folder = claim(plan)
     state = manifest.begin(plan, command, folder.worker)
-    samplers: list[Sampler] = []
-    if plan.sample_every_ms:
-        from tfdoctor.capture.sampler.all_samplers import all_samplers  # noqa: PLC0415 - only when needed
-
-        samplers = all_samplers()
+    samplers = all_samplers() if plan.sample_every_ms else []
     samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, samplers)
     variables = environment(plan, folder.processes)
     for name in unreadable(os.environ) if plan.out and not plan.quiet else ():

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tfdoctor.capture import machine
 from tfdoctor.capture.interpreter import asked, interpreter
-from tfdoctor.capture.sampler import Sampler, SamplerUnavailable
-from tfdoctor.capture.sampler.all_samplers import all_samplers
+from tfdoctor.capture.sampler import Sampler, SamplerUnavailable, all_samplers
 from tfdoctor.terms.record import Record
 
 OLDEST = (2, 9)  # TensorFlow in whose processes the agent works
