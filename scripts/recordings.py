@@ -2,8 +2,8 @@
 
 ``python -m scripts.recordings FOLDER [PROGRAMS...]`` records every program of the benchmarks, and each ``sick.py``,
 ``healthy.py``, ``fault.py``, ``fixed.py`` and ``train.py`` of further folders or archives, and writes the
-synthetic runs of the tests. What is there is kept. The sample traces and traces of other machines are compared where
-they lie:
+synthetic runs of the tests. What is there is kept. The sample traces and traces of other machines are compared
+where they lie:
 
     python -m scripts.compare_reports FOLDER sample_traces --base REVISION --texts
 """
