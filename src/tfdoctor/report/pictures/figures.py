@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tfdoctor.report.palette import ink
+from tfdoctor.report.pictures.palette import ink
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms.record import Record
 

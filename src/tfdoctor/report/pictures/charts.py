@@ -9,10 +9,10 @@ from typing import Any
 
 from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
 from tfdoctor.diagnosis.work import OperationRow, PipelineStage, Profile
-from tfdoctor.report import roofline
-from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
 from tfdoctor.report.page import Page
-from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
+from tfdoctor.report.pictures import roofline
+from tfdoctor.report.pictures.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
+from tfdoctor.report.pictures.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
 from tfdoctor.report.run import PHASE_COLOURS, RunSection, where
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid, texts
 from tfdoctor.report.words import PART_LABELS, is_known, joined

@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow
-from tfdoctor.report.figures import Figure, as_text, figure_json
-from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
+from tfdoctor.report.pictures.figures import Figure, as_text, figure_json
+from tfdoctor.report.pictures.palette import OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.tables import grid
 from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
