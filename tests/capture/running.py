@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tfdoctor.recording import PROGRAM, Manifest, Recording
+from tfdoctor.recording.agent import TracedWindow
+from tfdoctor.recording.manifest import RunTimes
 from tfdoctor.recording.run_log import RunLog
 
 DRIVER = Path(__file__).with_name("driver.py")
@@ -37,6 +39,18 @@ class Run:
         manifest = self.recording.manifest
         assert manifest is not None
         return manifest
+
+    @property
+    def window(self) -> TracedWindow:
+        window = self.manifest.window
+        assert window is not None
+        return window
+
+    @property
+    def times(self) -> RunTimes:
+        times = self.manifest.times
+        assert times is not None
+        return times
 
     @property
     def log(self) -> RunLog:

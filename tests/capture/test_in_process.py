@@ -253,8 +253,7 @@ def test_a_block_has_an_account_of_its_own(script: Path) -> None:
         ("first", 0.8, ("exit", "", None)),
         ("second", 0.3, ("exception", "ValueError", (str(script), raised))),
     ):
-        log, times = recorded(script, name).log, recorded(script, name).manifest.times
-        assert times is not None
+        log, times = recorded(script, name).log, recorded(script, name).times
         assert log.end is not None
         assert took <= log.end.end < took + 0.5
         assert (log.end.why, log.end.error, log.end.at) == ending

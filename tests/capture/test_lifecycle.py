@@ -239,8 +239,7 @@ def test_a_training_goes_on_when_tfdoctor_is_killed(script: Path) -> None:
     assert done.stdout == "trained\n"
     assert not done.manifest.finished
     assert done.manifest.steps.seen >= 30
-    assert done.manifest.window is not None
-    assert done.manifest.window.steps == 20
+    assert done.window.steps == 20
     assert len(done.recording.traces) == 1
     assert done.recording.program is not None
 
@@ -296,8 +295,7 @@ def test_the_account_is_of_the_script_that_replaces_itself_and_not_of_its_forks(
     done = run(script, FORKS, method)
     assert (done.code, done.stdout) == (4, "6\n")
     assert own_line(done)
-    assert done.manifest.times is not None
-    assert done.log.process.pid == done.manifest.times.pid
+    assert done.log.process.pid == done.times.pid
     assert [process.pid for process in done.manifest.processes].count(done.log.process.pid) == 2
     assert done.manifest.agent_errors == ()
     assert last(done.log) == ("exit", None)
@@ -328,8 +326,7 @@ def test_a_script_may_leave_its_folder_fork_and_exit_hard(script: Path) -> None:
     assert (done.code, done.stdout) == (5, f"typed\ntrained {gone}\n")
     assert done.manifest.agent_errors == ()
     assert done.missing() == {}
-    assert done.manifest.window is not None
-    assert done.manifest.window.steps > 0
+    assert done.window.steps > 0
 
 
 # What is said of a run
@@ -341,8 +338,7 @@ def test_a_script_without_tensorflow_has_an_account_and_a_report(script: Path) -
     done = Run(told.returncode, told.stdout, told.stderr, script.with_name("out"))
     assert (done.code, done.stdout.partition("\n")[0]) == (0, "done")
     assert "tfdoctor: recorded the run without a trace in " in done.stderr
-    times = done.manifest.times
-    assert times is not None
+    times = done.times
     assert times.ended_ns is not None
     assert 1.2 <= lasted(done.log) <= (times.ended_ns - times.started_ns) / 1e9 + 0.1
     assert done.log.process.pid == times.pid
@@ -507,8 +503,7 @@ def test_the_kernels_oom_kill_is_told_from_others(script: Path) -> None:
         joined = f'echo $$ > {group}/cgroup.procs && exec "$@"'
         told = ended(["sh", "-c", joined, "sh", *command(script, out)], script.parent)
     done = Run(told.returncode, told.stdout, told.stderr, out)
-    times = done.manifest.times
-    assert times is not None
+    times = done.times
     assert (done.code, times.oom_kills, times.limit_bytes) == (137, 1, 400_000 * 1024)
     assert "killed by the kernel, which was out of memory" in done.stderr
     assert done.log.end is None

@@ -298,8 +298,7 @@ def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path)
 def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
     """Nothing else does."""
     run = recorded(folder, "calls")
-    window = run.manifest.window
-    assert window is not None
+    window = run.window
     assert (window.steps, window.calls, window.stopped_by) == (20, 20, "steps")
     program = run.recording.program
     python = program.python if program else None

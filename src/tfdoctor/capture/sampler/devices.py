@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import psutil
+
 DEVICES = Path("/sys/bus/pci/devices")
 NVIDIA, GOOGLE = "0x10de", "0x1ae0"  # PCI vendor numbers; Google's is that of every TPU (v2 to 7x)
 GRAPHICS = "0x03"  # The start of the class of graphics devices
@@ -34,11 +36,9 @@ def _entries(name: str, vendor: str, devices: Path) -> Iterator[str]:
 def environment(pid: int) -> dict[str, str]:
     """Return a process's environment at its start; empty if we may not read it."""
     try:
-        data = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
+        return psutil.Process(pid).environ()
+    except (psutil.Error, OSError):
         return {}
-    pairs = (entry.decode("utf-8", "replace").partition("=") for entry in data.split(b"\0"))
-    return {name: value for name, _, value in pairs if name}
 
 
 def visible(variables: Mapping[str, str], uuids: Sequence[str]) -> list[bool | None]:
