@@ -282,7 +282,7 @@ def test_what_is_no_address_is_refused(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_files_are_named_after_the_address(text: str, name: str) -> None:
-    assert Address.parse(text).name == name
+    assert [address.name for address in Address.parse_all(text)] == [name]
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, LONGEST_S + 1, float("inf"), float("nan")])

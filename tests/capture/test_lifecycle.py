@@ -193,55 +193,43 @@ def test_a_script_killed_while_it_is_traced_says_so(script: Path) -> None:
     assert done.code == 137
     assert "the script was ended by SIGKILL during tracing, so there is no trace" in done.stderr
     assert {"trace", "program"} <= set(done.missing())
+    assert done.log.end is None
+    assert lasted(done.log) > 0.5
 
 
-def test_a_killed_script_leaves_its_account_up_to_its_last_second(tmp_path: Path) -> None:
-    scripts = {number: tmp_path / number.name / "train.py" for number in (signal.SIGKILL, signal.SIGTERM)}
-    processes = {}
-    for number, script in scripts.items():
-        script.parent.mkdir()
-        processes[number] = waiting(script, f"{BUSY}work(0.5)\nprint('ready', flush=True)\nwork(60)\n")
+def test_a_killed_script_leaves_its_account_up_to_its_last_second(script: Path) -> None:
+    process = waiting(script, f"{BUSY}work(0.5)\nprint('ready', flush=True)\nwork(60)\n")
     time.sleep(1.5)
-    for number, script in scripts.items():
-        os.kill(child(script), number)
-        done = over(processes[number], script)
-        assert done.code == 128 + number
-        assert f"the script was ended by {number.name}" in own_line(done)
-        assert (done.manifest.finished, done.manifest.outcome.signal) == (True, number)
-        assert done.log.end is None
-        assert lasted(done.log) > 1.0
-
-
-def test_a_killed_tfdoctor_leaves_the_script_and_its_account(script: Path) -> None:
-    end = script.with_name("end")
-    process = waiting(script, f"{BUSY}print('ready', flush=True)\nwork(1.5)\nopen({str(end)!r}, 'x').close()\n")
-    pid, until = child(script), time.monotonic() + 60
-    process.kill()
+    os.kill(child(script), signal.SIGTERM)
     done = over(process, script)
-    while Path(f"/proc/{pid}/cwd").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert end.exists()
-    assert not done.manifest.finished
-    assert done.manifest.versions["python"] == sys.version.split()[0]
-    assert any("unfinished" in note for note in done.recording.notes)
-    assert done.log.process.pid == pid
-    assert lasted(done.log) > 1.5
-    told = cli("report", str(done.out), "--format", "json", folder=script.parent)
-    assert told.returncode == 0, told.stderr
+    assert done.code == 128 + signal.SIGTERM
+    assert "the script was ended by SIGTERM" in own_line(done)
+    assert (done.manifest.finished, done.manifest.outcome.signal) == (True, signal.SIGTERM)
+    assert done.log.end is None
+    assert lasted(done.log) > 1.0
 
 
 @pytest.mark.tensorflow
-def test_a_training_goes_on_when_tfdoctor_is_killed(script: Path) -> None:
+def test_a_training_goes_on_when_tfdoctor_is_killed_and_what_it_did_can_be_read(script: Path) -> None:
     training(script.parent).rename(script.with_name("loop.py"))
     process = waiting(script, "import loop\nprint('ready', flush=True)\nloop.main(4000)\n")
+    pid, until = child(script), time.monotonic() + 60
     process.kill()
     done = over(process, script)  # the script's output ends when it does
     assert done.stdout == "trained\n"
+    while Path(f"/proc/{pid}/cwd").exists() and time.monotonic() < until:
+        time.sleep(0.05)
     assert not done.manifest.finished
+    assert done.manifest.versions["python"] == sys.version.split()[0]
+    assert any("unfinished" in note for note in done.recording.notes)
     assert done.manifest.steps.seen >= 30
     assert done.window.steps == 20
     assert len(done.recording.traces) == 1
     assert done.recording.program is not None
+    assert done.log.process.pid == pid
+    assert lasted(done.log) > 1.0
+    told = cli("report", str(done.out), "--format", "json", folder=script.parent)
+    assert told.returncode == 0, told.stderr
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -123,8 +123,12 @@ def _background(plan: str, recorded: Sequence[Process], pid: int | None) -> tupl
     That is where no process has trained, or one that goes on has; `pid` is the command. We wait for them no more
     than a shell does. All processes of a run have its plan in their environment.
     """
+    import psutil  # noqa: PLC0415 - takes 20 ms, which only the end of a run has
+
+    from tfdoctor.capture.sampler.devices import environment_of  # noqa: PLC0415 - same
+
     until = time.monotonic() + GRACE_S
-    while left := tuple(_carriers(plan)):
+    while left := tuple(one for one in psutil.pids() if environment_of(one).get(PLAN) == plan):
         shown = reported(recorded, pid)
         if shown is not None and shown.trained and shown.state.pid not in left:
             return ()
@@ -132,14 +136,3 @@ def _background(plan: str, recorded: Sequence[Process], pid: int | None) -> tupl
             return left
         time.sleep(POLL_S)
     return ()
-
-
-def _carriers(plan: str) -> Iterator[int]:
-    import psutil  # noqa: PLC0415 - takes 20 ms, which only the end of a run has
-
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(PLAN) == plan:
-                yield process.pid
-        except (psutil.Error, OSError):  # another user's, or it has ended
-            continue

@@ -67,26 +67,19 @@ class Address(Record):
         Raises:
             CaptureError: a part is not an address, or an address occurs twice.
         """
-        addresses = tuple(cls.parse(part.strip()) for part in text.split(","))
-        for place, address in enumerate(addresses):
-            if address in addresses[:place]:
+        addresses: list[Self] = []
+        for part in map(str.strip, text.split(",")):
+            match = ADDRESS.fullmatch(part.removeprefix("grpc://"))
+            if match is None or not 0 < int(match["port"]) <= HIGHEST_PORT:
+                raise CaptureError(
+                    f"{part!r} is not an address: write host:port, such as localhost:6009, with the port "
+                    "that the job passed to tf.profiler.experimental.server.start()."
+                )
+            address = cls(match["host"].lower(), int(match["port"]))
+            if address in addresses:
                 raise CaptureError(f"{address} is listed twice: list each worker once.")
-        return addresses
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read one address.
-
-        Raises:
-            CaptureError: the text is not an address.
-        """
-        match = ADDRESS.fullmatch(text.removeprefix("grpc://"))
-        if match is None or not 0 < int(match["port"]) <= HIGHEST_PORT:
-            raise CaptureError(
-                f"{text!r} is not an address: write host:port, such as localhost:6009, with the port "
-                "that the job passed to tf.profiler.experimental.server.start()."
-            )
-        return cls(match["host"].lower(), int(match["port"]))
+            addresses.append(address)
+        return tuple(addresses)
 
     @property
     def name(self) -> str:
@@ -145,13 +138,15 @@ def _answer(address: Address, child: subprocess.Popen[str], deadline: float, fol
         output, log = child.communicate(timeout=max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         return Answer(address, reached=False, why="no trace arrived in time")
+    match = STARTED.search(output)
+    started_ns = int(match[1]) if match else 0
     written = folder / f"{str(address).replace(':', '_')}.xplane.pb"
     if child.returncode == 0 and written.is_file():
-        return Answer(address, written, _started(output))
+        return Answer(address, written, started_ns)
     returned = RETURNED.search(log)
     if IDLE in log and returned is None:
         why = "the job ran no TensorFlow operation in this time: attach while it trains, or trace longer"
-        return Answer(address, None, _started(output), why=why)
+        return Answer(address, None, started_ns, why=why)
     if child.returncode < 0:
         why = f"the profiler client was killed by signal {-child.returncode}"
     elif returned is None:
@@ -162,8 +157,3 @@ def _answer(address: Address, child: subprocess.Popen[str], deadline: float, fol
         known = (words.format(port=address.port) for part, words in REASONS.items() if part in error)
         why = next(known, error.rstrip("."))
     return Answer(address, reached=False, why=why)
-
-
-def _started(output: str) -> int:
-    match = STARTED.search(output)
-    return int(match[1]) if match else 0

@@ -33,7 +33,7 @@ def _entries(name: str, vendor: str, devices: Path) -> Iterator[str]:
             yield texts[1]
 
 
-def environment(pid: int) -> dict[str, str]:
+def environment_of(pid: int) -> dict[str, str]:
     """Return a process's environment at its start; empty if we may not read it."""
     try:
         return psutil.Process(pid).environ()

@@ -1,6 +1,7 @@
 """NVIDIA's GPM: the activity of Tensor Cores, SMs and memory of a GPU (Hopper or later)."""
 
 import time
+from contextlib import suppress
 from typing import Any
 
 # GPM's ids (nvml.h of CUDA 13) and our names: percent of the time between two readings, or MiB/s.
@@ -84,14 +85,9 @@ def activities(nvml: Any, handle: Any) -> dict[int | None, Gpm]:  # noqa: ANN401
         slots = nvml.nvmlDeviceGetMaxMigDeviceCount(handle) if current else 0
     except Exception:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError; then it is too old for MIG
         slots = 0
-    instances = {_instance(nvml, handle, slot) for slot in range(slots)}
-    numbers = sorted(number for number in instances if number is not None)
-    return {number: Gpm(nvml, handle, number) for number in numbers} or {None: Gpm(nvml, handle)}
-
-
-def _instance(nvml: Any, handle: Any, slot: int) -> int | None:  # noqa: ANN401
-    try:
-        part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, slot)
-        return int(nvml.nvmlDeviceGetGpuInstanceId(part))
-    except nvml.NVMLError:  # an empty slot
-        return None
+    numbers = set()
+    for slot in range(slots):
+        with suppress(nvml.NVMLError):  # an empty slot
+            part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, slot)
+            numbers.add(int(nvml.nvmlDeviceGetGpuInstanceId(part)))
+    return {number: Gpm(nvml, handle, number) for number in sorted(numbers)} or {None: Gpm(nvml, handle)}

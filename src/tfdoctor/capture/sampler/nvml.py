@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from tfdoctor.capture.sampler import TICK_S, NoDevice, Sampler
-from tfdoctor.capture.sampler.devices import DEVICES, environment, has_nvidia_gpu, visible
+from tfdoctor.capture.sampler.devices import DEVICES, environment_of, has_nvidia_gpu, visible
 from tfdoctor.capture.sampler.gpm import activities
 
 # Shortest periods: of load, memory and clock; of readings by the GPU's management unit; of the board's settings,
@@ -263,7 +263,7 @@ class NvmlSampler(Sampler):
         version = Probe(self.nvml.nvmlSystemGetDriverVersion)()
         self.driver = {"opened_ms": opened_ms, **({"version": version} if version else {})}
         uuids = [str(self.nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
-        visibility = visible(environment(pid), uuids)
+        visibility = visible(environment_of(pid), uuids)
         self.devices = [NvmlDevice(self.nvml, index, visibility[index]) for index in indices]
 
     def _is_due(self, period_s: float) -> bool:

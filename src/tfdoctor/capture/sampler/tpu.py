@@ -12,7 +12,7 @@ import psutil
 from tfdoctor import own_python
 from tfdoctor.capture.interpreter import asked
 from tfdoctor.capture.sampler import NoDevice, Sampler, SamplerUnavailable
-from tfdoctor.capture.sampler.devices import DEVICES, environment, tpu_chips
+from tfdoctor.capture.sampler.devices import DEVICES, environment_of, tpu_chips
 
 if TYPE_CHECKING:
     from tfdoctor.capture.sampler.tpu_runtime import Runtime
@@ -61,7 +61,7 @@ class TpuSampler(_OfTpus):
     def start(self, pid: int) -> None:
         """Search for chips and for the ports of their runtime."""
         super().start(pid)
-        given = environment(pid).get(PORTS, "").split(",")
+        given = environment_of(pid).get(PORTS, "").split(",")
         ports = [port.strip() for port in given if port.strip().isdecimal()][:MOST_PORTS] or [PORT]
         # gRPC takes a tenth of a second to load: import it only on a machine with TPUs.
         from tfdoctor.capture.sampler.tpu_runtime import Runtime  # noqa: PLC0415
