@@ -9,25 +9,16 @@ from tfdoctor.recording.files import PROGRAM
 from tfdoctor.recording.folders import Process
 from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
 
-NO_HOOK = {
-    Kind.SCRIPT: "the recorder did not start: check that --python is Python, run without -I, -E and -S",
-    Kind.MODULE: "the recorder did not start: check that --python is Python, run without -I, -E and -S",
-    Kind.COMMAND: (
-        "no Python process of the command imported TensorFlow, or the recorder could not reach it: pass "
-        "TFDOCTOR_PLAN and PYTHONPATH on to containers and remote hosts"
-    ),
-}
+NO_HOOK = "the recorder did not start: check that --python is Python, run without -I, -E and -S"
+NO_HOOK_OF_COMMAND = (
+    "no Python process of the command imported TensorFlow, or the recorder could not reach it: pass "
+    "TFDOCTOR_PLAN and PYTHONPATH on to containers and remote hosts"
+)
 
 # Python did not exit by itself, so the agent could not write its data.
 ABRUPT = "the process ended abruptly (killed, or by os._exit or os.execv)"
 # Signals by which somebody stops a run; any other signal means a fault in it.
 OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-
-NO_TENSORFLOW = {
-    Kind.SCRIPT: "the script did not import TensorFlow: if another script trains, name that one",
-    Kind.MODULE: "the module did not import TensorFlow: if another module trains, name that one",
-    Kind.COMMAND: "no Python process of the command imported TensorFlow: if another command trains, name that one",
-}
 
 OTHERS = {"jax": "JAX", "torch": "PyTorch"}
 
@@ -40,7 +31,8 @@ HIDING = ("tensorflow.py", "tensorflow/__init__.py")
 def missing(done: Manifest, process: Process | None) -> list[Missing]:
     """Return the data that a recording lacks; `done` is its manifest without this list."""
     if process is None or process.fault:
-        return [Missing(MissingPart.STEPS, process.fault if process else NO_HOOK[_kind(done)])]
+        no_hook = NO_HOOK_OF_COMMAND if _kind(done) is Kind.COMMAND else NO_HOOK
+        return [Missing(MissingPart.STEPS, process.fault if process else no_hook)]
     known = {entry.what for entry in done.missing}
     reasons = {}
     if _plan(done).trace and MissingPart.TRACE not in known and not process.traces:
@@ -149,7 +141,9 @@ def _no_tensorflow(done: Manifest, process: Process) -> str:
         )
     if failed:
         return f"{failed} before it imported TensorFlow: {_cure(done)}"
-    return NO_TENSORFLOW[_kind(done)]
+    kind = _kind(done)
+    who = "no Python process of the command imported" if kind is Kind.COMMAND else f"the {kind} did not import"
+    return f"{who} TensorFlow: if another {kind} trains, name that one"
 
 
 def _other_framework(done: Manifest, process: Process) -> str:

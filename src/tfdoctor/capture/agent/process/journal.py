@@ -53,12 +53,24 @@ class Journal:
 
     @property
     def out(self) -> str:
-        """The folder of this process: made when there is something to put there."""
-        if self.folder is None:
-            if self.processes is None:
-                raise ValueError("there is no folder for this process")
-            self.folder = own_folder(self.processes)
-        return self.folder
+        """The folder of this process, <host>.<pid>: made when there is something to put there.
+
+        Several hosts may share `processes`, and a process that replaces itself (`os.execv`) keeps its number.
+        """
+        if self.folder is not None:
+            return self.folder
+        if self.processes is None:
+            raise ValueError("there is no folder for this process")
+        name, number = f"{os.uname().nodename}.{os.getpid()}", 0
+        while True:
+            folder = os.path.join(self.processes, f"{name}.{number}" if number else name)
+            try:
+                os.mkdir(folder)
+            except FileExistsError:
+                number += 1
+            else:
+                self.folder = folder
+                return folder
 
     def ours(self) -> bool:
         """Say whether this is the process that was started, and not a fork of it."""
@@ -119,23 +131,6 @@ def _code(handler: object) -> object:
     if not hasattr(function, "__code__"):  # an object that is called
         function = type(function).__call__
     return getattr(function, "__code__", None)
-
-
-def own_folder(processes: str) -> str:
-    """Make a new folder for this process, <host>.<pid>, and return its path.
-
-    Several hosts may share `processes`, and a process that replaces itself (`os.execv`) keeps its number.
-    """
-    name = f"{os.uname().nodename}.{os.getpid()}"
-    number = 0
-    while True:
-        folder = os.path.join(processes, f"{name}.{number}" if number else name)
-        try:
-            os.mkdir(folder)
-        except FileExistsError:
-            number += 1
-        else:
-            return folder
 
 
 def quietly(where: str, log: Journal) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
