@@ -11,7 +11,7 @@ from .program import training_state
 from .window.steps import NEVER, StepKind
 from .window.tracing import DONE
 from .window.window import TraceWindow
-from .without.taken_out import TakenOut
+from .without import TakenOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class TimedWindow(TraceWindow):
         self.updates = training_state.Updates()
         self.settings = RunnerSettings(plan["variant"])
         part = plan["variant"]["without"]
-        self.without = TakenOut(part, log) if part else None
+        self.without = TakenOut(part) if part else None
         registry.written = True  # nothing is described: hooks remember nothing
         self.sizes = registry.lengths = training_state.BatchSizes(log)
 

@@ -73,6 +73,7 @@ class Tracing:
         self.samples_wanted: Callable[[], bool] = lambda: False
         self.samples_late: Callable[[float], bool] = lambda _: True
         self.returned: Callable[[object], object] | None = None  # wants what a step returned
+        self.rests: Callable[[bool], object] = lambda _: None  # has what counts steps rest, or begin again
         # What is done meanwhile is none of the script's time:
         self.own_work: Callable[[], AbstractContextManager[None]] = NoWork
         self.reset()
@@ -80,7 +81,7 @@ class Tracing:
     def reset(self) -> None:
         """Forget all steps: a new recording begins, or a fork of the process its own."""
         self.state = WAITING  # changed by `enter` alone
-        self.quiet = False  # done, and enough was seen after it: hooks do nothing any more
+        self.quiet = False
         self.sources: dict[tuple[str, Hashable], StepCounter] = {}
         self.training_keys: set[Hashable] = set()  # the datasets that train
         self.calling: object = None  # the outermost tf.function being called, by whichever thread
@@ -98,6 +99,16 @@ class Tracing:
         self.leave = False  # --stop-after: the next step ends the run
         self.budget.clear()
         self.log.state["costs"] = self.budget.windows
+
+    @property
+    def quiet(self) -> bool:
+        """Whether all is done, and enough was seen after it: no step is counted any more."""
+        return self._quiet
+
+    @quiet.setter
+    def quiet(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self.rests(quiet)
 
     @property
     def wanted(self) -> bool:

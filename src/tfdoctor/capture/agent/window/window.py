@@ -68,7 +68,8 @@ class TraceWindow(Tracing):
         if not self.wanted:
             self.quiet = True  # the account of the run has all steps
             return None
-        self.quiet = self.state is DONE and not self.leave
+        if self.state is DONE and not self.leave:
+            self.quiet = True
         if self.state is WAITING and number < source.opens:
             window_start.prepare(self, source)
         elif self.state is WAITING and planning.is_worth(self, source, number, k):
