@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture import agent
-from tests.capture.windows import Session, make, run, source
+from tests.capture.windows import make, run, source
 
 SECONDS = st.floats(0, 1e6)
 budget, heap = agent.load("process.budget"), agent.load("process.heap")
@@ -72,26 +72,24 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         time_ns=time.time_ns,
         time=time.time,
     )
-    for module in ("process.budget", "window.window_start", "window.window_end", "window.steps"):
+    for module in ("process.budget", "window.window", "window.steps"):
         monkeypatch.setattr(agent.load(module), "time", times)
     monkeypatch.setattr(heap, "reader", lambda: None)  # the CPU time decides
     return clock
 
 
-def traced(
-    window: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch, costs: dict[str, float], steps: int
-) -> list[int]:
+def traced(window: Any, clock: Clock, costs: dict[str, float], steps: int) -> list[int]:
     """Run steps of a program and return the numbers of those that were traced, by window."""
     began, marked = clock.s - costs["before"], []
     window.budget.run_s = lambda: clock.s - began
-    stop = Session.stop
+    profiler, stop = window.profiler, window.profiler.stop
 
-    def stops(self: Session, capture: object) -> None:
-        marked.append(len(Session.marked))
-        clock.s += costs["stop"] * len(Session.marked)
-        stop(self, capture)
+    def stops() -> None:
+        marked.append(len(profiler.marked))
+        clock.s += costs["stop"] * len(profiler.marked)
+        stop()
 
-    monkeypatch.setattr(Session, "stop", stops)
+    profiler.stop = stops
     loop = source(window, "tf-data-loop")
     for _ in range(steps):
         marker = loop.begin(1)
@@ -122,7 +120,7 @@ def test_windows_take_a_small_part_of_the_run(
     windows: list[int],
 ) -> None:
     window = make(tmp_path, monkeypatch)
-    assert traced(window, clock, monkeypatch, costs, steps) == windows
+    assert traced(window, clock, costs, steps) == windows
     recorded = window.log.state["costs"]
     assert [cost["steps"] for cost in recorded] == windows
     assert [cost["stopped_by"] for cost in recorded[:-1]] == ["cost"] * (len(windows) - 1)
@@ -145,10 +143,10 @@ def test_windows_take_a_small_part_of_the_run(
 def test_the_notes_of_the_profiler_say_what_its_stop_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, mb: float, stop: float, windows: list[int]
 ) -> None:
-    monkeypatch.setattr(heap, "reader", lambda: lambda: mb * len(Session.marked))
     window = make(tmp_path, monkeypatch)
+    monkeypatch.setattr(heap, "reader", lambda: lambda: mb * len(window.profiler.marked))
     costs = {"before": 5, "step": 0.02, "slower": 0.0, "stop": stop}
-    assert traced(window, clock, monkeypatch, costs, 100) == windows
+    assert traced(window, clock, costs, 100) == windows
 
 
 def test_memory_that_the_program_frees_hides_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +175,7 @@ def test_a_trace_that_was_asked_for_more_than_the_run_is_not_cut(
     window = make(tmp_path, monkeypatch, **plan)
     window.depart = window.rest
     costs = {"before": 1, "step": 1.0, "slower": 5.0, "stop": 1.0}
-    assert traced(window, clock, monkeypatch, costs, 30) == [20]
+    assert traced(window, clock, costs, 30) == [20]
 
 
 def test_a_worker_of_several_is_traced_like_the_others(
@@ -186,7 +184,7 @@ def test_a_worker_of_several_is_traced_like_the_others(
     window = make(tmp_path, monkeypatch)
     window.log.state["rank"] = {"rank": 1, "size": 2}
     costs = {"before": 1, "step": 1.0, "slower": 5.0, "stop": 1.0}
-    assert traced(window, clock, monkeypatch, costs, 30) == [20]
+    assert traced(window, clock, costs, 30) == [20]
 
 
 def test_calls_of_several_steps_are_looked_at_by_call(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
-from tests.capture.windows import Session, make, run, source
+from tests.capture.windows import make, run, source
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_a_call_that_was_no_step_is_taken_back(window: Any) -> None:
     assert window.log.state["window"]["calls"] == 20
 
 
-def test_a_refused_profiler_is_recorded(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "refuse", RuntimeError("another profiler is running"))
+def test_a_refused_profiler_is_recorded(window: Any) -> None:
+    window.profiler.refuse = RuntimeError("another profiler is running")
     assert run(window, 200) == []
     assert window.state == "done"  # asked five times
     (missing,) = window.log.state["missing"]
@@ -109,11 +109,11 @@ def test_a_refused_profiler_is_recorded(window: Any, monkeypatch: pytest.MonkeyP
     assert window.log.errors == []
 
 
-def test_a_profiler_that_becomes_free_is_used(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "refuse", RuntimeError("another profiler is running"))
+def test_a_profiler_that_becomes_free_is_used(window: Any) -> None:
+    window.profiler.refuse = RuntimeError("another profiler is running")
     run(window, 25)
     assert window.log.state["missing"]
-    monkeypatch.setattr(Session, "refuse", None)
+    window.profiler.refuse = None
     assert run(window, 100) == [(number, 1) for number in range(31, 51)]
     assert window.log.state["missing"] == []
     assert window.log.state["window"]["first_step"] == 31
@@ -182,7 +182,8 @@ def test_a_fault_does_not_reach_the_loop(window: Any, monkeypatch: pytest.Monkey
     def broken(*_: object) -> None:
         raise ValueError("no marker")
 
-    monkeypatch.setattr(Session, "marker", broken)
+    window.profiler.trace = broken
+    monkeypatch.setattr(agent.load("process.tensorflow_api"), "trace_class", lambda: broken)
     assert run(window, 40) == []
     assert window.log.errors[0] == {"where": "arrive", "error": "ValueError: no marker"}
     assert len(window.log.errors) == 20  # the first reports tell all
@@ -227,8 +228,8 @@ def test_the_end_of_a_window_is_no_work_of_a_step(window: Any, monkeypatch: pyte
 # Calls that are traced for samples only
 
 
-def sampled(window: Any, calls: int) -> Any:
-    """Let the stack show too little for so many calls, and return the session of the window that opens next."""
+def sampled(window: Any, calls: int) -> None:
+    """Let the stack show too little for so many calls, and open a window."""
     left = [calls]
 
     def wanted() -> bool:
@@ -237,18 +238,17 @@ def sampled(window: Any, calls: int) -> Any:
 
     window.samples_wanted = wanted
     run(window, 11)
-    return window.session
 
 
-def names() -> list[str]:
-    return [name for name, _, _ in Session.marked]
+def names(window: Any) -> list[str]:
+    return [name for name, _, _ in window.profiler.marked]
 
 
 def test_calls_after_the_window_are_sampled_until_there_are_enough(window: Any) -> None:
-    session = sampled(window, 8)
+    sampled(window, 8)
     run(window, 50)
-    assert names() == ["train"] * 20 + ["sampled"] * 7  # the first answer says that any are needed
-    assert session.finished == [20, 27]
+    assert names(window) == ["train"] * 20 + ["tfdoctor_sampled"] * 7  # the first answer says that any are needed
+    assert window.profiler.finished == [20, 27]
     record = window.log.state["window"]
     assert (record["steps"], record["calls"], record["stopped_by"]) == (20, 20, "steps")
     assert window.state == "done"
@@ -257,7 +257,7 @@ def test_calls_after_the_window_are_sampled_until_there_are_enough(window: Any) 
 def test_very_short_steps_are_not_sampled_for_ever(window: Any) -> None:
     sampled(window, 1000)
     run(window, 500)
-    assert names().count("sampled") == 5 * 20
+    assert names(window).count("tfdoctor_sampled") == 5 * 20
 
 
 def test_what_ends_the_run_meanwhile_does_not_end_the_window(window: Any) -> None:
@@ -279,10 +279,10 @@ def test_a_loop_that_ends_soon_is_not_sampled_later(window: Any, total: int, mor
     """Its samples are taken while its steps are measured."""
     window.announce(source(window, "keras-fit"), total)
     goes_on = []
-    window.after_open.append(lambda source: goes_on.append(agent.load("window.planning").goes_on(window, source)))
+    window.after_open.append(lambda source: goes_on.append(window.goes_on(source)))
     sampled(window, 9)
     run(window, total - 11)
-    assert names().count("sampled") == more
+    assert names(window).count("tfdoctor_sampled") == more
     assert goes_on == [bool(more)]
 
 
@@ -290,7 +290,7 @@ def test_steps_that_the_framework_marks_are_not_sampled_later(window: Any) -> No
     source(window, "keras-fit").marks = False
     sampled(window, 8)
     run(window, 50)
-    assert names() == []
+    assert names(window) == []
     assert window.log.state["window"]["stopped_by"] == "steps"
 
 
@@ -298,7 +298,7 @@ def test_a_worker_of_several_does_not_keep_the_others_waiting(window: Any) -> No
     window.log.state["rank"] = {"name": "worker 1 of 2", "rank": 1, "size": 2}
     sampled(window, 8)
     run(window, 50)
-    assert names() == ["train"] * 20
+    assert names(window) == ["train"] * 20
 
 
 def test_a_loop_that_is_left_while_it_is_sampled_is_closed(window: Any) -> None:
@@ -316,7 +316,7 @@ def test_stop_after_leaves_when_the_samples_are_taken(tmp_path: Path, monkeypatc
     sampled(window, 4)
     with pytest.raises(SystemExit):
         run(window, 50)
-    assert names() == ["train"] * 20 + ["sampled"] * 3
+    assert names(window) == ["train"] * 20 + ["tfdoctor_sampled"] * 3
 
 
 def test_stop_after_does_not_wait_for_calls_that_may_not_come(
@@ -326,7 +326,7 @@ def test_stop_after_does_not_wait_for_calls_that_may_not_come(
     sampled(window, 4)
     with pytest.raises(SystemExit):
         run(window, 50)
-    assert names() == ["train"] * 20
+    assert names(window) == ["train"] * 20
 
 
 def test_half_of_the_calls_after_the_window_stay_as_they_are(window: Any) -> None:
@@ -334,7 +334,7 @@ def test_half_of_the_calls_after_the_window_stay_as_they_are(window: Any) -> Non
     window.announce(source(window, "keras-fit"), 60)
     sampled(window, 1000)
     run(window, 49)
-    assert names().count("sampled") == 15
+    assert names(window).count("tfdoctor_sampled") == 15
 
 
 def test_the_end_of_an_epoch_says_nothing_of_later_ones(window: Any) -> None:
@@ -342,7 +342,7 @@ def test_the_end_of_an_epoch_says_nothing_of_later_ones(window: Any) -> None:
     source(window, "keras-fit").alarm = 10  # it is longer than it said
     sampled(window, 8)
     run(window, 50)
-    assert names().count("sampled") == 7
+    assert names(window).count("tfdoctor_sampled") == 7
 
 
 # Windows by time
@@ -358,7 +358,7 @@ def watch(window: Any) -> Any:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Set the agent's clock by hand."""
     now = [100.0]
-    for name in ("window.window", "window.window_start", "window.captures", "loops.watch"):
+    for name in ("window.window", "window.captures", "loops.watch"):
         monkeypatch.setattr(agent.load(name).time, "monotonic", lambda: now[0])
     return now
 
@@ -462,7 +462,7 @@ def test_a_run_without_a_trace_counts_its_steps_and_opens_nothing(
     window.before_window.append(prepared.append)
     assert run(window, 500) == []
     window.open_for(loop, 1.0)
-    assert window.session is None
+    assert window.capture is None
     assert prepared == []
     assert loop.seen == 500
     assert window.quiet  # from the 200th step on: the account of the run has all of them

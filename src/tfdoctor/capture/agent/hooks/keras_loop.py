@@ -12,7 +12,7 @@ from ..process.kept import threads
 from ..process.keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
 from ..process.stack import here, way_here
 from ..window.steps import StepKind
-from ..window.tracing import OPEN, WAITING
+from ..window.window import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -234,13 +234,13 @@ class Trainers:
         window, installed, reference = self.window, self.installed, weakref.ref(model)
 
         def marked(*args: object) -> object:
-            loops, session = installed.local.loops, window.session
+            loops, capture = installed.local.loops, window.capture
             loops.depth += 1
             try:
-                if window.state is not OPEN or session is None or self.dialect.marks:
+                if window.state is not OPEN or capture is None or self.dialect.marks:
                     return function(*args)
                 number, self.tested = self.tested, self.tested + 1
-                with session.marker("test", number, self.dialect.steps_per_call(reference())):
+                with capture.marker("test", number, self.dialect.steps_per_call(reference())):
                     return function(*args)
             finally:
                 loops.depth -= 1

@@ -11,7 +11,7 @@ from ..process.journal import guarded
 from ..process.nested import leaves
 from ..process.stack import here
 from ..window.steps import StepKind
-from ..window.tracing import WAITING
+from ..window.window import WAITING
 from .users_profiler import Lending
 
 TYPE_CHECKING = False

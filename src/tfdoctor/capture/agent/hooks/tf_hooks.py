@@ -11,7 +11,7 @@ from ..process.imports import own_class
 from ..process.journal import guarded
 from ..process.kept import time
 from ..process.marks import LOOPS, TRAINS, while_traced
-from ..window.tracing import OPEN, WAITING
+from ..window.window import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

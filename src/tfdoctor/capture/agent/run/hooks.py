@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..process.imports import Hooks
     from ..process.journal import Journal
     from ..process.marks import Marks
-    from ..window.tracing import Tracing
+    from ..window.window import TraceWindow
     from .call_times import Enter
     from .clock import CallClock
     from .places import CallSite
@@ -53,7 +53,7 @@ NONE: Marks = {}
 class RunHooks:
     """The hooks of one process; they rest where nothing is recorded."""
 
-    def __init__(self, recorder: RunRecorder, log: Journal, window: Tracing) -> None:
+    def __init__(self, recorder: RunRecorder, log: Journal, window: TraceWindow) -> None:
         self.clock: CallClock = recorder.clock
         self.log, self.window = log, window
         self.phases = PhaseCalls(self.clock, log)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..process import tensorflow_api
 from ..process.journal import guarded
-from .tracing import WAITING
+from .window import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
