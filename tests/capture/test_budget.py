@@ -78,8 +78,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def traced(window: Any, clock: Clock, costs: dict[str, float], steps: int) -> list[int]:
-    """Run steps of a program and return the numbers of those that were traced, by window."""
+def traced(window: Any, clock: Clock, costs: dict[str, float], steps: int, fit: int = 0) -> list[int]:
+    """Run steps of a program, after a fit and a pause, and return how many were traced in each window."""
     began, marked = clock.s - costs["before"], []
     window.budget.run_s = lambda: clock.s - began
     profiler, stop = window.profiler, window.profiler.stop
@@ -90,13 +90,15 @@ def traced(window: Any, clock: Clock, costs: dict[str, float], steps: int) -> li
         stop()
 
     profiler.stop = stops
-    loop = source(window, "tf-data-loop")
-    for _ in range(steps):
-        marker = loop.begin(1)
-        clock.s += costs["step"] * (1 + costs["slower"] * (marker is not None))
-        if marker is not None:
-            marker.__exit__(None, None, None)
-    window.close("end-of-run")
+    for loop, count in ((source(window, "keras-fit"), fit), (source(window, "tf-data-loop"), steps)):
+        window.announce(loop, fit if count == fit else 0, skip=1)
+        for _ in range(count):
+            marker = loop.begin(1)
+            clock.s += costs["step"] * (1 + costs["slower"] * (marker is not None))
+            if marker is not None:
+                marker.__exit__(None, None, None)
+        window.close("end-of-run")
+        clock.s += 1000.0 * (count == fit > 0)
     return marked
 
 
@@ -166,6 +168,27 @@ def test_the_memory_in_use_grows_with_what_is_kept() -> None:
     kept = [bytes(1000) for _ in range(20_000)]
     assert in_use() - before == pytest.approx(20.0, rel=0.3)
     assert kept
+
+
+@pytest.mark.parametrize(
+    ("plan", "before", "stop", "windows", "too_long"),
+    [
+        ({}, 100, 2.0, [4, 2], [True, False]),  # 8 s where it may take 5
+        ({}, 20, 0.75, [4, 2], [True, False]),  # 3 s of 20
+        ({}, 100, 1.0, [4, 20], [False, True]),  # 4 s of 100
+        ({"stop_after": True}, 100, 2.0, [4, 20], [True, True]),  # it was asked for more than the run
+    ],
+)
+def test_a_smaller_window_follows_one_whose_profiler_took_too_long(  # noqa: PLR0913, PLR0917  # as the row says
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, plan: dict[str, Any], before: float,
+    stop: float, windows: list[int], too_long: list[bool],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(heap, "reader", lambda: lambda: 0.0)  # nothing shows beforehand what a stop takes
+    window = make(tmp_path, monkeypatch, **plan)
+    window.depart = window.rest
+    costs = {"before": before, "step": 0.01, "slower": 0.0, "stop": stop}
+    assert traced(window, clock, costs, 100, fit=5) == windows
+    assert [cost["too_long"] for cost in window.log.state["costs"]] == too_long
 
 
 @pytest.mark.parametrize("plan", [{"stop_after": True}, {"seconds": 1e6}])

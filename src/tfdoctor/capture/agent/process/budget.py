@@ -26,12 +26,17 @@ if TYPE_CHECKING:
         stop_s: float
         slowed_s: float
         program_s: float
+        run_s: float  # of the run until the profiler stopped
+        too_long: bool  # whether the profiler took longer to start or to stop than it may
 
 
 SHARE = 0.1  # Of the run so far, without tfdoctor's own work, that this may take
 # Of fewer traced calls no saving is computed: these may take more of the run so far, which goes on.
 FEWEST_CALLS, FEWEST_SHARE = 5, 0.25
 LEAST_S = 0.5  # What it may take of the shortest run, all in all
+# What the profiler may take to start or to stop; of a run of less than 50 s it is SHARE until then, or LEAST_S. A
+# smaller window follows one where it took longer.
+LONGEST_S = 5.0
 LEAST_OPEN_S = 0.25  # What a window may cost beside its start, which is paid for by then
 STOP_PER_MB_S = 0.045  # Seconds that the profiler's stop takes for each MB that it has noted, at most
 # The same for a second of CPU time in the window: 0.02 for convolutions, 2 where single elements are mapped.
@@ -80,6 +85,7 @@ class CaptureBudget:
         self.stop_per_cpu, self.stop_per_mb = STOP_PER_CPU_S, STOP_PER_MB_S
         self.noted_mb = 0.0  # in the open window
         self.usual_s: float | None = None  # of a step in the open window, without the profiler
+        self.most_steps: int | None = None  # of the next window, where the profiler took too long
 
     @property
     def spent_s(self) -> float:
@@ -101,6 +107,8 @@ class CaptureBudget:
                 "stop_s": 0.0,
                 "slowed_s": 0.0,
                 "program_s": 0.0,
+                "run_s": 0.0,
+                "too_long": False,
             }
         )
         self.usual_s = usual_s
@@ -141,7 +149,12 @@ class CaptureBudget:
 
     def stops(self, stop_s: float) -> None:
         """The profiler was stopped, and its trace written; this is what the next window will cost as well."""
-        self.windows[-1]["stop_s"] = round(stop_s, 4)
+        window, run_s = self.windows[-1], self.run_s() - stop_s
+        window["stop_s"], window["run_s"] = round(stop_s, 4), round(run_s, 4)
+        took_s, may_s = max(window["start_s"], stop_s), min(LONGEST_S, max(LEAST_S, SHARE * run_s))
+        if took_s > may_s:
+            window["too_long"] = True
+            self.most_steps = max(1, int(window["steps"] * may_s / took_s))
         cpu_s = time.process_time() - self.cpu_at - stop_s
         if cpu_s > 0:
             self.stop_per_cpu = stop_s / cpu_s

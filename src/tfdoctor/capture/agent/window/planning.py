@@ -19,10 +19,10 @@ MOST_SAMPLED = 5  # After the window, at most so many times its steps are sample
 MANY_ROUNDS = 3  # A fit that is entered so often is itself inside a loop, and the window may outlast it
 
 
-def planned(plan: AgentPlan, k: int) -> int:
-    """Return how many steps to trace when a call takes k of them."""
-    steps = plan["steps"]
-    return steps if k == 1 else max(steps, FEWEST_CALLS * k)
+def planned(wanted: int, k: int, most: int | None) -> int:
+    """Return how many steps to trace when a call takes k of them; no more than `most`, but whole calls."""
+    steps = wanted if k == 1 else max(wanted, FEWEST_CALLS * k)
+    return steps if most is None else min(steps, -(-most // k) * k)
 
 
 def calls_left(source: StepCounter, stop: int) -> int | None:
@@ -51,27 +51,26 @@ def most_sampled(source: StepCounter, stop: int, measured: int) -> int:
     return most if left is None else min(most, left // 2)
 
 
-def announce(plan: AgentPlan, source: StepCounter, total: int, k: int, skip: int) -> None:
-    """`total` more steps, `k` a call, are to come: fit the window into them.
+def announce(source: StepCounter, total: int, k: int, skip: int, warmup: int, steps: int) -> None:
+    """`total` more steps, `k` a call, are to come: fit a window of so many `steps` into them.
 
     `skip` steps build the graph; they are only traced when there are no others.
     """
     done, end = source.seen, source.seen + total
     source.end = end
-    first, steps = max(plan["warmup"], done), planned(plan, k)
+    first = max(warmup, done)
     if end < first + steps and source.rounds < MANY_ROUNDS:
         earliest = done + skip if total > skip else done
         first = max(earliest, min(first, end - steps))
     source.ask_at(max(0, first if source.marks else first - k), k)
 
 
-def is_better(plan: AgentPlan, source: StepCounter, kept: Capture, number: int, k: int) -> int:
-    """Return how many steps a window from now on can have if it becomes better than the one there is, else 0."""
-    left = planned(plan, k)
+def fitting(source: StepCounter, kept: Capture, number: int, steps: int) -> int:
+    """Return how many of so many steps a window has from now on; 0 if it is no better than the one there is."""
     if source.end is not None and source.rounds < MANY_ROUNDS:
-        left = min(left, source.end - number)
-    good = max(0, number + left - max(number, plan["warmup"]))
-    return left if (good, left) > kept.good else 0
+        steps = min(steps, source.end - number)
+    good = max(0, number + steps - max(number, kept.warmup))
+    return steps if (good, steps) > kept.good else 0
 
 
 def waits(budget: CaptureBudget, source: StepCounter, number: int, k: int, steps: int) -> bool:

@@ -151,7 +151,11 @@ class TraceWindow:
     def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
         """So many more steps, `k` a call, are to come; `skip` of them build the graph."""
         if self.state is WAITING and total > 0:
-            planning.announce(self.plan, source, total, k, skip)
+            planning.announce(source, total, k, skip, self.plan["warmup"], self._planned(k))
+
+    def _planned(self, k: int) -> int:
+        """Return how many steps to trace: fewer after a window whose profiler took too long."""
+        return planning.planned(self.plan["steps"], k, self.budget.most_steps if self.is_bounded() else None)
 
     def is_bounded(self) -> bool:
         """Say whether the trace is a small part of what is wanted of the run.
@@ -200,7 +204,7 @@ class TraceWindow:
             return False
         if self.kept is None:
             return True
-        steps = planning.is_better(self.plan, source, self.kept, number, k)
+        steps = planning.fitting(source, self.kept, number, self._planned(k))
         if not steps:
             source.alarm = NEVER  # until it announces more
             return False
@@ -284,7 +288,7 @@ class TraceWindow:
             if not source.marks:  # the framework has begun its marker already: the next is the first
                 first, capture.calls = number + k, -1
             capture.begin(source, first)
-            self.stop = NEVER if self.deadline else first + planning.planned(self.plan, k)
+            self.stop = NEVER if self.deadline else first + self._planned(k)
             if self.is_bounded():
                 self.ask_cost = first + FIRST_LOOK * k
             for follow in self.after_open:
