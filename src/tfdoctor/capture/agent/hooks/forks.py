@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..process import other_threads
+from ..process import all_threads
 from ..process.journal import quietly
 from ..process.kept import os
-from ..process.runtime import in_use
+from ..process.tensorflow_api import in_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,5 +27,5 @@ def watch(installed: Installed) -> None:
 
     os.register_at_fork(before=lambda: forking.__setitem__(slice(None), [os.getpid()]))
 
-    os.register_at_fork(after_in_child=other_threads.collector.after_fork)
+    os.register_at_fork(after_in_child=all_threads.collector.after_fork)
     os.register_at_fork(after_in_child=begun)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from ..process.all_threads import OtherThreads, OwnThread
 from ..process.budget import FEWEST_CALLS
 from ..process.journal import guarded
 from ..process.kept import time
-from ..process.other_threads import OtherThreads
-from ..process.own_threads import OwnThread
-from ..process.runtime import in_use
 from ..process.stack import user_line, way_of
+from ..process.tensorflow_api import in_use
 from ..window.steps import StepKind
 from ..window.window import COST, DONE, PROFILED, SAMPLING, WAITING
 from .call_loop import GRAPH_SECONDS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..process.all_threads import OtherThreads
 from ..process.kept import main_thread, threads, time
-from ..process.other_threads import OtherThreads
 from .call_times import CallTimes
 from .kinds import BETWEEN, TRACE
 from .waiting import started, waits
