@@ -353,7 +353,7 @@ def test_a_job_without_steps_is_traced_by_time_when_asked(
 
 
 def test_a_run_without_a_trace_counts_its_steps_and_opens_nothing(made: Made) -> None:
-    window, prepared = made(trace=False), []
+    window, prepared = made(trace=False), list[Any]()
     loop = source(window, "keras-fit")
     window.announce(loop, 1000)
     window.before_window.append(prepared.append)
