@@ -170,6 +170,7 @@ def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> Run
         traces=of["trace"],
         long_steps=of["long"],
         censuses=of["census"],
+        training=of["trains"],
         kept=of["kept"],
         frameworks=of["framework"],
         end=next(iter(of["end"]), None),
