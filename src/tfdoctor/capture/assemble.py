@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tfdoctor.capture import kept, manifest
+from tfdoctor.capture import manifest, sources
 from tfdoctor.capture.folder import Folder
 from tfdoctor.recording import PROGRAM, SAMPLES
 from tfdoctor.recording.folders import RUN_FILES, WORKERS, Process, reported
@@ -35,7 +35,7 @@ def assemble(
     trained = [process for process in processes if process.trained]
     shown = reported(processes, ended.times.pid if ended.times else None)
     for process in trained or filter(None, [shown]):
-        kept.tell(process.folder, names)
+        sources.tell(process.folder, names)
     if len(trained) > 1:
         done = _several(folder.out, ended, trained)
         manifest.write(folder.out, done)

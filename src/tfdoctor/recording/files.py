@@ -171,6 +171,7 @@ def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> Run
         long_steps=of["long"],
         censuses=of["census"],
         training=of["trains"],
+        makers=of["makers"],
         kept=of["kept"],
         frameworks=of["framework"],
         end=next(iter(of["end"]), None),

@@ -5,8 +5,9 @@ Times are seconds since the process began, on the system's monotonic clock; amou
 alone. ``bucket`` adds up what happened from its start to its end; buckets follow one another without gaps, and
 their width grows with the run, so that the file of a week stays small. ``run-now.json`` holds the bucket that was
 open when the file was last written. ``trace`` is a call that traced a tf.function, ``trains`` one that trains,
-``framework`` one that was imported, ``end`` how the process ended. tfdoctor itself adds ``kept`` afterwards, a
-statement of a loop around training that keeps what it is given.
+``framework`` one that was imported, ``end`` how the process ended. Of the source, tfdoctor itself adds afterwards
+``makers``, what makes the arguments of a call that trains, and ``kept``, a statement of a loop around training that
+keeps what it is given.
 """
 
 from collections.abc import Mapping
@@ -174,6 +175,13 @@ class TrainingCall(Record):
     direct: bool = False  # the user's line makes it, not a library
 
 
+class LoopMakers(Record):
+    """The lines of the loop around a call that trains that make its arguments: each the first and last of some."""
+
+    at: Line
+    lines: tuple[tuple[int, int], ...]
+
+
 class KeptStatement(Record):
     """A statement of a loop around a call that trains which adds to a container that is made outside of the loop.
 
@@ -218,8 +226,8 @@ class DroppedCalls(Record):
 # The record of each kind of line.
 KINDS: dict[str, type] = {
     "process": RunProcess, "call": CallPlace, "stack": SeenStack, "bucket": Bucket, "span": Span,
-    "trace": FunctionTrace, "long": LongStep, "census": Census, "trains": TrainingCall, "kept": KeptStatement,
-    "framework": RunFramework, "end": ProcessEnd, "dropped": DroppedCalls,
+    "trace": FunctionTrace, "long": LongStep, "census": Census, "trains": TrainingCall, "makers": LoopMakers,
+    "kept": KeptStatement, "framework": RunFramework, "end": ProcessEnd, "dropped": DroppedCalls,
 }  # fmt: skip
 
 
@@ -235,6 +243,7 @@ class RunLog(Record):
     long_steps: tuple[LongStep, ...] = ()
     censuses: tuple[Census, ...] = ()
     training: tuple[TrainingCall, ...] = ()
+    makers: tuple[LoopMakers, ...] = ()
     kept: tuple[KeptStatement, ...] = ()
     frameworks: tuple[RunFramework, ...] = ()
     end: ProcessEnd | None = None  # None: killed, or still running

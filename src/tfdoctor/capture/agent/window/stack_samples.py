@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from ..process.journal import Journal
     from ..process.stack import Instructions
-    from .argument_lines import Span
     from .call_arguments import CallArguments
 
     class Training(Protocol):
@@ -168,7 +167,6 @@ class StackSampler:
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
         self.places: dict[Place, list[int]] = {}  # the microseconds since then at which each was seen
         self.others: dict[Stack, list[int]] = {}  # of other threads: how often each was seen
-        self.makers: Sequence[Span] | None = None  # the loop's lines that make what a call is given
 
     @guarded("stack samples")
     def begin(self, training: Training | None, *, more_to_come: bool) -> None:
@@ -230,19 +228,6 @@ class StackSampler:
         """The last step that is measured is over."""
         if self.pace is not None:
             self.pace.pause()
-            self.makers = self._read_makers()
-
-    def _read_makers(self) -> Sequence[Span] | None:
-        """Read the source of the loop, unless another thread than the trainer closes the window.
-
-        AutoGraph parses on the trainer's thread, and until Python 3.11.8 two threads that parse at once can make
-        either fail with a SystemError (python/cpython#106905).
-        """
-        from .argument_lines import makers
-
-        call = self.arguments.noted
-        here = self.trainer == threads.get_ident()
-        return makers(call["at"]) if here and call is not None else None
 
     def hurry(self) -> None:
         """Calls begin that are traced for samples only."""
@@ -328,21 +313,19 @@ class StackSampler:
         return {
             "inside": self.inside,
             "began_unix_ns": self.began_ns,
-            "places": [_plain(at, when, self.makers) for at, when in seen[:MOST_WRITTEN]],
+            "places": [_plain(at, when) for at, when in seen[:MOST_WRITTEN]],
             "others": [{**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]],
             "fed": self.arguments.noted,
             "feeds": self.arguments.feeds,
         }
 
 
-def _plain(at: Place, when: Sequence[int], loop: Sequence[Span] | None) -> dict[str, object]:
-    (stack, callback, inside), makes = at, None
-    if loop is not None and stack.looped is not None:
-        makes = any(first <= stack.looped <= last for first, last in loop)
+def _plain(at: Place, when: Sequence[int]) -> dict[str, object]:
+    stack, callback, inside = at
     return {
         **_shown(stack),
         "callback": callback,
-        "makes": makes,
+        "looped": stack.looped,
         "inside": inside,
         "seen": len(when),
         "when_us": when,

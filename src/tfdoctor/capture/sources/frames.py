@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tfdoctor.capture.kept.source import Function, Scope, UserSource, last_line, tail
-from tfdoctor.capture.kept.values import first_kind, is_plain, kind
+from tfdoctor.capture.sources.source import Function, Scope, UserSource, last_line, tail
+from tfdoctor.capture.sources.values import first_kind, is_plain, kind
 from tfdoctor.terms.kinds import KeptValue
 
 PASSES = 2  # How often assignments are gone through: a name may get what a later line of the loop made

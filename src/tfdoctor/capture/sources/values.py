@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterable
 
-from tfdoctor.capture.kept.source import UserSource, head, tail
+from tfdoctor.capture.sources.source import UserSource, head, tail
 from tfdoctor.terms.kinds import KeptValue
 
 ORDER = (KeptValue.HISTORY, KeptValue.MODEL, KeptValue.RESULT)  # What counts where an expression holds several

@@ -1,21 +1,27 @@
-"""What loops around training keep, read from the source of a script by the frames of its calls that train."""
+"""What the source of a script that ran says: what makes its batches, and what the loops around training keep."""
 
 # ruff: noqa: E501, ISC004 - scripts, one a line
 import inspect
+import json
 import linecache
 import os
 import textwrap
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from msgspec import convert
 
 from tests.capture import agent
-from tfdoctor.capture import kept
-from tfdoctor.capture.kept.source import UserSource
-from tfdoctor.recording.run_log import KeptStatement, RunLog, RunProcess, TrainingCall
+from tfdoctor.capture import sources
+from tfdoctor.capture.sources.makers import makers
+from tfdoctor.capture.sources.source import UserSource
+from tfdoctor.recording import Recording
+from tfdoctor.recording.files import Notes, run_log
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.run_log import RUN_LOG, KeptStatement, RunLog
 
 loops_of = agent.load("run.loops")
 
@@ -27,14 +33,22 @@ def told(folder: Path, script: str, *, written: str | None = None) -> tuple[Kept
     """Return what is told of a user's script after it ran; another text may be in its file by then."""
     path = folder / "train.py"
     path.write_text(textwrap.dedent(script))
-    calls = trained(path)
+    run(path)
     path.write_text(path.read_text() if written is None else written)
     os.utime(path, (1e9, 1e9))
-    return kept.kept_by(log_of(calls), {})
+    return account(folder).kept
 
 
-def trained(path: Path) -> Any:
-    """Run a user's script whose `step` trains, and whose models have a `fit`; return its calls that train."""
+def account(folder: Path, names: Mapping[str, str] | None = None) -> RunLog:
+    """Return the account of a run that is over."""
+    sources.tell(folder, names)
+    log = run_log(folder, Notes())
+    assert log is not None
+    return log
+
+
+def run(path: Path) -> None:
+    """Run a user's script whose `step` trains, and whose models have a `fit`; write its calls that train."""
     noted = loops_of.TrainingCalls()
 
     def step(*values: object) -> tuple[object, object]:
@@ -50,7 +64,9 @@ def trained(path: Path) -> Any:
 
     names = {"step": step, "Model": Model, "data": [1, 2, 3], "__name__": "__main__"}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    return noted
+    own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.new]
+    lines = [{"kind": "process", "started_unix_ns": int(time.time() * 1e9)}, *own]
+    (path.parent / RUN_LOG).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def caller(up: int = 2) -> Any:
@@ -58,13 +74,6 @@ def caller(up: int = 2) -> Any:
     for _ in range(up):
         frame = frame.f_back
     return frame
-
-
-def log_of(noted: Any) -> RunLog:
-    """Return the account of a run that made such calls; the test that ran it is no frame of its user's."""
-    own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.new]
-    began = RunProcess(started_unix_ns=int(time.time() * 1e9))
-    return RunLog(began, {}, {}, (), training=tuple(convert(line, TrainingCall) for line in own))
 
 
 def found(folder: Path, script: str) -> list[tuple[int, str, str, str, bool]]:
@@ -270,13 +279,13 @@ def test_long_values_are_cut_and_strings_left_out(tmp_path: Path) -> None:
 
 
 def test_the_number_of_statements_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_TOLD", 7)
+    monkeypatch.setattr(sources, "MOST_TOLD", 7)
     many = "\n".join(f"for x in data:\n    loss, z = step(x)\n    history.append(loss)  # {n}" for n in range(10))
     assert len(told(tmp_path, f"{EMPTY}\n{many}")) == 7
 
 
 def test_nothing_more_is_read_once_it_has_taken_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_S", 0.0)
+    monkeypatch.setattr(sources, "MOST_S", 0.0)
     two = f"{LOOP}history.append(loss)\n"
     assert len(told(tmp_path, f"{EMPTY}\n{two}{two}")) == 1
 
@@ -288,22 +297,33 @@ def test_another_source_than_the_one_that_ran_says_nothing(tmp_path: Path, text:
     assert told(tmp_path, script, written=text) == ()
 
 
+SCRIPT = f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n"
+
+
 def test_a_file_that_was_edited_since_says_nothing(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text(f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n")
-    log = log_of(trained(path))
+    path.write_text(SCRIPT)
+    run(path)
     os.utime(path, (time.time() + 60,) * 2)
-    assert kept.kept_by(log, {}) == ()
+    assert account(tmp_path).kept == ()
 
 
-def test_code_without_a_file_is_found_by_its_own_name(tmp_path: Path) -> None:
-    """A notebook's cell."""
+def test_a_cell_of_a_notebook_is_found_by_its_own_name(tmp_path: Path) -> None:
     path = tmp_path / "cell"
-    path.write_text(text := f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n")
-    log = log_of(trained(path))
+    path.write_text(SCRIPT)
+    run(path)
     path.unlink()
-    linecache.cache["<cell>"] = len(text), None, text.splitlines(keepends=True), "<cell>"
-    assert len(kept.kept_by(log, {str(path): "<cell>"})) == 1
+    linecache.cache["<cell>"] = len(SCRIPT), None, SCRIPT.splitlines(keepends=True), "<cell>"
+    assert len(account(tmp_path, {str(path): "<cell>"}).kept) == 1
+
+
+@pytest.mark.parametrize(("manifest", "read"), [(Manifest(), 1), (Manifest(finished=True), 0)])
+def test_a_recording_that_tfdoctor_did_not_end_is_read_later(tmp_path: Path, manifest: Manifest, read: int) -> None:
+    told(tmp_path, SCRIPT)
+    log = replace(account(tmp_path), kept=(), makers=())
+    run_of = sources.completed(Recording(tmp_path, manifest, (), None, (), (), run=log)).run
+    assert run_of is not None
+    assert (len(run_of.kept), len(run_of.makers)) == (read, read)
 
 
 def test_a_line_of_nested_scopes_belongs_to_the_innermost() -> None:
@@ -329,3 +349,67 @@ def test_expressions_hold_no_statements_and_the_number_of_calls_is_bounded() -> 
         exec(code, {"note": lambda _: noted.add(caller())})
     assert len(noted.new) == noted.MOST
     assert noted.new[-1]["frames"][:2] == [("/home/u/49.py", 1, "f"), ("/home/u/49.py", 2, "<module>")]
+
+
+ROUNDS = """\
+for epoch in range(3):
+    for rows in order():
+        batch = load(rows)
+        batch = batch / 255
+        loss = step(batch,
+                    target)
+        seen.append(describe(loss))
+"""
+PLAYING = """\
+import numpy as np
+for i in range(9):
+    action = policy(state)
+    state = env.step(action)
+    buffer.add(state)
+    batch = buffer.sample(64)
+    loss = agent.learn(batch)
+    scores[i] = loss
+    agent.save("file")
+    np.save("file", scores)
+    print(batch.mean())
+"""
+DRAWING = """\
+def draw(n):
+    index = permutation(n)
+    return states[index]
+def learn(batch):
+    logged.update(batch)
+for i in range(9):
+    action = policy(state)
+    states[i] = env.step(action)
+    batch = draw(i)
+    loss = learn(batch)
+    logged["loss"] = loss
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "expected"),
+    [
+        (ROUNDS, 5, {2, 3, 4, 5, 6}),
+        ("while True:\n    step(next(data))\n    log()\n", 2, {2}),
+        ("step(x)\n", 1, None),
+        (DRAWING, 10, {6, 7, 8, 9, 10}),
+        (PLAYING, 7, {3, 4, 5, 6, 7}),
+        ("for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n", 4, {1, 2, 4}),
+        ("for i in range(9):\n    fill(rows)\n    print(i)\n    step(rows)\n", 4, {2, 4}),
+    ],
+)
+def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set[int] | None) -> None:
+    """Traps: a replay buffer is filled by calls that assign nothing, or is arrays that a function draws from.
+
+    Logging and checkpoints fill nothing.
+    """
+    spans = makers(UserSource(script), line)
+    assert (spans and {one for first, last in spans for one in range(first, last + 1)}) == expected
+
+
+def test_makers_are_told_of_the_call_of_the_user(tmp_path: Path) -> None:
+    told(tmp_path, "for x in data:\n    rows = [x]\n    step(rows)\n")
+    (one,) = account(tmp_path).makers[:1]
+    assert (one.at, set(one.lines)) == ((str(tmp_path / "train.py"), 3), {(1, 1), (2, 2), (3, 3)})

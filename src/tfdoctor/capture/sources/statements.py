@@ -8,9 +8,9 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.capture.kept.frames import At, Frames, KnownNames, Region
-from tfdoctor.capture.kept.source import Function, UserSource, key_of, root, tail
-from tfdoctor.capture.kept.values import is_plain
+from tfdoctor.capture.sources.frames import At, Frames, KnownNames, Region
+from tfdoctor.capture.sources.source import Function, UserSource, key_of, root, tail
+from tfdoctor.capture.sources.values import is_plain
 from tfdoctor.recording.run_log import KeptStatement
 from tfdoctor.terms.kinds import KeptValue
 
