@@ -6,8 +6,8 @@ import collections
 
 from ..process.kept import time
 from ..process.stack import user_line
-from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, STEP
+from .loops import TrainingCalls
 from .places import CallSites
 from .step_times import RunStepTimes
 
@@ -52,7 +52,7 @@ class CallTimes:
 
     def begin_times(self) -> None:
         """Nothing was seen yet."""
-        self.places, self.kept, self.steps = CallSites(), KeptLines(), RunStepTimes()
+        self.places, self.kept, self.steps = CallSites(), TrainingCalls(), RunStepTimes()
         self.repeats.begin()
         self.totals: dict[CallSite, int] = {}
         self.entered: dict[CallSite, int] = {}

@@ -22,7 +22,6 @@ from ..process.compiled_calls import compiled_call
 from ..process.journal import guarded
 from ..process.kept import threads, time
 from ..process.stack import Stack, instructions, public_name
-from . import argument_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from ..process.journal import Journal
     from ..process.stack import Instructions
-    from .argument_lines import Span
     from .call_arguments import CallArguments
 
     class Training(Protocol):
@@ -165,7 +163,6 @@ class StackSampler:
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
         self.places: dict[Place, list[int]] = {}  # the microseconds since then at which each was seen
         self.others: dict[Stack, int] = {}  # of other threads: how often each was seen
-        self.makers: Sequence[Span] | None = None  # the loop's lines that make what a call is given
 
     @guarded("stack samples")
     def begin(self, training: Training | None, *, more_to_come: bool) -> None:
@@ -218,11 +215,6 @@ class StackSampler:
         """The last step that is measured is over."""
         if self.pace is not None:
             self.pace.pause()
-            call = self.arguments.noted
-            # AutoGraph parses on the trainer's thread, and until Python 3.11.8 two threads that parse at once can
-            # make either fail with a SystemError (python/cpython#106905).
-            if self.pace.trainer == threads.get_ident() and call is not None:
-                self.makers = argument_lines.makers(call["at"])
 
     def hurry(self) -> None:
         """Calls begin that are traced for samples only."""
@@ -308,18 +300,17 @@ class StackSampler:
         return {
             "inside": self.inside,
             "began_unix_ns": self.began_ns,
-            "places": [self._shown_place(*item) for item in seen[:MOST_WRITTEN]],
+            "places": [_shown_place(*item) for item in seen[:MOST_WRITTEN]],
             "others": [{**_shown(stack), "seen": count} for stack, count in others[:MOST_WRITTEN]],
             "fed": self.arguments.noted,
             "feeds": self.arguments.feeds,
         }
 
-    def _shown_place(self, at: Place, when: Sequence[int]) -> dict[str, object]:
-        (stack, callback, inside), makes = at, None
-        if self.makers is not None and stack.looped is not None:
-            makes = any(first <= stack.looped <= last for first, last in self.makers)
-        more = {"callback": callback, "makes": makes, "inside": inside, "seen": len(when), "when_us": when}
-        return {**_shown(stack), **more}
+
+def _shown_place(at: Place, when: Sequence[int]) -> dict[str, object]:
+    stack, callback, inside = at
+    more = {"callback": callback, "looped": stack.looped, "inside": inside, "seen": len(when), "when_us": when}
+    return {**_shown(stack), **more}
 
 
 def _shown(stack: Stack) -> dict[str, object]:
