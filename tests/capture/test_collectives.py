@@ -85,7 +85,7 @@ def test_no_window_opens_once_the_run_has_ended(tmp_path: Path, monkeypatch: pyt
     window = make(tmp_path, monkeypatch)
     program = SimpleNamespace(end=lambda: None)
     installed = SimpleNamespace(window=window, log=window.log, program=program)
-    agent.load("hooks.run_end").RunEnd(installed).finish()
+    agent.load("hooks.ends").finish(installed)
     window.open_for(None, 1.0)
     assert window.state == "done"
     assert window.capture is None

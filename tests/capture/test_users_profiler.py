@@ -10,7 +10,7 @@ from tests.capture import agent
 from tests.capture.windows import make, run, source
 
 users: Any = agent.load("hooks.users_profiler")
-sessions: Any = agent.load("hooks.session_loop")
+sessions: Any = agent.load("loops.session_steps")
 
 
 @pytest.fixture
@@ -36,7 +36,14 @@ def tensorflow(seen: list[Any], window: Any) -> Any:
 
     kind = type("ProfilerSession", (), {"start": note})
     native = SimpleNamespace(ProfilerSession=kind)
-    return SimpleNamespace(start=note, stop=note, trace=note, _pywrap_profiler=native)
+    return SimpleNamespace(__name__="profiler", start=note, stop=note, trace=note, _pywrap_profiler=native)
+
+
+def listening(window: Any) -> Any:
+    """Return the stream of events of a process that has this window."""
+    stream = agent.load("stream").Stream(window.log)
+    users.listen(stream, users.Lending(window))
+    return stream
 
 
 @pytest.mark.parametrize(
@@ -51,11 +58,9 @@ def tensorflow(seen: list[Any], window: Any) -> Any:
 )
 def test_every_way_to_a_session_ends_ours(window: Any, profile: Any) -> None:
     seen: list[Any] = []
-    module, installed = tensorflow(seen, window), SimpleNamespace(window=window)
-    profiler = window.profiler
-    for found in users.hooks(installed).values():
-        found[0](module)
-    window.profiler = profiler
+    module = tensorflow(seen, window)
+    for patch in (one for hooks in listening(window).hooks().values() for one in hooks):
+        patch(module)
     steps(window, window.plan["warmup"] + 2)
     assert window.profiler.running()
     profile(module)
@@ -64,8 +69,11 @@ def test_every_way_to_a_session_ends_ours(window: Any, profile: Any) -> None:
 
 
 def test_no_window_opens_at_a_step_that_the_script_profiles(window: Any) -> None:
-    alone = users.Lending(window).alone(lambda: steps(window, window.plan["warmup"] + 5))
-    loop = alone()
+    held: list[Any] = []
+    users.Lending(window).lend(held)
+    loop = steps(window, window.plan["warmup"] + 5)
+    ((give_back, token),) = held
+    give_back(token, None, None)
     assert not window.captures
     assert "FULL_TRACE" in lacks(window)["trace"]
     assert window.refusals == 0

@@ -10,7 +10,7 @@ from .process.runner_settings import RunnerSettings
 from .program import training_state
 from .window.steps import NEVER, StepKind
 from .window.window import DONE, TraceWindow
-from .without.taken_out import TakenOut
+from .without import TakenOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class TimedWindow(TraceWindow):
         self.updates = training_state.Updates()
         self.settings = RunnerSettings(plan["variant"])
         part = plan["variant"]["without"]
-        self.without = TakenOut(part, log) if part else None
+        self.without = TakenOut(part) if part else None
         registry.written = True  # nothing is described: hooks remember nothing
         self.sizes = registry.lengths = training_state.BatchSizes(log)
 

@@ -5,19 +5,14 @@ A setting that reaches nothing must not be timed: its run would be one of the pr
 
 from __future__ import annotations
 
-import functools
 import sys
 
-from .frames import hide
-from .imports import own_class
 from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from ..stream import Point, Stream
     from .declared import Foreign, VariantPlan
-    from .imports import Hooks
 
 # Threads of a pool of its own for each tf.data pipeline; no function is compiled with XLA.
 POOL_THREADS, NO_XLA = "pool-threads", "no-xla"
@@ -52,45 +47,30 @@ class RunnerSettings:
         ]
         return {"reached": self.reached, "replaced": self.replaced + configured}
 
-    def hooks(self, of_datasets: str, of_functions: Sequence[str]) -> Hooks:
-        """Return what to patch in which module; given are those of tf.data's datasets and of tf.function."""
-        hooks: dict[str, list[Foreign]] = {}
+    def listen(self, stream: Stream) -> None:
+        """Make the settings as datasets are iterated, or functions made."""
         if POOL_THREADS in self.wanted:
-            hooks[of_datasets] = [lambda module: self._own_pool(module.DatasetV2)]
+            stream.on("dataset options", lambda point: lambda _, args, *__: lambda: self._own_pool(point, args[0]))
         if NO_XLA in self.wanted:
-            hooks.update({name: [own_class("Function", self._no_xla)] for name in of_functions})
-        return hooks
+            stream.on("function made", lambda _: lambda held, args, *__: held.append((self._no_xla, args[0])))
 
-    def _own_pool(self, kind: Foreign) -> None:
+    def _own_pool(self, point: Point, given: Foreign) -> Foreign:
         """Iterate, wherever a dataset is iterated, over the same with a pool of threads of its own."""
-        original, number = kind._apply_debug_options, self.wanted[POOL_THREADS]
+        dataset = point.original(given)
+        if dataset.options().threading.private_threadpool_size is not None:
+            return dataset
+        known = vars(dataset).get(KEPT)
+        if known is None:
+            options: Foreign = sys.modules["tensorflow.python.data.ops.options"]
+            own = options.Options()
+            own.threading.private_threadpool_size = self.wanted[POOL_THREADS]
+            known = vars(dataset)[KEPT] = dataset.with_options(own)
+            self.reached[POOL_THREADS] += 1
+        return known
 
-        @functools.wraps(original)
-        def _apply_debug_options(self_: Foreign) -> Foreign:
-            dataset = original(self_)
-            if dataset.options().threading.private_threadpool_size is not None:
-                return dataset
-            known = vars(dataset).get(KEPT)
-            if known is None:
-                options: Foreign = sys.modules["tensorflow.python.data.ops.options"]
-                own = options.Options()
-                own.threading.private_threadpool_size = number
-                known = vars(dataset)[KEPT] = dataset.with_options(own)
-                self.reached[POOL_THREADS] += 1
-            return known
-
-        kind._apply_debug_options = hide(_apply_debug_options)
-
-    def _no_xla(self, kind: Foreign) -> None:
+    def _no_xla(self, function: Foreign, _: object, error: BaseException | None) -> None:
         """Make each tf.function without XLA, Keras' included."""
-        original = kind.__init__
-
-        @functools.wraps(original)
-        def __init__(self_: Foreign, *args: object, **kwargs: object) -> None:
-            original(self_, *args, **kwargs)
-            if self_._jit_compile:
-                self_._jit_compile = False
-                module_of: str = getattr(self_.python_function, "__module__", None) or ""
-                self.reached[NO_XLA] += not module_of.startswith(TENSORFLOW)
-
-        kind.__init__ = hide(__init__)
+        if error is None and function._jit_compile:
+            function._jit_compile = False
+            module_of: str = getattr(function.python_function, "__module__", None) or ""
+            self.reached[NO_XLA] += not module_of.startswith(TENSORFLOW)

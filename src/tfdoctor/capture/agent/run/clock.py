@@ -21,12 +21,42 @@ if TYPE_CHECKING:
 
     from ..process.stack import Line
     from .call_times import Enter
+    from .followed_thread import Lent
     from .places import CallSite
 
 MOST_TRACES = 5000
 
 OFTEN = 0.5  # Calls for each step from which they belong to it
 IN_A_ROW = 2  # Calls without a step between them that may belong to one
+
+
+class TracedElsewhere:
+    """A thread that is not followed traces a function, while the one that is followed may wait for that.
+
+    It is followed from when the other one waits, at once or later, until that goes on or the function is traced:
+    training makes the account follow a thread, but a function trains only once it is traced, which may take longer.
+    """
+
+    def __init__(self, clock: CallClock, name: str, at: Line | None) -> None:
+        self.clock, self.name, self.at = clock, name, at
+        self.thread = threads.get_ident()
+        self.lent: Lent | None = None
+
+    def begins(self) -> None:
+        """The function is traced from now on."""
+        self.clock.tracing.append(self)
+        self.begin()
+
+    def begin(self) -> None:
+        """Have this thread followed, where the other one waits; also from the thread that samples."""
+        self.lent = self.clock.lend(self.thread, self.name, self.at) or self.lent
+
+    def ends(self, *_: object) -> None:
+        """It is traced."""
+        if self in self.clock.tracing:
+            self.clock.tracing.remove(self)
+            if self.lent is not None:
+                self.clock.take_back(self.lent)
 
 
 class CallClock(FollowedThread):
@@ -97,6 +127,14 @@ class CallClock(FollowedThread):
         ended = self.switch(entered[0])
         if now.kind == TEST and entered[0].kind == BETWEEN:
             self.steps.apart += ended - entered[1]
+
+    def function_fails(self, error: BaseException, *, part: bool) -> None:
+        """An exception leaves it, which may be part of a step of Keras."""
+        self.fails(error, self.current)
+        if self.trained is not None:
+            self.steps.retract()
+        if not part:
+            self.abandon()
 
     def _traced(
         self, function: object, name: str, place: CallSite, args: Sequence[object], kwargs: dict[str, object]
@@ -169,6 +207,25 @@ class CallClock(FollowedThread):
         if between is None:
             between = outer.between = self.places.of(BETWEEN, outer.at, "", outer)
         self.steps.ends(self.switch(between))
+
+    def step_begins_here(self, frame: FrameType | None, source: str, k: int) -> CallSite | None:
+        """A call that trains begins, on any thread; None where it is part of another one, or not of the account."""
+        return self.step_begins(frame, source, k) if self.adopt() and not self.running else None
+
+    def step_fails(self, outer: CallSite | None, error: BaseException, *, part: bool) -> None:
+        """An exception ends it: it is none. It may be part of another one."""
+        if outer is not None:
+            self.fails(error, self.current)
+            self.steps.retract()
+        if not part and self.ours():
+            self.abandon()
+
+    def step_is_over(self, outer: CallSite | None, error: BaseException | None, *, part: bool) -> None:
+        """It is over, if it was one."""
+        if error is not None:
+            self.step_fails(outer, error, part=part)
+        if outer is not None:
+            self.step_ends(outer)
 
     def function_trains(self, source: str, concrete: object = None) -> None:
         """The tf.function under way runs a graph that trains."""

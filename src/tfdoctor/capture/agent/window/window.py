@@ -91,6 +91,7 @@ class TraceWindow:
         self.samples_wanted: Callable[[], bool] = lambda: False
         self.samples_late: Callable[[float], bool] = lambda _: True
         self.returned: Callable[[object], object] | None = None  # wants what a step returned
+        self.rests: Callable[[bool], object] = lambda _: None  # has what counts steps rest, or begin again
         # What is done meanwhile is none of the script's time:
         self.own_work: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
         self.reset()
@@ -98,7 +99,7 @@ class TraceWindow:
     def reset(self) -> None:
         """Forget all steps: a new recording begins, or a fork of the process its own."""
         self.state = WAITING
-        self.quiet = False  # done, and enough was seen after it: hooks do nothing any more
+        self.quiet = False
         self.sources: dict[tuple[str, Hashable], StepCounter] = {}
         self.training_keys: set[Hashable] = set()  # the datasets that train
         self.calling: object = None  # the outermost tf.function being called, by whichever thread
@@ -115,6 +116,16 @@ class TraceWindow:
         self.leave = False  # --stop-after: the next step ends the run
         self.budget.clear()
         self.log.state["costs"] = self.budget.windows
+
+    @property
+    def quiet(self) -> bool:
+        """Whether all is done, and enough was seen after it: no step is counted any more."""
+        return self._quiet
+
+    @quiet.setter
+    def quiet(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self.rests(quiet)
 
     @property
     def wanted(self) -> bool:
@@ -187,7 +198,8 @@ class TraceWindow:
         if not self.wanted:
             self.quiet = True  # the account of the run has all steps
             return None
-        self.quiet = self.state is DONE and not self.leave
+        if self.state is DONE and not self.leave:
+            self.quiet = True
         if self.state is WAITING and number < source.opens:
             source.alarm = source.opens
             for get_ready in self.before_window:  # what is learnt before the window costs it no time
