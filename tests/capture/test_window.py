@@ -161,13 +161,11 @@ def test_untraced_steps_are_told_without_the_first_call_and_the_long_ones_by_num
     loop = source(window, "keras-fit")
     assert loop.untraced() is None
     loop.seen = 7
-    loop.spans.extend([(9_000_000_000, 1), (4_000_000, 4), (2_000_000, 1), (3_000_000, 1)])
-    assert loop.untraced() == {"count": 3, "median_ms": 2.0, "of": "steps"}
+    loop.spans.extend([(9_000_000_000, 1, 0), (4_000_000, 4, 1), (2_000_000, 1, 5), (3_000_000, 1, 6)])
+    assert loop.untraced() == {"count": 3, "median_ms": 2.0, "of": "steps", "total_ms": 9.0, "long": []}
     loop.spans.clear()
-    loop.numbers.extend([0, *range(20, 60)])
-    spans = [(90, 1), *[(2, 1)] * 40]
-    spans[11] = (40, 1)  # step 30
-    loop.spans.extend((milliseconds * 1_000_000, steps) for milliseconds, steps in spans)
+    loop.spans.extend((90_000_000 if not number else 40_000_000 if number == 30 else 2_000_000, 1, number)
+                      for number in (0, *range(20, 60)))  # fmt: skip
     told = loop.untraced()
     assert (told["total_ms"], told["long"]) == (118.0, [(30, 40.0)])
 
@@ -185,7 +183,7 @@ def test_the_end_of_a_window_is_no_work_of_a_step(window: Any, monkeypatch: pyte
     loop.begin(1)
     now[0] += 2_000_000
     loop.begin(1)
-    assert (list(loop.spans), list(loop.numbers)) == ([(2_000_000, 1)], [0])
+    assert list(loop.spans) == [(2_000_000, 1, 0)]
 
 
 # Calls that are traced for samples only

@@ -166,7 +166,7 @@ class Trainers:
             loops.depth += 1
             if window.state is OPEN and capture is not None and not self.keras.MARKS:
                 number, self.tested = self.tested, self.tested + 1
-                call[2] = capture.marker("test", number, self.keras.steps_per_call(model()))
+                call[2] = capture.marker(number, self.keras.steps_per_call(model()), "test")
                 call[2].__enter__()
 
         def leave(call: Foreign, _: object, __: object) -> None:

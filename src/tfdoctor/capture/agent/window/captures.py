@@ -103,7 +103,7 @@ class Capture:
                 self.api.stop(save=False)
             raise
 
-    def marker(self, name: str, number: int, k: int) -> TraceMarker:
+    def marker(self, number: int, k: int, name: str = "train") -> TraceMarker:
         """Open the marker of a call: `_r` makes it a root, which is what the analysers ask for.
 
         TensorFlow joins keywords to such a text itself, in twice the time.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import functools
 import sys
 
 from ..process import early_end
@@ -22,7 +21,7 @@ from .captures import USERS, Capture
 from .collectives import UnsafeError
 from .function_traces import FunctionTraces
 from .planning import FIRST_LOOK, MANY_ROUNDS
-from .steps import NEVER, OPEN_ENDED, Marking, StepCounter
+from .steps import NEVER, OPEN_ENDED, StepCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -242,10 +241,9 @@ class TraceWindow:
         capture.calls += 1
         if not source.marks:
             return SILENT
-        mark = functools.partial(capture.marker, "train")
         if self.deadline is None:
-            source.marking = Marking(min(self.stop, self.ask_cost), mark, capture, self.log)
-        return mark(number + source.discarded, k)
+            source.marking = min(self.stop, self.ask_cost), capture
+        return capture.marker(number + source.discarded, k)
 
     def _over(self, source: StepCounter, number: int, k: int, reason: str) -> Marker | None:
         """The window has got its steps or its time: close it, or let the profiler run on for samples."""
