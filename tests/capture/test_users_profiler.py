@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
-from tests.capture.windows import Session, make, run, source
+from tests.capture.windows import make, run, source
 
 users: Any = agent.load("hooks.users_profiler")
 sessions: Any = agent.load("hooks.session_steps")
@@ -32,7 +32,7 @@ def tensorflow(seen: list[Any], window: Any) -> Any:
     """Return what TensorFlow has, each of which notes the state of our window while it runs."""
 
     def note(*_: object, **__: object) -> None:
-        seen.append(window.session)
+        seen.append(window.capture)
 
     kind = type("ProfilerSession", (), {"start": note})
     native = SimpleNamespace(ProfilerSession=kind)
@@ -62,7 +62,7 @@ def test_every_way_to_a_session_ends_ours(window: Any, profile: Any) -> None:
     for patch in (one for hooks in listening(window).hooks().values() for one in hooks):
         patch(module)
     steps(window, window.plan["warmup"] + 2)
-    assert isinstance(window.session, Session)
+    assert window.profiler.running()
     profile(module)
     assert seen == [None]
     assert window.lent == 0
@@ -78,7 +78,7 @@ def test_no_window_opens_at_a_step_that_the_script_profiles(window: Any) -> None
     assert "FULL_TRACE" in lacks(window)["trace"]
     assert window.refusals == 0
     loop.begin(1)
-    assert isinstance(window.session, Session)
+    assert window.profiler.running()
     assert lacks(window) == {}
 
 
@@ -88,7 +88,7 @@ def test_a_trace_that_ends_early_is_told_unless_a_later_one_is_whole(window: Any
     lending.give_way()
     assert "ended early" in lacks(window)["window"]
     loop.begin(1)
-    assert isinstance(window.session, Session)
+    assert window.profiler.running()
     assert lacks(window) == {}
 
 

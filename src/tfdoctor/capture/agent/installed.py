@@ -12,7 +12,6 @@ from .stream import WINDOW, Stream
 from .trial.timing import TimedWindow
 from .window.call_arguments import CallArguments
 from .window.passed_batches import PassedBatches
-from .window.planning import goes_on
 from .window.stack_samples import StackSampler
 from .window.steps import StepKind
 from .window.window import TraceWindow
@@ -76,7 +75,7 @@ class Installed:
         """A window begins at a step of this source."""
         self.arguments.begin(source)
         self.aids.begin()
-        more = goes_on(self.window, source)
+        more = self.window.goes_on(source)
         self.samples.begin(self._training(source), more_to_come=more)
 
     def _training(self, source: StepCounter) -> DataLoops | None:

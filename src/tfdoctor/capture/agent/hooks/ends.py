@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import sys
 
-from ..process import other_threads
+from ..process import all_threads
 from ..process.frames import STRIPS, clean_error, without_ours
 from ..process.journal import quietly
 from ..process.kept import os
-from ..process.runtime import in_use
+from ..process.tensorflow_api import in_use
 from ..run.whole import before_hard_exit
 
 TYPE_CHECKING = False
@@ -81,5 +81,5 @@ def watch_forks(installed: Installed) -> None:
 
     os.register_at_fork(before=lambda: forking.__setitem__(slice(None), [os.getpid()]))
 
-    os.register_at_fork(after_in_child=other_threads.collector.after_fork)
+    os.register_at_fork(after_in_child=all_threads.collector.after_fork)
     os.register_at_fork(after_in_child=begun)

@@ -13,7 +13,7 @@ from ..process.kept import threads
 from ..process.stack import here, way_here
 from ..stream import WINDOW, Point
 from ..window.steps import StepKind
-from ..window.tracing import OPEN, WAITING
+from ..window.window import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,13 +164,13 @@ class Trainers:
         window, installed = self.window, self.installed
 
         def enter(held: Held, _: Args, __: Kwargs, ___: object) -> None:
-            loops, session = installed.local.loops, window.session
+            loops, capture = installed.local.loops, window.capture
             call: Foreign = [loops, loops.depth, None]
             held.append((leave, call))
             loops.depth += 1
-            if window.state is OPEN and session is not None and not self.keras.MARKS:
+            if window.state is OPEN and capture is not None and not self.keras.MARKS:
                 number, self.tested = self.tested, self.tested + 1
-                call[2] = session.marker("test", number, self.keras.steps_per_call(model()))
+                call[2] = capture.marker(number, self.keras.steps_per_call(model()), "test")
                 call[2].__enter__()
 
         def leave(call: Foreign, _: object, __: object) -> None:

@@ -10,7 +10,7 @@ from ..process.nested import leaves
 from ..process.stack import here
 from ..run import kinds
 from ..window.steps import StepKind
-from ..window.tracing import WAITING
+from ..window.window import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

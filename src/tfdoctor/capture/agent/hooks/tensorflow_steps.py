@@ -15,7 +15,7 @@ from ..run.clock import TracedElsewhere
 from ..run.waiting import is_of_script
 from ..stream import WINDOW
 from ..window.steps import StepKind
-from ..window.tracing import OPEN, WAITING
+from ..window.window import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

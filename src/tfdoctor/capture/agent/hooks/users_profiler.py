@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from ..entry_points import PROFILER
 from ..process.journal import guarded
-from ..window import window_start
-from ..window.captures import USERS, Capture
-from ..window.profiler import Borrowed, ProfilerApi
-from ..window.tracing import OPEN, WAITING
+from ..window.captures import ProfilerApi
+from ..window.window import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,17 +76,16 @@ class Lending:
         with window.lock:
             waiting = window.wanted and window.state is WAITING
             if error is None and waiting and window.profiler is not None and logdir:
-                warmup = window.plan["warmup"]
-                capture = Capture(window.log.out, window.captures, None, warmup)
-                capture.record["profiler"] = USERS
-                window_start.opened(window, capture, Borrowed(window.profiler, logdir))
+                capture = window.new_capture(window.profiler)
+                capture.borrow(logdir)
+                window.opened(capture)
 
     def stops(self, held: Held, _: Args, __: Kwargs, ___: object) -> None:
         """The user's profiler is about to stop: nothing is marked after this."""
         held.append((self._stopped, None))
-        session = self.window.session
-        if session is not None and self.window.borrowed():
-            session.finish()
+        capture = self.window.capture
+        if capture is not None and capture.borrowed:
+            capture.finish()
         else:
             self.window.close("user-profiler")  # they have none, and shall hear that
 

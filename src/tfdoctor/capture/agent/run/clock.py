@@ -9,11 +9,10 @@ from __future__ import annotations
 import collections
 
 from ..process.kept import main_thread, threads, time
-from ..process.other_threads import OtherThreads
+from ..process.all_threads import OtherThreads
 from ..process.stack import user_line
-from .kept import KeptLines
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
-from .loops import CalledLoops
+from .loops import CalledLoops, TrainingCalls
 from .places import CallSites
 from .repeated import RepeatedSteps, snapshot
 from .step_times import RunStepTimes
@@ -70,7 +69,7 @@ class CallClock:
 
     def begin(self, thread: int) -> None:
         """Nothing was seen yet; the account follows this thread."""
-        self.places, self.kept, self.steps = CallSites(), KeptLines(), RunStepTimes()
+        self.places, self.kept, self.steps = CallSites(), TrainingCalls(), RunStepTimes()
         self.repeats.begin()
         self.totals: dict[CallSite, int] = {}  # ns
         self.entered: dict[CallSite, int] = {}  # times

@@ -8,8 +8,7 @@ from ..process.journal import guarded
 from ..process.kept import io, json, os, time
 from ..program import training_state
 from ..window.steps import NEVER, StepKind
-from ..window.tracing import DONE
-from ..window.window import TraceWindow
+from ..window.window import DONE, TraceWindow
 from .settings import RunnerSettings
 from .without import TakenOut
 
@@ -189,7 +188,7 @@ class TimedWindow(TraceWindow):
 
     def rest(self) -> None:
         """Time nothing more."""
-        self.enter(DONE)
+        self.state = DONE
         self.quiet = True
         for source in self.sources.values():
             source.alarm = NEVER

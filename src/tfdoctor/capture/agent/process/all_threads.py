@@ -1,4 +1,6 @@
-"""The stacks of other threads, read so that Python survives it.
+"""Threads: those of the agent, and the stacks of all others, read so that Python survives it.
+
+The script sees none of ours, in `threading` or by a signal that is delivered to it.
 
 Tested: to read a stack makes objects of its frames, which may start a garbage collection. What that runs, such as
 callbacks of the collector, lets the other thread go on, and its frames are gone while they are read. Python 3.11
@@ -11,12 +13,14 @@ them would keep what their variables refer to, such as iterators and batches, un
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # built in: no file of the user's hides it
 import sys
 
-from .kept import gc, threads
+from .kept import gc, os, threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
 FRAGILE = sys.version_info[:2] == (3, 11)
@@ -78,3 +82,31 @@ class OtherThreads:
         self.frames.clear()
         if FRAGILE:
             collector.go_on()
+
+
+def start(run: Callable[..., object], *args: object) -> None:
+    """Start a thread of ours, which blocks all signals: the script's threads may `sigwait` for them."""
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    try:  # the thread begins as this one is
+        threads.start_new_thread(run, args)
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
+
+
+class OwnThread:
+    """A thread, which ends with its function or with the interpreter."""
+
+    def __init__(self, run: Callable[..., object], *args: object) -> None:
+        self.pid = os.getpid()
+        self.over = False
+        start(self._run, run, args)
+
+    def _run(self, run: Callable[..., object], args: tuple[object, ...]) -> None:
+        try:
+            run(*args)
+        finally:
+            self.over = True
+
+    def is_alive(self) -> bool:
+        """Say whether it runs; a fork does not have it."""
+        return not self.over and self.pid == os.getpid()

@@ -1,74 +1,83 @@
-"""What loops around training keep, read from the source of a script that runs, by the frames of its calls."""
+"""What the source of a script that ran says: what makes its batches, and what the loops around training keep."""
 
 # ruff: noqa: E501, ISC004 - scripts, one a line
-import ast
+import inspect
+import json
 import linecache
 import os
 import textwrap
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from threading import get_ident as ident
 from typing import Any, ClassVar
 
 import pytest
 
 from tests.capture import agent
+from tfdoctor.capture import sources
+from tfdoctor.capture.sources.makers import makers
+from tfdoctor.capture.sources.source import UserSource
+from tfdoctor.recording import Recording
+from tfdoctor.recording.files import Notes, run_log
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.run_log import RUN_LOG, KeptStatement, RunLog
 
-kept = agent.load("run.kept")
-loops_of = agent.load("run.kept.frames")
-sources = agent.load("run.kept.source")
+loops_of = agent.load("run.loops")
 
 EMPTY = "history = []"
 LOOP = "for x in data:\n    loss, z = step(x)\n    "
 
 
-@pytest.fixture(autouse=True)
-def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A garbage collection of all tests' objects can take longer than a user's process is given."""
-    monkeypatch.setattr(kept, "MOST_S", 60.0)
-
-
-def told(folder: Path, script: str) -> list[dict[str, Any]]:
-    """Return what the log gets of a user's script."""
-    return list(calls(folder, script).take())
-
-
-def calls(folder: Path, script: str) -> Any:
-    """Run a user's script whose `step` trains, and whose models have a `fit`; return its calls that train."""
+def told(folder: Path, script: str, *, written: str | None = None) -> tuple[KeptStatement, ...]:
+    """Return what is told of a user's script after it ran; another text may be in its file by then."""
     path = folder / "train.py"
     path.write_text(textwrap.dedent(script))
+    run(path)
+    path.write_text(path.read_text() if written is None else written)
     os.utime(path, (1e9, 1e9))
-    linecache.checkcache(str(path))
-    noted = kept.KeptLines()
+    return account(folder).kept
+
+
+def account(folder: Path, names: Mapping[str, str] | None = None) -> RunLog:
+    """Return the account of a run that is over."""
+    sources.tell(folder, names)
+    log = run_log(folder, Notes())
+    assert log is not None
+    return log
+
+
+def run(path: Path) -> None:
+    """Run a user's script whose `step` trains, and whose models have a `fit`; write its calls that train."""
+    noted = loops_of.TrainingCalls()
 
     def step(*values: object) -> tuple[object, object]:
-        noted.add(kept_caller())
+        noted.add(caller())
         return values, values
 
     class Model:
         def fit(self, *_: object) -> "Model":
-            noted.add(kept_caller(), fits=True)
+            noted.add(caller(), fits=True)
             return self
 
         history: ClassVar = {"loss": [0.5]}
 
     names = {"step": step, "Model": Model, "data": [1, 2, 3], "__name__": "__main__"}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    return noted
+    own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.new]
+    lines = [{"kind": "process", "started_unix_ns": int(time.time() * 1e9)}, *own]
+    (path.parent / RUN_LOG).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def kept_caller() -> Any:
-    import inspect  # noqa: PLC0415
-
-    return inspect.stack()[2].frame
+def caller(up: int = 2) -> Any:
+    frame: Any = inspect.currentframe()
+    for _ in range(up):
+        frame = frame.f_back
+    return frame
 
 
 def found(folder: Path, script: str) -> list[tuple[int, str, str, str, bool]]:
-    return [
-        (line["at"][1], line["container"], line["value"], line["what"], line["each"])
-        for line in told(folder, script)
-    ]
+    return [(one.at[1], one.container, one.value, one.what, one.each) for one in told(folder, script)]
 
 
 KEPT = {
@@ -228,8 +237,7 @@ def test_what_is_kept_of_models(tmp_path: Path, statement: str, what: str) -> No
         f"    model = Model()\n    history = model.fit(x)\n    {statement}\n"
     )
     lines = told(tmp_path, script)
-    assert {(line["what"], line["fits"], line["each"]) for line in lines} == {(what, True, True)}
-    assert [line["at"][1] for line in lines] == [7]
+    assert [(one.at[1], one.what, one.fits, one.each) for one in lines] == [(7, what, True, True)]
 
 
 def test_a_function_that_returns_the_history_hands_it_on(tmp_path: Path) -> None:
@@ -265,64 +273,143 @@ def test_each_call_is_read_once_and_each_line_told_once(tmp_path: Path) -> None:
 def test_long_values_are_cut_and_strings_left_out(tmp_path: Path) -> None:
     long = ", ".join(["loss"] * 30)
     script = f"{EMPTY}\n{LOOP}history.append(({long}))\n    history.append((loss, 'secret', f'{{x}}', 7))"
-    cut, other = [line["value"] for line in told(tmp_path, script)]
+    cut, other = [one.value for one in told(tmp_path, script)]
     assert (len(cut), cut[-1]) == (60, "…")
     assert other == "(loss, …, …, 7)"
 
 
-def test_a_file_is_parsed_only_where_it_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
-    parse, threads = ast.parse, list[int]()
-
-    def noting(*args: Any, **kwargs: Any) -> Any:
-        threads.append(ident())
-        return parse(*args, **kwargs)
-
-    with monkeypatch.context() as patched, ThreadPoolExecutor(1) as writer:
-        patched.setattr(ast, "parse", noting)
-        noted = calls(tmp_path, KEPT["tuple"][0])
-        lines = writer.submit(noted.take).result()
-    assert len(lines) == 1
-    assert set(threads) == {ident()}
-
-
-def test_the_number_of_calls_and_statements_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_TOLD", 7)
+def test_the_number_of_statements_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MOST_TOLD", 7)
     many = "\n".join(f"for x in data:\n    loss, z = step(x)\n    history.append(loss)  # {n}" for n in range(10))
     assert len(told(tmp_path, f"{EMPTY}\n{many}")) == 7
 
 
 def test_nothing_more_is_read_once_it_has_taken_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_S", 0.0)
-    assert told(tmp_path, f"{EMPTY}\n{LOOP}history.append(loss)") == []
+    monkeypatch.setattr(sources, "MOST_S", 0.0)
+    two = f"{LOOP}history.append(loss)\n"
+    assert len(told(tmp_path, f"{EMPTY}\n{two}{two}")) == 1
 
 
 @pytest.mark.parametrize("text", ["", "def broken(:\n", "history = []\n" * 20_000, "x = 1\n" * 9])
-def test_another_source_than_the_one_that_runs_says_nothing(tmp_path: Path, text: str) -> None:
+def test_another_source_than_the_one_that_ran_says_nothing(tmp_path: Path, text: str) -> None:
     script = f"{EMPTY}\ndef main():\n    for x in data:\n        history.append(step(x))\nmain()"
     assert found(tmp_path, script)
-    noted, path = kept.KeptLines(), tmp_path / "other.py"
-    path.write_text(text)
-    os.utime(path, (1e9, 1e9))
-    names = {"step": lambda _: noted.add(kept_caller()), "data": [1]}
-    exec(compile(script, str(path), "exec"), names)
-    assert noted.take() == []
+    assert told(tmp_path, script, written=text) == ()
+
+
+SCRIPT = f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n"
 
 
 def test_a_file_that_was_edited_since_says_nothing(tmp_path: Path) -> None:
-    noted, path = kept.KeptLines(), tmp_path / "edited.py"
-    script = f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n"
-    path.write_text(script)
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    run(path)
     os.utime(path, (time.time() + 60,) * 2)
-    exec(compile(script, str(path), "exec"), {"step": lambda _: noted.add(kept_caller()), "data": [1]})
-    assert noted.take() == []
+    assert account(tmp_path).kept == ()
+
+
+def test_a_cell_of_a_notebook_is_found_by_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "cell"
+    path.write_text(SCRIPT)
+    run(path)
+    path.unlink()
+    linecache.cache["<cell>"] = len(SCRIPT), None, SCRIPT.splitlines(keepends=True), "<cell>"
+    assert len(account(tmp_path, {str(path): "<cell>"}).kept) == 1
+
+
+@pytest.mark.parametrize(("manifest", "read"), [(Manifest(), 1), (Manifest(finished=True), 0)])
+def test_a_recording_that_tfdoctor_did_not_end_is_read_later(tmp_path: Path, manifest: Manifest, read: int) -> None:
+    told(tmp_path, SCRIPT)
+    log = replace(account(tmp_path), kept=(), makers=())
+    run_of = sources.completed(Recording(tmp_path, manifest, (), None, (), (), run=log)).run
+    assert run_of is not None
+    assert (len(run_of.kept), len(run_of.makers)) == (read, read)
 
 
 def test_a_line_of_nested_scopes_belongs_to_the_innermost() -> None:
-    import ast  # noqa: PLC0415
+    source = UserSource("def f():\n    for x in y:\n        def g():\n            step()\n        g()\n")
+    inner, outer = map(source.scope_at, (4, 5))
+    assert [getattr(scope, "name", "") for scope in (inner, outer)] == ["g", "f"]
+    assert (source.loops(inner, 4), len(source.loops(outer, 5))) == ([], 1)
 
-    text = "def f():\n    for x in y:\n        def g():\n            step()\n        g()\n"
-    source = sources.UserSource(ast.parse(text))
-    assert (source.scope_at(4).name, source.scope_at(5).name) == ("g", "f")
-    assert loops_of.At(source, 4).outermost is None
-    assert loops_of.At(source, 5).outermost is not None
+
+def test_a_call_that_trains_is_noted_once() -> None:
+    noted, first = loops_of.TrainingCalls(), caller(1)
+    for _ in range(3):
+        noted.add(first)
+        line = first.f_lineno - 1
+    calls = [(one["frames"][0], one["fits"], one["direct"]) for one in noted.new]
+    assert calls == [((__file__, line, first.f_code.co_name), False, True)]
+
+
+def test_expressions_hold_no_statements_and_the_number_of_calls_is_bounded() -> None:
+    noted = loops_of.TrainingCalls()
+    for number in range(noted.MOST + 9):
+        code = compile("def f(): return [note(_) for _ in [1]]\nf()", f"/home/u/{number}.py", "exec")
+        exec(code, {"note": lambda _: noted.add(caller())})
+    assert len(noted.new) == noted.MOST
+    assert noted.new[-1]["frames"][:2] == [("/home/u/49.py", 1, "f"), ("/home/u/49.py", 2, "<module>")]
+
+
+ROUNDS = """\
+for epoch in range(3):
+    for rows in order():
+        batch = load(rows)
+        batch = batch / 255
+        loss = step(batch,
+                    target)
+        seen.append(describe(loss))
+"""
+PLAYING = """\
+import numpy as np
+for i in range(9):
+    action = policy(state)
+    state = env.step(action)
+    buffer.add(state)
+    batch = buffer.sample(64)
+    loss = agent.learn(batch)
+    scores[i] = loss
+    agent.save("file")
+    np.save("file", scores)
+    print(batch.mean())
+"""
+DRAWING = """\
+def draw(n):
+    index = permutation(n)
+    return states[index]
+def learn(batch):
+    logged.update(batch)
+for i in range(9):
+    action = policy(state)
+    states[i] = env.step(action)
+    batch = draw(i)
+    loss = learn(batch)
+    logged["loss"] = loss
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "expected"),
+    [
+        (ROUNDS, 5, {2, 3, 4, 5, 6}),
+        ("while True:\n    step(next(data))\n    log()\n", 2, {2}),
+        ("step(x)\n", 1, None),
+        (DRAWING, 10, {6, 7, 8, 9, 10}),
+        (PLAYING, 7, {3, 4, 5, 6, 7}),
+        ("for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n", 4, {1, 2, 4}),
+        ("for i in range(9):\n    fill(rows)\n    print(i)\n    step(rows)\n", 4, {2, 4}),
+    ],
+)
+def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set[int] | None) -> None:
+    """Traps: a replay buffer is filled by calls that assign nothing, or is arrays that a function draws from.
+
+    Logging and checkpoints fill nothing.
+    """
+    spans = makers(UserSource(script), line)
+    assert (spans and {one for first, last in spans for one in range(first, last + 1)}) == expected
+
+
+def test_makers_are_told_of_the_call_of_the_user(tmp_path: Path) -> None:
+    told(tmp_path, "for x in data:\n    rows = [x]\n    step(rows)\n")
+    (one,) = account(tmp_path).makers[:1]
+    assert (one.at, set(one.lines)) == ((str(tmp_path / "train.py"), 3), {(1, 1), (2, 2), (3, 3)})
