@@ -2,8 +2,8 @@
 
 A loop over a dataset has a step from one `__next__` of its tf.data iterator to the following one. It is the
 training loop's when training happened between two of them: an eager `GradientTape.gradient`, or the call of a
-tf.function that took a gradient while it was traced. The dataset is remembered over epochs, so that the first step of
-the next epoch is marked as well, and loops over validation data are not.
+tf.function that took a gradient while it was traced. The dataset is remembered over epochs, so that the first step
+of the next epoch is marked as well, and loops over validation data are not.
 
 `for _ in range(n): train_step(x)` shows nothing but the repeated call, or the gradient. When a loop over a dataset
 contains these, that loop is the step.
