@@ -17,57 +17,10 @@ Foreign: TypeAlias = Any
 # What is replaced
 
 
-class IteratorClass(Protocol):
-    """`OwnedIterator` and `DistributedIteratorBase`: a `__next__` is where a step of a loop begins."""
-
-    __next__: Callable[[Foreign], object]
-
-
-class FunctionClass(Protocol):
-    """What `tf.function` makes: a call of it may trace graphs, `_call` is one that is not nested."""
-
-    __call__: Callable[..., object]
-    _call: Callable[..., object]
-
-
-class ConcreteFunctionClass(Protocol):
-    """One trace of a tf.function: `_call_flat` runs its graph."""
-
-    _call_flat: Callable[..., object]
-
-
-class TapeClass(Protocol):
-    """`GradientTape`: `gradient` shows that something trains."""
-
-    gradient: Callable[..., object]
-
-
 class ScopeClass(Protocol):
     """Keras's `name_scope`: entering one names the operations of a layer."""
 
     __enter__: Callable[[Foreign], object]
-
-
-class SessionClass(Protocol):
-    """`BaseSession` of TensorFlow 1: what every kind of session runs by."""
-
-    run: Callable[..., object]
-    _make_callable_from_options: Callable[..., object]
-
-
-class TrainerClass(Protocol):
-    """Keras's model: `fit`, and what makes the functions that it calls once a step."""
-
-    fit: Callable[..., object]
-    make_train_function: Callable[..., object]
-    make_test_function: Callable[..., object]
-
-
-class SessionModule(Protocol):
-    """`tensorflow.python.client.session`; the agent notes on it whether a session was made."""
-
-    BaseSession: SessionClass
-    _tfdoctor_made: bool
 
 
 class CallbackClass(Protocol):

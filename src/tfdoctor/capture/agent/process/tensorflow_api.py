@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .declared import Context, Foreign, Graph, Ops, TraceMarker
+
+
+def in_use() -> bool:
+    """Say whether TensorFlow's context is made, or a session of version 1 is: with it, threads that no fork has."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    made = getattr(context, "_context", None)
+    sessions = sys.modules.get("tensorflow.python.client.session")
+    return bool(getattr(made, "_initialized", False) or getattr(sessions, "_tfdoctor_made", False))
 
 
 def context() -> Context:

@@ -55,22 +55,14 @@ class UnusedGradients:
         self.resting = True
         self.operations.release()
 
-    def taken(self, take: Callable[[], object], tape: Foreign, sources: object, *, traced: bool) -> object:
-        """Call ``tape.gradient``, and note what it starts; ``traced`` is whether a window is open."""
-        idle = not self.wanted or (self.resting and not traced)
-        call = None if idle else self._begins(tape, sources, traced=traced)
-        if call is None:
-            return take()
-        try:
-            result = take()
-        finally:
-            self.operations.current = None
-        self._ends(call, result)
-        return result
-
     @guarded("gradients")
-    def _begins(self, tape: Foreign, sources: object, *, traced: bool) -> GradientCall | None:
-        """Count a call of this line, and begin to note its operations where it is one of those of interest."""
+    def begins(self, tape: Foreign, sources: object, *, traced: bool) -> GradientCall | None:
+        """Count a call of ``tape.gradient`` at this line, and begin to note its operations where it is of interest.
+
+        ``traced`` is whether a window is open.
+        """
+        if not self.wanted or (self.resting and not traced):
+            return None
         line = self._line()
         if line is None:
             self.beyond += traced
@@ -97,10 +89,13 @@ class UnusedGradients:
         return line
 
     @guarded("gradients")
-    def _ends(self, call: GradientCall, result: object) -> None:
-        call.ends(_leaves(result))
-        if not self.operations.given_up:
-            self.operations.open.append(call)
+    def ends(self, call: GradientCall, result: object, error: BaseException | None = None) -> None:
+        """The call is over."""
+        self.operations.current = None
+        if error is None:
+            call.ends(_leaves(result))
+            if not self.operations.given_up:
+                self.operations.open.append(call)
 
     def describe(self) -> list[dict[str, object]]:
         """Return what is known of each line; of those beyond the kept ones, that they are not known."""
