@@ -10,7 +10,7 @@ from tests.capture import agent
 from tests.capture.windows import make, run, source
 
 users: Any = agent.load("hooks.users_profiler")
-sessions: Any = agent.load("loops.session_steps")
+sessions: Any = agent.load("hooks.session_steps")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture.agent import without as kinds
+from tfdoctor.capture.agent.trial import without as kinds
 
 pytestmark = pytest.mark.tensorflow
 
@@ -17,7 +17,7 @@ SCRIPT = """
 import json, sys
 from tfdoctor.capture.agent.process import imports, journal
 from tfdoctor.capture.agent.stream import Stream
-from tfdoctor.capture.agent.without import TakenOut
+from tfdoctor.capture.agent.trial.without import TakenOut
 
 log, parts = journal.Journal(sys.argv[2]), {}
 stream = Stream(log)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from tests.capture import agent
 
 clocks: Any = agent.load("run.clock")
-times: Any = agent.load("run.call_times")
 kinds = agent.load("run.kinds")
 kept: Any = agent.load("process.kept").time
 """Where the agent's modules look at the time."""
@@ -622,13 +621,13 @@ def test_nothing_is_recorded_before_the_begin() -> None:
 
 
 def test_spans_are_bounded_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(times, "MOST_SPANS", 5)
-    monkeypatch.setattr(times, "MOST_LONG_SPANS", 12)
+    monkeypatch.setattr(clocks, "MOST_SPANS", 5)
+    monkeypatch.setattr(clocks, "MOST_LONG_SPANS", 12)
     with fake_time() as time:
         clock = started()
         for number in range(20):
             slow = number % 2
-            call(clock, kinds.PREDICT, lambda slow=slow: setattr(time, "now", time.now + slow * times.LONG_NS))
+            call(clock, kinds.PREDICT, lambda slow=slow: setattr(time, "now", time.now + slow * clocks.LONG_NS))
     assert len(clock.spans) == 5 + 4
     assert clock.dropped == 11
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from .entry_points import FUNCTIONS
-from .hooks import users_profiler
-from .loops import keras_steps, session_steps, tensorflow_steps
-from .loops.data_loop import ThreadLoops
+from .loops.training_loops import ThreadLoops
 from .loops.watch import Watch
-from .program import chosen, debugging, registry, training_state
 from .program.program import ProgramFile
-from .run.phases import OwnWork, Phases
+from .program.registry import Registry
+from .run.phases import OwnWork
 from .run.recorder import RunRecorder
 from .stream import WINDOW, Stream
-from .timing import TimedWindow
+from .trial.timing import TimedWindow
 from .window.call_arguments import CallArguments
 from .window.passed_batches import PassedBatches
 from .window.stack_samples import StackSampler
@@ -21,12 +18,10 @@ from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .loops.data_loop import DataLoops
-    from .loops.keras_steps import Trainers
-    from .process.declared import AgentPlan
-    from .process.imports import Hook, Watcher
+    from .loops.training_loops import TrainingLoops
+    from .process.declared import AgentPlan, Foreign
+    from .process.imports import Watcher
     from .process.journal import Journal
-    from .stream import Point
     from .window.steps import StepCounter
 
 
@@ -38,7 +33,7 @@ class Installed:
     def __init__(self, plan: AgentPlan, log: Journal, recorder: RunRecorder | None = None) -> None:
         self.log, self.recorder = log, recorder or RunRecorder(log)
         clock = self.recorder.clock
-        self.registry = registry.Registry(log)
+        self.registry = Registry(log)
         self.stream = Stream(log)
         self.program = ProgramFile(self.registry, traced=plan.get("trace", True))
         kind = TimedWindow if plan.get("trial") else TraceWindow
@@ -50,7 +45,7 @@ class Installed:
         self.aids = self.registry.aids
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
-        self.trainers: list[Trainers] = []  # of each Keras that is imported
+        self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)
         self.window.own_work = lambda: OwnWork(clock)
         self.window.budget.run_s = self.recorder.seconds
@@ -71,38 +66,6 @@ class Installed:
         self.window.samples_wanted = self.samples.wanted
         self.window.samples_late = self.samples.late
 
-    def hooks(self) -> dict[str, list[Hook]]:
-        """Return what to patch in which module, in the order in which hooks act; the outermost listeners first."""
-        window, stream, lending = self.window, self.stream, users_profiler.Lending(self.window)
-        trial = window if isinstance(window, TimedWindow) else None
-        if trial is None:
-            Phases(self.recorder.clock).listen(stream)
-            tensorflow_steps.account(stream, self)
-        stream.on("train", self._backend)
-        keras_steps.listen(stream, self)
-        tensorflow_steps.count(stream, self)
-        session_steps.listen(stream, self, lending)
-        users_profiler.listen(stream, lending)
-        if trial is not None:  # beneath what times the steps
-            trial.settings.listen(stream)
-            if trial.without is not None:
-                trial.without.listen(stream)
-        every: dict[str, list[Hook]] = {FUNCTIONS: [lambda _: training_state.seed()]} if trial is not None else {}
-        for hooks in (
-            users_profiler.hooks(self),
-            registry.hooks(self.registry),
-            debugging.hooks(self.aids),
-            chosen.hooks(self.registry.choices),
-            stream.hooks(),
-        ):
-            for name, acts in hooks.items():
-                every.setdefault(name, []).extend(acts)
-        return every
-
-    def _backend(self, point: Point) -> None:
-        """Note on which other backend Keras runs: calls of its models are timed as a whole."""
-        self.log.state["backend"] = point.module.rpartition(".trainer")[0].rpartition(".")[2]
-
     def _prepare(self, source: StepCounter) -> None:
         """A window of this source may open some calls later."""
         self.arguments.prepare(source)
@@ -115,7 +78,7 @@ class Installed:
         more = self.window.goes_on(source)
         self.samples.begin(self._training(source), more_to_come=more)
 
-    def _training(self, source: StepCounter) -> DataLoops | None:
+    def _training(self, source: StepCounter) -> TrainingLoops | None:
         """Return what this thread is doing; samples cannot separate a session's calls from the rest."""
         return None if source.kind is StepKind.SESSION else self.local.loops
 

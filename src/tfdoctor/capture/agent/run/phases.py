@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ..process.by_identity import Notes
     from ..process.declared import Foreign
     from ..stream import Args, Enter, Held, Kwargs, Point, Stream
-    from .call_times import Enter as Entered
-    from .clock import CallClock
+    from .clock import CallClock, Entered
 
 PHASES = {
     "fit": kinds.FIT,

@@ -43,6 +43,10 @@ def listen(stream: Stream, installed: Installed) -> None:
             installed.trainers.append(known[point.module])
         return known[point.module]
 
+    def other(point: Point) -> None:  # calls of its models are timed as a whole
+        installed.log.state["backend"] = point.module.rpartition(".trainer")[0].rpartition(".")[2]
+
+    stream.on("train", other)
     stream.on("fit", lambda point: of(point).fits)
     stream.on("train function", lambda point: makes(point.original, of(point).trains))
     stream.on("test function", lambda point: makes(point.original, of(point).tests))

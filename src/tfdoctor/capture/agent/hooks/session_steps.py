@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
     from types import FrameType
 
-    from ..hooks.users_profiler import Lending
     from ..installed import Installed
     from ..process.declared import Foreign, Graph, GraphOperation
     from ..stream import Args, Held, Kwargs, Stream
+    from .users_profiler import Lending
 
 SESSION = StepKind.SESSION
 

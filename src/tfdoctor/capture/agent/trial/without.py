@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import sys
 
-from .entry_points import CHECKPOINT, GRAPHS, SAVER
-from .process import tensorflow_api
-from .process.kept import os
-from .process.nested import leaves
-from .process.stack import line_number, user_file, user_frame, user_line
-from .run.loops import iterated_by_loop_of
+from ..entry_points import CHECKPOINT, GRAPHS, SAVER
+from ..process import tensorflow_api
+from ..process.kept import os
+from ..process.nested import leaves
+from ..process.stack import line_number, user_file, user_frame, user_line
+from ..run.loops import iterated_by_loop_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
     from types import FrameType
 
-    from .process.declared import Foreign, WithoutPlan
-    from .stream import Args, Enter, Held, Kwargs, Point, Stream
+    from ..process.declared import Foreign, WithoutPlan
+    from ..stream import Args, Enter, Held, Kwargs, Point, Stream
 
     Instead = Callable[[], object]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 
-from .kept import os
+from ..process.kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..process.declared import Foreign, VariantPlan
     from ..stream import Point, Stream
-    from .declared import Foreign, VariantPlan
 
 # Threads of a pool of its own for each tf.data pipeline; no function is compiled with XLA.
 POOL_THREADS, NO_XLA = "pool-threads", "no-xla"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import array
 
-from .process.journal import guarded
-from .process.kept import io, json, os, time
-from .process.runner_settings import RunnerSettings
-from .program import training_state
-from .window.steps import NEVER, StepKind
-from .window.window import DONE, TraceWindow
+from ..process.journal import guarded
+from ..process.kept import io, json, os, time
+from ..program import training_state
+from ..window.steps import NEVER, StepKind
+from ..window.window import DONE, TraceWindow
+from .settings import RunnerSettings
 from .without import TakenOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .process.declared import AgentPlan, TrialPlan
-    from .process.journal import Journal
-    from .program.program import ProgramFile
-    from .program.registry import Registry
-    from .window.steps import Marker, StepCounter
+    from ..process.declared import AgentPlan, TrialPlan
+    from ..process.journal import Journal
+    from ..program.program import ProgramFile
+    from ..program.registry import Registry
+    from ..window.steps import Marker, StepCounter
 
 
 TIMING = "timing.json"
