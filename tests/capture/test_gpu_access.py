@@ -23,9 +23,9 @@ BUILD = {"is_cuda_build": True, "cuda_version": "12.5.1", "cudnn_version": "9"}
 
 ASK = """
 import json, sys
-from tfdoctor.capture.agent.program import gpu_access
+from tfdoctor.capture.agent.program import devices
 
-print(json.dumps(gpu_access.loading_errors(json.loads(sys.argv[1]))))
+print(json.dumps(devices.loading_errors(json.loads(sys.argv[1]))))
 """
 
 
@@ -89,7 +89,7 @@ def test_of_an_unknown_build_no_library_is_claimed(tmp_path: Path) -> None:
 
 
 def test_device_files_count_only_where_they_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    access = agent.load("program.gpu_access")
+    access = agent.load("program.devices")
     monkeypatch.setattr(access, "DEVICES", str(tmp_path / "none"))
     assert access.device_files() == (0, False)
     monkeypatch.setattr(access, "DEVICES", str(tmp_path))
@@ -104,22 +104,22 @@ def test_device_files_count_only_where_they_can_be_opened(tmp_path: Path, monkey
 
 
 def test_the_cache_of_cuda_tells_what_was_added_to_it(tmp_path: Path) -> None:
-    cache = agent.load("program.kernel_cache")
+    cache = agent.load("program.devices").kernel_cache
     (tmp_path / "a").mkdir()
     for name, size, at in (("index", 10, 900.0), ("a/old", 100, 500.0), ("a/new", 1000, 960.0)):
         (tmp_path / name).write_bytes(bytes(size))
         os.utime(tmp_path / name, (at, at))
     known = {"CUDA_CACHE_PATH": str(tmp_path), "CUDA_CACHE_MAXSIZE": "4294967296"}
-    assert cache.describe(900.0, known) == {
+    assert cache(900.0, known) == {
         "disabled": False,
         "bytes": 1110,
         "limit": "4294967296",
         "written": 2,
         "seconds": 60.0,
     }
-    assert cache.describe(1000.0, known)["written"] == 0
-    assert cache.describe(0.0, {"CUDA_CACHE_PATH": str(tmp_path / "none")})["bytes"] == 0
-    assert cache.describe(0.0, {"CUDA_CACHE_DISABLE": "1"}) == {"disabled": True}
+    assert cache(1000.0, known)["written"] == 0
+    assert cache(0.0, {"CUDA_CACHE_PATH": str(tmp_path / "none")})["bytes"] == 0
+    assert cache(0.0, {"CUDA_CACHE_DISABLE": "1"}) == {"disabled": True}
 
 
 @pytest.mark.tensorflow

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tfdoctor.capture.agent.process.journal import Journal
-from tfdoctor.capture.agent.program.padding import BATCHES, SequenceLengths
-from tfdoctor.capture.agent.program.row_lengths import MOST_ROWS, may_be_sequences
+from tfdoctor.capture.agent.program.sequences import BATCHES, MOST_ROWS, SequenceLengths
 
 
 @pytest.fixture
@@ -82,8 +81,10 @@ def spec(dtype: str, *sizes: int | None) -> Any:
         (SimpleNamespace(shape=SimpleNamespace(rank=None), dtype=None), False),
     ],
 )
-def test_only_batches_of_possible_sequences_are_taken(given: Any, *, expected: bool) -> None:
-    assert may_be_sequences([spec("float32", None), given]) is expected
+def test_only_batches_of_possible_sequences_are_taken(
+    lengths: SequenceLengths, given: Any, *, expected: bool
+) -> None:
+    assert lengths.wants([spec("float32", None), given]) is expected
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def noted(tmp_path: Path) -> Any:
     log = agent.load("process.journal").Journal(str(tmp_path))
-    return agent.load("program.unused_gradients").UnusedGradients(log)
+    return agent.load("program.gradients").UnusedGradients(log)
 
 
 def run(started: Any, kind: str, *inputs: Any) -> Tensor:
@@ -120,7 +120,7 @@ def test_a_loop_that_takes_no_more_gradients_is_not_noted_forever(
     noted: Any, started: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = started.TFE_Py_FastPathExecute
-    monkeypatch.setattr(agent.load("program.eager_operations"), "MOST", 50)
+    monkeypatch.setattr(agent.load("program.gradients"), "MOST", 50)
     train(noted, started, applied=1, steps=4)
     for _ in range(60):
         run(started, "Mul")

@@ -85,7 +85,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     """Return all hooks, by the module that they patch, in the order in which they act."""
     from . import timing
     from .hooks import keras_loop, session_loop, tf_hooks, users_profiler
-    from .program import chosen, debugging, registry, training_state
+    from .program import registry, training_state
     from .without import patches
 
     trainers = keras_loop.trainers(parts)
@@ -100,8 +100,6 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         {name: [keras.patch] for name, keras in trainers.items()},
         session_loop.hooks(parts),
         users_profiler.hooks(parts),
-        debugging.hooks(parts.aids),
-        chosen.hooks(parts.registry.choices),
         parts.run.hooks(),
         trial.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9)) if trial else {},
     ):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Protocol
 
-    from ..process.declared import KerasLayer, Variable
+    from ..process.declared import KerasLayer
     from ..process.stack import Line
 
     class Scopes(Protocol):
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 
 LONGEST = 16  # Longer lists in a layer's config are data (vocabularies), not settings
+CUDNN_LAYERS = frozenset(("LSTM", "GRU"))  # Keras' classes that cuDNN computes where their arguments let it
+# The arguments that decide whether it does: plain values, and functions, of which the name counts.
+RECURRENT = ("recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn")
+FUNCTIONS = ("activation", "recurrent_activation")
 
 
 class NoLayer(str):
@@ -89,53 +93,39 @@ class Layers:
 
 
 def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
-    policy, trainable = getattr(layer, "dtype_policy", None), getattr(layer, "trainable", None)
+    kind, trainable = type(layer), getattr(layer, "trainable", None)
     return {
         "name": layer.name,
-        "class": type(layer).__name__,
-        "module": type(layer).__module__,
+        "class": kind.__name__,
+        "module": kind.__module__,
         "path": getattr(layer, "path", None),
         "config": _config(layer),
         "recurrent": _recurrent(layer),
-        "masks": _masks(layer),
-        "policy": getattr(policy, "name", None),
+        "masks": kind.__name__ == "Masking" or getattr(layer, "mask_zero", False) is True,
+        "policy": getattr(getattr(layer, "dtype_policy", None), "name", None),
         "compute_dtype": getattr(layer, "compute_dtype", None),
         "variable_dtype": getattr(layer, "variable_dtype", None),
         # As the script has set it:
         "trainable": trainable if isinstance(trainable, bool) else None,
-        "weights": [_weight(weight) for weight in getattr(layer, "_trainable_variables", [])],
+        "weights": [
+            {
+                "name": weight.name,
+                "shape": list(weight.shape) if weight.shape is not None else None,
+                "dtype": str(weight.dtype),
+            }
+            for weight in getattr(layer, "_trainable_variables", [])
+        ],
         "at": line,
     }
-
-
-CUDNN_LAYERS = frozenset(("LSTM", "GRU"))  # Keras' classes that cuDNN computes where their arguments let it
 
 
 def _recurrent(layer: KerasLayer) -> dict[str, object] | None:
     """Return the arguments that decide whether cuDNN computes a layer; None for other layers."""
     if not CUDNN_LAYERS & {base.__name__ for base in type(layer).__mro__}:
         return None
-    names = ("recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn")
-    plain = {name: value for name in names if _simple(value := getattr(layer, name, None))}
-    functions = ("activation", "recurrent_activation")
-    return plain | {name: _function(getattr(layer, name, None)) for name in functions}
-
-
-def _function(function: object) -> str | None:
-    return str(getattr(function, "__name__", type(function).__name__)) if function else None
-
-
-def _masks(layer: KerasLayer) -> bool:
-    """Say whether a layer makes the mask of padded positions."""
-    return type(layer).__name__ == "Masking" or getattr(layer, "mask_zero", False) is True
-
-
-def _weight(weight: Variable) -> dict[str, object]:
-    return {
-        "name": weight.name,
-        "shape": list(weight.shape) if weight.shape is not None else None,
-        "dtype": str(weight.dtype),
-    }
+    plain = {name: value for name in RECURRENT if _simple(value := getattr(layer, name, None))}
+    functions = ((name, getattr(layer, name, None)) for name in FUNCTIONS)
+    return plain | {name: str(getattr(f, "__name__", type(f).__name__)) if f else None for name, f in functions}
 
 
 def _config(layer: KerasLayer) -> dict[str, object]:

@@ -14,7 +14,7 @@ from .tracing import WAITING
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..process.declared import Foreign
-    from ..program.padding import SequenceLengths
+    from ..program.sequences import SequenceLengths
     from .window import TraceWindow
 
 

@@ -42,7 +42,7 @@ def _steps(window: Tracing, capture: Capture | None) -> dict[str, object]:
         "discarded": capture.discarded if capture else [],
         "untraced": chosen.untraced() if chosen else None,
         "functions": window.traces.describe(),
-        "zero_rates": window.registry.zero_rates.describe(),
+        "zero_rates": window.registry.choices.zero_rates(),
         "gradients": window.registry.unused_gradients.describe(),
     }
 

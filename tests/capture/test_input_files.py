@@ -1,7 +1,8 @@
-"""The type of the file system that holds a path, by tables of mounts, and a run whose files answer slowly."""
+"""What the agent tells of the files of a pipeline: the sizes of images, and the file system, also in a run."""
 
 import json
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,39 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding
 
-mounts = agent.load("program.mounts")
+files = agent.load("program.input_files")
+
+
+def png(height: int, width: int) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
+
+
+def jpeg(height: int, width: int, frame: int = 0xC0) -> bytes:
+    """Return a file with a thumbnail's bytes in a segment before the frame."""
+    thumbnail = b"\xff\xd8\xff\xc0" + bytes(100)
+    before = struct.pack(">BBH", 0xFF, 0xE1, len(thumbnail) + 2) + thumbnail
+    return b"\xff\xd8" + before + struct.pack(">BBHBHH", 0xFF, frame, 17, 8, height, width)
+
+
+@pytest.mark.parametrize(
+    ("contents", "size"),
+    [
+        ([png(30, 40)], [30, 40]),
+        ([jpeg(30, 40)], [30, 40]),
+        ([jpeg(30, 40, 0xC2)], [30, 40]),
+        ([png(10, 90), jpeg(30, 40), png(50, 10)], [30, 40]),  # the median of each
+        *(
+            ([content, png(3, 4)], None)  # other and damaged files
+            for content in (b"", b"text", b"\xff\xd8", png(3, 4)[:20], jpeg(3, 4)[:-2], b"\xff\xd8" + bytes(99))
+        ),
+    ],
+)
+def test_height_and_width_of_images(tmp_path: Path, contents: list[bytes], size: list[int] | None) -> None:
+    paths = [tmp_path / str(at) for at in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    assert files.median_image([str(path) for path in paths]) == size
+
 
 TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 30 22 0:40 / /data rw,relatime shared:7 - nfs4 server:/export rw,vers=4.2
@@ -42,15 +75,15 @@ TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 def test_the_innermost_and_latest_mount_holds_a_file(tmp_path: Path, path: str, kind: str) -> None:
     table = tmp_path / "mountinfo"
     table.write_text(TABLE)
-    assert mounts.file_system(path, str(table)) == kind
+    assert files.file_system(path, str(table)) == kind
 
 
 def test_without_a_table_the_type_is_unknown(tmp_path: Path) -> None:
-    assert mounts.file_system("/data/a", str(tmp_path / "none")) == ""
+    assert files.file_system("/data/a", str(tmp_path / "none")) == ""
 
 
 def test_this_machine_has_a_table() -> None:
-    assert mounts.file_system("/proc/self") == "proc"
+    assert files.file_system("/proc/self") == "proc"
 
 
 TRAIN = """
