@@ -6,23 +6,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .declared import Context, Foreign, Graph, Ops, TraceMarker
+    from .declared import Foreign, Graph, TraceMarker
 
 
-def context() -> Context:
+def context() -> Foreign:
     """Return the module that knows whether TensorFlow runs eagerly at this moment."""
     from tensorflow.python.eager import context as module
 
-    eager: Context = module
-    return eager
+    return module
 
 
 def default_graph() -> Callable[[], Graph]:
     """Return the function that returns the graph which is being traced."""
     from tensorflow.python.framework import ops
 
-    module: Ops = ops
-    return module.get_default_graph
+    getter: Callable[[], Graph] = ops.get_default_graph
+    return getter
 
 
 def trace_class() -> Callable[..., TraceMarker]:
