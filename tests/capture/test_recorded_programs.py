@@ -89,6 +89,99 @@ for _ in range(200):
     optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
 """
 
+GRADIENTS = """
+import tensorflow as tf
+
+def weights(*shapes):
+    return [tf.Variable(tf.random.normal(shape) * 0.1) for shape in shapes]
+
+body, head = weights((64, 64), (64, 64)), weights((64, 8), (8,))
+x, kept, rate = tf.random.normal((16, 64)), [], tf.constant(0.01)
+
+def features(body):
+    return tf.nn.relu(tf.nn.relu(x @ body[0]) @ body[1])
+
+def loss_of(body, head):
+    return tf.reduce_mean((features(body) @ head[0] + head[1]) ** 2)
+
+def apply(gradients, variables):
+    for gradient, variable in zip(gradients, variables):
+        variable.assign_sub(rate * gradient)
+
+def all_taken():
+    with tf.GradientTape() as tape:
+        loss = loss_of(body, head)
+    return tape.gradient(loss, body + head)
+
+def only_head_applied():
+    apply(all_taken()[2:], head)
+
+def only_head_taken():
+    with tf.GradientTape() as tape:
+        loss = loss_of(body, head)
+    apply(tape.gradient(loss, head), head)
+
+def features_before():
+    found = features(body)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((found @ head[0] + head[1]) ** 2)
+    apply(tape.gradient(loss, head), head)
+
+def two_optimizers():
+    gradients = all_taken()
+    apply(gradients[:2], body)
+    apply(gradients[2:], head)
+
+def clipped():
+    gradients, _ = tf.clip_by_global_norm(all_taken(), 1.0)
+    apply(gradients[2:], head)
+
+def norms_logged():
+    unit = 1.0
+    gradients = all_taken()
+    apply(gradients[2:], head)
+    return [unit * float(tf.norm(gradient)) for gradient in gradients]
+
+def values_logged():
+    unit, logged = 1.0, []
+    gradients = all_taken()
+    apply(gradients[2:], head)
+    return [gradient.numpy().mean() for gradient in gradients]
+
+def accumulated():
+    kept.append(all_taken())
+    if len(kept) == 4:
+        apply([tf.add_n(each) for each in zip(*kept)], body + head)
+        kept.clear()
+    else:
+        apply(kept[-1][2:], head)
+
+def penalized():
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            loss = loss_of(body, head)
+        penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)
+        loss = loss_of(body, head) + penalty
+    apply(outer.gradient(loss, body + head), body + head)
+
+def inner_steps():
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            loss = loss_of(body, head)
+        gradients = inner.gradient(loss, body + head)
+        fast = [w - rate * g for w, g in zip(body + head, gradients)]
+        loss = loss_of(fast[:2], fast[2:])
+    apply(outer.gradient(loss, body + head), body + head)
+
+for step in (only_head_applied, only_head_taken, features_before, two_optimizers, clipped, norms_logged,
+             values_logged, accumulated, penalized, inner_steps):
+    for _ in range(9):
+        step()
+for _ in range(60):
+    only_head_applied()
+"""
+
 LOG = 1 + next(n for n, line in enumerate(CALLS.splitlines()) if "range(60_000)" in line)
 
 OPTIMIZERS = """
@@ -162,6 +255,7 @@ PROGRAMS = {
     "calls": (CALLS, {}),
     "eager": (EAGER, {"steps": 60}),
     "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
+    "gradients": (GRADIENTS, {"warmup": 30, "steps": 5}),
     "optimizers": (OPTIMIZERS, {"warmup": 8, "steps": 5}),
     **{name: (TEXTS + loop, {"warmup": 8, "steps": 5}) for name, loop in LOOPS.items()},
 }
@@ -319,6 +413,28 @@ def test_the_file_of_an_eager_loop_is_known(folder: Path) -> None:
     """It has no graphs: only stack samples point into it. Without its hash no edit of it is possible."""
     sources = recorded(folder, "eager").program["sources"]
     assert [Path(path).name for path in sources] == ["train_eager.py"]
+
+
+# Gradients
+
+
+def test_only_back_propagation_without_use_is_told(folder: Path) -> None:
+    """The traps: each gradient of theirs is applied, clipped, logged, kept or differentiated again."""
+    lines = recorded(folder, "gradients").manifest.steps.gradients
+    assert lines is not None
+    source = GRADIENTS.splitlines()
+    assert all(line.followed for line in lines)
+    told = [(source[line.at[1] - 1].strip(), line) for line in lines if line.at]
+    assert len(told) == 13
+    # A constant exponent has an operation of its own, whose result goes nowhere.
+    useless = [(text, line) for text, line in told if line.operations > 1]
+    assert [(text, line.returned, line.unused) for text, line in useless] == [
+        ("return tape.gradient(loss, body + head)", 2, 2),
+        ("apply(tape.gradient(loss, head), head)", 0, 2),
+        ("penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)", 0, 4),  # the inner tape follows all variables
+        ("return tape.gradient(loss, body + head)", 2, 2),
+    ]
+    assert useless[-1][1].traced == 5
 
 
 # What training calls are given: whatever made it, a Python generator, arrays, feeds

@@ -49,8 +49,10 @@ DEFINED = re.compile(r"(?:class|def) (\w+)")  # A definition of a module
 WRAPPERS = frozenset({"LossFunctionWrapper", "MeanMetricWrapper"})
 
 
-def describe(graph: Graph, layers: Layers, dataset_graphs: Container[int], scopes: Scopes) -> dict[str, object]:
-    """Return one graph; `scopes` are the name scopes that its layers got."""
+def describe(
+    graph: Graph, layers: Layers, dataset_graphs: Container[int], scopes: Scopes | None
+) -> dict[str, object]:
+    """Return one graph; `scopes` are the name scopes that its layers got, None where it was traced unseen."""
     name = getattr(graph, "name", SESSION)
     of_data = id(graph) in dataset_graphs or name.startswith(DATASET_FUNCTIONS)
     outer = getattr(graph, "outer_graph", None)
@@ -103,7 +105,7 @@ def _operation(
         "by": lines[1] if len(lines) > 1 else None,
         "direct": direct,
         "layer": layer,
-        "origin": None if layer else _origin(called),
+        "origin": _origin(called) if layer is None else None,
         "computes": "" if differs or node is None else _digest(node),
     }
     ports = [getattr(tensor, "value_index", 0) for tensor in op.inputs]

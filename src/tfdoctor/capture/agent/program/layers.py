@@ -7,17 +7,11 @@ import math
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Protocol
 
     from ..process.declared import KerasLayer
     from ..process.stack import Line
 
-    class Scopes(Protocol):
-        """The layer's name of each name scope of a graph."""
-
-        def get(self, path: str, /) -> str | None:
-            """Return the name of the layer with a name scope, or None."""
-
+    Scopes = Mapping[str, str]  # the layer's name of each name scope
     Entry = tuple[Callable[[], KerasLayer | None], Line | None]  # a weak reference, and the line
 
 
@@ -26,26 +20,6 @@ CUDNN_LAYERS = frozenset(("LSTM", "GRU"))  # Keras' classes that cuDNN computes 
 # The arguments that decide whether it does: plain values, and functions, of which the name counts.
 RECURRENT = ("recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn")
 FUNCTIONS = ("activation", "recurrent_activation")
-
-
-class NoLayer(str):
-    """The answer that an operation is of no layer, and that nobody else need be asked."""
-
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        return True
-
-
-class Unseen:
-    """The name scopes of a graph that was traced unseen: names alone may lead to another's layer."""
-
-    def get(self, path: str, /) -> str:  # noqa: ARG002  # as a mapping has it
-        """Return that no layer is known for this path."""
-        return NoLayer()
-
-
-UNSEEN = Unseen()
 
 
 class Layers:
@@ -57,14 +31,17 @@ class Layers:
         self.paths: dict[str, str] = {}
         self.names: set[str] = set()
         # Those of all graphs: the gradients of a loop have a graph of their own.
-        self.scopes: Mapping[str, str] = {}
+        self.scopes: Scopes = {}
         for layer, _ in self.entries:
             name = str(getattr(layer, "name", ""))
             self.names.add(name)
             self.paths.setdefault(str(getattr(layer, "path", None) or name), name)
 
-    def owner(self, scopes: Scopes) -> Callable[[str], str | None]:
-        """Return what finds the layer of an operation by name, in a graph with these scopes."""
+    def owner(self, scopes: Scopes | None) -> Callable[[str], str | None]:
+        """Return what finds the layer of an operation by name, in a graph with these scopes.
+
+        None: the graph was traced unseen. Names alone may lead to another's layer, so that the answer is "".
+        """
         known: dict[str, str | None] = {}
 
         def of(operation: str) -> str | None:
@@ -75,14 +52,16 @@ class Layers:
 
         return of
 
-    def _search(self, segments: list[str], scopes: Scopes) -> str | None:
+    def _search(self, segments: list[str], scopes: Scopes | None) -> str | None:
         """Return the innermost layer on a path of scopes: as noted while tracing, else by name."""
         for prefix in ("gradient_tape", "gradients"):  # the latter in the bodies of while loops
             while prefix in segments:
                 segments = segments[segments.index(prefix) + 1 :]
+        if scopes is None and segments:
+            return ""
         for end in range(len(segments), 0, -1):
             path = "/".join(segments[:end])
-            name = scopes.get(path) or self.scopes.get(path) or self.paths.get(path)
+            name = (scopes or {}).get(path) or self.scopes.get(path) or self.paths.get(path)
             if name:
                 return name
         return next((name for name in reversed(segments) if name in self.names), None)

@@ -14,7 +14,7 @@ from ..process.other_threads import collector
 from . import graphs, settings
 from .datasets import Datasets
 from .devices import STARTED
-from .layers import UNSEEN, Layers
+from .layers import Layers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class ProgramFile:
         layers.scopes = {path: name for known in scopes.values() for path, name in known.items()}
 
         def described(graph: Graph) -> dict[str, object]:
-            of_graph = UNSEEN if graph in registry.unseen else scopes.get(graph, {})
+            of_graph = None if graph in registry.unseen else scopes.get(graph, {})
             return graphs.describe(graph, layers, of_data, of_graph)
 
         describe = quietly("program: graph", registry.log)(described)
