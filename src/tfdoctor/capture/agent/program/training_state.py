@@ -54,7 +54,9 @@ class BatchSizes(SequenceLengths):
         """Note the first dimension of the first tensor that has one."""
         self.left = 0
         shapes: Iterable[Foreign] = (getattr(value, "shape", None) or () for value in leaves(batch))
-        self.into += [int(shape[0]) for shape in shapes if len(shape)][:1]
+        size = next((shape[0] for shape in shapes if len(shape)), None)
+        if size is not None:
+            self.into.append(int(size))
 
 
 class ReturnedLosses:
