@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 
 def context() -> Foreign:
     """Return the module that knows whether TensorFlow runs eagerly at this moment."""
+    if "tensorflow.python.eager.context" in sys.modules:  # each scope of a layer asks, and imports are slower
+        return sys.modules["tensorflow.python.eager.context"]
     from tensorflow.python.eager import context as module
 
     return module
