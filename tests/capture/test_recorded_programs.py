@@ -310,41 +310,37 @@ def datasets(folder: Path) -> dict[str, Any]:
     return {dataset["class"]: dataset for dataset in run.program["datasets"]}
 
 
-def test_options_that_were_set_are_known(datasets: dict[str, Any]) -> None:
-    set_here = datasets["_OptionsDataset"]["options"]
-    assert set_here["threading.private_threadpool_size"] == 1
-    assert set_here["autotune.enabled"] is False
-    assert "autotune.enabled" not in datasets["_BatchDataset"]["options"]
-
-
-def test_the_files_are_counted_and_weighed_but_not_named(datasets: dict[str, Any]) -> None:
-    files = datasets["_TensorSliceDataset"]["files"]
-    assert (files["count"], files["scheme"]) == (20, "")
-    assert 64 <= files["bytes"] < 84
-    assert datasets["_ShuffleDataset"]["files"] is None
-
-
-def test_several_files_for_each_element_all_count(datasets: dict[str, Any]) -> None:
-    assert datasets["_TensorDataset"]["files"]["count"] == 4
-
-
-def test_files_elsewhere_are_left_alone(datasets: dict[str, Any]) -> None:
-    assert datasets["TFRecordDatasetV2"]["files"] == {"count": 2, "scheme": "gs", "bytes": None}
+@pytest.mark.parametrize(
+    ("kind", "path", "expected"),
+    [
+        ("_OptionsDataset", "options threading.private_threadpool_size", 1),
+        ("_OptionsDataset", "options autotune.enabled", False),
+        ("_BatchDataset", "options autotune.enabled", None),
+        ("_ShuffleDataset", "parameters reshuffle_each_iteration", False),
+        # The function that its line calls:
+        ("_MapDataset", "made_by", "map"),
+        ("_TensorSliceDataset", "made_by", "from_tensor_slices"),
+        # Files are counted and weighed (the median of 16 of them), and not named; several for each element all
+        # count, and those elsewhere are left alone.
+        ("_TensorSliceDataset", "files count", 20),
+        ("_TensorSliceDataset", "files bytes", 76),
+        ("_TensorSliceDataset", "files scheme", ""),
+        ("_ShuffleDataset", "files", None),
+        ("_TensorDataset", "files count", 4),
+        ("TFRecordDatasetV2", "files", {"count": 2, "scheme": "gs", "bytes": None}),
+    ],
+)
+def test_each_stage_is_described(datasets: dict[str, Any], kind: str, path: str, expected: object) -> None:
+    found = datasets[kind]
+    for name in path.split(" "):
+        found = found.get(name)
+    assert found == expected
 
 
 def test_what_the_branches_of_a_function_do_counts(datasets: dict[str, Any]) -> None:
     function = datasets["_MapDataset"]["function"]
     assert {"ReadFile", "DecodeRaw"} < set(function["types"])
     assert [name for name in function["stateful"] if "Random" in name] == ["RandomUniform"]
-
-
-def test_whether_a_shuffle_is_the_same_each_time(datasets: dict[str, Any]) -> None:
-    assert datasets["_ShuffleDataset"]["parameters"]["reshuffle_each_iteration"] is False
-
-
-def test_each_stage_names_the_function_that_its_line_calls(datasets: dict[str, Any]) -> None:
-    assert datasets["_MapDataset"]["made_by"] == "map"
-    assert datasets["_TensorSliceDataset"]["made_by"] == "from_tensor_slices"
 
 
 # Lines
