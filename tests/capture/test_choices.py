@@ -20,9 +20,11 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def patched(registry: Any, module: str, **names: Any) -> Any:
-    """Return a module of TensorFlow of which the registry is told."""
-    made = SimpleNamespace(**names)
-    for hook in agent.load("program.registry").hooks(registry)[module]:
+    """Return a module of TensorFlow of whose calls the registry hears."""
+    stream = agent.load("stream").Stream(registry.log)
+    agent.load("program.registry").listen(stream, registry)
+    made = SimpleNamespace(__name__=module, **names)
+    for hook in stream.hooks()[module]:
         hook(made)
     return made
 

@@ -1,6 +1,5 @@
 """What the training function is given: which arrays, where, and whether two calls get the same ones."""
 
-import ast
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
@@ -93,54 +92,6 @@ def test_a_batch_is_not_kept_alive(arguments: Any) -> None:
     arguments.note((batch,), {})
     del batch
     assert alive() is None
-
-
-PLAYING = """\
-import numpy as np
-for i in range(9):
-    action = policy(state)
-    state = env.step(action)
-    buffer.add(state)
-    batch = buffer.sample(64)
-    loss = agent.learn(batch)
-    scores[i] = loss
-    agent.save("file")
-    np.save("file", scores)
-    print(batch.mean())
-"""
-
-
-KEEPING = """\
-def draw(n):
-    index = permutation(n)
-    return states[index]
-def learn(batch):
-    logged.update(batch)
-for i in range(9):
-    action = policy(state)
-    states[i] = env.step(action)
-    batch = draw(i)
-    loss = learn(batch)
-    logged["loss"] = loss
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "line", "makers"),
-    [
-        (KEEPING, 10, {6, 7, 8, 9, 10}),
-        (PLAYING, 7, {3, 4, 5, 6, 7}),
-        ("for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n", 4, {1, 2, 4}),
-        ("for i in range(9):\n    fill(rows)\n    print(i)\n    step(rows)\n", 4, {2, 4}),
-    ],
-)
-def test_lines_that_change_what_the_arguments_come_from_make_them(source: str, line: int, makers: set[int]) -> None:
-    """Traps: a replay buffer is filled by calls that assign nothing, or is arrays that a function draws from.
-
-    Logging and checkpoints fill nothing.
-    """
-    spans = agent.load("window.argument_lines").making(ast.parse(source), line)
-    assert {one for first, last in spans for one in range(first, last + 1)} == makers
 
 
 class Placeholder:

@@ -1,6 +1,5 @@
 """Where Python is between the calls: which lines make the arguments, and whose callback runs."""
 
-import ast
 import json
 import sys
 import threading
@@ -13,30 +12,6 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
-
-LOOP = """\
-for epoch in range(3):
-    for rows in order():
-        batch = load(rows)
-        batch = batch / 255
-        loss = step(batch,
-                    target)
-        seen.append(describe(loss))
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "line", "expected"),
-    [
-        (LOOP, 5, {2, 3, 4, 5, 6}),
-        ("while True:\n    step(next(data))\n    log()\n", 2, {2}),
-        ("step(x)\n", 1, None),
-    ],
-)
-def test_the_lines_that_make_the_arguments(source: str, line: int, expected: set[int] | None) -> None:
-    found = agent.load("window.argument_lines").making(ast.parse(source), line)
-    lines = found and {one for first, last in found for one in range(first, last + 1)}
-    assert lines == expected
 
 
 class Callback:
@@ -82,23 +57,6 @@ def test_it_leaves_python_as_it_was(sampler: Any) -> None:
     sampler.hurry()
     sampler.end()
     assert sys.getswitchinterval() == before
-
-
-@pytest.mark.parametrize("closes", ["trainer", "another thread"])
-def test_the_loop_is_read_only_by_the_thread_that_trains(tmp_path: Path, sampler: Any, closes: str) -> None:
-    """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
-    script = tmp_path / "train.py"
-    script.write_text("for x in data:\n    step(x)\n")
-    sampler.begin(training(), more_to_come=True)
-    sampler.arguments.begun, sampler.arguments.call = True, {"at": (str(script), 2)}
-    closing = threading.Thread(target=sampler.measured) if closes != "trainer" else None
-    if closing is None:
-        sampler.measured()
-    else:
-        closing.start()
-        closing.join()
-    sampler.end()
-    assert (sampler.makers is not None) == (closing is None)
 
 
 def ended(thread: Any) -> bool:

@@ -56,6 +56,20 @@ def variable(name: str) -> Any:
 HEAD, BODY = variable("head"), variable("body")
 
 
+def taken(noted: Any, take: Any, tape: Any, sources: Any, *, traced: bool) -> Any:
+    """Take gradients as the stream of events has them noted."""
+    call, result, failed = noted.begins(tape, sources, traced=traced), None, None
+    try:
+        result = take()
+    except ValueError as error:
+        failed = error
+        raise
+    finally:
+        if call is not None:
+            noted.ends(call, result, failed)
+    return result
+
+
 def train(noted: Any, started: Any, *, applied: int, steps: int = 7, traced: bool = False) -> None:
     """Take the gradients of two variables, and apply so many of them."""
 
@@ -64,7 +78,7 @@ def train(noted: Any, started: Any, *, applied: int, steps: int = 7, traced: boo
         return [run(started, "MatMul", loss), run(started, "Conv", run(started, "Relu", loss))]
 
     for _ in range(steps):
-        gradients = noted.taken(back, Tape(HEAD, BODY), [HEAD, BODY], traced=traced)
+        gradients = taken(noted, back, Tape(HEAD, BODY), [HEAD, BODY], traced=traced)
         for gradient in gradients[:applied]:
             run(started, "Assign", gradient)
 
@@ -109,7 +123,7 @@ def test_too_few_calls_before_the_traced_steps_are_not_followed(noted: Any, star
 
 def test_lines_beyond_the_kept_ones_are_told_as_unknown(noted: Any) -> None:
     noted.rest()
-    code = "noted.taken(list, Tape(HEAD), [HEAD], traced=True)\n" * 20
+    code = "taken(noted, list, Tape(HEAD), [HEAD], traced=True)\n" * 20
     exec(compile(code, __file__, "exec"), {**globals(), "noted": noted})
     assert [line["traced"] for line in noted.describe()] == [1] * 16 + [4]
 
@@ -134,5 +148,5 @@ def test_a_gradient_that_fails_raises_as_before(noted: Any, started: Any) -> Non
 
     for _ in range(4):
         with pytest.raises(ValueError, match="no path"):
-            noted.taken(fail, Tape(HEAD), [HEAD], traced=False)
+            taken(noted, fail, Tape(HEAD), [HEAD], traced=False)
     assert "followed" not in noted.describe()[0]

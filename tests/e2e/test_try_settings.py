@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough

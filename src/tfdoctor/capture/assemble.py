@@ -7,20 +7,23 @@ and their traces lie in one run folder, as TensorBoard expects of several hosts.
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tfdoctor.capture import manifest
+from tfdoctor.capture import manifest, sources
 from tfdoctor.capture.folder import Folder
 from tfdoctor.recording import PROGRAM, SAMPLES
 from tfdoctor.recording.folders import RUN_FILES, WORKERS, Process, reported
 from tfdoctor.recording.manifest import HostMachine, Manifest, MissingPart
 
 
-def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> Manifest:
+def assemble(
+    folder: Folder, ended: Manifest, processes: Sequence[Process], names: Mapping[str, str] | None = None
+) -> Manifest:
     """Write the recording of an ended run; return its manifest.
 
+    ``names`` are those of code that is in no file, by its recorded path: of a notebook's cells.
     Where processes go on in the background, all files stay where these write, and are read there.
 
     Raises:
@@ -30,11 +33,13 @@ def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> M
         manifest.write(folder.out, ended)
         return ended
     trained = [process for process in processes if process.trained]
+    shown = reported(processes, ended.times.pid if ended.times else None)
+    for process in trained or filter(None, [shown]):
+        sources.tell(process.folder, names)
     if len(trained) > 1:
         done = _several(folder.out, ended, trained)
         manifest.write(folder.out, done)
     else:
-        shown = reported(processes, ended.times.pid if ended.times else None)
         done = manifest.of_process(ended, shown)
         manifest.write(folder.out, done)  # first: a full disk then loses no file
         if shown is not None and folder.shared and folder.worker:

@@ -67,6 +67,7 @@ class InProcessRecording:
         self.pid, self.folder, self.state, self.what = os.getpid(), folder, state, what
         self.recording: Recording | None = None
         self.faults: list[str] = []
+        self.names: dict[str, str] = {}  # of a notebook's cells, by what is shown in their place
         self.samplers: SamplerProcess | None = None
         self.since: Moment | None = None
         self.going_on: Callable[[], bool] = lambda: True  # False: the fit was left without end()
@@ -94,6 +95,7 @@ class InProcessRecording:
 
     def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
         atexit.register(self.abandoned)
+        self.names = {shown: name for name, shown in places.items() if shown}
         with self._careful("samples"):
             self.samplers = SamplerProcess(self.folder.out / SAMPLES, plan.sample_every_ms)
         with self._careful("start"):  # last: from here on, time is the user's
@@ -153,7 +155,7 @@ class InProcessRecording:
         if reason == "unfinished":
             outcome = replace(outcome, exit_code=None)
         faults = tuple(AgentError("record", fault) for fault in self.faults)
-        assemble(self.folder, replace(ended, outcome=outcome, agent_errors=faults), recorded)
+        assemble(self.folder, replace(ended, outcome=outcome, agent_errors=faults), recorded, self.names)
         return Recording.open(self.folder.out)
 
     @contextlib.contextmanager

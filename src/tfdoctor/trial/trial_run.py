@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor.capture.agent.process.masking import MASK, cleaned_begin
-from tfdoctor.capture.agent.timing import TIMING
+from tfdoctor.capture.agent.trial.timing import TIMING
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record, field
 from tfdoctor.trial.times import Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of

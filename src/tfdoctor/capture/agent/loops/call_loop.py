@@ -10,7 +10,7 @@ from ..process.kept import threads, time
 from ..process.marks import LOOPS
 from ..process.stack import here, way_here, way_of
 from ..window.steps import StepKind
-from ..window.tracing import PROFILED, WAITING
+from ..window.window import PROFILED, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

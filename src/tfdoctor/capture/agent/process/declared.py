@@ -14,13 +14,6 @@ if TYPE_CHECKING:
 # meant; what these have is up to the versions, and only tests with them tell.
 Foreign: TypeAlias = Any
 
-IteratorClass: TypeAlias = Foreign  # `OwnedIterator` and `DistributedIteratorBase`
-FunctionClass: TypeAlias = Foreign  # what `tf.function` makes
-ConcreteFunctionClass: TypeAlias = Foreign  # one trace of it
-TapeClass: TypeAlias = Foreign
-SessionClass: TypeAlias = Foreign  # `BaseSession` of TensorFlow 1
-SessionModule: TypeAlias = Foreign
-TrainerClass: TypeAlias = Foreign  # Keras's model
 ProfilerModule: TypeAlias = Foreign  # `tensorflow.python.profiler.profiler_v2`
 
 Graph: TypeAlias = Foreign

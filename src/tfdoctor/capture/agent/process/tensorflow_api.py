@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from .declared import Foreign, Graph, TraceMarker
 
 
+def in_use() -> bool:
+    """Say whether TensorFlow's context is made, or a session of version 1 is: with it, threads that no fork has."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    made = getattr(context, "_context", None)
+    sessions = sys.modules.get("tensorflow.python.client.session")
+    return bool(getattr(made, "_initialized", False) or getattr(sessions, "_tfdoctor_made", False))
+
+
 def context() -> Foreign:
     """Return the module that knows whether TensorFlow runs eagerly at this moment."""
     if "tensorflow.python.eager.context" in sys.modules:  # each scope of a layer asks, and imports are slower

@@ -6,6 +6,7 @@ import weakref
 
 from ..process import tensorflow_api
 from ..process.journal import quietly
+from ..process.kept import time
 from ..process.stack import here
 
 TYPE_CHECKING = False
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ..process.declared import Foreign
     from ..process.journal import Journal
     from ..process.stack import Line
+    from ..stream import Held
 
 # The aids, by what switches them on.
 CHECKS, EAGERLY, DATA_MODE = "check_numerics", "functions_eagerly", "data_debug_mode"
@@ -59,6 +61,14 @@ class Choices:
     def end(self) -> None:
         """The window closes."""
         self.timing = False
+
+    def check(self, held: Held, *_: object) -> None:
+        """An operation is checked: Python makes the text of its message beforehand."""
+        if self.timing:
+            held.append((self._checked, time.perf_counter_ns()))
+
+    def _checked(self, began_ns: int, *_: object) -> None:
+        self.checking_ns += time.perf_counter_ns() - began_ns
 
     def debugging(self) -> list[dict[str, object]]:
         """Return the aids that are on; `ms` is Python's time in checks."""

@@ -166,22 +166,14 @@ class UnusedGradients:
         self.resting = True
         self.operations.release()
 
-    def taken(self, take: Callable[[], object], tape: Foreign, sources: object, *, traced: bool) -> object:
-        """Call ``tape.gradient``, and note what it starts; ``traced`` is whether a window is open."""
-        idle = not self.wanted or (self.resting and not traced)
-        call = None if idle else self._begins(tape, sources, traced=traced)
-        if call is None:
-            return take()
-        try:
-            result = take()
-        finally:
-            self.operations.current = None
-        self._ends(call, result)
-        return result
-
     @guarded("gradients")
-    def _begins(self, tape: Foreign, sources: object, *, traced: bool) -> GradientCall | None:
-        """Count a call of this line, and begin to note its operations where it is one of those of interest."""
+    def begins(self, tape: Foreign, sources: object, *, traced: bool) -> GradientCall | None:
+        """Count a call of ``tape.gradient`` at this line, and begin to note its operations where it is of interest.
+
+        ``traced`` is whether a window is open.
+        """
+        if not self.wanted or (self.resting and not traced):
+            return None
         way, operations = way_here(), self.operations
         line = self.lines.get(way)
         if line is None:
@@ -207,8 +199,11 @@ class UnusedGradients:
         return call
 
     @guarded("gradients")
-    def _ends(self, call: GradientCall, result: object) -> None:
-        """Note the gradients, which the script may keep."""
+    def ends(self, call: GradientCall, result: object, error: BaseException | None = None) -> None:
+        """The call is over: note the gradients, which the script may keep."""
+        self.operations.current = None
+        if error is not None:
+            return
         for gradient in _leaves(result):
             values = getattr(gradient, "values", gradient)  # of the rows of a table
             known = _id(values)

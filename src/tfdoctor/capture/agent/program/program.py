@@ -7,10 +7,10 @@ import gzip
 import hashlib
 import sys
 
+from ..process.all_threads import collector
 from ..process.budget import CaptureBudget
 from ..process.journal import quietly
 from ..process.kept import io, json, os, time
-from ..process.other_threads import collector
 from . import graphs, settings
 from .datasets import Datasets
 from .devices import STARTED

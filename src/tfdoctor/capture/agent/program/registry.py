@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import weakref
 
+from ..entry_points import OPTIMIZERS
 from ..process import tensorflow_api
-from ..process.frames import hide
-from ..process.journal import guarded, quietly
-from ..process.kept import time
+from ..process.journal import guarded
 from ..process.stack import called_here, defined_at, here, way_here
 from .choices import CHECKS, DATA_MODE, DETERMINISM, Choices
 from .datasets import Numbering
@@ -19,41 +17,17 @@ from .sequences import SequenceLengths
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from types import FrameType
     from typing import Any, TypeVar
 
     from ..process.declared import Foreign, Graph, KerasLayer, KerasMetric, Model, TfDataset
-    from ..process.imports import Hooks
     from ..process.journal import Journal
     from ..process.stack import Line, Way
+    from ..stream import Args, Held, Kwargs, Stream
     from .layers import Entry
 
     T = TypeVar("T")
-    Told = Callable[[Sequence[Any], Mapping[str, Any], Any], object]  # the arguments of a call, and its result
 
-
-GRAPHS = "tensorflow.python.framework.func_graph"
-DATASETS = "tensorflow.python.data.ops.dataset_ops"
-STRATEGIES = "tensorflow.python.distribute.distribute_lib"
-CONFIG = "tensorflow.python.framework.config"
-NUMERICS = "tensorflow.python.debug.lib.check_numerics_callback"
-EAGER_RUN = "tensorflow.python.eager.polymorphic_function.eager_function_run"
-DEBUG_DATA = "tensorflow.python.data.ops.debug_mode"
-SCOPES = "keras.src.backend.tensorflow.core"
-OPTIMIZERS = "keras.src.optimizers.base_optimizer"
-# Where Layer lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
-LAYERS = (
-    "keras.src.layers.layer",
-    "tf_keras.src.engine.base_layer",
-    "keras.src.engine.base_layer",
-    "keras.engine.base_layer",
-)
-# Where Metric lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
-METRICS = (
-    "keras.src.metrics.metric",
-    "tf_keras.src.metrics.base_metric",
-    "keras.src.metrics.base_metric",
-    "keras.metrics.base_metric",
-)
 
 MOST = 20_000  # A script may make a dataset or a function every step: the dead are dropped from here on
 
@@ -205,64 +179,31 @@ def dataset_of(iterator: object) -> TfDataset | None:
     return dataset
 
 
-def hooks(registry: Registry) -> Hooks:
-    """Return the hooks that tell the registry of calls, by module."""
+def listen(stream: Stream, registry: Registry) -> None:
+    """Have the registry hear of what is made and of what is chosen, once it is."""
     choices = registry.choices
-    # The module, the class ("" of the module's functions), the function, and what is told of its calls.
-    rows: list[tuple[str, str, str, Told]] = [
-        (GRAPHS, "FuncGraph", "__init__", lambda args, *_: registry.graph_made(args[0])),
-        (DATASETS, "DatasetV2", "__init__", lambda args, *_: registry.dataset_made(args[0])),
-        (OPTIMIZERS, "BaseOptimizer", "__init__", lambda args, named, _: registry.optimizer_made(args, named)),
-        (STRATEGIES, "StrategyBase", "__init__", lambda args, *_: choices.strategy_made(args[0])),
-        (SCOPES, "name_scope", "__enter__", lambda args, *_: registry.scope_entered(args[0])),
-        (CONFIG, "", "set_intra_op_parallelism_threads", lambda *_: choices.threads_set()),
-        (CONFIG, "", "enable_op_determinism", lambda *_: choices.switched(DETERMINISM, on=True)),
-        (CONFIG, "", "disable_op_determinism", lambda *_: choices.switched(DETERMINISM, on=False)),
-        (NUMERICS, "", "enable_check_numerics", lambda *_: choices.switched(CHECKS, on=True)),
-        (NUMERICS, "", "disable_check_numerics", lambda *_: choices.switched(CHECKS, on=False)),
-        (EAGER_RUN, "", "run_functions_eagerly", lambda args, named, _: choices.eagerly(*args, **named)),
-        (DEBUG_DATA, "", "enable_debug_mode", lambda *_: choices.switched(DATA_MODE, on=True)),
-        *((name, "Layer", "__new__", lambda *call: registry.layer_made(call[2])) for name in LAYERS),
-        *((name, "Metric", "__init__", lambda args, *_: registry.metric_made(args[0])) for name in METRICS),
-    ]
-    found: dict[str, list[Callable[[Any], object]]] = {}
-    for module, kind, function, told in rows:
-        hook = functools.partial(_tell, kind=kind, name=function, told=told, log=registry.log)
-        found.setdefault(module, []).append(hook)
-    found[NUMERICS].append(lambda module: _time_checks(module.CheckNumericsCallback, choices))
-    return found
 
+    def after(event: str, told: Callable[..., object]) -> None:
+        def leave(call: tuple[Args, Kwargs], result: object, error: BaseException | None) -> None:
+            if error is None:
+                told(*call, result)
 
-def _tell(module: Foreign, *, kind: str, name: str, told: Told, log: Journal) -> None:
-    """Tell of each call of a function of a module or a class, once it has returned."""
-    owner = getattr(module, kind) if kind else module
-    original, told = getattr(owner, name), quietly(f"{kind}.{name}", log)(told)
+        def enter(held: Held, args: Args, kwargs: Kwargs, _: FrameType) -> None:
+            held.append((leave, (args, kwargs)))
 
-    @functools.wraps(original)
-    def call(*args: object, **kwargs: object) -> object:
-        result = original(*args, **kwargs)
-        told(args, kwargs, result)
-        return result
+        stream.on(event, lambda _: enter)
 
-    own: Foreign = call
-    own.__code__ = own.__code__.replace(co_name=name)
-    wrapper = hide(call)
-    # `__new__` leaves no frame on the stack.
-    setattr(owner, name, staticmethod(wrapper) if name == "__new__" else wrapper)
-
-
-def _time_checks(kind: Foreign, choices: Choices) -> None:
-    """Time the checks of single operations, each of which makes the text of its message beforehand."""
-    original = kind.callback
-
-    @functools.wraps(original)
-    def callback(self: object, *args: object, **kwargs: object) -> object:
-        if not choices.timing:
-            return original(self, *args, **kwargs)
-        began = time.perf_counter_ns()
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            choices.checking_ns += time.perf_counter_ns() - began
-
-    kind.callback = hide(callback)
+    after("graph made", lambda args, *_: registry.graph_made(args[0]))
+    after("dataset made", lambda args, *_: registry.dataset_made(args[0]))
+    after("layer made", lambda *call: registry.layer_made(call[2]))
+    after("metric made", lambda args, *_: registry.metric_made(args[0]))
+    after("optimizer made", lambda args, kwargs, _: registry.optimizer_made(args, kwargs))
+    after("strategy made", lambda args, *_: choices.strategy_made(args[0]))
+    after("name scope", lambda args, *_: registry.scope_entered(args[0]))
+    after("threads set", lambda *_: choices.threads_set())
+    after("eager functions", lambda args, kwargs, _: choices.eagerly(*args, **kwargs))
+    after("debug mode", lambda *_: choices.switched(DATA_MODE, on=True))
+    for aid, event in ((CHECKS, "checks"), (DETERMINISM, "determinism")):
+        after(f"{event} on", lambda *_, aid=aid: choices.switched(aid, on=True))
+        after(f"{event} off", lambda *_, aid=aid: choices.switched(aid, on=False))
+    stream.on("check", lambda _: choices.check)

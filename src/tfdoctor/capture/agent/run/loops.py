@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import dis
 import functools
 
-from ..process.stack import user_file, user_frame
+from ..process.stack import line_number, user_file, user_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,3 +230,37 @@ class CalledLoops:
                     return True
             frame = frame.f_back
         return False
+
+
+# Functions that are expressions: they hold no statements.
+WITHIN = frozenset(("<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
+
+
+class TrainingCalls:
+    """Calls that train, each once, with the user's frames around them: what their loops keep is read afterwards."""
+
+    MOST = 50  # More have the same loops, or are made by a library for each model
+    MOST_FRAMES = 100
+
+    def __init__(self) -> None:
+        self.known: set[tuple[int, int]] = set()  # the id of a code and an instruction
+        self.alive: list[CodeType] = []  # so that no other code gets the id of one of these
+        self.new: collections.deque[dict[str, object]] = collections.deque()  # for the log
+
+    def add(self, frame: FrameType | None, *, fits: bool = False) -> None:
+        """Note a call that the frame makes, unless its line is known."""
+        users = user_frame(frame)
+        if users is None or len(self.known) >= self.MOST:
+            return
+        key, direct = (id(users.f_code), users.f_lasti), users is frame
+        if key in self.known:
+            return
+        self.known.add(key)
+        self.alive.append(users.f_code)
+        frames: list[tuple[str, int, str]] = []
+        while users is not None and len(frames) < self.MOST_FRAMES:
+            path, name = user_file(users.f_code.co_filename), users.f_code.co_name
+            if path is not None and name not in WITHIN:
+                frames.append((path, line_number(users), name))
+            users = users.f_back
+        self.new.append({"kind": "trains", "frames": frames, "fits": fits, "direct": direct})

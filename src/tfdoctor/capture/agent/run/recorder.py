@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..process import own_threads
+from ..process import all_threads
 from ..process.journal import guarded
 from ..process.kept import os, threads, time
 from ..process.versions import TRAINERS, versions
@@ -79,7 +79,7 @@ class RunRecorder:
         self.over, self.ended = threads.allocate_lock(), threads.allocate_lock()
         self.over.acquire()
         self.ended.acquire()
-        own_threads.start(self._run, self.over, self.ended)
+        all_threads.start(self._run, self.over, self.ended)
 
     def _stop(self, patience: float) -> bool:
         """Have the thread end, wait for that, and say whether it has ended."""
@@ -115,7 +115,6 @@ class RunRecorder:
             last = now
             took = time.thread_time() - cpu
             if now >= write_at:
-                self._read_source()
                 self._look_for_frameworks()
                 begun = time.thread_time()
                 self._write(now)
@@ -125,11 +124,6 @@ class RunRecorder:
                 write_at = now + int(max(every, pause) * 1e9)
             pace.thread_s = before + time.thread_time()  # also of waiting for Python's lock
             rest = pace.rest(now, took, buckets.calls)
-
-    @guarded("kept")
-    def _read_source(self) -> None:
-        """Read, once for each call that trains, what the loops around it keep."""
-        self.first += self.clock.kept.take()
 
     @guarded("frameworks")
     def _look_for_frameworks(self) -> None:
@@ -186,7 +180,6 @@ class RunRecorder:
         clock.steps.passes_over()
         if self.waits or buckets is None or not ended:
             return
-        self._read_source()
         self._look_for_frameworks()
         self._write(now, last=True)
         dropped = [{"kind": "dropped", "dropped": clock.dropped}] if clock.dropped else []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..process.all_threads import OtherThreads
 from ..process.callbacks import callbacks_in
 from ..process.compiled_calls import compiled_call
-from ..process.other_threads import OtherThreads
 from ..process.stack import Stack, function_of, instructions, public_name, user_frame, user_line
 from .kinds import IMPORTING, MODEL
 from .loops import loops_around, repeats
@@ -67,8 +67,8 @@ class SampledStack:
     def shortened(self, *, with_line: bool) -> SampledStack:
         """Return the same without what tells many stacks apart."""
         short: SampledStack = object.__new__(SampledStack)
-        short.stack, short.work, short.named = Stack(), self.work, ""
-        short.stack.line = self.stack.line if with_line else None
+        short.stack = Stack(self.stack.line if with_line else None, *[None] * 5)
+        short.work, short.named = self.work, ""
         short.function = self.function if with_line else ""
         short.callback = self.callback
         short.looped, short.tested = self.looped, self.tested
