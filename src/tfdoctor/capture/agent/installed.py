@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .loops.data_loop import ThreadLoops
+from .loops.training_loops import ThreadLoops
 from .loops.watch import Watch
 from .program.program import ProgramFile
 from .program.registry import Registry
@@ -18,7 +18,7 @@ from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .loops.data_loop import DataLoops
+    from .loops.training_loops import TrainingLoops
     from .process.declared import AgentPlan, Foreign
     from .process.imports import Watcher
     from .process.journal import Journal
@@ -78,7 +78,7 @@ class Installed:
         more = self.window.goes_on(source)
         self.samples.begin(self._training(source), more_to_come=more)
 
-    def _training(self, source: StepCounter) -> DataLoops | None:
+    def _training(self, source: StepCounter) -> TrainingLoops | None:
         """Return what this thread is doing; samples cannot separate a session's calls from the rest."""
         return None if source.kind is StepKind.SESSION else self.local.loops
 

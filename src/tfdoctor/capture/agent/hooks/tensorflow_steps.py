@@ -199,11 +199,11 @@ class CountedSteps:
             if TRAINS in marks:
                 held.append((leave, loops))
                 loops.running = True
-                loops.calls.enter(marks, loops.caller or frame)
+                loops.run_begins(marks, loops.caller or frame)
 
         def leave(loops: Foreign, result: object, error: BaseException | None) -> None:
             loops.running = False
-            loops.calls.leave(failed=error is not None)
+            loops.run_over(failed=error is not None)
             if error is None and window.returned is not None:
                 window.returned(result)
 
@@ -248,7 +248,7 @@ class CountedSteps:
             if not loops.depth:
                 if window.returned is not None and len(args) > 1:
                     window.returned(args[1])
-                loops.calls.gradient()
+                loops.gradient()
                 if window.leave:
                     window.depart()
             sources = next(iter(args[2:3]), kwargs.get("sources"))

@@ -10,7 +10,7 @@ from ..process.stack import user_line, way_of
 from ..process.tensorflow_api import in_use
 from ..window.steps import StepKind
 from ..window.window import COST, DONE, PROFILED, SAMPLING, WAITING
-from .call_loop import GRAPH_SECONDS
+from .training_loops import GRAPH_SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import collections
 
-from ..process.kept import main_thread, threads, time
 from ..process.all_threads import OtherThreads
+from ..process.kept import main_thread, threads, time
 from ..process.stack import user_line
 from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
 from .loops import CalledLoops, TrainingCalls
