@@ -1,7 +1,8 @@
-"""The type of the file system that holds a path, by tables of mounts, and a run whose files answer slowly."""
+"""What the agent tells of the files of a pipeline: the sizes of images, and the file system, also in a run."""
 
 import json
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,39 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding
 
-mounts = agent.load("program.mounts")
+files = agent.load("program.input_files")
+
+
+def png(height: int, width: int) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
+
+
+def jpeg(height: int, width: int, frame: int = 0xC0) -> bytes:
+    """Return a file with a thumbnail's bytes in a segment before the frame."""
+    thumbnail = b"\xff\xd8\xff\xc0" + bytes(100)
+    before = struct.pack(">BBH", 0xFF, 0xE1, len(thumbnail) + 2) + thumbnail
+    return b"\xff\xd8" + before + struct.pack(">BBHBHH", 0xFF, frame, 17, 8, height, width)
+
+
+@pytest.mark.parametrize(
+    ("contents", "size"),
+    [
+        ([png(30, 40)], [30, 40]),
+        ([jpeg(30, 40)], [30, 40]),
+        ([jpeg(30, 40, 0xC2)], [30, 40]),
+        ([png(10, 90), jpeg(30, 40), png(50, 10)], [30, 40]),  # the median of each
+        *(
+            ([content, png(3, 4)], None)  # other and damaged files
+            for content in (b"", b"text", b"\xff\xd8", png(3, 4)[:20], jpeg(3, 4)[:-2], b"\xff\xd8" + bytes(99))
+        ),
+    ],
+)
+def test_height_and_width_of_images(tmp_path: Path, contents: list[bytes], size: list[int] | None) -> None:
+    paths = [tmp_path / str(at) for at in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    assert files.median_image([str(path) for path in paths]) == size
+
 
 TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 30 22 0:40 / /data rw,relatime shared:7 - nfs4 server:/export rw,vers=4.2
@@ -42,15 +75,12 @@ TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 def test_the_innermost_and_latest_mount_holds_a_file(tmp_path: Path, path: str, kind: str) -> None:
     table = tmp_path / "mountinfo"
     table.write_text(TABLE)
-    assert mounts.file_system(path, str(table)) == kind
+    assert files.file_system(path, str(table)) == kind
 
 
-def test_without_a_table_the_type_is_unknown(tmp_path: Path) -> None:
-    assert mounts.file_system("/data/a", str(tmp_path / "none")) == ""
-
-
-def test_this_machine_has_a_table() -> None:
-    assert mounts.file_system("/proc/self") == "proc"
+def test_the_table_is_that_of_this_machine_or_none(tmp_path: Path) -> None:
+    assert files.file_system("/data/a", str(tmp_path / "none")) == ""
+    assert files.file_system("/proc/self") == "proc"
 
 
 TRAIN = """
@@ -59,11 +89,11 @@ import sys
 import tensorflow as tf
 
 weights = tf.Variable(tf.zeros((250, 1)))
-
-
-def parse(record):
-    return tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32)
-
+files = [f"{sys.argv[1]}/{number:02}.tfrecord" for number in range(40)]
+for file in files:
+    with tf.io.TFRecordWriter(file) as writer:
+        for _ in range(8):
+            writer.write(bytes(250))
 
 @tf.function
 def step(x):
@@ -71,25 +101,11 @@ def step(x):
         loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
     weights.assign_sub(1e-9 * tape.gradient(loss, weights))
 
-
-files = [f"{sys.argv[1]}/{number % 40:02}.tfrecord" for number in range(1600)]
-paths = tf.data.Dataset.from_tensor_slices(files)
-data = paths.interleave(
-    tf.data.TFRecordDataset, cycle_length=3, num_parallel_calls=3, block_length=8
-)
-for x in data.map(parse).batch(160, drop_remainder=True).prefetch(2):
+data = tf.data.Dataset.from_tensor_slices(files * 40)
+data = data.interleave(tf.data.TFRecordDataset, cycle_length=3, num_parallel_calls=3, block_length=8)
+data = data.map(lambda record: tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32))
+for x in data.batch(160, drop_remainder=True).prefetch(2):
     step(x)
-"""
-
-WRITE = """
-import sys
-
-import tensorflow as tf
-
-for number in range(40):
-    with tf.io.TFRecordWriter(f"{sys.argv[1]}/{number:02}.tfrecord") as writer:
-        for _ in range(8):
-            writer.write(bytes(250))
 """
 
 
@@ -105,14 +121,11 @@ def test_reads_that_wait_for_a_server_are_found_in_a_run(tmp_path: Path) -> None
     library, folder = tmp_path / "slow.so", tmp_path / "data"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(stub), "-ldl"], check=True)
     folder.mkdir()
-    write, train = tmp_path / "write.py", tmp_path / "train.py"
-    write.write_text(WRITE)
+    train = tmp_path / "train.py"
     train.write_text(TRAIN)
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {folder.resolve()} rw - nfs4 server:/data rw\n")
     slow = {"LD_PRELOAD": str(library), "SLOW_MS": "20", "MOUNTINFO": str(table)}
-    done = profiled(write, tmp_path / "written", str(folder), trace=False)
-    assert done.code == 0, done.stderr
     env = environment(**slow, SLOW_FOLDER=str(folder.resolve()))
     run = profiled(train, tmp_path / "out", str(folder), env=env, steps=40, warmup=3, sample_every_ms=50)
     assert run.code == 0, run.stderr

@@ -1,14 +1,14 @@
-"""Which NVIDIA GPUs TensorFlow has registered, and what keeps it from those that there are."""
+"""Which NVIDIA GPUs TensorFlow has registered, what keeps it from those that there are, and CUDA's cache."""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 import sys
 from importlib import metadata
 
 from ..process.kept import os, time
-from . import kernel_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from ..process.declared import Foreign
 
+# When TensorFlow was imported at the latest: no kernel was compiled yet, and a source that is written later may not
+# be what Python has read.
+STARTED = time.time()
 DEVICES = "/dev"
-
-STARTED = time.time()  # When TensorFlow was imported, and no kernel was compiled yet
 DRIVER = "libcuda.so.1"  # The driver's library (https://docs.nvidia.com/cuda/cuda-driver-api/)
 
 # What TensorFlow loads before it registers a GPU, by the major version of CUDA that it is built with: the calls of
@@ -41,6 +42,9 @@ PACKAGES = (
     "tensorflow-macos", "tf-nightly", "tf-nightly-cpu",
 )  # fmt: skip
 
+CACHE = "~/.nv/ComputeCache"  # Where CUDA keeps its kernels on Linux (CUDA C++ Programming Guide, environment)
+MOST_FILES = 20_000  # Files of the cache that are looked at: training waits meanwhile
+
 
 def describe(config: Foreign) -> dict[str, object]:
     """Return what TensorFlow registered and was built for; without a GPU also why, as far as it shows.
@@ -56,20 +60,14 @@ def describe(config: Foreign) -> dict[str, object]:
         "targets": list(build.get("cuda_compute_capabilities") or ()),
     }
     if gpus:
-        cache = kernel_cache.describe(STARTED)
-        return {**described, "capabilities": list(_capabilities(config, gpus)), "cache": cache}
+        known = (config.get_device_details(gpu).get("compute_capability") for gpu in gpus)
+        capabilities = [".".join(map(str, capability)) for capability in known if capability]
+        return {**described, "capabilities": capabilities, "cache": kernel_cache(STARTED)}
     files, readable = device_files()
     absent = {"files": files, "readable": readable, "shown": os.environ.get("CUDA_VISIBLE_DEVICES")}
     if not build.get("is_cuda_build"):
         return {**described, **absent, "package": _package()}
     return {**described, **absent, **loading_errors(build)}
-
-
-def _capabilities(config: Foreign, gpus: list[object]) -> Iterator[str]:
-    for gpu in gpus:
-        capability = config.get_device_details(gpu).get("compute_capability")
-        if capability:
-            yield ".".join(map(str, capability))
 
 
 def device_files() -> tuple[int, bool]:
@@ -126,11 +124,42 @@ def _driver_error() -> str:
 
 def _load_error(name: str) -> str:
     """Return the loader's message; "" where the library is in the process, or can be loaded."""
-    try:
-        ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)  # as TensorFlow has loaded it from its own folders
-    except OSError:
+    why = ""
+    for already in (os.RTLD_NOLOAD, 0):  # as TensorFlow has loaded it from its own folders; anew
         try:
-            ctypes.CDLL(name, mode=os.RTLD_LAZY)
+            ctypes.CDLL(name, mode=already | os.RTLD_LAZY)
         except OSError as error:
-            return str(error)
-    return ""
+            why = str(error)
+        else:
+            return ""
+    return why
+
+
+def kernel_cache(since: float, environment: Mapping[str, str] = os.environ) -> dict[str, object]:
+    """Return what CUDA keeps of compiled kernels: the bytes, the files written since a time in s, and how long.
+
+    ``seconds`` is the time from ``since`` to the last of them.
+    """
+    if environment.get("CUDA_CACHE_DISABLE", "0") not in {"", "0"}:
+        return {"disabled": True}
+    folder = os.path.expanduser(environment.get("CUDA_CACHE_PATH") or CACHE)
+    files = list(itertools.islice(_cached(folder), MOST_FILES))
+    written = [at for _, at in files if at >= since]
+    return {
+        "disabled": False,
+        "bytes": sum(size for size, _ in files),
+        "limit": environment.get("CUDA_CACHE_MAXSIZE"),
+        "written": len(written),
+        "seconds": max(written) - since if written else 0.0,
+    }
+
+
+def _cached(folder: str) -> Iterator[tuple[int, float]]:
+    """Yield the bytes of each file below a folder, and when it was written, in s since 1970."""
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            try:
+                state = os.stat(os.path.join(inside, name))
+            except OSError:  # another process replaces it
+                continue
+            yield state.st_size, state.st_mtime
