@@ -7,9 +7,8 @@ from ..process.journal import guarded
 from ..process.kept import os, threads, time
 from ..process.versions import TRAINERS, versions
 from . import process
-from .buckets import Buckets
+from .account import Buckets, LogFile
 from .clock import CallClock
-from .log_file import LogFile
 from .pace import OFTEN_S, SamplePace
 
 TYPE_CHECKING = False
