@@ -131,7 +131,8 @@ class UserSource:
         found = [node for node in own if node.lineno <= line <= last_line(node)]
         return max(found, key=lambda node: node.lineno, default=None)
 
-    def _statement_of(self, node: ast.AST) -> ast.AST:
+    def statement_of(self, node: ast.AST) -> ast.AST:
+        """Return the statement that a node is a part of."""
         return next(one for one in self.outward(node) if isinstance(one, ast.stmt))
 
     # Functions
@@ -159,12 +160,12 @@ class UserSource:
         """Return where a name that is read may be bound: only the last time before, where that is sure."""
         scope = self.scope_of(name)
         bound = self.stores.get((self.scope_of_name(name.id, scope), name.id), [])
-        above = (one for one in bound if _place(one) < _place(name))
-        before = [one for one in above if not self.within(name, self._statement_of(one))]
-        last = max(before, key=_place, default=None)
+        above = (one for one in bound if position(one) < position(name))
+        before = [one for one in above if not self.within(name, self.statement_of(one))]
+        last = max(before, key=position, default=None)
         if last is None or self.scope_of(last) is not scope:
             return bound
-        statement = self._statement_of(last)
+        statement = self.statement_of(last)
         surely = isinstance(statement, ast.Assign | ast.AnnAssign) and self._follows(name, statement)
         again = any(self._comes_round(one, last, name) for one in bound)
         return [last] if surely and not again else bound
@@ -268,5 +269,6 @@ def last_line(node: ast.stmt | ast.expr) -> int:
     return node.end_lineno or node.lineno
 
 
-def _place(node: ast.expr) -> tuple[int, int]:
+def position(node: ast.expr) -> tuple[int, int]:
+    """Return the line and the column where a node begins."""
     return node.lineno, node.col_offset

@@ -117,7 +117,7 @@ class CallClock(FollowedThread):
                 "call": place.number,
                 "operations": self.graph_size[0],
                 "variables": self.graph_size[1],
-                **self.arguments.told(function, place, args, kwargs, self.caller),
+                **self.arguments.told(function, place, args, kwargs),
             }
         )
 
