@@ -4,6 +4,8 @@ import functools
 import inspect
 import itertools
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,8 @@ from hypothesis import strategies as st
 
 from tests.capture import agent
 
-buckets = agent.load("run.buckets")
+account = agent.load("run.account")
 clocks: Any = agent.load("run.clock")
-log_file = agent.load("run.log_file")
 kept: Any = agent.load("process.kept").time
 """The modules that look at the time."""
 stacks = agent.load("run.stacks")
@@ -43,7 +44,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 def made(time: Time) -> Any:
     clock = clocks.CallClock()
     clock.begin(threading.get_ident())
-    return buckets.Buckets(clock, time.now, time.now - S // 5)
+    return account.Buckets(clock, time.now, time.now - S // 5)
 
 
 def train(clock: Any, time: Time, steps: int, ms: float, line: int = 7) -> None:
@@ -137,7 +138,7 @@ def test_spans_that_are_not_over_are_told(time: Time) -> None:
 def test_a_week_stays_below_64_mb(time: Time, tmp_path: Path) -> None:
     """Of a program of many lines and calls: written every 100 s here, so that it takes seconds."""
     lines = 2000
-    told, file = made(time), log_file.LogFile(str(tmp_path))
+    told, file = made(time), account.LogFile(str(tmp_path))
     clock, number = told.clock, itertools.count()
     file.append([{"kind": "process", "pid": 1}])
     most_open = 0
@@ -207,8 +208,7 @@ def test_each_sample_stands_for_its_time(seen: Any) -> None:
     at_lines(seen, 3)
     at_lines(seen, 3)
     assert [line["at"] for line in seen.new] == [("/project/train.py", n) for n in (1, 2, 3)]
-    assert seen.take() == ({"0": 2.0, "1": 2.0, "2": 2.0}, {"0": 2, "1": 2, "2": 2})
-    assert seen.take() == ({}, {})
+    assert (seen.ns, seen.samples) == (dict.fromkeys(range(3), 2_000_000), dict.fromkeys(range(3), 2))
 
 
 def test_the_call_under_way_tells_stacks_apart(seen: Any) -> None:
@@ -261,3 +261,74 @@ def test_known_ways_are_read_anew_when_loops_are_learned(seen: Any) -> None:
     names = {"sample": sampling(seen), "step": lambda: seen.clock.training.add(inspect.stack()[1].frame)}
     exec(compile(source, "/project/train.py", "exec"), names)
     assert [line["looped"] for line in seen.new] == [False, True, False]
+
+
+# The files: what was written stays readable, whatever the disk does
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Any:
+    return account.LogFile(str(tmp_path))
+
+
+def written(file: Any) -> list[Any]:
+    return [json.loads(line) for line in Path(file.path).read_text().splitlines()]
+
+
+def test_lines_are_added(file: Any) -> None:
+    file.append([{"kind": "call", "name": "größe\n\u2028"}])
+    file.append([])
+    file.append([{"kind": "end"}])
+    assert written(file) == [{"kind": "call", "name": "größe\n\u2028"}, {"kind": "end"}]
+    assert file.size == Path(file.path).stat().st_size
+
+
+def test_what_is_not_over_is_replaced(file: Any) -> None:
+    file.replace([{"kind": "bucket", "end": 1}])
+    file.replace([{"kind": "bucket", "end": 2}])
+    assert json.loads(Path(file.now).read_text())["end"] == 2
+    file.settle()
+    file.settle()
+    assert not Path(file.now).exists()
+
+
+def test_a_full_file_gets_buckets_and_the_end_only(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account, "MOST_BYTES", 100)
+    file.append([{"kind": "stack", "id": 1, "at": "a" * 100}])
+    file.append([{"kind": kind} for kind in ("span", "stack", "bucket", "end")])
+    assert [line["kind"] for line in written(file)] == ["stack", "bucket", "end"]
+
+
+def test_what_a_broken_disk_refuses_waits(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.append([{"kind": "call"}])
+    path, file.path = file.path, "/nowhere/run.jsonl"
+    with pytest.raises(OSError, match="nowhere"):
+        file.append([{"kind": "bucket", "end": 1}])
+    monkeypatch.setattr(account, "MOST_WAITING", 60)
+    with pytest.raises(OSError, match="nowhere"):
+        file.append([{"kind": "bucket", "end": 2, "stacks": "a" * 100}])
+    file.path = path
+    file.append([{"kind": "bucket", "end": 3}])
+    assert [line.get("end") for line in written(file)] == [None, 1, 3]
+
+
+def test_a_disk_that_is_full_within_a_line_leaves_whole_lines(tmp_path: Path) -> None:
+    source = f"""
+import json, resource, signal, sys
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+from tests.capture import agent
+file = agent.load("run.account").LogFile({str(tmp_path)!r})
+file.append([{{"kind": "call", "name": "first"}}])
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (file.size + 10, hard))
+try:
+    file.append([{{"kind": "bucket", "end": 1}}])
+except OSError as error:
+    print("refused")
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+file.append([{{"kind": "end"}}])
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
+    lines = (tmp_path / "run.jsonl").read_text().splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["call", "bucket", "end"]
