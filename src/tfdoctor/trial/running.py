@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.capture.environment import agent_environment
-from tfdoctor.capture.plan import Kind
+from tfdoctor.capture.plan import Kind, agent_environment
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.record import Record
 from tfdoctor.trial import program as programs
