@@ -42,7 +42,6 @@ def make(d):
 {tab}d = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)
 {tab}return d.batch(
 {tab}{tab}8,
-{tab}{tab}drop_remainder=True,
 {tab}{tab}num_parallel_calls=tf.data.AUTOTUNE,
 {tab}).prefetch(tf.data.AUTOTUNE)
 
@@ -80,7 +79,7 @@ def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) 
     script.write_bytes(written(SCRIPT, how))
     add = 0 if how["encoding"].startswith("utf-8") else 1
     asked = [
-        ("parallel-map", 6, ""), ("parallel-batch", 7, ""), ("drop-remainder", 7, ""),
+        ("parallel-map", 6, ""), ("parallel-batch", 7, ""),
         ("prefetch", 7, ""), ("mixed-precision", 11, POLICY), ("jit-compile", 12, ""),
         ("steps-per-execution", 12, TOGETHER),
     ]  # fmt: skip

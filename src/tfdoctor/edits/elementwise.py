@@ -5,9 +5,10 @@ from typing import Any
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined
-from tfdoctor.edits.values import Values
+from tfdoctor.edits.syntax import last_name
+from tfdoctor.edits.values import made_by
 
 # Functions of TensorFlow that compute each element alone (one_hot adds a dimension at the end).
 ELEMENTWISE = frozenset(
@@ -27,13 +28,13 @@ _SYNTAX = (
 )  # fmt: skip
 
 
-def must_be_elementwise(module: SyntaxTree, values: Values, function: cst.FunctionDef) -> list[cst.Call]:
+def must_be_elementwise(module: SyntaxTree, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls that parse one example; decline what may treat a batch in another way."""
     if _OTHER_FEATURES.search(module.text):
         raise Declined("features of variable length are parsed in another way in batches")
     if len(function.params.params) != 1 or function.decorators:
         raise Declined(f"{function.name.value}() takes more than the serialized example")
-    parses = [call for call in module.inside(cst.Call, function.body) if _parses(values, call)]
+    parses = [call for call in module.inside(cst.Call, function.body) if _parses(module, call)]
     if len(parses) != 1:
         raise Declined(f"{function.name.value}() does not parse one example")
     kinds: tuple[Any, ...] = (cst.BaseExpression, cst.BaseCompoundStatement)
@@ -41,50 +42,50 @@ def must_be_elementwise(module: SyntaxTree, values: Values, function: cst.Functi
     given = [argument for call in parses for argument in call.args[1:]]
     for node in nodes:
         if not any(module.within(node, argument) for argument in given):
-            _must_be_known(module, node, values)
+            _must_be_known(module, node)
     return parses
 
 
-def stacked(module: SyntaxTree, values: Values, function: cst.FunctionDef) -> list[cst.Call]:
+def stacked(module: SyntaxTree, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls that stack columns along the first dimension, which is the last one of a scalar's."""
     return [
-        call for call in module.inside(cst.Call, function.body) if _stacks(values, call) and len(call.args) == 1
+        call for call in module.inside(cst.Call, function.body) if _stacks(module, call) and len(call.args) == 1
     ]
 
 
-def _stacks(values: Values, call: cst.Call) -> bool:
+def _stacks(module: SyntaxTree, call: cst.Call) -> bool:
     """Say whether a call stacks the columns of a line of text, which are scalars."""
-    return values.from_tensorflow(call.func) == "tensorflow.stack" and bool(
-        call.args and _are_columns(values, call.args[0].value)
+    return module.from_tensorflow(call.func) == "tensorflow.stack" and bool(
+        call.args and _are_columns(module, call.args[0].value)
     )
 
 
-def _are_columns(values: Values, value: cst.BaseExpression) -> bool:
+def _are_columns(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     """Say whether an expression is the list of columns of a line of text, or a slice of it."""
     match value:
         case cst.Name():
-            sources = values.sources(value)
-            return len(sources) == 1 and sources[0].place < 0 and _columns(values, sources[0].value)
+            sources = module.sources(value)
+            return len(sources) == 1 and sources[0].place < 0 and _columns(module, sources[0].value)
         case cst.Subscript(value=cst.Name() as whole, slice=[cst.SubscriptElement(slice=cst.Slice())]):
-            return _are_columns(values, whole)
+            return _are_columns(module, whole)
         case _:
             return False
 
 
-def _columns(values: Values, value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Call) and values.from_tensorflow(value.func) in COLUMNS
+def _columns(module: SyntaxTree, value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and module.from_tensorflow(value.func) in COLUMNS
 
 
-def _must_be_known(module: SyntaxTree, node: cst.CSTNode, values: Values) -> None:
+def _must_be_known(module: SyntaxTree, node: cst.CSTNode) -> None:
     line = module.line(node)
     if not isinstance(node, _SYNTAX):
         raise Declined(f"line {line} may treat a batch in another way than one element")
-    if isinstance(node, cst.Subscript) and not (_is_key(module, node) or _are_columns(values, node.value)):
+    if isinstance(node, cst.Subscript) and not (_is_key(module, node) or _are_columns(module, node.value)):
         raise Declined(f"line {line} takes a part of a tensor, which is another one in a batch")
     sides = _sides(node)
-    if sides and not any(_is_number(values, side) for side in sides):
+    if sides and not any(_is_number(module, side) for side in sides):
         raise Declined(f"line {line} computes with two tensors, which broadcast in another way in a batch")
-    if isinstance(node, cst.Call) and not _is_alike(module, values, node):
+    if isinstance(node, cst.Call) and not _is_alike(module, node):
         raise Declined(
             f"line {line} calls {last_name(node.func)}(), which may treat a batch in another way than one element"
         )
@@ -118,36 +119,36 @@ def _is_key(module: SyntaxTree, node: cst.Subscript) -> bool:
             return False
 
 
-def _parses(values: Values, call: cst.Call) -> bool:
+def _parses(module: SyntaxTree, call: cst.Call) -> bool:
     """Say whether a call parses one example by a dictionary of features, or one line of columns."""
-    if _columns(values, call):
+    if _columns(module, call):
         return True
-    return values.from_tensorflow(call.func) in (
+    return module.from_tensorflow(call.func) in (
         "tensorflow.io.parse_single_example",
         "tensorflow.parse_single_example",
     ) and all(argument.keyword is None for argument in call.args)
 
 
-def _is_alike(module: SyntaxTree, values: Values, call: cst.Call) -> bool:
+def _is_alike(module: SyntaxTree, call: cst.Call) -> bool:
     """Say whether a call does the same to each element of a batch."""
-    name, origin = last_name(call.func), values.from_tensorflow(call.func)
-    if _parses(values, call):
+    name, origin = last_name(call.func), module.from_tensorflow(call.func)
+    if _parses(module, call):
         return True
     if origin and name == "stack":
-        return (_stacks(values, call) and len(call.args) == 1) or any(
+        return (_stacks(module, call) and len(call.args) == 1) or any(
             module.written(argument.value) == "-1" for argument in call.args[1:]
         )
     if origin:
         rest = call.args[1:]  # two tensors of different ranks would broadcast in another way
-        plain = all(_is_number(values, argument.value) for argument in rest)
+        plain = all(_is_number(module, argument.value) for argument in rest)
         return name in ELEMENTWISE and plain
     if isinstance(call.func, cst.Name):
         return name == "sorted"
     return name == "pop" and len(call.args) == 1 and isinstance(call.args[0].value, cst.SimpleString)
 
 
-def _is_number(values: Values, value: cst.BaseExpression) -> bool:
+def _is_number(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     """Say whether an expression is a Python number, or a name of TensorFlow such as tf.float32."""
     if isinstance(value, cst.Name):
-        return isinstance(values.object(value), cst.BaseNumber)
-    return isinstance(value, cst.BaseNumber) or bool(values.from_tensorflow(value))
+        return isinstance(made_by(module, value), cst.BaseNumber)
+    return isinstance(value, cst.BaseNumber) or bool(module.from_tensorflow(value))

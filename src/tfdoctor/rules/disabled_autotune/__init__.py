@@ -4,6 +4,7 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"
+BY_HAND = "why the option is set is not in the file"
 
 PLAIN = re.compile(r"Map(?:V\d)?")  # A map that runs on its consumer's thread
 
@@ -49,7 +50,7 @@ def check(
         summary="; ".join(said for said, *_ in consequences),
         evidence=tuple(item for *_, evidence in consequences for item in evidence),
         remedies=tuple(
-            Remedy(f"Remove the option {name}", f"# remove: options.{name} = {value}", options.at, "autotune-on")
+            Remedy(f"Remove the option {name}", f"# remove: options.{name} = {value}", options.at)
             for name, value in values.items()
         ),
         effects=tuple(effect for *_, effects, _ in consequences for effect in effects),

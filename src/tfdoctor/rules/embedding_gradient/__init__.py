@@ -178,12 +178,12 @@ LOOKUP_MS = 0.1
 LOOKUP_PASSES = 5
 
 HOT, UPDATED, PENALTIES = "one-hot matmuls", "optimizer updates", "penalties and sums"
-REMEDIES = {  # what to do, the code, the edit, and what that changes
-    HOT: ("Look up the rows instead of multiplying one-hot rows", "look-up", "row-lookup",
+REMEDIES = {  # what to do, the code, and what that changes
+    HOT: ("Look up the rows instead of multiplying one-hot rows", "look-up",
           "a number outside of the table becomes an error instead of a row of zeros"),
-    PENALTIES: ("Penalize the looked-up vectors instead of the whole table", "penalize", "row-penalty",
+    PENALTIES: ("Penalize the looked-up vectors instead of the whole table", "penalize",
                 "rows are penalized when they are looked up, so the factor has to be chosen again"),
-    UPDATED: ("Train the table with an optimizer that updates only the rows in use", "sparse", "", ""),
+    UPDATED: ("Train the table with an optimizer that updates only the rows in use", "sparse", ""),
 }  # fmt: skip
 
 
@@ -231,10 +231,10 @@ def check(
         ("time per step", lambda one: ms(one.ms)),
     )
     remedies = []
-    for kind, (action, code, edit, altered) in REMEDIES.items():
+    for kind, (action, code, altered) in REMEDIES.items():
         every = dict.fromkeys(one.at for one in kinds[kind])
         lines = [*every] if kind == PENALTIES else sorted(every, key=lambda at: at is None)[:1]  # a known one
-        remedies += [Remedy(action, CODE[code], at, edit, changes=altered) for at in lines]
+        remedies += [Remedy(action, CODE[code], at, changes=altered) for at in lines]
     lookups = (effect for table in tables.one_hot for effect in _lookup(table, operations, hardware))
     # the update of the rows in use remains; without sums the optimizer updates those alone
     updating = (

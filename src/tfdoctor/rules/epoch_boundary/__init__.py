@@ -34,7 +34,7 @@ class BoundaryWork(Record):
     says: str
     action: str
     code: str
-    edit_id: str = ""
+    changes: str = ""
     left: float = RARELY  # share of sampled time that remains
 
     def place(
@@ -43,18 +43,17 @@ class BoundaryWork(Record):
         """Return a line that does it: as often as it was ``made``, or where that is sampled, in each epoch."""
         epochs, times = calls.epochs, min(made or calls.epochs, calls.epochs)
         each = "per epoch" if times == epochs else f"in each of {counted(times, 'epoch')}"
-        fewer = "the callback works at every tenth epoch, or every 100th batch" if self.edit_id == RARER else ""
         return RunPlace(
             at=at, phase=phase, ms=ms, work=self.name,
             recurs=Recurrence.PER_EPOCH if times == epochs else Recurrence.PER_CALL,
             times=times if made or calls.fits <= 1 else 0,
             says=f"{self.says} at {{at}}{{within}}: {PART}, {milliseconds(ms / times)} {each}",
-            remedies=(Remedy(self.action, CODE[self.code], edit_id=self.edit_id, changes=fewer),),
+            remedies=(Remedy(self.action, CODE[self.code], changes=self.changes),),
             **({"left": self.left} | more),
         )  # fmt: skip
 
 
-RARER = "rarer-callback"  # The edit of what a callback does
+RARER = "the callback works at every tenth epoch, or every 100th batch"
 LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
 VALIDATION = BoundaryWork(
     "validation", "Validation takes more time than the training steps",
@@ -84,7 +83,7 @@ FILLING = BoundaryWork(
     "small-buffer", left=0.0,
 )  # fmt: skip
 PYTHON = BoundaryWork(
-    "Python, item by item", "A loop in Python runs between the epochs", LESS_OFTEN, "tenth-or-once", "dataset-once"
+    "Python, item by item", "A loop in Python runs between the epochs", LESS_OFTEN, "tenth-or-once"
 )
 OF_FIT = BoundaryWork(
     "Keras' fit itself", "Keras' fit itself works between the epochs",
@@ -96,7 +95,7 @@ SAMPLED = {
     CalledWork.DATASET: BoundaryWork(
         "a dataset that is built", "Each epoch builds a dataset",
         "Build the dataset once, before the loop over the epochs, if its data stay the same",
-        "built-once", "dataset-once", left=0.0,
+        "built-once", left=0.0,
     ),
     CalledWork.COLLECTING: BoundaryWork(
         "Python's garbage collection", "Each epoch collects Python's garbage", "Leave the collection to Python",

@@ -8,7 +8,7 @@ __doc__, CODE = page(__file__)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
-BY_HAND = "the recording does not show which line makes the values float64"
+BY_HAND = "the values of one step have to change their type together, and the file does not show all of them"
 
 FLOAT64 = "float64"
 
@@ -112,6 +112,6 @@ def check(work: Float64Work, operations: Operations, hardware: Hardware, limits:
         doing,
         (*wide, *((row, 0.0) for row in work.casts if row.ms)),
         finding=f"Operations in float64 take {part}",
-        remedies=[Remedy(work.origin.value, CODE[work.origin.name.lower()], work.at, "floatx")],
+        remedies=[Remedy(work.origin.value, CODE[work.origin.name.lower()], work.at)],
         shown=[layer_table((*work.rows, *work.casts), most=10)],
     )

@@ -33,7 +33,7 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
         every = f"({percent(call.ms / phases.total_ms)} of the run), once every {duration(apart_ms)} of training"
         rarer = Remedy(
             f"Save about every {duration(best_ms)}", f"# {times} times as far apart\n{CODE['by-time']}", call.at,
-            "longer-interval", changes="a failure loses more of the training",
+            changes="a failure loses more of the training",
         )  # fmt: skip
         place = RunPlace(
             at=call.at, phase=Phase.SAVING, ms=call.ms, left=left, recurs=Recurrence.PER_CALL, times=call.count,

@@ -8,8 +8,8 @@ WHOLE = ("parse_single_example", "parse_example")  # What parses one record, and
 
 def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Exchange ``.map(f).batch(n)``, and parse whole batches in ``f``."""
-    named, values = re.search(r"\.map\((\w+),", example), Values(module)
-    found = values.function(named[1]) if named else None
+    named = re.search(r"\.map\((\w+),", example)
+    found = module.function(named[1]) if named else None
     function = known(found, "the mapped function is not one of the file with a name of its own")
     uses = [name for name in module.all(cst.Name) if name.value == function.name.value]
     if len(uses) != 2:  # noqa: PLR2004 - its definition and the map
@@ -28,11 +28,11 @@ def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
             break
     else:
         raise Declined("batch() does not stand directly after the map")
-    parses = must_be_elementwise(module, values, function)
+    parses = must_be_elementwise(module, function)
     return [
         *exchanged(module, mapped, batch),
         *(module.replaced(call.func, module.written(call.func).replace(*WHOLE)) for call in parses),
-        *(insert(module.span(call.args[0])[1], ", axis=-1") for call in stacked(module, values, function)),
+        *(insert(module.span(call.args[0])[1], ", axis=-1") for call in stacked(module, function)),
     ]
 
 

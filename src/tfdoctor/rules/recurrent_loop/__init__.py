@@ -7,7 +7,7 @@ __doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
-BY_HAND = "batch size, sequence length and unrolling change training or memory"
+BY_HAND = "the loop has to be written in another way, or changes the training with its batches and sequences"
 
 
 RECURRENT = "rnn"  # The package of Keras that holds recurrent layers
@@ -104,10 +104,10 @@ def _finding(
         remedies.append(Remedy("Or shorten the sequences"))
     elif not longest.at:
         action = "Or shorten the sequences, or replace the loop with operations on whole tensors"
-        remedies.append(Remedy(action, CODE["whole"], edit_id="vectorized-fn"))
+        remedies.append(Remedy(action, CODE["whole"]))
     else:
         action = "Replace the loop with operations on whole tensors"
-        remedies = [Remedy(action, CODE["whole"], longest.at, "vectorized-fn")]
+        remedies = [Remedy(action, CODE["whole"], longest.at)]
         over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
         if not over_batch and not longest.independent:
             remedies.append(replace(larger, action=f"Or {larger.action[0].lower()}{larger.action[1:]}", at=None))

@@ -6,7 +6,7 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
-BY_HAND = "the recording does not show one loop whose arrays stay the same"
+BY_HAND = "whether the loop changes the arrays elsewhere is not certain from the file"
 
 # NumPy's default type, of which a cast to anything else can be made once, where the array is loaded.
 WIDE = "float64"
@@ -74,7 +74,7 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
             for name, cast_to in names
         )
         action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
-        remedies = [Remedy(action, code, conversions.at, edit_id="convert-once")]
+        remedies = [Remedy(action, code, conversions.at)]
     if wide:
         remedies.append(Remedy("Make the arrays float32 where they are loaded", LOADED, conversions.at))
     return Finding(

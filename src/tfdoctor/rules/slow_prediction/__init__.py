@@ -21,10 +21,7 @@ PREDICTIONS = CallRule(
     results="Predictions",
     nothing="makes no predictions",
     batches=Remedy("Predict in larger batches", CODE["large"]),
-    calls=(
-        Remedy(ONE_CALL, CODE["all"], edit_id="predict-once"),
-        Remedy(DEPENDENT, CODE["compiled"], edit_id="predict-on-batch", changes=TOGETHER),
-    ),
+    calls=(Remedy(ONE_CALL, CODE["all"]), Remedy(DEPENDENT, CODE["compiled"], changes=TOGETHER)),
     model=Remedy(f"{ONE_CALL}, or call the model in a tf.function", f"{CODE['all']}\n# or\n{CODE['compiled']}"),
     python=Remedy("Compute with the array of all predictions", CODE["arrays"]),
 )

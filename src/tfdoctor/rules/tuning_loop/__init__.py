@@ -94,7 +94,7 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
         remedies=(
             *([Remedy(REUSE, CODE["reuse"], built)] if share >= limits.tracing else ()),
             *([Remedy(f"Keep numbers of each model, not {what}", CODE["scores"], keeps.at)] if keeps else ()),
-            *([Remedy(FORGET, CODE["clear"], fit.at, "clear-session")] if grown and not cleared else ()),
+            *([Remedy(FORGET, CODE["clear"], fit.at)] if grown and not cleared else ()),
             *([Remedy(OWN, CODE["own"], fit.at)] if grown else ()),
         ),
         severity=(None if effects else Severity.NOTE) if cleared or severity is Severity.NOTE else severity,

@@ -126,7 +126,6 @@ def check(
         "Take all windows of a batch with one gather, or slice them from one array",
         CODE["gather"],
         found.join.at,
-        "sliding-windows",
         changes="the array of all windows is kept in memory",
     )
     scaled = (stage.scaled(left, Bound.AT_MOST) for stage in stages if stage.work_ms)
