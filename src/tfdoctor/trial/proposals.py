@@ -34,10 +34,7 @@ EXACT = frozenset(
         "parallel-interleave",
         "cache",
         "cache-before-repeat",
-        "autotune-on",
-        "convert-once",
         "steps-per-execution",
-        "every-hundred-steps",
         "run-eagerly-off",
     }
 )
