@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks import commands, trying
 from tfdoctor.edits.by_id import KINDS
-from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.splice import spliced
 
 HERE = Path(__file__).parent

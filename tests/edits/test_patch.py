@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.edits.editing import KINDS, git_apply
-from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.patch import splices_of
+from tfdoctor.edits.patch import FileChange, splices_of, unified
 from tfdoctor.edits.source import SourceFile
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
 

@@ -12,8 +12,7 @@ from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship
 from tfdoctor.edits import edited
-from tfdoctor.edits.diff import FileChange, unified
-from tfdoctor.edits.patch import Draft
+from tfdoctor.edits.patch import Draft, FileChange, unified
 from tfdoctor.edits.source import Sources
 
 SCRIPT = """\

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import changed_files
 from tfdoctor.edits.sizes import larger_batch, width
 from tfdoctor.edits.source import Sources
 from tfdoctor.edits.splice import Declined, Splice
