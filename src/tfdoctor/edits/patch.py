@@ -22,7 +22,6 @@ from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy
 
 if TYPE_CHECKING:
-    from tfdoctor.edits.by_id import Kind
     from tfdoctor.edits.module import SyntaxTree
 
 
@@ -79,20 +78,20 @@ class Draft:
         Raises:
             Declined: why there is none.
         """
-        by_hand = Declined(rule.by_hand)
         if not remedy.edit_id:
-            raise by_hand
+            raise Declined(rule.by_hand)
         at = known(remedy.at or self.sources.trains(), "the line to change is unknown")
         source = self.sources[at.path]
         from tfdoctor.edits.by_id import CHECKS, KINDS  # noqa: PLC0415 - brings libcst: see above
 
-        kind = rule.edits().get(remedy.edit_id) or KINDS.get(remedy.edit_id)
-        if kind is None:
-            raise by_hand
+        kind = known(({**KINDS, **rule.edits()}).get(remedy.edit_id), rule.by_hand)
         module = self._module(source)
         if remedy.edit_id in CHECKS:
             CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
-        splices = splices_of(kind, module, at.line, remedy.code)
+        try:
+            splices = kind(module, at.line, remedy.code)
+        except RecursionError as error:  # a = f(b) and b = f(a), or a function that returns its own result
+            raise Declined("names of the file stand for each other") from error
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         replacements = replaced(source.text, splices)
@@ -131,18 +130,6 @@ class Draft:
             for name, source in changed.items()
         ]
         return unified(changes, next((source.within for source in changed.values()), ""))
-
-
-def splices_of(kind: "Kind", module: "SyntaxTree", line: int, code: str) -> list[Splice]:
-    """Return what an edit changes in a file.
-
-    Raises:
-        Declined: why it cannot be made.
-    """
-    try:
-        return kind(module, line, code)
-    except RecursionError as error:  # a = f(b) and b = f(a), or a function that returns its own result
-        raise Declined("names of the file stand for each other") from error
 
 
 def edited(
