@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfdoctor.edits.diff import FileChange, unified
+from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.source import within_repository
 from tfdoctor.recording import Recording
 from tfdoctor.terms.record import Record

@@ -5,12 +5,11 @@ from fractions import Fraction
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.edits.batch_size import larger_batch
-from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import changed_files
+from tfdoctor.edits.sizes import larger_batch, width
 from tfdoctor.edits.source import Sources
 from tfdoctor.edits.splice import Declined, Splice
-from tfdoctor.edits.widths import width
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLine
 from tfdoctor.terms.record import Record

@@ -15,7 +15,7 @@ from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving
-from tfdoctor.edits.files import changed_files
+from tfdoctor.edits.patch import changed_files
 from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import Places
@@ -34,10 +34,7 @@ EXACT = frozenset(
         "parallel-interleave",
         "cache",
         "cache-before-repeat",
-        "autotune-on",
-        "convert-once",
         "steps-per-execution",
-        "every-hundred-steps",
         "run-eagerly-off",
     }
 )
