@@ -13,9 +13,10 @@ from tests.capture.running import environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.trial import training
+from tfdoctor.trial.layer import why_not
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, layer_possible
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
@@ -119,7 +120,7 @@ def minutes_for_rounds(project: Path) -> float:
 
 
 def test_a_promise_is_measured_and_nothing_is_written(project: Path, tmp_path: Path) -> None:
-    if layer_possible(project):
+    if why_not(project):
         pytest.skip("this kernel allows no layer")
     out = tmp_path / "recording"
     before = content(project)

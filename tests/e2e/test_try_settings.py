@@ -7,9 +7,10 @@ import pytest
 
 from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
+from tfdoctor.trial.layer import why_not
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, layer_possible
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.settings import CLUSTERING
 from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
@@ -64,7 +65,7 @@ def test_settings_arrive_in_the_program() -> None:
 
 
 def test_xla_is_on_for_all_graphs() -> None:
-    if layer_possible(SCRIPTS):
+    if why_not(SCRIPTS):
         pytest.skip("this kernel allows no layer")
     run, log = ran(Variant("XLA", environment={"TF_XLA_FLAGS": CLUSTERING}), layer=True)
     assert isinstance(run.times, TrialTimes), run

@@ -17,7 +17,7 @@ from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import (
     combining,
-    consent,
+    layer,
     model_changes,
     parts,
     proposals,
@@ -31,7 +31,9 @@ from tfdoctor.trial import program as programs
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.running import Runner, layer_possible
+from tfdoctor.trial.rounds import AROUND
+from tfdoctor.trial.running import Runner
+from tfdoctor.trial.schedule import LEAST_ROUNDS
 from tfdoctor.trial.variants import NotTried, Variant, distinct
 
 FOR_CHANGES = 2 / 3  # Share of the time that changes have where large parts follow that no change is known for
@@ -106,7 +108,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     if (why := _no_steps(recording)) and not all(map(whole.is_about_run, variants)):
         raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
     before = programs.originals(recording, (path for one in variants for path in one.files))
-    layer = _layer(program, request, recording, len(variants) + len(wanted.without))
+    thrown = _thrown_away(program, request, recording, len(variants) + len(wanted.without))
 
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, wanted.results)
@@ -116,14 +118,14 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     stage = partial(
         Runner.of,
         program,
-        layer=layer,
+        layer=thrown,
         check=before.must_be_unchanged,
         run_bytes=room.bytes_beside_others(diagnosis),
     )
     trials, kept = _all_of(stage, plan, wanted.without, taking_out.RecordedRun.of(diagnosis))
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
-    trials = replace(trials, layer=layer)
+    trials = replace(trials, layer=thrown)
     return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
 
 
@@ -273,13 +275,13 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, 
     )
 
 
-def _layer(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
+def _thrown_away(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
     """Say whether the runs' writes are thrown away; where they cannot be, ask.
 
     Raises:
         InputError: the program cannot be shown its changed files without a layer.
     """
-    why = layer_possible(program.folder) if request.layer else "--no-layer"
+    why = layer.why_not(program.folder) if request.layer else "--no-layer"
     if not why:
         return True
     if program.kind is Kind.COMMAND:
@@ -288,7 +290,8 @@ def _layer(program: RecordedProgram, request: Request, recording: Recording, var
             "try the script that it starts."
         )
     written = recording.manifest.written if recording.manifest else None
-    request.consent(consent.warning(why, program.folder, variants, request.minutes, written))
+    runs = LEAST_ROUNDS * (AROUND + variants) + 1
+    request.consent(layer.warning(why, program.folder, runs, request.minutes, written))
     return False
 
 

@@ -1,7 +1,6 @@
 """One run of a variant: a process of its own, which sees its files changed and ends when it has its figures."""
 
 import hashlib
-import json
 import os
 import shutil
 import signal
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor.capture.environment import agent_environment
-from tfdoctor.capture.plan import Kind
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.record import Record
+from tfdoctor.trial import layer as layers
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.counters import EnergyCounters
 from tfdoctor.trial.program import RecordedProgram
@@ -29,7 +28,7 @@ from tfdoctor.trial.variants import Variant
 
 # Of the folders of trials; the number of tfdoctor's process follows, and where that number holds.
 PREFIX = "tfdoctor-try-"
-LAYER_SHARE = 0.5  # Share of the free memory that what a run writes may take
+LEASH = (sys.executable, "-I", "-S", str(Path(__file__).with_name("leash.py")))
 # Share of the free memory that runs which take turns may have: a variant may need more than the recorded run.
 MEMORY_SHARE = 0.5
 
@@ -123,25 +122,15 @@ class Runner(Record):
             environment = agent_environment(
                 programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
             )
-            command = [*_launcher(self._layer(own, texts, beside)), *self.program.command]
+            command = [*LEASH, *self._entering(own, texts), *self.program.command]
             child = _popen(command, environment, self.program.folder, own / "log")
             began(child.pid)
             return child
 
         return start
 
-    def _layer(self, own: Path, texts: Mapping[str, str], beside: int = 1) -> dict[str, object] | None:
-        if not self.layer:
-            return None
-        mount = own / "layer"
-        mount.mkdir()
-        return {
-            "changed": texts,
-            "keep": [str(own / "processes")],
-            "bytes": int(_free_memory() * LAYER_SHARE / beside),
-            "folder": str(self.program.folder),
-            "mount": str(mount),
-        }
+    def _entering(self, own: Path, texts: Mapping[Path, Path]) -> Sequence[str]:
+        return layers.entering(self.program.folder, texts, [own / "processes"]) if self.layer else ()
 
 
 def folder_prefix(number: int) -> str:
@@ -177,30 +166,19 @@ def _end_processes(folder: Path) -> None:
                 continue  # another user's, or it has ended
 
 
-def layer_possible(folder: Path) -> str:
-    """Return "" where a layer can be made for a program in this folder, otherwise why not."""
-    program = RecordedProgram((sys.executable, "-c", ""), folder, Kind.COMMAND)
-    with Runner.of(program, layer=True) as stage:
-        own = stage.folder / "probe"
-        (own / "processes").mkdir(parents=True)
-        command = [*_launcher(stage._layer(own, {})), sys.executable, "-I", "-S", "-c", ""]  # noqa: SLF001
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    if done.returncode == 0:
-        return ""
-    return done.stderr.strip().rpartition("layer: ")[2] or f"exit code {done.returncode}"
-
-
-def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
-    """Write the changed texts next to the run; return which file each stands for."""
+def _write_texts(own: Path, variant: Variant) -> dict[Path, Path]:
+    """Write the changed texts next to the run; return by file which one is shown in its place."""
     texts = {}
     for number, (path, data) in enumerate(variant.files.items()):
-        text = own / f"text{number}.py"
-        text.write_bytes(data)
-        texts[str(path)] = str(text)
+        texts[path] = own / f"text{number}.py"
+        texts[path].write_bytes(data)
+        shutil.copymode(path, texts[path])
     return texts
 
 
-def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str], variant: Variant) -> dict[str, object]:
+def _agent_plan(
+    processes: Path, enough: Enough, changed: Mapping[Path, Path], variant: Variant
+) -> dict[str, object]:
     plan: dict[str, object] = {
         "processes": str(processes),
         "steps": enough.steps,
@@ -215,7 +193,7 @@ def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str], var
             "without": _without(variant.without),
         },
     }
-    return plan | ({"changed": dict(changed)} if changed else {})
+    return plan | ({"changed": {str(path): str(text) for path, text in changed.items()}} if changed else {})
 
 
 def _without(part: RunPart | None) -> dict[str, object] | None:
@@ -223,11 +201,6 @@ def _without(part: RunPart | None) -> dict[str, object] | None:
     if part is None:
         return None
     return {"part": str(part.part), "name": part.name, "at": part.line, "length": part.length}
-
-
-def _launcher(layer: Mapping[str, object] | None) -> list[str]:
-    script = Path(__file__).with_name("enter_layer.py")
-    return [sys.executable, "-I", "-S", str(script), json.dumps(layer)]
 
 
 def _popen(
