@@ -13,12 +13,11 @@ from tests.capture.running import environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.trial import training
+from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.layer import why_not
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import TrialTimes
-from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = pytest.mark.tensorflow
 

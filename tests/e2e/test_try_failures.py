@@ -13,11 +13,10 @@ from tests.capture.running import QUIET, environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.trial import training
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = pytest.mark.tensorflow
 

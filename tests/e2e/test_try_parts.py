@@ -8,12 +8,11 @@ import pytest
 from tfdoctor.capture.plan import Kind
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import Variant
 
 pytestmark = pytest.mark.tensorflow
 

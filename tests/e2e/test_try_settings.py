@@ -7,14 +7,13 @@ import pytest
 
 from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
+from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.layer import why_not
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.settings import CLUSTERING
 from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = pytest.mark.tensorflow
 

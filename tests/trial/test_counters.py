@@ -15,8 +15,8 @@ from tests.report import diagnoses
 from tfdoctor.capture.sampler.rapl import RaplSampler
 from tfdoctor.report.trials import notes, step
 from tfdoctor.terms.kinds import EnergySource
-from tfdoctor.trial.counters import EnergyCounters
 from tfdoctor.trial.times import Loop, TrialTimes, times_of
+from tfdoctor.trial.trial_run import EnergyCounters
 
 WATTS = 50.0
 

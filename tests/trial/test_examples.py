@@ -7,20 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.trial.made import Machine, join, stage_of
-from tests.trial.test_rounds import clock, row
+from tests.trial.made import Machine, join, row, stage_of
 from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial
 from tfdoctor.trial import trial
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import AS_IS, ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import Loop, TrialTimes, times_of
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import AS_IS, ORIGINAL, Variant
-
-__all__ = ["clock"]
 
 LARGER = Variant("batch x 2", examples=Fraction(2), model="a step has 64 examples instead of 32", may_keep=False)
 

@@ -12,34 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.trial.made import Machine, join, stage_of
+from tests.trial.made import Machine, join, row, stage_of
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
-from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial, Trials
+from tfdoctor.diagnosis.trials import Difference, TrainingState, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import trial
-from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.combining import Pairs, rivals
+from tfdoctor.trial.clock import Enough, TrialClock
+from tfdoctor.trial.program import AS_IS, NotTried, Variant
 from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow
+from tfdoctor.trial.schedule import LEAST_ROUNDS, Pairs, by_promise, first_rounds, narrow, rivals
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.times import NoTimes, TrainedState
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import AS_IS, NotTried, Variant
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Let time pass only by the runs."""
-    now = [0.0]
-    monkeypatch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0]))
-
-    def tick(seconds: float) -> None:
-        now[0] += seconds
-
-    return tick
 
 
 @contextmanager
@@ -75,10 +61,6 @@ def of_variants(
 def promising(name: str, share: float | None) -> Variant:
     saving = None if share is None else Saving(ms_per_step=10 * share, share=share, bound=Bound.EXPECTED, how="")
     return Variant(name, rules=(name,), promised=saving)
-
-
-def row(trials: Trials, name: str) -> Trial:
-    return next(one for one in trials.rows if one.name == name)
 
 
 def test_each_round_begins_and_ends_as_it_is_and_turns_around(clock: Callable[[float], None]) -> None:
@@ -176,7 +158,7 @@ def test_no_change_gets_a_second_round_while_another_has_none(
     with time_of_runs(machine):
         clock = TrialClock(runs * seconds / 60)
         stage = stage_of(machine.run)
-        watched = Watched(stage.run, clock, lambda _: None, stage.by_turns, stage.at_once, all=variants)
+        watched = Watched(stage, clock, lambda _: None, all=variants)
         watched.first()
         first_rounds(watched, variants, lambda _: False)
         narrow(watched, variants, lambda _: False)

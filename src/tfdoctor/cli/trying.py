@@ -27,7 +27,7 @@ from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
 from tfdoctor.terms.replacement import writing
 from tfdoctor.trial import layer, of_recording, stored
-from tfdoctor.trial.keeping import diff
+from tfdoctor.trial.diffs import kept_diff
 from tfdoctor.trial.of_recording import Request, Tried
 
 UNASKED = (
@@ -133,13 +133,13 @@ def _store(tried: Tried, recording: Recording) -> None:
 def _keep(target: Path | None, tried: Tried, recording: Recording) -> None:
     if target is None:
         return
-    kept = diff(tried.kept, tried.before, recording)
-    for path in kept.left_out:
-        say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
-    if left_out := no_savings(tried.diagnosis.trials.rows if tried.diagnosis.trials else ()):
-        say(f"not in the patch: {left_out}")
-    if not kept.diff:
+    diff, folder, left_out = kept_diff(tried.kept, tried.before, recording)
+    for path in left_out:
+        say(f"not in the patch: {path} is outside {folder}: change it by hand")
+    if useless := no_savings(tried.diagnosis.trials.rows if tried.diagnosis.trials else ()):
+        say(f"not in the patch: {useless}")
+    if not diff:
         not_written("no change proved to help", str(target))
         return
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
-    write_file(str(target), kept.diff, "" if kept.folder == run else str(kept.folder))
+    write_file(str(target), diff, "" if folder == run else str(folder))

@@ -15,26 +15,13 @@ from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InputError
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
-from tfdoctor.trial import (
-    combining,
-    layer,
-    model_changes,
-    parts,
-    proposals,
-    room,
-    settings,
-    taking_out,
-    trial,
-    whole,
-)
+from tfdoctor.trial import diffs, layer, proposals, schedule, settings, taking_out, trial
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.originals import Originals
-from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.program import NotTried, Originals, RecordedProgram, Variant, distinct
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.schedule import LEAST_ROUNDS
-from tfdoctor.trial.variants import NotTried, Variant, distinct
 
 FOR_CHANGES = 2 / 3  # Share of the time that changes have where large parts follow that no change is known for
 OFF = 3  # Exit code when a promise was off by more than the limit
@@ -81,9 +68,9 @@ def check(request: Request, rules: Collection[str]) -> None:
     """
     proposals.of_environment(request.environment)
     for patch in request.patches:
-        rule, _, path = str(patch).partition("=") if not patch.exists() else ("", "", str(patch))
-        proposals.must_be_diff(Path(path or rule))
-        _must_be_rules("--patch", [rule] if path and rule else [], rules)
+        rule, path = _rule_and_diff(patch)
+        diffs.must_be_diff(path)
+        _must_be_rules("--patch", [rule] if rule else [], rules)
     _must_be_rules("--only", request.only, rules)
 
 
@@ -91,6 +78,16 @@ def _must_be_rules(option: str, names: Iterable[str], rules: Collection[str]) ->
     unknown = [name for name in names if name not in rules]
     if unknown:
         raise InputError(f"{option} {unknown[0]}: there is no such rule, see `tfdoctor rules`.")
+
+
+def _rule_and_diff(patch: Path) -> tuple[str, Path]:
+    """Return the two parts of RULE=DIFF; "" for the rule of a path."""
+    rule, equals, path = str(patch).partition("=")
+    if not equals or patch.exists():
+        return "", patch
+    if not rule or not path:
+        raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
+    return rule, Path(path)
 
 
 def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tried:
@@ -103,9 +100,9 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     program = programs.of(recording)
     programs.originals(recording)
     wanted = _wanted(recording, diagnosis, program, request)
-    variants, missing = wanted.changes, wanted.not_tried
-    _must_have_any([*variants, *wanted.without], missing, edits=request.tries_edits)
-    if (why := _no_steps(recording)) and not all(map(whole.is_about_run, variants)):
+    variants = wanted.changes
+    _must_have_any([*variants, *wanted.without], wanted.not_tried, edits=request.tries_edits)
+    if (why := _no_steps(recording)) and not all(map(trial.is_about_run, variants)):
         raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
     before = programs.originals(recording, (path for one in variants for path in one.files))
     thrown = _thrown_away(program, request, recording, len(variants) + len(wanted.without))
@@ -113,20 +110,14 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, wanted.results)
 
-    excluding = combining.rivals(diagnosis.order)
-    plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
-    stage = partial(
-        Runner.of,
-        program,
-        layer=thrown,
-        check=before.must_be_unchanged,
-        run_bytes=room.bytes_beside_others(diagnosis),
-    )
+    rivals = schedule.rivals(diagnosis.order)
+    plan = trial.Agenda(variants, join, request.minutes, wanted.not_tried, request.say, rivals)
+    memory = programs.bytes_beside_others(diagnosis)
+    stage = partial(Runner.of, program, layer=thrown, check=before.must_be_unchanged, run_bytes=memory)
     trials, kept = _all_of(stage, plan, wanted.without, taking_out.RecordedRun.of(diagnosis))
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
-    trials = replace(trials, layer=thrown)
-    return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
+    return Tried(trial.with_measured(diagnosis, replace(trials, layer=thrown)), all_kept, before)
 
 
 def _no_steps(recording: Recording) -> str:
@@ -149,20 +140,31 @@ class Wanted(Record):
 def _wanted(recording: Recording, diagnosis: Diagnosis, program: RecordedProgram, request: Request) -> Wanted:
     """Return what a trial tries: the parts in place of the edits where the user asks for them.
 
-    Where nothing is asked for, large parts follow that no finding has an edit for.
+    A finding without an edit can be tried where a change of the model or a patch is for it. Where nothing is asked
+    for, large parts follow that no finding has an edit for.
     """
     edited: list[tuple[Variant, Result]] = []
     unedited: list[NotTried] = []
+    model: list[Variant] = []
+    missing: list[NotTried] = []
     if request.tries_edits:
-        edited, unedited = proposals.edits(recording, diagnosis, request.only, keep=request.keep_model_changes)
-    own, missing = _besides_edits(recording, diagnosis, program, request, unedited)
-    changes = distinct([*(variant for variant, _ in edited), *own])
+        only, keep = request.only, request.keep_model_changes
+        edited, unedited = proposals.edits(recording, diagnosis, only, keep=keep)
+        model, missing = proposals.changes_of_model(recording, diagnosis, only, keep=keep)
+    named = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
+    named += proposals.of_environment(request.environment)
+    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
+    replaced = (
+        {one.name for one in model} | {one.name for one in missing} | {rule for one in named for rule in one.rules}
+    )
+    missing = [*(one for one in unedited if one.name not in replaced), *missing, *useless]
     without: list[Variant] = []
     if request.parts or request.names_nothing:
-        without, unknown = parts.of_recording(recording, diagnosis)
-        missing = [*missing, *(unknown if request.parts else ())]
+        without, unknown = taking_out.of_recording(recording, diagnosis)
+        missing += unknown if request.parts else []
     if not request.parts:
-        without = parts.unexplained(without, diagnosis)
+        without = taking_out.unexplained(without, diagnosis)
+    changes = distinct([*(variant for variant, _ in edited), *model, *named, *usual])
     return Wanted(changes, {one.rule.name: one for _, one in edited}, without, missing)
 
 
@@ -171,7 +173,7 @@ def _all_of(
     plan: trial.Agenda,
     without: Sequence[Variant],
     recorded: taking_out.RecordedRun,
-) -> tuple[Trials, tuple[Variant, ...]]:
+) -> trial.Outcome:
     """Try the changes, and the program without its parts in what is left of the time."""
     clock = TrialClock(plan.minutes)
     kept: tuple[Variant, ...] = ()
@@ -179,58 +181,12 @@ def _all_of(
     if plan.variants:
         share = FOR_CHANGES if without else 1.0
         with stage() as runner:
-            trials, kept = _conducted(runner, replace(plan, minutes=share * plan.minutes, share=share))
+            trials, kept = trial.conduct(runner, replace(plan, minutes=share * plan.minutes, share=share))
     if without and not trials.ended_early:
         with stage() as runner:
             found = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say)
         trials = found.added_to(trials, without)
     return trials, kept
-
-
-def _besides_edits(
-    recording: Recording,
-    diagnosis: Diagnosis,
-    program: RecordedProgram,
-    request: Request,
-    unedited: Sequence[NotTried],
-) -> tuple[list[Variant], list[NotTried]]:
-    """Return the changes of the model, those that the user named and the settings; and what cannot be tried.
-
-    A finding without an edit can be tried where one of these is for it.
-    """
-    model = model_changes.ModelChanges((), ())
-    if request.tries_edits:
-        model = model_changes.of_report(recording, diagnosis, request.only, keep=request.keep_model_changes)
-    named = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
-    named += proposals.of_environment(request.environment)
-    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
-    replaced = {one.name for one in model.variants} | {one.name for one in model.not_tried}
-    replaced |= {rule for one in named for rule in one.rules}
-    missing = [one for one in unedited if one.name not in replaced]
-    return [*model.variants, *named, *usual], [*missing, *model.not_tried, *useless]
-
-
-def _conducted(stage: Runner, plan: trial.Agenda) -> tuple[Trials, tuple[Variant, ...]]:
-    """Run the trial of steps, and that of whole runs for what promises to save other time of the run.
-
-    What proved to help the steps is kept, else the change that saves most of the whole run: of both together
-    nothing is known.
-    """
-    about_run = [variant for variant in plan.variants if whole.is_about_run(variant)]
-    of_steps = [variant for variant in plan.variants if not whole.is_about_run(variant)]
-    if not about_run:
-        return trial.conduct(stage, plan)
-    if of_steps:
-        plan = replace(plan, minutes=plan.minutes / 2, share=plan.share / 2)
-    of_run = whole.conduct(stage.run, about_run, plan.minutes, plan.say, plan.share)
-    missing = tuple((one.name, one.why) for one in plan.not_tried)
-    if not of_steps or of_run.ended_early:
-        trials = replace(of_run, layer=stage.layer, not_tried=missing)
-        return trials, whole.helped(of_run, about_run)
-    trials, kept = trial.conduct(stage, replace(plan, variants=of_steps))
-    if kept:
-        of_run = replace(of_run, rows=tuple(replace(row, kept=False) for row in of_run.rows))
-    return whole.merged(trials, of_run), kept or whole.helped(of_run, about_run)
 
 
 def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
@@ -239,14 +195,12 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     Raises:
         InputError: the patch does not apply, or the report has no such finding.
     """
-    rule, equals, path = str(patch).partition("=")
-    if not equals or patch.exists():
-        return proposals.of_patch(patch, folder)
-    if not rule or not path:
-        raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
+    rule, path = _rule_and_diff(patch)
+    if not rule:
+        return diffs.of_patch(path, folder)
     result = proposals.finding(diagnosis, rule)
-    patched = proposals.of_patch(Path(path), folder)
-    return replace(patched, rules=(rule,), promised=result.saving, promised_run=proposals.of_whole_run(result))
+    patched, of_run = diffs.of_patch(path, folder), proposals.of_whole_run(result)
+    return replace(patched, rules=(rule,), promised=result.saving, promised_run=of_run)
 
 
 def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, edits: bool) -> None:
@@ -266,7 +220,7 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, 
             "The report advises no change, and no part of the program takes enough to be taken out, so there is "
             "nothing to try: name a --patch or --env."
         )
-    unknown = [one.why for one in missing if one.name == parts.WHOLE]
+    unknown = [one.why for one in missing if one.name == taking_out.WHOLE]
     if unknown:
         raise InputError(f"Nothing is known of the program's parts ({unknown[0]}): record it again.")
     why = "; ".join(f"{one.name}: {one.why}" for one in missing[:3])

@@ -18,13 +18,11 @@ from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.record import Record
 from tfdoctor.trial import layer as layers
 from tfdoctor.trial import program as programs
-from tfdoctor.trial.counters import EnergyCounters
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.times import TrialTimes
-from tfdoctor.trial.trial_run import TrialRun, hiding, read_runs
+from tfdoctor.trial.trial_run import EnergyCounters, TrialRun, hiding, read_runs
 from tfdoctor.trial.turns import TurningRun, take_turns
-from tfdoctor.trial.variants import Variant
 
 # Of the folders of trials; the number of tfdoctor's process follows, and where that number holds.
 PREFIX = "tfdoctor-try-"

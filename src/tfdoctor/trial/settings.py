@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from tfdoctor.capture import machine
@@ -10,8 +11,7 @@ from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings
 from tfdoctor.terms.record import Record
-from tfdoctor.trial.program import RecordedProgram, variables
-from tfdoctor.trial.variants import NotTried, Variant
+from tfdoctor.trial.program import NotTried, RecordedProgram, Variant, divided, variables
 
 Chosen = Iterator[Variant | NotTried]
 
@@ -66,18 +66,15 @@ def of_recording(
     environment = variables(program, {})
     here = here or Machine.this()
     version = recording.manifest.versions.get("tensorflow", "") if recording.manifest else ""
-    chosen: list[Variant | NotTried] = [
-        *_xla(known.run, environment),
-        *_threads(known, environment, here),
-        *_onednn(known.run, environment, here.host, version),
-        *_allocator(environment),
-        *_data_threads(known, here),
-        *_gpu_threads(known.run, environment),
-    ]
-    return (
-        [one for one in chosen if isinstance(one, Variant)],
-        [one for one in chosen if isinstance(one, NotTried)],
+    chosen = (
+        _xla(known.run, environment),
+        _threads(known, environment, here),
+        _onednn(known.run, environment, here.host, version),
+        _allocator(environment),
+        _data_threads(known, here),
+        _gpu_threads(known.run, environment),
     )
+    return divided(chain.from_iterable(chosen))
 
 
 def _xla(run: RunSettings, environment: Mapping[str, str]) -> Chosen:

@@ -1,34 +1,118 @@
 """A trial of the program without its parts: by its steps where a part is in them, else by whole runs.
 
-The mean over the steady steps is compared, not the typical step: a checkpoint in every fifth step costs time that
-the typical one does not show. What lies between epochs, or comes so seldom that fifty steps may hold none of it,
-shows in whole runs only.
+Those are tried that the recording shows to take time. The mean over the steady steps is compared, not the typical
+step: a checkpoint in every fifth step costs time that the typical one does not show. What lies between epochs, or
+comes so seldom that fifty steps may hold none of it, shows in whole runs only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from statistics import median
 from typing import Self
 
+from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.trials import Measured, PartTrial, Trials
+from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
+from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.record import Record
-from tfdoctor.trial import schedule, whole
+from tfdoctor.terms.text import prose
+from tfdoctor.terms.verdict import Finding, Location
+from tfdoctor.trial import schedule, trial
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.rounds import AROUND, Runs
+from tfdoctor.trial.program import NotTried, Variant
+from tfdoctor.trial.rounds import AROUND, Runs, Say
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.times import NoTimes, TrialTimes
+from tfdoctor.trial.times import MS_PER_S, NoTimes
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import Variant
 
+# Share of what recurs in the run from which on a part is tried: less is within the usual interval of a trial.
+WORTH = 0.02
+# The same for a part that is tried without being asked for, because no finding has an edit for it.
+UNEXPLAINED = 0.15
+WHOLE = "the program without its parts"  # The name of what cannot be tried where no part is known
+BOUND = "input-bound"  # The rule that bounds what all changes of the input can save
 LEAST_STEPS = 60  # Steps of a run below which its parts are timed by whole runs: those of the warm-up are left out
 
 NO_TIME = "its two rounds did not fit into the minutes: allow more with --minutes"
 
-Say = Callable[[str], object]
+
+def of_recording(recording: Recording, diagnosis: Diagnosis) -> tuple[list[Variant], list[NotTried]]:
+    """Return a variant for each part that takes time, the largest first; or why there is none."""
+    chart = chart_of(recording)
+    parts = chart.get(RunParts)
+    if parts is None:
+        return [], [NotTried(WHOLE, chart.why_missing(RunParts))]
+    worth = [one for one in parts.parts if parts.share(one) >= WORTH]
+    return [_variant(one, parts.share(one), diagnosis) for one in _distinct(worth)], []
+
+
+def unexplained(variants: Sequence[Variant], diagnosis: Diagnosis) -> list[Variant]:
+    """Return the large parts for which no finding has an edit."""
+    edited = [result for result in diagnosis.results if _has_edit(result)]
+    return [
+        one
+        for one in variants
+        if one.without
+        and (one.share or 0.0) >= UNEXPLAINED
+        and not any(_covers(result, one.without) for result in edited)
+    ]
+
+
+def bound_of(diagnosis: Diagnosis) -> Result | None:
+    """Return the finding that bounds what the input can save."""
+    found = (r for r in diagnosis.results if isinstance(r.outcome, Finding) and r.saving)
+    return next((result for result in found if result.rule.name == BOUND), None)
+
+
+def _variant(part: RunPart, share: float, diagnosis: Diagnosis) -> Variant:
+    bound = bound_of(diagnosis) if part.part is Part.INPUT else None
+    return Variant(
+        name=_named(part),
+        without=part,
+        share=share,
+        rules=(BOUND,) if bound else (),
+        promised=bound.saving if bound else None,
+        may_keep=False,
+    )
+
+
+def _named(part: RunPart) -> str:
+    """Return a name that tells a part from all others: results are kept by it."""
+    return " ".join(filter(None, ("without", part.name, _line(part.at))))
+
+
+def _line(at: Location | None) -> str:
+    return f"({prose(at.path)}:{at.line})" if at else ""
+
+
+def _distinct(parts: Sequence[RunPart]) -> Iterator[RunPart]:
+    """Yield the parts without those that take the same out as one before."""
+    seen = set()
+    for one in parts:
+        key = (one.part, one.name if one.part is Part.CALLBACK else one.line)
+        if key not in seen:
+            seen.add(key)
+            yield one
+
+
+def _has_edit(result: Result) -> bool:
+    return any(edit.before or edit.after for edit in result.edits)
+
+
+def _covers(result: Result, part: RunPart) -> bool:
+    """Say whether the edit of a finding is about a part: of the input, or at its line."""
+    if part.part is Part.INPUT:
+        return result.rule.topic is Topic.INPUT
+    places = {(place.path, place.line) for place in result.places}
+    places |= {(edit.at.path, edit.at.line) for edit in result.edits if edit.at}
+    return part.at is not None and (part.at.path, part.at.line) in places
 
 
 class RecordedRun(Record):
@@ -43,7 +127,7 @@ class RecordedRun(Record):
         run = diagnosis.run
         if run is None or not run.whole:
             return cls(inf, diagnosis.steps.count)
-        return cls(run.total_ms / whole.MS_PER_S, run.steps)
+        return cls(run.total_ms / MS_PER_S, run.steps)
 
 
 @dataclass(slots=True)
@@ -54,11 +138,6 @@ class PartTrials:
     runs: list[TrialRun] = field(default_factory=list)
     rounds: int = 0
     interrupted: bool = False
-
-    def put(self, variant: Variant, row: PartTrial) -> None:
-        """Add what one way of measuring gives; what another one measured, or why it could not, stays."""
-        if row.measured or variant.name not in self.rows:
-            self.rows[variant.name] = row
 
     def added_to(self, trials: Trials, variants: Sequence[Variant]) -> Trials:
         """Return a trial with these parts, in the order of the variants."""
@@ -74,9 +153,6 @@ class PartTrials:
         )
 
 
-Method = Callable[[Runner, Sequence[Variant], float, Say, PartTrials], None]
-
-
 def conduct(
     stage: Runner, variants: Sequence[Variant], recorded: RecordedRun, minutes: float, say: Say
 ) -> PartTrials:
@@ -87,10 +163,10 @@ def conduct(
     clock, found = TrialClock(minutes), PartTrials()
     of_runs, of_steps = divided(variants, recorded, minutes)
     half = 0.5 if of_steps else 1.0
-    _guarded(_by_whole_runs, stage, of_runs, half * minutes, say, found)
+    _measure(stage, of_runs, half * minutes, say, found, whole=True)
     broken = [one for one in of_runs if _may_be_in_steps(one, found)]
     left = max(0.0, clock.left_s) / 60
-    _guarded(_by_steps, stage, [*of_steps, *broken], left, say, found)
+    _measure(stage, [*of_steps, *broken], left, say, found, whole=False)
     return found
 
 
@@ -99,22 +175,6 @@ def _may_be_in_steps(variant: Variant, found: PartTrials) -> bool:
     row, part = found.rows.get(variant.name), variant.without
     failed = row is not None and row.measured is None and row.runs > 0
     return failed and part is not None and part.in_step is not False
-
-
-def _guarded(
-    by: Method, stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials
-) -> None:
-    """Measure parts in one way; where the program cannot be timed so, their rows say why."""
-    if not variants or found.interrupted:
-        return
-    try:
-        by(stage, variants, minutes, say, found)
-    except (CaptureError, InterruptedTrialError) as error:
-        found.interrupted = isinstance(error, InterruptedTrialError)
-        sentence = str(error).rstrip(".")
-        why = sentence[:1].lower() + sentence[1:]  # it follows "because"
-        for one in variants:
-            found.rows.setdefault(one.name, _row(one, missing=why))
 
 
 def divided(
@@ -137,77 +197,54 @@ def divided(
     return of_runs, [one for one in variants if one not in of_runs]
 
 
-def _by_whole_runs(stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials) -> None:
-    """Time whole runs.
-
-    Raises:
-        CaptureError: the program cannot be timed as it is.
-        InterruptedTrialError: Ctrl-C came before a round had ended.
-    """
-    runs = whole.rounds_of(stage.run, variants, TrialClock(minutes), say)
-    for one in variants:
-        own = runs.tried.get(one.name, [])
-        row = _row(
-            one,
-            measured=runs.saving(one.name),
-            as_is_ms=_run_ms(runs.original),
-            without_ms=_run_ms(own),
-            runs=len(own),
-            missing=_why(own) or whole.how_long(runs),
-        )
-        found.put(one, row)
-    found.runs += runs.all
-    found.rounds += len(runs.rounds)
-    found.interrupted |= runs.interrupted
-
-
-def _run_ms(runs: Sequence[TrialRun]) -> float | None:
-    times = [whole.MS_PER_S * run.seconds for run in runs if not run.error]
-    return median(times) if times else None
-
-
-def _by_steps(stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials) -> None:
-    """Time the steady steps of runs.
-
-    Raises:
-        CaptureError: the program cannot be timed as it is.
-        InterruptedTrialError: Ctrl-C came before a round had ended.
-    """
+def _measure(
+    stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials, *, whole: bool
+) -> None:
+    """Measure parts by whole runs or by steps; where the program cannot be timed so, their rows say why."""
+    if not variants or found.interrupted:
+        return
     clock = TrialClock(minutes)
-    runs = Runs(stage.run, clock, say, stage.by_turns, stage.at_once, by_mean=True)
     try:
-        _rounds(runs, variants)
-    except KeyboardInterrupt as error:
-        if not runs.rounds:
-            raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
-        runs.interrupted = True
+        runs = trial.whole_runs(stage, variants, clock, say) if whole else _by_steps(stage, variants, clock, say)
+    except (CaptureError, InterruptedTrialError) as error:
+        found.interrupted = isinstance(error, InterruptedTrialError)
+        sentence = str(error).rstrip(".")
+        why = sentence[:1].lower() + sentence[1:]  # it follows "because"
+        for one in variants:
+            found.rows.setdefault(one.name, _row(one, missing=why))
+        return
     for one in variants:
         own = runs.tried.get(one.name, [])
         row = _row(
             one,
             measured=runs.saving(one.name),
-            as_is_ms=_mean_ms(runs.original),
-            without_ms=_mean_ms(own),
+            as_is_ms=runs.whole_ms(runs.original),
+            without_ms=runs.whole_ms(own),
             runs=len(own),
-            missing=_why(own) or runs.why.get(one.name) or NO_TIME,
+            missing=_why(own) or runs.why.get(one.name) or (trial.how_long(runs) if whole else NO_TIME),
         )
-        found.put(one, row)
+        if row.measured or one.name not in found.rows:  # what another way measured, or why it could not, stays
+            found.rows[one.name] = row
     found.runs += runs.tries
     found.rounds += len(runs.rounds)
     found.interrupted |= runs.interrupted
 
 
-def _rounds(runs: Runs, variants: Sequence[Variant]) -> None:
-    """Run the rounds that fit in.
+def _by_steps(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
+    """Run the rounds of steps that fit in.
 
     Raises:
         CaptureError: the program cannot be timed as it is.
+        InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    first = runs.first()
-    if isinstance(first.times, NoTimes):
-        raise CaptureError(f"The program cannot be timed as it is: {first.error or first.times.why}.")
-    schedule.first_rounds(runs, variants, lambda _: False)
-    schedule.narrow(runs, variants, lambda _: False)
+    runs = Runs(stage, clock, say, by_mean=True)
+    with runs.until_interrupted():
+        first = runs.first()
+        if isinstance(first.times, NoTimes):
+            raise CaptureError(f"The program cannot be timed as it is: {first.error or first.times.why}.")
+        schedule.first_rounds(runs, variants, lambda _: False)
+        schedule.narrow(runs, variants, lambda _: False)
+    return runs
 
 
 def _why(own: Sequence[TrialRun]) -> str:
@@ -216,11 +253,6 @@ def _why(own: Sequence[TrialRun]) -> str:
     if failed:
         return f"the program fails without it ({failed})"
     return next((run.ineffective for run in own if run.ineffective), "")
-
-
-def _mean_ms(runs: Sequence[TrialRun]) -> float | None:
-    times = [run.times.whole_ms for run in runs if isinstance(run.times, TrialTimes)]
-    return median(times) if times else None
 
 
 def _row(

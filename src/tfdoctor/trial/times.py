@@ -16,6 +16,7 @@ from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.terms.record import Record, field
 
 Floats = npt.NDArray[np.float64]
+MS_PER_S = 1000.0
 
 BLOCKS = 20  # Blocks that the steady steps of a run are cut into: their spread shows how steady it was
 BLOCK_MS = 50.0  # Shortest block: a pause of the operating system is a small part of it
@@ -138,19 +139,23 @@ class TrialTimes(Record):
         """The examples of what the figures are of: an update of the weights, or a step; None where not seen."""
         return None if self.loop.examples is None else self.loop.examples / self.per
 
+    @classmethod
+    def of_whole_run(cls, seconds: float) -> Self:
+        """Return the time from the start of a program to its end, of which no step is known."""
+        none = np.zeros(0)
+        loop = Loop("", None, none, none.astype(np.int64), 0, 0)
+        return cls(np.array([MS_PER_S * seconds]), MS_PER_S * seconds, 1, loop, Fraction(1), counted=False)
+
+    def per_examples(self, ratio: Fraction) -> Self:
+        """Return the figures for as many examples as a step as it is has: 1 / `ratio` of those of a larger step."""
+        own = float(ratio)
+        return replace(self, blocks_ms=self.blocks_ms / own, whole_ms=self.whole_ms / own)
+
 
 class NoTimes(Record):
     """Why a run has no figure."""
 
     why: str
-
-
-def per_examples(times: TrialTimes | NoTimes, ratio: Fraction) -> TrialTimes | NoTimes:
-    """Return the figures of a larger step for as many examples as a step as it is has: 1 / `ratio` of its own."""
-    if isinstance(times, NoTimes):
-        return times
-    own = float(ratio)
-    return replace(times, blocks_ms=times.blocks_ms / own, whole_ms=times.whole_ms / own)
 
 
 def examples_ratio(times: TrialTimes, original: TrialTimes) -> Fraction | None:

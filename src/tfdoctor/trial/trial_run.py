@@ -1,6 +1,8 @@
-"""What a run of a trial has measured, from what the agent of its training process wrote."""
+"""What a run of a trial has measured, from what the agent of its training process wrote, and from counters."""
 
 import signal
+import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +10,11 @@ from typing import Self
 
 from tfdoctor.capture.agent.process.masking import MASK, cleaned_begin
 from tfdoctor.capture.agent.timing import TIMING
+from tfdoctor.capture.sampler import Sampler, SamplingThread
+from tfdoctor.capture.sampler.nvml import NvmlSampler
+from tfdoctor.capture.sampler.rapl import RaplSampler
+from tfdoctor.facts.savings.energy import LEAST_S, counters_of
+from tfdoctor.recording.files import Notes, samples
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record, field
 from tfdoctor.trial.times import Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of
@@ -124,3 +131,44 @@ def _last_line(log: Path) -> str:
     lines = log.read_text("utf-8", errors="replace").strip().splitlines()
     errors = [line for line in lines if line and not line[0].isspace()]
     return cleaned_begin(errors[-1], 300) if errors else "it printed nothing"
+
+
+PERIOD_MS = 250  # Of the samplers' own ticks: each reads its counters at the first one after a second
+
+MS_PER_S = 1000.0
+
+
+class EnergyCounters:
+    """Reads the counters once a second while a run goes on, in threads of tfdoctor's own process."""
+
+    def __init__(self, path: Path, samplers: Sequence[Sampler] = ()) -> None:
+        self.path = path
+        self.thread = SamplingThread(path, PERIOD_MS, samplers or [NvmlSampler(), RaplSampler()])
+        self.behind_s = (time.time_ns() - time.perf_counter_ns()) / 1e9
+
+    def start(self, pid: int) -> None:
+        """Begin to read; the environment of this process says which boards it may use."""
+        self.thread.start(pid)
+
+    def stop(self) -> None:
+        """Read no more, and release the devices."""
+        self.thread.stop()
+
+    def per_update(self, times: TrialTimes) -> Mapping[EnergySource, float]:
+        """Return the joules of an update of the weights by source; of a source that counts too little, nothing.
+
+        The steps' times are those of the system's monotonic clock, as `time.perf_counter` reads it on Linux.
+        """
+        begin, end = (at / MS_PER_S + self.behind_s for at in times.loop.steady_span_ms())
+        found: dict[EnergySource, list[float | None]] = defaultdict(list)
+        for counter in counters_of(samples(self.path, Notes())):
+            joules, seconds = counter.within([(begin, end)]) if counter.counts else (0.0, 0.0)
+            enough = seconds >= LEAST_S
+            found[counter.source].append(joules / seconds * (end - begin) if enough else None)
+        updates = times.steps * float(times.per)
+        whole = {
+            source: sum(one for one in each if one is not None)
+            for source, each in found.items()
+            if None not in each
+        }
+        return {source: joules / updates for source, joules in whole.items()}
