@@ -22,7 +22,7 @@ from tfdoctor.trial.of_recording import Request
 from tfdoctor.trial.program import AS_IS, Variant
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.taking_out import LEAST_STEPS, PartTrials, RecordedRun
+from tfdoctor.trial.taking_out import LEAST_STEPS, RecordedRun
 
 LONG = RecordedRun(seconds=3600.0, steps=10_000)
 SHORT = RecordedRun(seconds=20.0, steps=500)
@@ -43,15 +43,16 @@ def part(
     return Variant(name, without=taken, share=share)
 
 
-def taken_out(machine: Any, *variants: Variant, recorded: RecordedRun = LONG, minutes: float = 60.0) -> PartTrials:
+def taken_out(machine: Any, *variants: Variant, recorded: RecordedRun = LONG, minutes: float = 60.0) -> Trials:
     """Take parts out of a program, of which no more is asked than to run."""
     stage = stage_of(machine.run)
-    return taking_out.conduct(stage, variants, recorded, minutes, lambda _: None)
+    before = Trials(rows=(), runs=3, rounds=1, minutes=2.0)
+    return taking_out.conduct(stage, variants, recorded, minutes, lambda _: None, before)
 
 
 def test_a_part_of_the_step_is_measured_by_steps(clock: Callable[[float], None]) -> None:
     machine = Machine({"Logger": 0.6}, tick=clock)
-    row = taken_out(machine, part("Logger")).rows["Logger"]
+    row = taken_out(machine, part("Logger")).parts[0]
     assert row.measured is not None
     assert row.measured.low < 0.4 < row.measured.high
     assert not row.measured.of_run
@@ -62,7 +63,7 @@ def test_a_part_of_the_step_is_measured_by_steps(clock: Callable[[float], None])
 
 def test_a_part_between_epochs_is_measured_by_whole_runs(clock: Callable[[float], None]) -> None:
     program = Program({"Snapshot": 0.7}, tick=clock)
-    row = taken_out(program, part("Snapshot", in_step=False)).rows["Snapshot"]
+    row = taken_out(program, part("Snapshot", in_step=False)).parts[0]
     assert row.measured is not None
     assert row.measured.of_run
     assert row.measured.share == pytest.approx(0.3, abs=0.01)
@@ -70,7 +71,7 @@ def test_a_part_between_epochs_is_measured_by_whole_runs(clock: Callable[[float]
 
 def test_a_part_that_breaks_the_script_has_a_row_that_says_so(clock: Callable[[float], None]) -> None:
     program = Program({}, errors={"Curve": "ValueError: min() of nothing"}, tick=clock)
-    row = taken_out(program, part("Curve", in_step=False)).rows["Curve"]
+    row = taken_out(program, part("Curve", in_step=False)).parts[0]
     assert row.measured is None
     assert row.missing == "the program fails without it (ValueError: min() of nothing)"
 
@@ -85,7 +86,7 @@ def test_what_only_the_end_of_the_run_misses_is_measured_by_steps() -> None:
             return replace(run, error="ValueError: min() of nothing") if fails else run
 
     found = taken_out(Both({"Curve": 0.5}), part("Curve", in_step=None), recorded=SHORT)
-    row = found.rows["Curve"]
+    (row,) = found.parts
     assert row.measured is not None
     assert row.measured.share == pytest.approx(0.5, abs=0.02)
     assert not row.measured.of_run
@@ -94,23 +95,21 @@ def test_what_only_the_end_of_the_run_misses_is_measured_by_steps() -> None:
 def test_a_program_that_cannot_be_timed_says_so_in_each_row() -> None:
     program = Program({}, errors={AS_IS: "SystemExit: 2"})
     found = taken_out(program, part("A"), part("B", in_step=False))
-    assert [bool(row.missing) for row in found.rows.values()] == [True, True]
-    assert "SystemExit" in found.rows["A"].missing
+    assert [bool(row.missing) for row in found.parts] == [True, True]
+    assert "SystemExit" in found.parts[0].missing
 
 
 def test_parts_are_added_to_a_trial_and_to_none_of_its_savings() -> None:
     machine = Machine({"Logger": 0.6})
-    variants = [part("Logger")]
-    found = taken_out(machine, *variants)
-    whole = found.added_to(Trials(rows=(), runs=3, rounds=1, minutes=2.0), variants)
-    assert whole.rows == ()
-    assert not whole.together
-    (row,) = whole.parts
+    found = taken_out(machine, part("Logger"))
+    assert found.rows == ()
+    assert not found.together
+    (row,) = found.parts
     assert isinstance(row, PartTrial)
     assert row.measured is not None
     assert row.measured.difference is Difference.SAVES
-    assert whole.runs == 3 + len(found.runs)
-    assert whole.rounds == 1 + found.rounds
+    assert found.runs == 3 + len(machine.order)
+    assert found.rounds == 1 + len(row.measured.rounds)
 
 
 PARTS = st.lists(st.sampled_from([True, False, None]), max_size=6).map(

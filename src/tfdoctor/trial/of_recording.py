@@ -184,8 +184,7 @@ def _all_of(
             trials, kept = trial.conduct(runner, replace(plan, minutes=share * plan.minutes, share=share))
     if without and not trials.ended_early:
         with stage() as runner:
-            found = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say)
-        trials = found.added_to(trials, without)
+            trials = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say, trials)
     return trials, kept
 
 

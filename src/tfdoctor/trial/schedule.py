@@ -82,15 +82,10 @@ def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
     begun = [one for one in first if one not in new]
     begun.sort(key=lambda one: runs.done(one.name))
     later = [one for one in waiting if one.model] if keeping else []
-    joining = later if later and _fit(runs, begun, later) else []
-    return begun[: affordable - AROUND] + joining
-
-
-def _fit(runs: Runs, begun: Sequence[Variant], later: Sequence[Variant]) -> bool:
-    """Say whether the time holds the least rounds of those begun, and a figure for all that come later."""
-    rest = [LEAST_ROUNDS - runs.done(one.name) for one in begun]
+    rest = [LEAST_ROUNDS - runs.done(one.name) for one in begun]  # and a figure for all that come later:
     rest += [max(1, FEWEST_ROUNDS - runs.done(one.name)) for one in later]
-    return AROUND * max(rest) + sum(rest) <= runs.clock.affordable()
+    fits = later and AROUND * max(rest) + sum(rest) <= affordable
+    return begun[: affordable - AROUND] + (later if fits else [])
 
 
 def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
@@ -98,18 +93,18 @@ def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
     alone = [one for one in variants if one.name not in runs.sets]
     while runs.spoiled < MOST_SPOILED:
         first_rounds(runs, alone, lost)  # where runs became shorter, there is time for more
-        wide = [one for one in by_promise(variants) if _wide(runs, one, lost)]
+        wide = [
+            one
+            for one in by_promise(variants)
+            if (measured := runs.saving(one.name)) is not None
+            and runs.done(one.name) < MOST_ROUNDS
+            and not _dropped(runs, one, lost)
+            and (measured.high - measured.low) / 2 > NARROW
+        ]
         batch = wide[: max(0, runs.clock.affordable() - AROUND)]
         if not batch:
             return
         runs.round(batch)
-
-
-def _wide(runs: Runs, variant: Variant, lost: Lost) -> bool:
-    done, measured = runs.done(variant.name), runs.saving(variant.name)
-    if measured is None or done >= MOST_ROUNDS or _dropped(runs, variant, lost):
-        return False
-    return (measured.high - measured.low) / 2 > NARROW
 
 
 def _dropped(runs: Runs, variant: Variant, lost: Lost) -> bool:
@@ -194,10 +189,13 @@ class Combination:
         excluded = [one for one in self.kept if self._exclude(one, variant)]
         left = [one for one in self.kept if one not in excluded]
         parts = [one for one in self.variants if one == variant or one in left]
-        candidate = self._joined(parts)
+        candidate = parts[0] if len(parts) == 1 else self.join(parts)
         if candidate is None:
             return
-        measured = self._versus(self.best, candidate)
+        if len(parts) > 1:
+            self.made[candidate.name] = candidate
+            self.runs.sets.add(candidate.name)
+        measured = _versus(self.runs, self.best, candidate)
         if measured is None:
             return
         self.beside[variant.name] = Beside(
@@ -216,32 +214,15 @@ class Combination:
             return True
         return self.join([one, other]) is None
 
-    def _joined(self, parts: Sequence[Variant]) -> Variant | None:
-        if len(parts) == 1:
-            return parts[0]
-        variant = self.join(parts)
-        if variant is not None:
-            self.made[variant.name] = variant
-            self.runs.sets.add(variant.name)
-        return variant
 
-    def _versus(self, best: Variant, candidate: Variant) -> Measured | None:
-        """Run two variants in the same rounds; return what the second saves of the step of the first."""
-        runs = self.runs
-        while _open(runs, best.name, candidate.name) and runs.spoiled < MOST_SPOILED:
-            runs.round([best, candidate])
-        if candidate.name in runs.why:
-            return None
-        return statistics.against(runs.rounds, candidate.name, best.name)
-
-
-def _open(runs: Runs, best: str, candidate: str) -> bool:
-    """Say whether two variants need another round that has both, and whether there is time for what they need."""
-    if best in runs.why or candidate in runs.why:
-        return False
-    done = runs.with_both(best, candidate)
-    if done < LEAST_ROUNDS:
-        return runs.clock.affordable() >= (LEAST_ROUNDS - done) * (AROUND + 2)
-    measured = statistics.against(runs.rounds, candidate, best)
-    unsure = measured is not None and measured.difference is Difference.NONE and measured.share > 0
-    return unsure and done < MOST_OF_SETS and runs.clock.affordable() >= AROUND + 2
+def _versus(runs: Runs, best: Variant, candidate: Variant) -> Measured | None:
+    """Run two variants in the same rounds; return what the second saves of the step of the first."""
+    while runs.spoiled < MOST_SPOILED and not runs.why.keys() & {best.name, candidate.name}:
+        done = runs.with_both(best.name, candidate.name)
+        measured = statistics.against(runs.rounds, candidate.name, best.name)
+        unsure = measured is not None and measured.difference is Difference.NONE and measured.share > 0
+        needed = max(LEAST_ROUNDS - done, int(unsure and done < MOST_OF_SETS))
+        if not needed or runs.clock.affordable() < needed * (AROUND + 2):
+            break
+        runs.round([best, candidate])
+    return None if candidate.name in runs.why else statistics.against(runs.rounds, candidate.name, best.name)

@@ -5,10 +5,10 @@ step: a checkpoint in every fifth step costs time that the typical one does not 
 comes so seldom that fifty steps may hold none of it, shows in whole runs only.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import inf
-from statistics import median
 from typing import Self
 
 from tfdoctor.diagnose.diagnose import chart_of
@@ -22,7 +22,7 @@ from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import prose
-from tfdoctor.terms.verdict import Finding, Location
+from tfdoctor.terms.verdict import Finding
 from tfdoctor.trial import schedule, trial
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.program import NotTried, Variant
@@ -50,19 +50,25 @@ def of_recording(recording: Recording, diagnosis: Diagnosis) -> tuple[list[Varia
     if parts is None:
         return [], [NotTried(WHOLE, chart.why_missing(RunParts))]
     worth = [one for one in parts.parts if parts.share(one) >= WORTH]
-    return [_variant(one, parts.share(one), diagnosis) for one in _distinct(worth)], []
+    same = [(one.part, one.name if one.part is Part.CALLBACK else one.line) for one in worth]
+    distinct = [one for n, one in enumerate(worth) if same[n] not in same[:n]]  # of those that take the same out
+    return [_variant(one, parts.share(one), diagnosis) for one in distinct], []
 
 
 def unexplained(variants: Sequence[Variant], diagnosis: Diagnosis) -> list[Variant]:
     """Return the large parts for which no finding has an edit."""
-    edited = [result for result in diagnosis.results if _has_edit(result)]
-    return [
-        one
-        for one in variants
-        if one.without
-        and (one.share or 0.0) >= UNEXPLAINED
-        and not any(_covers(result, one.without) for result in edited)
-    ]
+    edited = [result for result in diagnosis.results if any(edit.before or edit.after for edit in result.edits)]
+    large = [one for one in variants if (one.share or 0.0) >= UNEXPLAINED]
+    return [one for one in large if one.without and not any(_covers(result, one.without) for result in edited)]
+
+
+def _covers(result: Result, part: RunPart) -> bool:
+    """Say whether the edit of a finding is about a part: of the input, or at its line."""
+    if part.part is Part.INPUT:
+        return result.rule.topic is Topic.INPUT
+    places = {(place.path, place.line) for place in result.places}
+    places |= {(edit.at.path, edit.at.line) for edit in result.edits if edit.at}
+    return part.at is not None and (part.at.path, part.at.line) in places
 
 
 def bound_of(diagnosis: Diagnosis) -> Result | None:
@@ -73,46 +79,15 @@ def bound_of(diagnosis: Diagnosis) -> Result | None:
 
 def _variant(part: RunPart, share: float, diagnosis: Diagnosis) -> Variant:
     bound = bound_of(diagnosis) if part.part is Part.INPUT else None
+    line = f"({prose(part.at.path)}:{part.at.line})" if part.at else ""
     return Variant(
-        name=_named(part),
+        name=" ".join(filter(None, ("without", part.name, line))),  # results are kept by it
         without=part,
         share=share,
         rules=(BOUND,) if bound else (),
         promised=bound.saving if bound else None,
         may_keep=False,
     )
-
-
-def _named(part: RunPart) -> str:
-    """Return a name that tells a part from all others: results are kept by it."""
-    return " ".join(filter(None, ("without", part.name, _line(part.at))))
-
-
-def _line(at: Location | None) -> str:
-    return f"({prose(at.path)}:{at.line})" if at else ""
-
-
-def _distinct(parts: Sequence[RunPart]) -> Iterator[RunPart]:
-    """Yield the parts without those that take the same out as one before."""
-    seen = set()
-    for one in parts:
-        key = (one.part, one.name if one.part is Part.CALLBACK else one.line)
-        if key not in seen:
-            seen.add(key)
-            yield one
-
-
-def _has_edit(result: Result) -> bool:
-    return any(edit.before or edit.after for edit in result.edits)
-
-
-def _covers(result: Result, part: RunPart) -> bool:
-    """Say whether the edit of a finding is about a part: of the input, or at its line."""
-    if part.part is Part.INPUT:
-        return result.rule.topic is Topic.INPUT
-    places = {(place.path, place.line) for place in result.places}
-    places |= {(edit.at.path, edit.at.line) for edit in result.edits if edit.at}
-    return part.at is not None and (part.at.path, part.at.line) in places
 
 
 class RecordedRun(Record):
@@ -130,49 +105,27 @@ class RecordedRun(Record):
         return cls(run.total_ms / MS_PER_S, run.steps)
 
 
-@dataclass(slots=True)
-class PartTrials:
-    """What was measured of the parts, by the variants' names, and the runs that it took."""
-
-    rows: dict[str, PartTrial] = field(default_factory=dict)
-    runs: list[TrialRun] = field(default_factory=list)
-    rounds: int = 0
-    interrupted: bool = False
-
-    def added_to(self, trials: Trials, variants: Sequence[Variant]) -> Trials:
-        """Return a trial with these parts, in the order of the variants."""
-        foreign = [run.foreign for run in self.runs]
-        return replace(
-            trials,
-            parts=tuple(self.rows[one.name] for one in variants if one.name in self.rows),
-            runs=trials.runs + len(self.runs),
-            rounds=trials.rounds + self.rounds,
-            minutes=trials.minutes + sum(run.seconds for run in self.runs) / 60,
-            foreign=max([trials.foreign, *([median(foreign)] if foreign else [])]),
-            ended_early=trials.ended_early or self.interrupted,
-        )
-
-
 def conduct(
-    stage: Runner, variants: Sequence[Variant], recorded: RecordedRun, minutes: float, say: Say
-) -> PartTrials:
-    """Run the program without each part and as it is, by turns.
+    stage: Runner, variants: Sequence[Variant], recorded: RecordedRun, minutes: float, say: Say, trials: Trials
+) -> Trials:
+    """Run the program without each part and as it is, by turns; add what that shows to a trial.
 
     Ctrl-C ends the run that is going on, and what was measured by then is returned.
     """
-    clock, found = TrialClock(minutes), PartTrials()
+    clock, rows = TrialClock(minutes), dict[str, PartTrial]()
     of_runs, of_steps = divided(variants, recorded, minutes)
-    half = 0.5 if of_steps else 1.0
-    _measure(stage, of_runs, half * minutes, say, found, whole=True)
-    broken = [one for one in of_runs if _may_be_in_steps(one, found)]
-    left = max(0.0, clock.left_s) / 60
-    _measure(stage, [*of_steps, *broken], left, say, found, whole=False)
-    return found
+    whole_minutes = minutes / 2 if of_steps else minutes
+    whole_runs = partial(trial.whole_runs, stage, of_runs, TrialClock(whole_minutes), say)
+    trials = _measured(whole_runs, of_runs, rows, trials)
+    of_steps += [one for one in of_runs if _may_be_in_steps(one, rows)]
+    steps = partial(_by_steps, stage, of_steps, TrialClock(max(0.0, clock.left_s) / 60), say)
+    trials = _measured(steps, of_steps, rows, trials)
+    return replace(trials, parts=tuple(rows[one.name] for one in variants if one.name in rows))
 
 
-def _may_be_in_steps(variant: Variant, found: PartTrials) -> bool:
+def _may_be_in_steps(variant: Variant, rows: Mapping[str, PartTrial]) -> bool:
     """Say whether a whole run fails without a part that its steps may show: these come before what misses it."""
-    row, part = found.rows.get(variant.name), variant.without
+    row, part = rows.get(variant.name), variant.without
     failed = row is not None and row.measured is None and row.runs > 0
     return failed and part is not None and part.in_step is not False
 
@@ -197,22 +150,20 @@ def divided(
     return of_runs, [one for one in variants if one not in of_runs]
 
 
-def _measure(
-    stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials, *, whole: bool
-) -> None:
-    """Measure parts by whole runs or by steps; where the program cannot be timed so, their rows say why."""
-    if not variants or found.interrupted:
-        return
-    clock = TrialClock(minutes)
+def _measured(
+    run: Callable[[], Runs], variants: Sequence[Variant], rows: dict[str, PartTrial], trials: Trials
+) -> Trials:
+    """Measure parts in one way; where the program cannot be timed so, their rows say why."""
+    if not variants or trials.ended_early:
+        return trials
     try:
-        runs = trial.whole_runs(stage, variants, clock, say) if whole else _by_steps(stage, variants, clock, say)
+        runs = run()
     except (CaptureError, InterruptedTrialError) as error:
-        found.interrupted = isinstance(error, InterruptedTrialError)
         sentence = str(error).rstrip(".")
         why = sentence[:1].lower() + sentence[1:]  # it follows "because"
         for one in variants:
-            found.rows.setdefault(one.name, _row(one, missing=why))
-        return
+            rows.setdefault(one.name, _row(one, missing=why))
+        return replace(trials, ended_early=isinstance(error, InterruptedTrialError))
     for one in variants:
         own = runs.tried.get(one.name, [])
         row = _row(
@@ -221,13 +172,11 @@ def _measure(
             as_is_ms=runs.whole_ms(runs.original),
             without_ms=runs.whole_ms(own),
             runs=len(own),
-            missing=_why(own) or runs.why.get(one.name) or (trial.how_long(runs) if whole else NO_TIME),
+            missing=_why(own) or runs.why.get(one.name) or (trial.how_long(runs) if runs.whole else NO_TIME),
         )
-        if row.measured or one.name not in found.rows:  # what another way measured, or why it could not, stays
-            found.rows[one.name] = row
-    found.runs += runs.tries
-    found.rounds += len(runs.rounds)
-    found.interrupted |= runs.interrupted
+        if row.measured or one.name not in rows:  # what another way measured, or why it could not, stays
+            rows[one.name] = row
+    return trial.added(trials, runs)
 
 
 def _by_steps(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:

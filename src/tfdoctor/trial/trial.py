@@ -75,16 +75,36 @@ def conduct(stage: Runner, plan: Agenda) -> Outcome:
         return of_run, best
     trials, kept = _by_steps(stage, replace(plan, variants=of_steps))
     rows = tuple(replace(row, kept=row.kept and not kept) for row in of_run.rows)
-    both = replace(
+    both = replace(trials, rows=(*trials.rows, *rows), as_is_run_ms=of_run.as_is_run_ms)
+    return _summed(both, of_run), kept or best
+
+
+def added(trials: Trials, runs: Runs) -> Trials:
+    """Return a trial with the numbers of further runs."""
+    return _summed(trials, _numbers(runs))
+
+
+def _summed(trials: Trials, others: Trials) -> Trials:
+    return replace(
         trials,
-        rows=(*trials.rows, *rows),
-        as_is_run_ms=of_run.as_is_run_ms,
-        rounds=trials.rounds + of_run.rounds,
-        runs=trials.runs + of_run.runs,
-        minutes=trials.minutes + of_run.minutes,
-        foreign=max(trials.foreign, of_run.foreign),
+        rounds=trials.rounds + others.rounds,
+        runs=trials.runs + others.runs,
+        minutes=trials.minutes + others.minutes,
+        foreign=max(trials.foreign, others.foreign),
+        ended_early=trials.ended_early or others.ended_early,
     )
-    return both, kept or best
+
+
+def _numbers(runs: Runs) -> Trials:
+    """Return how many runs there were, how long they took, and what disturbed them."""
+    return Trials(
+        rows=(),
+        rounds=len(runs.rounds),
+        runs=len(runs.tries),
+        minutes=sum(run.seconds for run in runs.tries) / 60,
+        foreign=median([run.foreign for run in runs.tries] or [0.0]),
+        ended_early=runs.interrupted,
+    )
 
 
 def whole_runs(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
@@ -232,16 +252,12 @@ def _kept(runs: Runs, combination: Combination) -> tuple[Variant, ...]:
 
 
 def _trials(stage: Runner, plan: Agenda, runs: Runs, rows: Sequence[Trial]) -> Trials:
-    return Trials(
+    return replace(
+        _numbers(runs),
         rows=tuple(rows),
         as_is=statistics.drift(runs.rounds),
-        rounds=len(runs.rounds),
         rounds_by_turns=runs.turns,
-        runs=len(runs.tries),
-        minutes=sum(run.seconds for run in runs.tries) / 60,
-        foreign=median(run.foreign for run in runs.tries),
         layer=stage.layer,
-        ended_early=runs.interrupted,
         not_tried=tuple((missing.name, missing.why) for missing in plan.not_tried),
         needed_minutes=None if runs.rounds else _needed_minutes(runs),
     )
