@@ -9,8 +9,7 @@ from pathlib import Path
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunSaving, Saving
-from tfdoctor.diagnosis.trials import Difference, Measured, Trials
+from tfdoctor.diagnosis.trials import Difference, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InputError
 from tfdoctor.terms.record import Record
@@ -257,17 +256,13 @@ def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
         return 0
     promises = [(row.promised_run or row.promised, row.measured) for row in diagnosis.trials.rows]
     rows = [(promised, measured) for promised, measured in promises if promised is not None]
-    compared = [
-        _off(promised, measured)
+    off = [
+        max(
+            measured.low - promised.share,
+            0.0 if promised.bound is Bound.AT_MOST else promised.share - measured.high,
+        )
         for promised, measured in rows
         if measured and measured.difference is not Difference.UNKNOWN
     ]
-    unmeasured = bool(rows) and not compared
-    return OFF if unmeasured or max(compared, default=0.0) > limit else 0
-
-
-def _off(promised: Saving | RunSaving, measured: Measured) -> float:
-    """Return how far a promise is from the interval, as a share of the step or of the run; 0 within it."""
-    too_low = measured.low - promised.share
-    too_high = 0.0 if promised.bound is Bound.AT_MOST else promised.share - measured.high
-    return max(0.0, too_low, too_high)
+    unmeasured = bool(rows) and not off
+    return OFF if unmeasured or max(off, default=0.0) > limit else 0

@@ -109,8 +109,10 @@ def of(recording: Recording) -> RecordedProgram:
     folder = Path(manifest.cwd)
     if not folder.is_dir():
         raise InputError(f"The folder of the run, {folder}, does not exist: run it where it is.")
+    if manifest.plan.kind not in set(Kind):
+        raise InputError("The recording is of a running job or a notebook: try a recording of a script.")
     environment = {name: value for name, value in manifest.environment.items() if MASK not in value}
-    return RecordedProgram(manifest.command, folder, _kind(manifest.plan.kind), environment)
+    return RecordedProgram(manifest.command, folder, Kind(manifest.plan.kind), environment)
 
 
 def originals(recording: Recording, more: Iterable[Path] = ()) -> Originals:
@@ -125,13 +127,6 @@ def originals(recording: Recording, more: Iterable[Path] = ()) -> Originals:
         if hashlib.sha256(found.texts[Path(path)]).hexdigest() != expected:
             raise InputError(f"{path} has changed since the recording: record the run again.")
     return found
-
-
-def _kind(kind: str) -> Kind:
-    try:
-        return Kind(kind)
-    except ValueError as error:
-        raise InputError("The recording is of a running job or a notebook: try a recording of a script.") from error
 
 
 def variables(program: RecordedProgram, changes: Mapping[str, str]) -> dict[str, str]:
@@ -151,18 +146,12 @@ def bytes_beside_others(diagnosis: Diagnosis) -> float | None:
     None on an accelerator, as TensorFlow takes all of its memory; and where steps wait while cores are idle, as
     what a program waits for outside of it goes on while it is stopped.
     """
-    if diagnosis.subject.device is not DeviceKind.CPU or _waits_outside(diagnosis):
-        return None
-    return diagnosis.conditions.host_bytes
-
-
-def _waits_outside(diagnosis: Diagnosis) -> bool:
-    """Return whether the steps may wait for something that no core of this machine computes."""
     steps, conditions = diagnosis.steps, diagnosis.conditions
     computes = sum(steps.shown_breakdown_ms.get(part, 0.0) for part in COMPUTE)
     cores, used = conditions.cores_usable, conditions.cores_run
     busy = cores and used and used >= BUSY * cores
-    return not busy and computes <= (1 - WAITS) * (steps.shown_ms or 0.0)
+    waits_outside = not busy and computes <= (1 - WAITS) * (steps.shown_ms or 0.0)
+    return None if diagnosis.subject.device is not DeviceKind.CPU or waits_outside else conditions.host_bytes
 
 
 AS_IS = "as it is"

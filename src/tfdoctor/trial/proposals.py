@@ -62,8 +62,9 @@ def edits(
     _check_named("--only", only, findings)
     variants, missing = [], []
     for result in findings:
-        if (only and result.rule.name not in only) or _has_width(result):
-            continue
+        remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
+        if (only and result.rule.name not in only) or any(remedy.width is not None for remedy in remedies):
+            continue  # other widths of layers are variants of their own
         try:
             files = changed_files(recording, [result])
         except Declined as reason:
@@ -77,12 +78,6 @@ def edits(
         else:
             variants.append((variant, result))
     return sorted(variants, key=lambda pair: -(pair[0].expected or 0.0)), missing
-
-
-def _has_width(result: Result) -> bool:
-    """Say whether a finding advises other widths of layers, which are variants of their own (`model_changes`)."""
-    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
-    return any(remedy.width is not None for remedy in remedies)
 
 
 def _findings(diagnosis: Diagnosis) -> list[Result]:
