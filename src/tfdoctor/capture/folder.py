@@ -8,11 +8,11 @@ hosts.
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tfdoctor.capture import manifest
+from tfdoctor.capture import manifest, sources
 from tfdoctor.capture.agent.process.rank import rank
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES
@@ -113,9 +113,12 @@ def new_run(name: str) -> Path:
             return folder
 
 
-def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> Manifest:
+def assemble(
+    folder: Folder, ended: Manifest, processes: Sequence[Process], names: Mapping[str, str] | None = None
+) -> Manifest:
     """Write the recording of an ended run; return its manifest.
 
+    ``names`` are those of code that is in no file, by its recorded path: of a notebook's cells.
     Where processes go on in the background, all files stay where these write, and are read there.
 
     Raises:
@@ -125,12 +128,14 @@ def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> M
         manifest.write(folder.out, ended)
         return ended
     trained = [process for process in processes if process.trained]
+    shown = reported(processes, ended.times.pid if ended.times else None)
+    for process in trained or filter(None, [shown]):
+        sources.tell(process.folder, names)
     if len(trained) > 1:
-        names = [_of_worker(folder.out, ended, place, trained) for place in range(len(trained))]
-        done = replace(ended, workers=tuple(names))
+        workers = tuple(_of_worker(folder.out, ended, place, trained) for place in range(len(trained)))
+        done = replace(ended, workers=workers)
         manifest.write(folder.out, done)
     else:
-        shown = reported(processes, ended.times.pid if ended.times else None)
         done = manifest.of_process(ended, shown)
         manifest.write(folder.out, done)  # first: a full disk then loses no file
         if shown is not None:

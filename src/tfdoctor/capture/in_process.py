@@ -65,6 +65,7 @@ class InProcessRecording:
         self.pid, self.folder, self.state, self.what = os.getpid(), folder, state, what
         self.recording: Recording | None = None
         self.faults: list[str] = []
+        self.names: dict[str, str] = {}  # of a notebook's cells, by what is shown in their place
         self.samplers: SamplerProcess | None = None
         self.since: Moment | None = None
         self.going_on: Callable[[], bool] = lambda: True  # False: the fit was left without end()
@@ -94,6 +95,7 @@ class InProcessRecording:
             manifest.write(folder.out, state)
             _Process.under_way = started = cls(folder, state, what)
         atexit.register(started.abandoned)
+        started.names = {shown: name for name, shown in places.items() if shown}
         with started._careful("samples"):
             started.samplers = SamplerProcess(folder.out / SAMPLES, plan.sample_every_ms)
         with started._careful("start"):  # last: from here on, time is the user's
@@ -154,7 +156,7 @@ class InProcessRecording:
         if reason == "unfinished":
             outcome = replace(outcome, exit_code=None)
         faults = tuple(AgentError("record", fault) for fault in self.faults)
-        assemble(self.folder, replace(ended, outcome=outcome, agent_errors=faults), recorded)
+        assemble(self.folder, replace(ended, outcome=outcome, agent_errors=faults), recorded, self.names)
         return Recording.open(self.folder.out)
 
     @contextlib.contextmanager
