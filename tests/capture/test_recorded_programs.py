@@ -251,7 +251,26 @@ with tf1.Session() as session:
 """,
 }
 
+SHARED = """
+import tensorflow as tf
+weight = tf.Variable(tf.ones([8, 8]))
+
+@tf.function
+def train(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(x @ weight)
+    weight.assign_sub(0.01 * tape.gradient(loss, weight))
+"""
+AGAIN = """
+import tensorflow as tf
+from shared import train
+for _ in range(60):
+    train(tf.ones([8, 8]))
+"""
+
 PROGRAMS = {
+    "without": (AGAIN, {"steps": 5, "trace": False}),
+    "with": (AGAIN, {"steps": 5}),
     "calls": (CALLS, {}),
     "eager": (EAGER, {"steps": 60}),
     "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
@@ -278,6 +297,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     for name, (text, _) in PROGRAMS.items():
         (folder / f"train_{name}.py").write_text(text)
+    (folder / "shared.py").write_text(SHARED)
     plans = {name: plan for name, (_, plan) in PROGRAMS.items()}
     alone = {ALONE: plans.pop(ALONE)}
     for some in (plans, alone):
@@ -368,8 +388,7 @@ def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path)
 def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
     """Nothing else does."""
     run = recorded(folder, "calls")
-    window = run.manifest.window
-    assert window is not None
+    window = run.window
     assert (window.steps, window.calls, window.stopped_by) == (20, 20, "steps")
     program = run.recording.program
     python = program.python if program else None
@@ -393,6 +412,11 @@ def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
         if place.at is not None and not place.inside:
             later[place.at[1]] += sum(time > measured_us for time in place.when_us)
     assert later.most_common(1)[0][0] == LOG
+
+
+def test_a_trace_after_a_block_without_one_has_its_graphs(folder: Path) -> None:
+    assert not recorded(folder, "without").program["graphs"]
+    assert recorded(folder, "with").program["graphs"]
 
 
 # Learning rates
