@@ -21,7 +21,7 @@ from tfdoctor.capture.sources.source import UserSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import RUN_LOG, KeptStatement, RunLog
+from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, RunLog
 
 loops_of = agent.load("run.loops")
 
@@ -407,6 +407,17 @@ def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set
     """
     spans = makers(UserSource(script), line)
     assert (spans and {one for first, last in spans for one in range(first, last + 1)}) == expected
+
+
+def test_the_line_that_assigned_a_traced_number_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("for x in data:\n    lr = x / 2\n    step(x, lr)\n")
+    run(path)
+    trace = {"kind": "trace", "name": "step", "at": [str(path), 3], "given": 2}
+    lines = [{**trace, "numbers": [{"name": "rate", "value": rate, "place": 1}]} for rate in ("0.5", "1.0")]
+    with (tmp_path / RUN_LOG).open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    assert account(tmp_path).assigned == (AssignedNumber("step", "rate", (str(path), 3), (str(path), 2)),)
 
 
 def test_makers_are_told_of_the_call_of_the_user(tmp_path: Path) -> None:

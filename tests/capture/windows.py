@@ -49,11 +49,13 @@ class Nothing:
     def describe(self) -> list[dict[str, object]]:
         return []
 
+    zero_rates = describe
+
 
 class Registry:
     def __init__(self) -> None:
         self.lengths: dict[object, int] = {}
-        self.zero_rates = self.unused_gradients = Nothing()
+        self.choices = self.unused_gradients = Nothing()
 
     def looped(self, iterator: object) -> None: ...
 

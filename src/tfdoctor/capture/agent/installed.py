@@ -42,7 +42,7 @@ class Installed:
         self.arguments = CallArguments(log)
         self.lengths = self.registry.lengths
         self.batches = PassedBatches(self.window, self.lengths)
-        self.aids = self.registry.aids
+        self.aids = self.registry.choices
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported

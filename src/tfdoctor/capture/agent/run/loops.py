@@ -88,14 +88,10 @@ def holds(loop: Loop, instruction: int) -> bool:
     return any(first <= instruction < end for first, end in loop)
 
 
-def innermost(code: CodeType, instruction: int) -> Loop | None:
-    """Return the smallest loop of a function that holds an instruction."""
-    return next(iter(around(code, instruction)), None)
-
-
 def around(code: CodeType, instruction: int) -> list[Loop]:
     """Return the loops of a function that hold an instruction, the smallest first."""
-    return sorted((loop for loop in _loops(code) if holds(loop, instruction)), key=_length)
+    held = (loop for loop in _loops(code) if holds(loop, instruction))
+    return sorted(held, key=lambda loop: sum(end - first for first, end in loop))
 
 
 @functools.lru_cache(maxsize=2000)
@@ -135,10 +131,6 @@ def loops_around(frame: FrameType | None, training: CalledLoops) -> int:
                 break
         frame = frame.f_back
     return count
-
-
-def _length(loop: Loop) -> int:
-    return sum(end - first for first, end in loop)
 
 
 # Packages that call a function of the user's again and again, for each row or element.
@@ -192,9 +184,9 @@ class CalledLoops:
         while frame is not None:
             code = frame.f_code
             users = user_file(code.co_filename) is not None
-            loop = innermost(code, frame.f_lasti) if users else None
-            if loop is not None:
-                self.loops.setdefault(id(code), []).append(loop)
+            loops = around(code, frame.f_lasti) if users else ()
+            if loops:
+                self.loops.setdefault(id(code), []).append(loops[0])
                 self.alive.append(code)
                 self.functions.update([id(below)] if below else ())
                 return True

@@ -507,7 +507,7 @@ class TraceWindow:
             "discarded": capture.discarded if capture else [],
             "untraced": chosen.untraced() if chosen else None,
             "functions": self.traces.describe(),
-            "zero_rates": self.registry.zero_rates.describe(),
+            "zero_rates": self.registry.choices.zero_rates(),
             "gradients": self.registry.unused_gradients.describe(),
         }
 
