@@ -9,7 +9,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from tfdoctor.capture.agent.process.compiled_calls import compiled_call
+from tfdoctor.capture.agent.run.compiled_calls import compiled_call
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no positions")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.capture import agent
 
 BELL = np.exp(-(np.arange(-4.0, 5.0) ** 2) / 8.0)
-BLUR = np.tile(np.outer(BELL, BELL)[:, :, None, None], (1, 1, 2, 1)).astype("float32")
+BLUR = np.tile(3 * np.outer(BELL, BELL)[:, :, None, None], (1, 1, 2, 1)).astype("float32")
 ROWS, COLUMNS = np.mgrid[-4:5, -4:5]
 DISK = (ROWS**2 + COLUMNS**2 <= 16).astype("float32")[:, :, None, None]
 EYE = np.eye(300, dtype="float32")
@@ -49,7 +49,8 @@ def held(part: str, values: Any, *, captured: bool) -> Any:
     """Describe a graph that holds these values, and convolves with them behind a cast."""
     content = b"" if captured else values.tobytes()
     made = node("held", "Placeholder" if captured else "Const", values, content=content)
-    used = node("blur", "DepthwiseConv2dNative", values, made, node("cast", "Cast", values, made))
+    image, cast = node("image", "Placeholder", values), node("cast", "Cast", values, made)
+    used = node("blur", "DepthwiseConv2dNative", values, image, cast)
     return described(part, [(eager(values), made.outputs[0])] if captured else [], [made, used])
 
 

@@ -26,23 +26,26 @@ FEATURES = np.zeros((1, 20, 3), "float32")
 FEATURES[0, :4, 1] = 1.0
 HOLES = padded([4, 4])
 HOLES[0, 0] = 0
-NAMES = ("leading", "steps", "lengths", "begins", "gaps")
+MASK = (padded([3, 20]) > 0).astype("int64")
+NAMES = ("leading", "steps", "lengths", "begins", "gaps", "mask")
 
 
 @pytest.mark.parametrize(
     ("batches", "entries"),
     [
         # Batches keep their own rows, and their lengths.
-        ([padded([3, 20]), padded([5, 1])], [(False, [20, 20], [[3, 20], [5, 1]], 1.0, 0.0)]),
-        ([padded([4, 9], 9), padded([12, 30], 30)], [(False, [9, 30], [[4, 9], [12, 30]], 1.0, 0.0)]),
+        ([padded([3, 20]), padded([5, 1])], [(False, [20, 20], [[3, 20], [5, 1]], 1.0, 0.0, False)]),
+        ([padded([4, 9], 9), padded([12, 30], 30)], [(False, [9, 30], [[4, 9], [12, 30]], 1.0, 0.0, False)]),
+        # All values of a mask are the same.
+        ([MASK], [(False, [20], [[3, 20]], 1.0, 0.0, True)]),
         # Vectors are padding where all their features are zero.
-        ([FEATURES], [(False, [20], [[4]], 1.0, 0.0)]),
+        ([FEATURES], [(False, [20], [[4]], 1.0, 0.0, False)]),
         # Zeros at the beginning and between are counted.
-        ([HOLES], [(False, [20], [[4, 4]], 0.5, 1 / 8)]),
+        ([HOLES], [(False, [20], [[4, 4]], 0.5, 1 / 8, False)]),
         # `pad_sequences` puts the zeros first: whole numbers are read from their end as well.
         (
             [padded([4, 9])[:, ::-1]],
-            [(False, [20], [[20, 20]], 0.0, 1 - 13 / 40), (True, [20], [[4, 9]], 1.0, 0.0)],
+            [(False, [20], [[20, 20]], 0.0, 1 - 13 / 40, False), (True, [20], [[4, 9]], 1.0, 0.0, False)],
         ),
     ],
 )

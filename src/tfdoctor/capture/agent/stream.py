@@ -100,6 +100,13 @@ class Stream:
         return _told(point)
 
 
+def watched(log: Journal, original: Foreign, name: str, enter: Enter) -> Callable[..., Any]:
+    """Return what stands for a function that one listener watches."""
+    point = Point(log, original, name)
+    point.listeners = (enter,)
+    return _told(point)
+
+
 def _told(point: Point) -> Callable[..., Any]:
     original, log, name, caller = point.original, point.log, point.name, sys._getframe
 

@@ -36,7 +36,8 @@ def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    log = run_log(folder, Notes())
+    written = (folder / RUN_LOG).is_file()  # else it was killed before that
+    log = run_log(folder, Notes()) if written else None
     if log is not None and (log.training or log.traces):
         read = with_sources(log, names or {})
         lines = [

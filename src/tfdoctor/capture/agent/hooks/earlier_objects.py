@@ -12,20 +12,20 @@ import sys
 import weakref
 
 from ..entry_points import DATASETS, FUNCTIONS, LAYERS
-from ..process import by_identity
 from ..process.journal import guarded
-from ..process.live_objects import alive
-from ..process.marks import LOOPS, TRAINS
+from ..process.kept import gc
+from ..process.objects import LOOPS, TRAINS, keep
 from ..program import traced_graphs
-from ..stream import Point
+from ..stream import watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from ..installed import Installed
     from ..process.declared import Foreign, KerasLayer, TfDataset
-    from ..process.marks import Marks
+    from ..process.objects import Marks
     from ..program.layers import Entry
     from ..stream import Args, Held, Kwargs
 
@@ -67,8 +67,8 @@ class Earlier:
             self._function(function, memory)
         if self.waiting and not self.watches:
             self.watches = True
-            kind, stream = sys.modules[FUNCTIONS].Function, self.installed.stream
-            kind._call = stream.wrap(Point(self.log, kind._call, "_call", kind), [(self.noted, "")])
+            kind = sys.modules[FUNCTIONS].Function
+            kind._call = watched(self.log, kind._call, "_call", self.noted)
 
     def _adopt(self, datasets: Iterable[TfDataset]) -> None:
         """Adopt datasets; those that were not seen being made have neither a line nor a name."""
@@ -90,7 +90,7 @@ class Earlier:
             if TRAINS in of_graph:
                 marks.update(of_graph)
                 known = graph_marks.get(id(concrete.graph), {})
-                by_identity.keep(graph_marks, concrete.graph, {**known, **of_graph})
+                keep(graph_marks, concrete.graph, {**known, **of_graph})
         if marks:
             self.waiting[id(function)] = weakref.ref(function), marks
 
@@ -175,3 +175,26 @@ class Earlier:
             if any(source in unnamed for source in dataset._inputs()):
                 unnamed.add(dataset)
                 numbers.pop(dataset, None)
+
+
+def alive(classes: Mapping[str, tuple[str, str]]) -> Mapping[str, list[Any]]:
+    """Return the live objects of classes and their subclasses: {what: (module, class)} to {what: [object, …]}."""
+    gc.collect()  # models of an earlier cell are in cycles, and share their names with their successors
+    loaded = {what: getattr(sys.modules.get(module), name, None) for what, (module, name) in classes.items()}
+    wanted = {id(kind): what for what, kind in loaded.items() if kind is not None}
+    objects: dict[str, list[Any]] = collections.defaultdict(list)
+    kinds: dict[int, str] = {}  # id of a class: what its objects are, "" for nothing of interest
+    for thing in gc.get_objects():
+        kind = type(thing)
+        what = kinds.get(id(kind))
+        if what is None:
+            what = kinds[id(kind)] = _what(kind, wanted)
+        if what:
+            objects[what].append(thing)
+    return objects
+
+
+def _what(kind: type, wanted: Mapping[int, str]) -> str:
+    """Return what the objects of a class are; "" for nothing of interest."""
+    # Not issubclass: an abstract class would remember every type that it is asked about.
+    return next((wanted[id(base)] for base in kind.__mro__ if id(base) in wanted), "")

@@ -6,7 +6,7 @@ import sys
 import weakref
 
 from ..entry_points import SESSIONS
-from ..process.nested import leaves
+from ..process.objects import leaves
 from ..process.stack import here
 from ..run import kinds
 from ..window.steps import StepKind

@@ -6,9 +6,9 @@ the traced window knows its steps.
 
 from __future__ import annotations
 
-from ..process import by_identity, tensorflow_api
+from ..process import tensorflow_api
 from ..process.kept import threads, time
-from ..process.marks import LOOPS, TRAINS, while_traced
+from ..process.objects import LOOPS, TRAINS, keep, while_traced
 from ..process.stack import user_line
 from ..run import kinds
 from ..run.clock import TracedElsewhere
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..installed import Installed
     from ..process.declared import Foreign, Graph
-    from ..process.marks import Marks
+    from ..process.objects import Marks
     from ..run.places import CallSite
     from ..stream import Args, Enter, Held, Kwargs, Point, Stream
 
@@ -92,8 +92,10 @@ class AccountedSteps:
         eager = tensorflow_api.context().executing_eagerly
 
         def enter(held: Held, args: Args, _: Kwargs, frame: FrameType) -> None:
-            function = args[0]
-            if repeats.graph is not None and repeats.graph is not function and repeats.began and clock.ours():
+            function, graph = args[0], repeats.graph
+            if graph is function and clock.running:
+                return
+            if graph is not None and graph is not function and repeats.began and clock.ours():
                 repeats.runs_another()  # than the calls that are noted briefly
             inside = clock.inside and clock.thread == thread()
             if clock.running or clock.thread is None or (inside and repeats.trains(function)):
@@ -230,7 +232,7 @@ class CountedSteps:
         marks, outermost = while_traced(graph)
         if outermost is not None:
             known = self.window.graph_marks.get(id(outermost), {})
-            by_identity.keep(self.window.graph_marks, outermost, {**known, **marks})
+            keep(self.window.graph_marks, outermost, {**known, **marks})
         if function is not None:
             self.registry.trains(function)
         if LOOPS in marks:

@@ -15,7 +15,7 @@ import weakref
 
 from ..process.journal import guarded
 from ..process.kept import threads, time
-from ..process.marks import LOOPS
+from ..process.objects import LOOPS
 from ..process.stack import here, way_here, way_of
 from ..window.steps import StepKind
 from ..window.window import PROFILED, WAITING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from types import FrameType
 
-    from ..process.marks import Marks
+    from ..process.objects import Marks
     from ..window.steps import Marker, StepCounter
     from ..window.window import TraceWindow
 

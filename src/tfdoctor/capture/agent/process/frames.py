@@ -7,7 +7,6 @@ a part of its import system, as far as the name of a file tells.
 
 from __future__ import annotations
 
-import functools
 import importlib.machinery
 import sys
 
@@ -26,26 +25,6 @@ MARK = "(tfdoctor)"
 
 # Earlier ones raise an exception again with the traceback that it had, whatever that is by then.
 STRIPS = sys.version_info >= (3, 11)
-UP = 2 if STRIPS else 1  # How far above a function that is hidden its caller is
-
-
-def hide(wrapper: F) -> F:
-    """Return a function as it is, and no frame of which is in the traceback of what it raises."""
-    function: Any = named_apart(wrapper)
-
-    @functools.wraps(function)
-    def hidden(*args: object, **kwargs: object) -> object:
-        try:
-            return function(*args, **kwargs)
-        except BaseException as error:
-            leave(error)
-            raise
-
-    own: Any = hidden
-    del own.__wrapped__
-    own.__dict__.update(function.__dict__)  # what it stands for is what `wraps` says there
-    own.__code__ = own.__code__.replace(co_name=function.__code__.co_name)
-    return named_apart(own) if STRIPS else wrapper
 
 
 def leave(error: BaseException) -> None:

@@ -12,7 +12,7 @@ from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import CodeType, FrameType
 
     from .declared import Foreign, Traceback, TracedFrame
@@ -249,3 +249,15 @@ def _caller(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
             if callee != (path, frame.name):
                 return ((path, frame.lineno),)
     return ()
+
+
+def callbacks_in(frame: FrameType | None) -> Iterator[str]:
+    """Yield 'Class.on_something' of each Keras callback that runs in a stack, the innermost first."""
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name.startswith("on_"):
+            kind = type(frame.f_locals.get("self"))
+            bases = [base.__name__ for base in kind.__mro__]
+            if "Callback" in bases and kind.__name__ != "CallbackList":
+                yield f"{kind.__name__}.{name}"
+        frame = frame.f_back

@@ -9,10 +9,10 @@ import collections
 import sys
 import weakref
 
-from ..process.frames import hide
 from ..process.journal import guarded
 from ..process.kept import threads, time
 from ..process.stack import here, way_here
+from ..stream import watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..process.declared import Foreign
     from ..process.journal import Journal
     from ..process.stack import Line, Way
+    from ..stream import Args, Enter, Held
 
 MODULE = "tensorflow.python.pywrap_tfe"
 TENSORS = "tensorflow.python.framework.ops"
@@ -73,10 +74,10 @@ class EagerOperations:
         if not self.originals:
             self.thread = threads.get_ident()
             for name, (kind, given) in STARTS.items():
-                self._replace(sys.modules[MODULE], name, self._noting, kind, given)
+                self._replace(sys.modules[MODULE], name, self._noting(kind, given))
             tensors = getattr(sys.modules.get(TENSORS), "_EagerTensorBase", None)
             for name in READS:
-                self._replace(tensors, name, self._reading)
+                self._replace(tensors, name, self._reads)
         self.current, self.last_ns = call, time.perf_counter_ns()
 
     def release(self) -> None:
@@ -87,32 +88,32 @@ class EagerOperations:
         self.open.clear()
         self.current = None
 
-    def _replace(self, holder: object, name: str, wrap: Callable[..., Callable[..., object]], *how: object) -> None:
+    def _replace(self, holder: object, name: str, enter: Enter) -> None:
         original = getattr(holder, "__dict__", {}).get(name)
         if original is not None:
             self.originals.append((holder, name, original))
-            setattr(holder, name, hide(wrap(original, *how)))
+            setattr(holder, name, watched(self.log, original, name, enter))
 
-    def _noting(self, original: Foreign, kind: int, given: slice) -> Callable[..., object]:
-        """Return the function with a note of each call; its type and its inputs are at these places."""
+    def _noting(self, kind: int, given: slice) -> Enter:
+        """Return the listener of calls that start an operation, whose type and inputs are at these places."""
 
-        def start(*args: Foreign) -> object:
+        def enter(held: Held, args: Args, *_: object) -> None:
             if threads.get_ident() != self.thread:
-                return original(*args)
+                return
             if self.nested:  # within an operation that is a function of Python: part of its time
                 self._takes(args[given])
-                return original(*args)
-            self.nested, began = True, time.perf_counter_ns()
-            try:
-                result = original(*args)
-            finally:
-                self.nested = False
-            self._note(str(args[kind]), args[given], result, (began, time.perf_counter_ns()))
-            return result
+                return
+            held.append((leave, (args, time.perf_counter_ns())))
+            self.nested = True
 
-        return start
+        def leave(call: tuple[Args, int], result: object, error: BaseException | None) -> None:
+            args, began = call
+            ended, self.nested = time.perf_counter_ns(), False
+            if error is None:
+                self._note(str(args[kind]), args[given], result, (began, ended))
 
-    @guarded("eager operation")
+        return enter
+
     def _note(self, kind: str, given: object, result: object, times_ns: tuple[int, int]) -> None:
         began, ended = times_ns
         self.count += 1
@@ -121,12 +122,14 @@ class EagerOperations:
             self.given_up = True
             self.release()
         outputs, call = _ids(result), self.current
-        inputs = self._takes(given, unless=call if outputs else None) or ()
+        inputs = self._takes(given, unless=call if outputs else None)
         if call is not None and outputs:
             call.started.append(Started(kind, inputs, outputs, began - self.last_ns, ended - began))
         self.last_ns = time.perf_counter_ns()
 
-    @guarded("eager operation")
+    def _reads(self, _: Held, args: Args, *__: object) -> None:
+        self._takes(args[0])
+
     def _takes(self, given: object, unless: GradientCall | None = None) -> tuple[int, ...]:
         """Note tensors as used; not for the call under way that may be the only one to use the results."""
         inputs = _ids(given)
@@ -134,13 +137,6 @@ class EagerOperations:
             if call is not unless:
                 call.used.update(inputs)
         return inputs
-
-    def _reading(self, original: Foreign) -> Callable[..., object]:
-        def read(tensor: Foreign, *args: object, **kwargs: object) -> object:
-            self._takes(tensor)
-            return original(tensor, *args, **kwargs)
-
-        return read
 
 
 class UnusedGradients:

@@ -7,7 +7,7 @@ import weakref
 
 from ..entry_points import OPTIMIZERS
 from ..process import tensorflow_api
-from ..process.journal import guarded
+from ..process.journal import guarded, quietly
 from ..process.stack import called_here, defined_at, here, way_here
 from .choices import CHECKS, DATA_MODE, DETERMINISM, Choices
 from .datasets import Numbering
@@ -184,9 +184,11 @@ def listen(stream: Stream, registry: Registry) -> None:
     choices = registry.choices
 
     def after(event: str, told: Callable[..., object]) -> None:
+        careful = quietly(event.removesuffix(" made"), registry.log)(told)
+
         def leave(call: tuple[Args, Kwargs], result: object, error: BaseException | None) -> None:
             if error is None:
-                told(*call, result)
+                careful(*call, result)
 
         def enter(held: Held, args: Args, kwargs: Kwargs, _: FrameType) -> None:
             held.append((leave, (args, kwargs)))

@@ -7,7 +7,7 @@ import math
 import sys
 
 from ..process.journal import guarded
-from ..process.nested import leaves
+from ..process.objects import leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..process.marks import BODIES, LOOPS, TRAINS
+from ..process.objects import BODIES, LOOPS, TRAINS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..process.declared import ConcreteFunction, Graph
-    from ..process.marks import Marks
+    from ..process.objects import Marks
 
 # How the names of operations begin that a GradientTape made while a function was traced.
 GRADIENTS = "gradient_tape/"

@@ -11,7 +11,7 @@ import sys
 import weakref
 
 from ..process.journal import guarded
-from ..process.nested import leaves
+from ..process.objects import leaves
 from .sequences import SequenceLengths
 
 TYPE_CHECKING = False

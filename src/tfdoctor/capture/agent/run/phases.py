@@ -6,8 +6,8 @@ import functools
 import sys
 
 from ..entry_points import MODELS, OTHER_MODELS
-from ..process import by_identity
 from ..process.kept import threads
+from ..process.objects import keep
 from ..program.datasets import batch_of
 from . import kinds
 
@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..process.by_identity import Notes
     from ..process.declared import Foreign
+    from ..process.objects import Notes
     from ..stream import Args, Enter, Held, Kwargs, Point, Stream
     from .clock import CallClock, Entered
 
@@ -85,7 +85,7 @@ class Phases:
         if args:
             number = self.models.get(id(args[0]))
             if number is None:
-                number = by_identity.keep(self.models, args[0], self.met)
+                number = keep(self.models, args[0], self.met)
                 self.met += 1
             told["model"] = number
         given = args[1] if len(args) > 1 else kwargs.get("x")

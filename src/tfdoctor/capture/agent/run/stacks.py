@@ -6,9 +6,17 @@ import functools
 import re
 
 from ..process.all_threads import OtherThreads
-from ..process.callbacks import callbacks_in
-from ..process.compiled_calls import compiled_call
-from ..process.stack import Stack, function_of, instructions, public_name, user_file, user_frame, user_line
+from ..process.stack import (
+    Stack,
+    callbacks_in,
+    function_of,
+    instructions,
+    public_name,
+    user_file,
+    user_frame,
+    user_line,
+)
+from .compiled_calls import compiled_call
 from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING, WEIGHTS
 from .loops import loops_around, repeats
 from .switching import SwitchInterval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from ..process import by_identity
+from ..process.objects import keep
 from ..process.stack import defined_at, user_file
 
 TYPE_CHECKING = False
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import TypedDict
 
-    from ..process.by_identity import Notes
     from ..process.declared import Foreign
+    from ..process.objects import Notes
     from ..process.stack import Line
 
     class TracedNumberEntry(TypedDict):
@@ -48,7 +48,7 @@ class TracedArguments:
         """Return what the file tells of a call at a place that traced a function object."""
         made = self.made.get(id(function))
         if made is None:
-            made = by_identity.keep(self.made, function, self.objects)
+            made = keep(self.made, function, self.objects)
             self.objects += 1
         number = self.numbered[place] = self.numbered.get(place, 0) + 1
         few = number <= MOST_NUMBERED
@@ -66,7 +66,7 @@ class TracedArguments:
         if own is None:
             return False
         first = self.own.get(id(own))
-        return (by_identity.keep(self.own, own, made) if first is None else first) != made
+        return (keep(self.own, own, made) if first is None else first) != made
 
 
 def defined(function: Foreign) -> Line | None:

@@ -16,7 +16,7 @@ import sys
 from ..entry_points import CHECKPOINT, GRAPHS, SAVER
 from ..process import tensorflow_api
 from ..process.kept import os
-from ..process.nested import leaves
+from ..process.objects import leaves
 from ..process.stack import line_number, user_file, user_frame, user_line
 from ..run.loops import iterated_by_loop_of
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import collections
 import sys
 
-from ..process import by_identity
 from ..process.journal import guarded
 from ..process.kept import time
+from ..process.objects import keep
 from ..process.stack import user_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..process.by_identity import Notes
     from ..process.declared import Foreign
     from ..process.journal import Journal
+    from ..process.objects import Notes
     from ..process.stack import Line
 
     Definition = tuple[str, int] | int
@@ -99,7 +99,7 @@ class FunctionTraces:
             if len(self.functions) >= MOST_FUNCTIONS:
                 return None
             self.functions[key] = Calls(key[0], user_line(sys._getframe(1)))
-        return by_identity.keep(self.known, function, FunctionObject(self.functions[key]))
+        return keep(self.known, function, FunctionObject(self.functions[key]))
 
     def _trains(self, function: Foreign) -> int:
         """Return the number of the first variable that a function trains; one of its own where none is known.
@@ -112,7 +112,7 @@ class FunctionTraces:
             return self.trained[id(variable)]
         self.count += 1
         if variable is not None:
-            by_identity.keep(self.trained, variable, self.count)
+            keep(self.trained, variable, self.count)
         return self.count
 
     def describe(self) -> list[dict[str, object]]:

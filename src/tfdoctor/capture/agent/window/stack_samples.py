@@ -17,11 +17,10 @@ import sys
 import threading
 
 from ..process.all_threads import OtherThreads, OwnThread
-from ..process.callbacks import callbacks_in
-from ..process.compiled_calls import compiled_call
 from ..process.journal import guarded
 from ..process.kept import threads, time
-from ..process.stack import Stack, instructions, public_name
+from ..process.stack import Stack, callbacks_in, instructions, public_name
+from ..run.compiled_calls import compiled_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from contextlib import AbstractContextManager
 
-    from ..process.by_identity import Notes
     from ..process.declared import AgentPlan
     from ..process.journal import Journal
-    from ..process.marks import Marks
+    from ..process.objects import Marks, Notes
     from ..process.stack import Line
     from ..program.program import ProgramFile
     from ..program.registry import Registry

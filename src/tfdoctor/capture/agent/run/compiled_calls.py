@@ -14,8 +14,8 @@ import re
 import sys
 import types
 
-from .kept import io
-from .stack import user_file
+from ..process.kept import io
+from ..process.stack import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
