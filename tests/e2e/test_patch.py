@@ -1,20 +1,22 @@
 """A script is recorded, patched in several places at once by git, and trains as the patch says.
 
-Rules of one's own advise the edits, each at its line: what tfdoctor's own rules find depends on the machine.
+The findings are made up, each at its line: what tfdoctor's own rules find depends on the machine.
 """
 
-import json
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
 from tests.capture.running import environment
 from tests.edits.editing import EXAMPLES, git_apply
+from tests.edits.recorded import finding, remedy
+from tfdoctor.edits import edited
+from tfdoctor.recording import Recording
+from tfdoctor.terms.verdict import Edit
 
 pytestmark = pytest.mark.tensorflow
 
@@ -142,59 +144,6 @@ main()
 
 GAN_EDITS = {"tf-function": "for step, real"}
 
-RULE = '''"""Advises an edit.
-
-## What it checks
-
-Nothing.
-
-## Why it matters
-
-It does not.
-
-## How to fix
-
-See the patch.
-
-## Holds for
-
-This test.
-
-## Sources
-
-None.
-"""
-
-from tfdoctor.facts.run.program import Program
-from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Remedy, Severity, Verdict
-
-TOPIC = Topic.EXECUTION
-
-
-def check(program: Program) -> Verdict:
-    """Advise it."""
-    at = Location("train.py", {line}) if {line} else None
-    remedy = Remedy("Do it", {code!r}, at, {edit_id!r})
-    return Finding(summary="x", evidence=(), remedies=(remedy,), severity=Severity.NOTE)
-
-
-def sick() -> Verdict:
-    """Nothing."""
-    return check(Program())
-
-
-def healthy() -> Verdict:
-    """Nothing."""
-    return Healthy(summary="x")
-'''
-
-
-def tfdoctor(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "tfdoctor", *args]
-    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, timeout=300, check=True)
-
-
 TRAIN = """
 import os, runpy, sys
 for folder in sys.argv[1:]:
@@ -215,64 +164,54 @@ def trained(folders: list[Path]) -> dict[Path, str]:
     return dict(zip(folders, parts, strict=True))
 
 
-def patched(folder: Path, text: str, edits: dict[str, str], *options: str) -> bytes:
-    """Record a script, and patch it by rules that advise these edits at the lines with these words."""
-    script, rules = folder / "train.py", folder / "doctor"
-    script.write_text(text, "utf-8")
-    rules.mkdir()
-    lines = text.split("\n")
-    for edit_id, words in edits.items():
-        line = 1 + next(at for at, one in enumerate(lines) if words in one) if words else 0
-        code = EXAMPLES.get(edit_id, "")
-        rule = RULE.format(line=line, code=code, edit_id=edit_id)
-        (rules / f"own_{edit_id.replace('-', '_')}.py").write_text(rule, "utf-8")
-    tfdoctor(folder, "profile", "--no-report", "--steps", "4", "--warmup", "2", "--out", "rec", "train.py")
-    own = ",".join(f"own-{edit_id}" for edit_id in edits)
-    told = ("--format", "json", "--rules", "doctor", "--select", own, *options)
-    done = tfdoctor(folder, "report", "rec", *told, "--patch", "-")
-    assert b"not in the patch" not in done.stderr, done.stderr
-    assert script.read_text("utf-8") == text  # a report changes nothing
-    git_apply(done.stdout, folder)
-    return done.stdout
+class Patched(NamedTuple):
+    """A script as it was patched, the patch and its edits, and what the script printed when it trained then."""
 
-
-@dataclass(frozen=True)
-class Patched:
-    """A folder whose script was patched, the patch, and what the script printed when it trained then."""
-
-    folder: Path
+    text: str
     patch: bytes
+    edits: list[Edit]
     said: str
 
-    @property
-    def text(self) -> str:
-        return (self.folder / "train.py").read_text("utf-8")
 
-    @property
-    def report(self) -> Any:
-        return json.loads((self.folder / "rec" / "report.json").read_text("utf-8"))
+def patched(folder: Path, text: str, asked: dict[str, str]) -> tuple[bytes, list[Edit]]:
+    """Record a script, and patch it by these edits at the lines with these words."""
+    script = folder / "train.py"
+    script.write_text(text, "utf-8")
+    command = ["profile", "--no-report", "--steps", "4", "--warmup", "2", "--out", "rec", "train.py"]
+    run = [sys.executable, "-m", "tfdoctor", *command]
+    subprocess.run(run, cwd=folder, env=environment(), capture_output=True, timeout=300, check=True)
+    lines = text.split("\n")
+    findings = [
+        finding(edit_id, remedy(edit_id, line=1 + next(at for at, one in enumerate(lines) if words in one),
+                                code=EXAMPLES.get(edit_id, "")))
+        for edit_id, words in asked.items()
+    ]  # fmt: skip
+    results, patch = edited(Recording.open(folder / "rec"), findings, None)
+    edits = [edit for result in results for edit in result.edits]
+    assert [edit.missing for edit in edits] == [""] * len(asked)
+    git_apply(patch, folder)
+    return patch, edits
 
 
-CASES: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
-    "loop": (LOOP, LOOP_EDITS, ()),
-    "gan": (GAN, GAN_EDITS, ()),
-    "fit": (FIT, FIT_EDITS, ("--scrub",)),  # last: it sets the type of all layers
+CASES: dict[str, tuple[str, dict[str, str]]] = {
+    "loop": (LOOP, LOOP_EDITS),
+    "gan": (GAN, GAN_EDITS),
+    "fit": (FIT, FIT_EDITS),  # last: it sets the type of all layers
 }
 
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Patched]:
     folders = {name: tmp_path_factory.mktemp(name) for name in CASES}
-    patches = {
-        name: patched(folders[name], text, edits, *options) for name, (text, edits, options) in CASES.items()
-    }
+    made = {name: patched(folders[name], *case) for name, case in CASES.items()}
     said = trained([*folders.values()])
-    return {name: Patched(at, patches[name], said[at]) for name, at in folders.items()}
+    return {
+        name: Patched((at / "train.py").read_text("utf-8"), *made[name], said[at]) for name, at in folders.items()
+    }
 
 
 def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched]) -> None:
     case = cases["fit"]
-    assert "patch" not in case.report
     assert "steps 16 jit True types ['bfloat16', 'float32']" in case.said
     assert case.text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
     assert "# cheap\n" in case.text
@@ -285,9 +224,7 @@ def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(case
     case = cases["loop"]
     assert re.search(r"traced [12] compiled True", case.said)
     assert case.said.splitlines()[-1] == "eager False"
-    edits = [each["edit"] for result in case.report["results"] for each in result["remedies"]]
-    assert all(edit["in_patch"] for edit in edits)
-    assert any(edit["after"] == "@tf.function(jit_compile=True)" for edit in edits)
+    assert "@tf.function(jit_compile=True)" in [edit.after for edit in case.edits]
 
 
 def test_a_step_of_two_models_becomes_a_graph(cases: dict[str, Patched]) -> None:

@@ -56,7 +56,7 @@ PURE = [
     "extra = sum(model.losses)",
     "z = tf.where(x > 0.5, x, -x)",
     "for v in model.trainable_variables:\n        v.assign(v * RATE)",
-    "if y is None:\n        y = x",
+    "if y is None:\n        y = x\n    else:\n        y = y * RATE",
     "x = x @ table",
 ]
 
@@ -155,6 +155,7 @@ REWRITES = [
     ("keras.layers.Dense(4)]", "keras.layers.Dense(4, activation=other)]", "may need eager steps"),
     ("model = keras.Sequential([keras.layers.Dense(4)])", "model = other()", "model"),
     ("return x * RATE", "return x * array", "array"),
+    ("def scaled(x):\n    return x * RATE", "def scaled(x, f=other):\n    return f(x)", "calls other()"),
     ("return x * RATE", "print(x)\n    return x", "print"),
 ]
 

@@ -2,13 +2,16 @@
 
 import ast
 import codecs
+import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.edits.editing import KINDS, git_apply
+from tests.edits.editing import EXAMPLES, KINDS, git_apply
+from tests.edits.recorded import finding, recorded, remedy
+from tfdoctor.edits import edited
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.source import SourceFile
@@ -105,6 +108,7 @@ def test_a_patch_of_nothing_is_empty() -> None:
     ("data", "words"),
     [
         (b"# coding: nonsense\n", "cannot be read as Python"),
+        (b"# coding: hex\n00\n", "cannot be read as Python"),
         (b"a = '\xff'\n", "cannot be read as Python"),
         (b"# coding: latin-1\na = '\xff'\n", ""),
         (b"# coding: utf-16\n", "cannot be read as Python"),
@@ -119,3 +123,142 @@ def test_a_file_that_would_change_elsewhere_is_declined(data: bytes, words: str)
         reason = str(declined)
     assert words in reason
     assert bool(words) == bool(reason)
+
+
+SCRIPT = """\
+import keras
+import tensorflow as tf
+
+def make(d):
+{tab}# {accent}
+{tab}d = d.map(f)
+{tab}return d.batch(
+{tab}{tab}8,
+{tab})
+
+model = keras.Sequential([keras.layers.Dense(2)])
+model.compile("sgd", "mse")
+model.fit(make(d))"""
+
+CHANGED = """\
+import keras
+import tensorflow as tf
+
+keras.mixed_precision.set_global_policy("mixed_bfloat16")
+
+def make(d):
+{tab}# {accent}
+{tab}d = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)
+{tab}return d.batch(
+{tab}{tab}8,
+{tab}{tab}num_parallel_calls=tf.data.AUTOTUNE,
+{tab}).prefetch(tf.data.AUTOTUNE)
+
+model = keras.Sequential([keras.layers.Dense(2, dtype="float32")])
+model.compile("sgd", "mse", jit_compile=True, steps_per_execution=16)
+model.fit(make(d))"""
+
+ASKED = {
+    "parallel-map": 6, "parallel-batch": 7, "prefetch": 7, "mixed-precision": 11, "jit-compile": 12,
+    "steps-per-execution": 12,
+}  # fmt: skip
+
+WRITTEN = st.fixed_dictionaries(
+    {
+        "newline": st.sampled_from(["\n", "\r\n"]),
+        "tab": st.sampled_from(["\t", "    ", "  "]),
+        "encoding": st.sampled_from(["utf-8", "utf-8-sig", "latin-1", "cp1252"]),
+        "accent": st.sampled_from(["plain", "é", "ü\x0cß"]),
+        "end": st.sampled_from(["", "\n", "\n\n", "\n# end"]),
+    }
+)
+
+
+def written(template: str, how: dict[str, str]) -> bytes:
+    """Return a script in some style; its encoding is declared unless it is UTF-8."""
+    encoding = how["encoding"]
+    head = "" if encoding.startswith("utf-8") else f"# coding: {encoding}\n"
+    text = head + template.format(**how) + how["end"]
+    return text.replace("\n", how["newline"]).encode(encoding)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(how=WRITTEN)
+def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) -> None:
+    script = tmp_path / "a b.py"
+    script.write_bytes(written(SCRIPT, how))
+    add = 0 if how["encoding"].startswith("utf-8") else 1
+    findings = [
+        finding(edit_id, remedy(edit_id, "a b.py", line + add, EXAMPLES.get(edit_id, "")))
+        for edit_id, line in ASKED.items()
+    ]
+    results, patch = edited(recorded(tmp_path, ["a b.py"], {"steps_per_epoch": 320}), findings, None)
+
+    assert [edit.missing for result in results for edit in result.edits] == [""] * len(ASKED)
+    git_apply(patch, tmp_path)
+    assert script.read_bytes() == written(CHANGED, how)
+    compile(script.read_bytes(), "a b.py", "exec")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=st.text("ab\r\n\té", min_size=1, max_size=40), after=st.text("ab\r\n\té", min_size=1, max_size=40))
+def test_a_diff_is_what_git_reads(tmp_path: Path, before: str, after: str) -> None:
+    if before == after:
+        return
+    (tmp_path / "x.py").write_bytes(before.encode())
+    git_apply(unified([FileChange("x.py", before.encode(), after.encode())]), tmp_path)
+    assert (tmp_path / "x.py").read_bytes() == after.encode()
+
+
+def test_it_applies_in_the_folder_of_the_run_within_a_repository(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
+    folder = tmp_path / "jobs"
+    (folder / "input").mkdir(parents=True)
+    names = ["train.py", "input/pipeline.py"]
+    for name in names:
+        (folder / name).write_text("import tensorflow as tf\nd = d.map(f)\n")
+    findings = [finding(name, remedy("parallel-map", name, 2)) for name in names]
+    _, patch = edited(recorded(folder, names), findings, None)
+
+    git_apply(patch, folder)
+    made = "import tensorflow as tf\nd = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"
+    assert [(folder / name).read_text() for name in names] == [made, made]
+
+
+def test_a_package_called_like_the_folder_is_not_confused_with_it(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
+    folder = tmp_path / "proj"
+    (folder / "proj").mkdir(parents=True)
+    text = "import tensorflow as tf\nd = d.map(f)\n"
+    for name in ("data.py", "proj/data.py"):
+        (folder / name).write_text(text)
+    asked = [finding("a", remedy("parallel-map", "proj/data.py", 2))]
+    _, patch = edited(recorded(folder, ["proj/data.py"]), asked, None)
+
+    git_apply(patch, folder)
+    assert (folder / "data.py").read_text() == text
+    assert "num_parallel_calls" in (folder / "proj" / "data.py").read_text()
+
+
+@pytest.mark.parametrize("link", ["train.py", "linked/real.py"])
+def test_a_link_is_followed_to_the_file_that_git_changes(tmp_path: Path, link: str) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
+    (tmp_path / "code").mkdir()
+    real = tmp_path / "code" / "real.py"
+    real.write_text("import tensorflow as tf\nd = d.map(f)\n")
+    (tmp_path / "train.py").symlink_to(real)
+    (tmp_path / "linked").symlink_to(tmp_path / "code")
+    results, patch = edited(recorded(tmp_path, [link]), [finding("a", remedy("parallel-map", link, 2))], None)
+    assert results[0].edits[0].missing == ""
+    git_apply(patch, tmp_path)
+    assert "num_parallel_calls" in real.read_text()
+    assert (tmp_path / "train.py").is_symlink()
+
+
+def test_a_link_to_a_file_elsewhere_is_not_in_the_patch(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (tmp_path / "real.py").write_text("import tensorflow as tf\nd = d.map(f)\n")
+    (folder / "train.py").symlink_to(tmp_path / "real.py")
+    (result,), _ = edited(recorded(folder, ["train.py"]), [finding("a", remedy("parallel-map", line=2))], None)
+    assert "outside the folder" in result.edits[0].missing

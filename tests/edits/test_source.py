@@ -1,16 +1,20 @@
-"""A file is edited only where it is unchanged since the recording."""
+"""A file is edited only where it is unchanged since the recording; its path in the repository is found."""
 
-import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.compare.made import finding
 from tests.edits.recorded import recorded
+from tests.report.diagnoses import full
+from tfdoctor.edits import line_hashes, repository_paths
 from tfdoctor.edits.source import SourceFile, Sources, existing, folders_of
 from tfdoctor.edits.splice import Declined
+from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.terms.verdict import Location
 
 TEXT = b"import tensorflow as tf\n"
@@ -89,18 +93,6 @@ def test_a_file_is_read_in_its_encoding_and_written_in_it(data: bytes, encoding:
     assert source.encoded(source.text) == data
 
 
-@pytest.mark.parametrize("data", [b"x = '\xff'\n", b"# coding: klingon\n", b"# coding: hex\n00\n"])
-def test_a_file_that_is_no_text_is_not_edited(data: bytes) -> None:
-    with pytest.raises(Declined, match=r"train.py cannot be read as Python"):
-        SourceFile.read("train.py", data)
-
-
-def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_bytes(b"x = 1\r\n")
-    hashes = Sources(recorded(tmp_path, ["train.py"])).hashes
-    assert hashes == {str(tmp_path / "train.py"): hashlib.sha256(b"x = 1\r\n").hexdigest()}
-
-
 @pytest.mark.parametrize("folder", ["a\0b", "x" * 5000, "\ud800", "/dev/null/x"])
 def test_a_folder_that_cannot_be_is_not_found(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is still found in another one."""
@@ -120,3 +112,24 @@ def test_a_pipe_is_no_file_to_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "train.py")
     with pytest.raises(Declined, match="no file of a program"):
         Sources(recording)["train.py"]
+
+
+SAMPLE = Recording.open(Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound")
+
+
+def test_a_path_is_that_from_the_root_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of the recorded folder are elsewhere: the current folder is another clone. One file is missing."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "train.py").write_text("")
+    monkeypatch.chdir(tmp_path / "models")
+    assert repository_paths(SAMPLE, full().results) == {"train.py": "models/train.py"}
+
+
+def test_the_lines_that_findings_name_have_the_hashes_that_were_recorded() -> None:
+    program = ProgramRecord(lines={"train.py": "aaaaaaaabbbbbbbbcccccccc"})
+    found = finding("slow", "train.py", 3.0, line=2), finding("other", "helpers.py", 3.0, line=2)
+    recording = replace(SAMPLE, program=program)
+
+    assert line_hashes(recording, found) == {"train.py:2": "bbbbbbbb"}
+    assert [program.line("train.py", number) for number in (0, 3, 4)] == ["", "cccccccc", ""]

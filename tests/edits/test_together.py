@@ -1,4 +1,4 @@
-"""Findings with relations to each other: which of them go into one patch."""
+"""Findings become edits: which of them go into one patch, and the files as chosen ones change them for a trial."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +10,8 @@ from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
 from tfdoctor.edits import edited
+from tfdoctor.edits.patch import changed_files
+from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.verdict import Bound
 
 TEXT = """\
@@ -123,3 +125,96 @@ def test_a_defect_in_one_edit_costs_that_edit_alone(
     assert "report this defect" in defect
     assert made == ""
     assert b"jit_compile=True" in patch
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Path:
+    """A folder with a script that several remedies change in the same line."""
+    (tmp_path / "train.py").write_text('model.compile("sgd", "mse")\nmodel.fit(x)\n')
+    return tmp_path
+
+
+def reasons(folder: Path, *findings: Result) -> list[str]:
+    return missing(edited(recorded(folder, ["train.py"], EPOCH), findings, None)[0])
+
+
+def test_two_findings_that_want_the_same_edit_get_it_once(compiled: Path) -> None:
+    findings = [finding("a", remedy("jit-compile")), finding("b", remedy("jit-compile"))]
+    assert reasons(compiled, *findings) == ["", ""]
+    _, patch = edited(recorded(compiled, ["train.py"]), findings, None)
+    assert patch.count(b"jit_compile=True") == 1
+
+
+def test_of_several_fixes_for_one_finding_the_first_is_taken(compiled: Path) -> None:
+    either = finding("a", remedy("jit-compile"), remedy("steps-per-execution", code="steps_per_execution=8"))
+    first, second = reasons(compiled, either)
+    assert first == ""
+    assert "another fix for this finding" in second
+
+
+def test_a_remedy_without_a_line_is_made_where_the_run_trains(compiled: Path) -> None:
+    assert reasons(compiled, finding("a", remedy("jit-compile", line=0))) == [""]
+
+
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [(EPOCH, ""), ({"steps_per_epoch": 65}, "8 does not divide the 65 steps"), ({}, "number of steps per epoch")],
+)
+def test_the_steps_of_a_call_divide_the_epoch(compiled: Path, run: dict[str, object], why: str) -> None:
+    findings = [finding("a", remedy("steps-per-execution", code="steps_per_execution=8"))]
+    results, _ = edited(recorded(compiled, ["train.py"], run), findings, None)
+    missing = results[0].edits[0].missing
+    assert why in missing
+    assert bool(why) == bool(missing)
+
+
+def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:
+    other = tmp_path / "library.py"
+    other.write_text('model.compile("sgd", "mse")\n')
+    folder = tmp_path / "run"
+    folder.mkdir()
+    recording = recorded(folder, [str(other)])
+    results, patch = edited(recording, [finding("a", remedy("jit-compile", str(other)))], None)
+    assert results[0].edits[0].after == 'model.compile("sgd", "mse", jit_compile=True)'
+    assert "outside the folder" in results[0].edits[0].missing
+    assert patch == b""
+
+
+def test_a_file_that_is_no_python_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("model.compile(\n")
+    (reason,) = reasons(tmp_path, finding("a", remedy("jit-compile")))
+    assert "cannot be parsed" in reason
+
+
+def test_one_finding_alone_and_two_together(folder: Path) -> None:
+    recording = recorded(folder, ["train.py"])
+    parallel, jit = finding(*MAP), finding(*JIT)
+    path = (folder / "train.py").resolve()
+    alone = changed_files(recording, [parallel])
+    assert alone == {path: TEXT.replace(".map(f)", ".map(f, num_parallel_calls=tf.data.AUTOTUNE)").encode()}
+    both = changed_files(recording, [parallel, jit])[path]
+    assert b"num_parallel_calls" in both
+    assert b"jit_compile=True" in both
+    assert (folder / "train.py").read_text() == TEXT
+
+
+def test_of_several_remedies_the_first_that_is_an_edit_is_taken(folder: Path) -> None:
+    recording = recorded(folder, ["train.py"])
+    by_hand = remedy("", line=3)
+    found = finding("parallel-map", by_hand, MAP[1], remedy("cache", line=3))
+    (text,) = changed_files(recording, [found]).values()
+    assert b"num_parallel_calls" in text
+    assert b"cache" not in text
+
+
+def test_a_finding_without_an_edit_says_why(folder: Path) -> None:
+    recording = recorded(folder, ["train.py"])
+    with pytest.raises(Declined, match="hand"):
+        changed_files(recording, [finding("own-rule", remedy("", line=3))])
+
+
+def test_a_file_that_changed_since_is_refused(folder: Path) -> None:
+    recording = recorded(folder, ["train.py"])
+    (folder / "train.py").write_text(TEXT + "# later\n")
+    with pytest.raises(Declined, match="changed since"):
+        changed_files(recording, [finding(*MAP)])

@@ -193,7 +193,8 @@ def test_no_rendering_of_a_scrubbed_diagnosis_quotes_source() -> None:
 
 
 def test_a_scrubbed_report_shows_the_example_and_says_why() -> None:
-    done = scrub(quoting(), SECRETS)
+    done = scrub(replace(quoting(), patch=b"-x"), SECRETS)
+    assert done.patch == b""
     for name in ("html", "json", "md"):
         text = renderings(done)[name]
         assert "Your source lines are removed (--scrub)." in text, name

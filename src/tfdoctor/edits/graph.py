@@ -7,14 +7,12 @@ import re
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.module import TENSORFLOW, SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.syntax import dotted, given
 from tfdoctor.edits.traceable import Traceable
 from tfdoctor.edits.values import is_tensor, keras_class, why_not_fixed
 from tfdoctor.recording.program import ProgramRecord
-
-_KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
 
 _DIFFERENT_SHAPES = re.compile(r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged")
 
@@ -122,7 +120,7 @@ def must_be_traceable(program: ProgramRecord, module: SyntaxTree, _: str) -> Non
     if program.layers is None:
         raise Declined("the recording does not contain the layers of the model")
     for layer in program.layers:
-        if layer.module.partition(".")[0] not in _KERAS:
+        if layer.module.partition(".")[0] not in TENSORFLOW:
             definition = keras_class(module, layer.kind)
             if layer.module != "__main__" or definition is None:
                 raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
@@ -159,7 +157,7 @@ def _makes_layer(module: SyntaxTree, call: cst.Call) -> bool:
     """Say whether a name in a ``layers`` package of Keras is called."""
     first, _, rest = dotted(call.func).partition(".")
     names = [f"{origin}.{rest}".split(".") for origin in module.imports.get(first, ())]
-    return any("layers" in parts and parts[0] in _KERAS for parts in names)
+    return any("layers" in parts and parts[0] in TENSORFLOW for parts in names)
 
 
 def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
@@ -173,7 +171,7 @@ def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
 
 def _of_keras(module: SyntaxTree, name: cst.Name) -> bool:
     origins = module.imports.get(name.value)
-    return origins is not None and all(origin.partition(".")[0] in _KERAS for origin in origins)
+    return origins is not None and all(origin.partition(".")[0] in TENSORFLOW for origin in origins)
 
 
 def _roots(module: SyntaxTree, value: cst.BaseExpression) -> list[cst.Name]:

@@ -245,7 +245,8 @@ class SyntaxTree:
     def returned(self, name: str, holds: Callable[[cst.BaseExpression], bool]) -> bool:
         """Say whether all results of a function of the file are of a kind."""
         function = self.function(name)
-        returns = [node.value for node in self.all(cst.Return) if self.nearest(node, cst.FunctionDef) is function]
+        nodes = self.own(function.body) if function else ()
+        returns = [node.value for node in nodes if isinstance(node, cst.Return)]
         return bool(returns) and all(value is not None and holds(value) for value in returns)
 
     def loops(self, line: int) -> list[Loop]:

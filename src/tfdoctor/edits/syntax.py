@@ -79,3 +79,10 @@ def undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
     """Return the name of a decorator, without arguments."""
     expression = decorator.decorator
     return expression.func if isinstance(expression, cst.Call) else expression
+
+
+def own_methods(definition: cst.ClassDef | None, *names: str) -> list[cst.FunctionDef]:
+    """Return the methods that a class defines itself: those of some names, or all."""
+    parts = definition.body.body if definition else ()
+    methods = [part for part in parts if isinstance(part, cst.FunctionDef)]
+    return [method for method in methods if not names or method.name.value in names]

@@ -11,8 +11,8 @@ import libcst as cst
 
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined
-from tfdoctor.edits.syntax import given, last_name
-from tfdoctor.edits.values import keras_class, made_by, why_not_fixed
+from tfdoctor.edits.syntax import given, last_name, own_methods
+from tfdoctor.edits.values import attributes, keras_class, made_by, why_not_fixed
 
 ONCE = "and a graph runs Python only once, when it is traced"
 
@@ -90,9 +90,8 @@ class Traceable:
 
     def check_class(self, definition: cst.ClassDef) -> None:
         """Decline unless a graph can hold the methods of a layer or a model that Keras calls in a step."""
-        for method in _methods(definition):
-            if method.name.value in CALLED_BY_KERAS:
-                self.check(method)
+        for method in own_methods(definition, *CALLED_BY_KERAS):
+            self.check(method)
 
     # Nodes of a function: statements and expressions
 
@@ -329,7 +328,7 @@ class Traceable:
         # The method of a layer or model whose class the file defines
         made = made_by(self.module, of) if isinstance(of, cst.Name) else None
         kind = made.func.value if isinstance(made, cst.Call) and isinstance(made.func, cst.Name) else ""
-        if (method := _method_named(keras_class(self.module, kind), name)) is not None:
+        if method := next(iter(own_methods(keras_class(self.module, kind), name)), None):
             self.check(method)
             return
         methods = (f for f in self.module.all(cst.FunctionDef) if f.name.value == name)
@@ -342,7 +341,7 @@ class Traceable:
     def _own(self, func: cst.Attribute, function: cst.FunctionDef) -> None:
         """Check a method of the class, or decline an attribute that is no layer of its __init__."""
         definition, name = self.module.nearest(function, cst.ClassDef), func.attr.value
-        if (method := _method_named(definition, name)) is not None:
+        if method := next(iter(own_methods(definition, name)), None):
             self.check(method)
         elif not (name in METHODS and definition and keras_class(self.module, definition.name.value)):
             made = self._made(func, function)
@@ -372,16 +371,9 @@ class Traceable:
     def _made(self, node: cst.Attribute, function: cst.FunctionDef) -> list[cst.BaseExpression]:
         """Return what the methods of the class assign to an attribute of self, outside of steps."""
         self._must_stay(node)
-        methods = _methods(self.module.nearest(function, cst.ClassDef))
-        if not isinstance(node.value, cst.Name) or node.value.value != "self":
-            return []
-        attribute = f"self.{node.attr.value}"
-        return [
-            assigned.value
-            for assigned in self.module.all(cst.Assign)
-            if any(self.module.written(part.target) == attribute for part in assigned.targets)
-            and self.module.nearest(assigned, cst.FunctionDef) in methods
-        ]
+        own = isinstance(node.value, cst.Name) and node.value.value == "self"
+        made = attributes(self.module, self.module.nearest(function, cst.ClassDef)) if own else {}
+        return made.get(node.attr.value, [])
 
     def _is_layer(self, value: cst.BaseExpression) -> bool:
         match value:
@@ -446,15 +438,6 @@ def _must_be_allowed(origin: str, line: str) -> None:
         raise Declined(f"{line} calls {written}() in each step, which may create variables")
     if not in_keras and name[:1].isupper() and name not in MADE_IN_STEP:
         raise Declined(f"{line} creates a {name} in each step")
-
-
-def _methods(definition: cst.ClassDef | None) -> list[cst.FunctionDef]:
-    parts = definition.body.body if definition else ()
-    return [part for part in parts if isinstance(part, cst.FunctionDef)]
-
-
-def _method_named(definition: cst.ClassDef | None, name: str) -> cst.FunctionDef | None:
-    return next((method for method in _methods(definition) if method.name.value == name), None)
 
 
 def _flat(value: cst.BaseExpression) -> Iterable[cst.BaseExpression]:

@@ -1,12 +1,13 @@
 """What the expressions of a file are beyond doubt: datasets, tensors, fixed objects, models and layers of Keras."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 import libcst as cst
 
 from tfdoctor.edits.chains import MAKERS, TRANSFORMATIONS
 from tfdoctor.edits.module import BoundValue, SyntaxTree
-from tfdoctor.edits.syntax import last_name, root_name
+from tfdoctor.edits.syntax import dotted, last_name, own_methods, root_name
 
 STAGES = TRANSFORMATIONS | {"prefetch"}
 
@@ -232,3 +233,16 @@ def keras_class(module: SyntaxTree, name: str) -> cst.ClassDef | None:
     kind = module.from_tensorflow(base).rpartition(".")[2]
     own = isinstance(base, cst.Name) and base.value != name and keras_class(module, base.value)
     return found[0] if kind in ("Layer", "Model", "Sequential") or own else None
+
+
+def attributes(
+    module: SyntaxTree, definition: cst.ClassDef | None, *methods: str
+) -> dict[str, list[cst.BaseExpression]]:
+    """Return what the methods of a class assign to each attribute of self: those of some names, or all."""
+    made, setup = defaultdict[str, list[cst.BaseExpression]](list), own_methods(definition, *methods)
+    for node in module.all(cst.Assign) if setup else ():
+        if module.nearest(node, cst.FunctionDef) in setup:
+            for name in (dotted(target.target) for target in node.targets):
+                if name.startswith("self.") and name.count(".") == 1:
+                    made[name.removeprefix("self.")].append(node.value)
+    return made

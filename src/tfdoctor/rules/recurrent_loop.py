@@ -7,7 +7,7 @@ __doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
-BY_HAND = "the loop has to be written in another way, or changes the training with its batches and sequences"
+BY_HAND = "another batch size or length changes the training, and a loop has to be written anew"
 
 
 RECURRENT = "rnn"  # The package of Keras that holds recurrent layers

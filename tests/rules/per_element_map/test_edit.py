@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.edits.editing import KINDS
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, spliced
+from tests.edits.editing import edited
+from tfdoctor.edits.splice import Declined
 
 TEXT = """import tensorflow as tf
 
@@ -27,9 +26,7 @@ CHAIN, RESULT = ".map(parse, num_parallel_calls=4).batch(8)", "row, label"
 
 def made(body: str = "pass", result: str = RESULT, chain: str = CHAIN, after: str = "") -> str:
     text = TEXT.format(body=body, result=result, chain=chain, after=after)
-    line = 1 + text.split("\n").index(f"ds = files.shuffle(9){chain}")
-    example = "dataset = dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)"
-    return spliced(text, KINDS["vectorized-map"](SyntaxTree(text), line, example))
+    return edited("vectorized-map", text, "ds = files")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +89,7 @@ ds = ds.map(parse, num_parallel_calls=4)
 
 def of_lines(body: str = "x = tf.stack(fields[:-1], axis=-1)", between: str = "") -> str:
     text = LINES.format(body=body, between=between)
-    line = 1 + text.split("\n").index("ds = ds.map(parse, num_parallel_calls=4)")
-    example = "dataset = dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)"
-    return spliced(text, KINDS["vectorized-map"](SyntaxTree(text), line, example))
+    return edited("vectorized-map", text, "ds = ds.map(parse")
 
 
 @pytest.mark.parametrize(

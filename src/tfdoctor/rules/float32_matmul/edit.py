@@ -6,8 +6,6 @@ but TensorFlow's own operations take no operands of two types: a call() of the f
 operand comes from its input, a layer or a Python number.
 """
 
-from collections import defaultdict
-
 from tfdoctor.edits.kit import *
 
 # Layers that may be the last: each computes the input of the loss, which has to be float32.
@@ -87,7 +85,7 @@ def _outputs(module: SyntaxTree, own: list[cst.ClassDef]) -> list[cst.Call | Non
         return [_of_sequential(module, call) if plain else _of_functional(module, call) for call in models]
     classes = [node for node in own if module.from_tensorflow(node.bases[0].value).endswith(".Model")]
     model = only(classes, "the file defines {}", "model")
-    match [node.value for part in _methods(model, "call") for node in module.inside(cst.Return, part)]:
+    match [node.value for part in own_methods(model, "call") for node in module.inside(cst.Return, part)]:
         case [cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=layer))]:
             made = _made(module, model).get(layer.value)
             return [made if isinstance(made, cst.Call) else None]
@@ -156,19 +154,9 @@ def _block(module: SyntaxTree, node: cst.CSTNode) -> cst.CSTNode:
     return next((outer for outer in module.outward(node) if isinstance(outer, cst.BaseSuite)), module.tree)
 
 
-def _methods(definition: cst.ClassDef, *names: str) -> list[cst.FunctionDef]:
-    parts = (part for part in definition.body.body if isinstance(part, cst.FunctionDef))
-    return [part for part in parts if part.name.value in names]
-
-
 def _made(module: SyntaxTree, definition: cst.ClassDef) -> Made:
     """Return the layers that __init__ and build assign once to attributes of self."""
-    made = defaultdict[str, list[cst.BaseExpression]](list)
-    setup = _methods(definition, "__init__", "build")
-    for node in (node for node in module.all(cst.Assign) if module.nearest(node, cst.FunctionDef) in setup):
-        for target in node.targets:
-            if module.written(target.target).startswith("self."):
-                made[last_name(target.target)].append(node.value)
+    made = attributes(module, definition, "__init__", "build")
     return {name: first for name, [first, *more] in made.items() if not more and _is_layer(module, first)}
 
 
@@ -191,7 +179,7 @@ def _must_keep_types(module: SyntaxTree, own: list[cst.ClassDef]) -> None:
     every = set[str]()
     for definition in own:
         name, layers = definition.name.value, _made(module, definition)
-        method = only(_methods(definition, "call"), f"{name} has no call() of its own")
+        method = only(own_methods(definition, "call"), f"{name} has no call() of its own")
         if len([one for one in method.params.params if one.name.value not in FLAGS]) != 1:
             raise Declined(f"call() of {name} takes several inputs, which may differ in type")
         calls = module.inside(cst.Call, method.body)
