@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks import commands, trying
 from tfdoctor.edits.by_id import KINDS
-from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.splice import spliced
 
 HERE = Path(__file__).parent
@@ -50,13 +50,11 @@ CASES = (
     Case("parallel-interleave", PAIRS / "shards_one_by_one" / "fault.py", "serial-reads"),
     Case("vectorized-map", PAIRS / "lines_of_csv" / "fault.py", "per-element-map"),
     Case("cache", OWN / "decode_again.py", "uncached-preprocessing"),
-    Case("autotune-on", PAIRS / "one_private_thread" / "fault.py", "disabled-autotune"),
     Case("mixed-precision", PAIRS / "wide_mlp" / "fault.py", "float32-matmul"),
     Case("fused-batch-norm", PAIRS / "normalized_resnet" / "fault.py", "unfused-batch-norm"),
     Case("run-eagerly-off", PAIRS / "debugging_left_on" / "fault.py", "eager-step"),
     Case("steps-per-execution", OWN / "tiny_steps.py", "small-batch"),
     Case("jit-compile", OWN / "many_elementwise.py", "unfused-elementwise", line_of=""),
-    Case("drop-remainder", OWN / "ragged_end.py", "recompilation", line_of=".batch("),
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.layer import why_not

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.edits.recorded import recorded
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord

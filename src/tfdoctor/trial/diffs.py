@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfdoctor.edits.diff import FileChange, unified
+from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.source import within_repository
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording

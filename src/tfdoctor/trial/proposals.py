@@ -11,12 +11,11 @@ from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving
-from tfdoctor.edits.batch_size import larger_batch
-from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import changed_files
+from tfdoctor.edits.sizes import larger_batch, width
 from tfdoctor.edits.source import Sources
 from tfdoctor.edits.splice import Declined, Splice
-from tfdoctor.edits.widths import width
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
@@ -35,10 +34,7 @@ EXACT = frozenset(
         "parallel-interleave",
         "cache",
         "cache-before-repeat",
-        "autotune-on",
-        "convert-once",
         "steps-per-execution",
-        "every-hundred-steps",
         "run-eagerly-off",
     }
 )

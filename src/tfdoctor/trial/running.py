@@ -15,7 +15,7 @@ from typing import Self
 
 import psutil
 
-from tfdoctor.capture.environment import agent_environment
+from tfdoctor.capture.plan import agent_environment
 from tfdoctor.terms.record import Record
 from tfdoctor.trial import layer as layers
 from tfdoctor.trial import program as programs

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from tfdoctor.capture import machine
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings
 from tfdoctor.terms.record import Record

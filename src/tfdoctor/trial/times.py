@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.terms.record import Record, field
 
 Floats = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tfdoctor.capture.agent.process.masking import MASK, cleaned_begin
-from tfdoctor.capture.agent.timing import TIMING
+from tfdoctor.capture.agent.trial.timing import TIMING
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.sampler.nvml import NvmlSampler
 from tfdoctor.capture.sampler.rapl import RaplSampler
