@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.trial.test_times import loop
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA
+from tfdoctor.capture.agent.trial.settings import NO_XLA
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import RecordedProgram, Variant

@@ -25,22 +25,12 @@ from tfdoctor.terms.verdict import Finding, Remedy
 from tfdoctor.trial.diffs import merged
 from tfdoctor.trial.program import NotTried, Variant, divided
 
-# Edits that move work without changing its arithmetic, so that the weights must stay the same.
-EXACT = frozenset(
-    {
-        "prefetch",
-        "parallel-map",
-        "parallel-batch",
-        "parallel-interleave",
-        "cache",
-        "cache-before-repeat",
-        "steps-per-execution",
-        "run-eagerly-off",
-    }
-)
-
 # Edits after which a function runs for several elements at once, which draw random numbers in any order.
 PARALLEL = frozenset({"parallel-map", "parallel-interleave"})
+# Edits that move work without changing its arithmetic, so that the weights must stay the same.
+EXACT = PARALLEL | {
+    "prefetch", "parallel-batch", "cache", "cache-before-repeat", "steps-per-execution", "run-eagerly-off",
+}  # fmt: skip
 
 
 def edits(
