@@ -250,5 +250,5 @@ def test_work_that_is_moved_into_bursts_is_no_saving() -> None:
 @pytest.mark.parametrize("step_ms", [6.3, 4.9, 1.0])
 @pytest.mark.parametrize("count", [3, 6])
 def test_pauses_of_the_machine_take_no_saving_away(every_s: float, step_ms: float, count: int) -> None:
-    found = [trial_with_pauses(step_ms, seed, every_s, count=count) for seed in range(100)]
-    assert sum(bool(one.why) for one in found) <= 4
+    found = [trial_with_pauses(step_ms, seed, every_s, count=count) for seed in range(50)]
+    assert sum(bool(one.why) for one in found) <= 2
