@@ -68,11 +68,7 @@ class _NotAppliedError(Exception):
 
 
 def _git_apply(data: bytes, root: Path, *options: str) -> bytes:
-    """Let git apply a diff in a folder that is in no repository, or tell of it; return what it prints.
-
-    Raises:
-        _NotAppliedError: git refuses.
-    """
+    """Let git apply a diff in a folder that is in no repository, or tell of it; return what it prints."""
     done = subprocess.run(  # noqa: S603 - git, with options of ours
         ["git", "apply", *options, "-"],  # noqa: S607 - the git of the user's PATH
         input=data,
@@ -96,12 +92,7 @@ TEXT_ONLY = (b" mode change ", b" rewrite ")  # What git says of a file of the s
 
 
 def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:
-    """Return the paths that a diff changes, without their first folder (a/ and b/).
-
-    Raises:
-        InputError: it adds, deletes or renames a file, or names one outside of the folder.
-        _NotAppliedError: git cannot read it.
-    """
+    """Return the paths that a diff changes, without their first folder (a/ and b/)."""
     names = dict.fromkeys(
         os.fsdecode(entry.split(b"\t", 2)[2])
         for entry in _git_apply(diff, root, "--numstat", "-z").split(b"\0")

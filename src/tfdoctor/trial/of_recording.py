@@ -101,8 +101,10 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     wanted = _wanted(recording, diagnosis, program, request)
     variants = wanted.changes
     _must_have_any([*variants, *wanted.without], wanted.not_tried, edits=request.tries_edits)
-    if (why := _no_steps(recording)) and not all(map(trial.is_about_run, variants)):
-        raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
+    known = recording.manifest
+    traced = known is not None and known.plan is not None and known.plan.trace
+    if traced and known and not known.steps.seen and known.trace_gap and not all(map(trial.is_about_run, variants)):
+        raise CaptureError(f"The steps of the program cannot be timed as it is: {known.trace_gap.why}.")
     before = programs.originals(recording, (path for one in variants for path in one.files))
     thrown = _thrown_away(program, request, recording, len(variants) + len(wanted.without))
 
@@ -117,14 +119,6 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
     return Tried(trial.with_measured(diagnosis, replace(trials, layer=thrown)), all_kept, before)
-
-
-def _no_steps(recording: Recording) -> str:
-    """Return why the recorder, which was to trace steps, saw none; "" where it saw one."""
-    known = recording.manifest
-    if known is None or known.plan is None or not known.plan.trace or known.steps.seen:
-        return ""
-    return known.trace_gap.why if known.trace_gap else ""
 
 
 class Wanted(Record):
@@ -202,11 +196,7 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
 
 
 def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, edits: bool) -> None:
-    """Refuse a trial of nothing; without ``edits``, those of the report were not asked for.
-
-    Raises:
-        InputError: there is no variant.
-    """
+    """Refuse a trial of nothing; without ``edits``, those of the report were not asked for."""
     if variants:
         return
     if not missing and not edits:
@@ -228,11 +218,7 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, 
 
 
 def _thrown_away(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
-    """Say whether the runs' writes are thrown away; where they cannot be, ask.
-
-    Raises:
-        InputError: the program cannot be shown its changed files without a layer.
-    """
+    """Say whether the runs' writes are thrown away; where they cannot be, ask."""
     why = layer.why_not(program.folder) if request.layer else "--no-layer"
     if not why:
         return True

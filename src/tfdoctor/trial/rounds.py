@@ -168,7 +168,12 @@ class Runs:
         if variant.examples != 1 and ratio is None:
             self.why[variant.name] = "the number of examples in its steps could not be seen"
         elif ratio not in (None, expected) and (variant.examples != 1 or self.done(variant.name)):
-            self.why[variant.name] = _not_promised(variant, times, original)
+            seen = other_examples(times, original)
+            if seen or variant.examples == 1:
+                why = f"its steps do not have the examples that were expected: {seen or 'their number varies'}"
+            else:
+                why = "the change does not reach the batches: a step has as many examples as without it"
+            self.why[variant.name] = why
         if ratio is None:
             return times
         self.examples.setdefault(variant.name, ratio)
@@ -238,11 +243,3 @@ class Runs:
         rounds = statistics.wholes(self.rounds) if self.by_mean else self.rounds
         found = statistics.saving(rounds, name, chances)
         return replace(found, of_run=True) if found and self.whole else found
-
-
-def _not_promised(variant: Variant, times: TrialTimes, original: TrialTimes) -> str:
-    """Return why a variant whose steps have other examples than promised, or than before, has no figure."""
-    seen = other_examples(times, original)
-    if not seen and variant.examples != 1:
-        return "the change does not reach the batches: a step has as many examples as without it"
-    return f"its steps do not have the examples that were expected: {seen or 'their number varies'}"

@@ -175,11 +175,7 @@ def _run_all(runs: Runs, combination: Combination, variants: Sequence[Variant]) 
 
 
 def _check(run: TrialRun, runs: Runs) -> None:
-    """Refuse a program that cannot be timed.
-
-    Raises:
-        CaptureError: why not.
-    """
+    """Refuse a program that cannot be timed."""
     if isinstance(run.times, TrialTimes):
         return
     why = run.error or run.times.why
