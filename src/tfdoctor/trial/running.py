@@ -122,7 +122,7 @@ class Runner(Record):
             shutil.copymode(path, text)
         plan = _agent_plan(processes, enough, {} if self.layer else texts, variant)
         variables = programs.variables(program, variant.environment)
-        entering = layers.entering(program.folder, texts, [processes]) if self.layer else []
+        entering = layers.entering(program.folder, variables, texts, [processes]) if self.layer else []
         with (own / "log").open("wb") as output:
             child = subprocess.Popen(  # noqa: S603 - the user's program
                 [*LEASH, *entering, *program.command],
