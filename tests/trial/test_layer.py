@@ -38,7 +38,7 @@ class Ground:
     def command(self, script: str, python: str = sys.executable) -> list[str]:
         """Return what a trial starts of a program."""
         (self.folder / "program.py").write_text(script)
-        entering = layer.entering(self.folder, {self.module: self.other}, [self.keep])
+        entering = layer.entering(self.folder, os.environ, {self.module: self.other}, [self.keep])
         return [python, *LEASH[1:], *entering, python, "program.py", str(self.keep)]
 
     def run(self, script: str, before: tuple[str, ...] = (), user: int | None = None) -> str:
@@ -188,7 +188,7 @@ def test_no_overlay_of_an_unprivileged_user_lies_over_a_mount(
     mounted = [SimpleNamespace(mountpoint=str(tmp_path / name)) for name in mounts]
     seen = psutil.disk_partitions(all=True)
     monkeypatch.setattr(psutil, "disk_partitions", lambda **_: [*seen, *mounted])
-    words = layer.entering(tmp_path / "code")
+    words = layer.entering(tmp_path / "code", {})
     over = [place for option, place in pairwise(words) if option == "--tmp-overlay"]
     assert [one for one in over if Path(one).is_relative_to(tmp_path)] == [str(tmp_path / one) for one in covered]
 

@@ -275,28 +275,6 @@ def test_time_for_two_rounds_gives_each_change_a_figure(
     assert all(one.measured for one in trials.rows if not one.parts)
 
 
-def test_three_minutes_are_shared_by_two_changes(clock: Callable[[float], None]) -> None:
-    """The runs of the tutorial, of 12 s: what promises nothing gets a figure beside what promises most."""
-    machine = Machine({"large": 0.3}, seconds=12, tick=clock)
-    trials, _ = of_variants(machine, [promising("none", None), promising("large", 0.67)], 3.0)
-    assert machine.order[:5] == [AS_IS, AS_IS, "large", "none", AS_IS]
-    assert all(one.measured for one in trials.rows)
-
-
-def test_an_edit_that_is_promised_comes_before_larger_batches(clock: Callable[[float], None]) -> None:
-    """`--only small-batch`: the edit gets its rounds, the batches what time is left."""
-    larger = [Variant(f"batch {n}", model="larger batches", may_keep=False) for n in (2, 4)]
-    edit = promising("small-batch", 0.69)
-    machine = Machine({"small-batch": 0.4}, seconds=12, tick=clock)
-    trials, kept = of_variants(machine, [*larger, edit], 2.5)
-    assert machine.order[:4] == [AS_IS, AS_IS, "small-batch", AS_IS]
-    assert row(trials, "small-batch").measured is not None
-    assert kept == ["small-batch"]
-    machine = Machine({"small-batch": 0.4}, seconds=12, tick=clock)
-    trials, _ = of_variants(machine, [*larger, edit], 6.0)
-    assert all(one.measured for one in trials.rows)
-
-
 def test_why_a_change_has_no_figure_is_true(clock: Callable[[float], None]) -> None:
     machine = Machine({}, seconds=12, tick=clock)
     names = [f"v{n}" for n in range(9)]

@@ -6,15 +6,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.trial.test_times import loop
+from tfdoctor.capture.agent.trial.settings import NO_XLA
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.clock import Enough
-from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
+from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
 from tfdoctor.trial.times import NoTimes, TrialTimes
+from tfdoctor.trial.trial_run import TrialRun
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -75,37 +78,64 @@ for name, text in zip(("a", "b"), sys.argv[1:]):
 """
 
 
+def ran(folder: Path, *words: str, **environment: str) -> TrialRun:
+    """Run a program of Python once, without TensorFlow."""
+    program = RecordedProgram((sys.executable, "-S", "-c", *words), folder, Kind.COMMAND)
+    with Runner.of(program, layer=False) as stage:
+        return stage.run(Variant("a", environment=environment), Enough(), 0)
+
+
+def timing(*loops: dict[str, Any], **more: Any) -> str:
+    return json.dumps({"loops": loops, "finite": True, "ended_by": "", "enough": True, **more})
+
+
 def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) -> None:
     """Their folders have the numbers of processes, whose order is chance."""
-    texts = [
-        json.dumps({"loops": [loop([step] * 200)], "finite": True, "ended_by": "", "enough": True})
-        for step in (1.0, 5.0)
-    ]
-    program = RecordedProgram((sys.executable, "-S", "-c", TWO_PROCESSES, *texts), temporary, Kind.COMMAND)
-    with Runner.of(program, layer=False) as stage:
-        run = stage.run(ORIGINAL, Enough(), 0)
+    run = ran(temporary, TWO_PROCESSES, *(timing(loop([step] * 200)) for step in (1.0, 5.0)))
     assert isinstance(run.times, TrialTimes), run
     assert run.times.step_ms == pytest.approx(5.0)
 
 
-def test_a_loop_of_few_steps_is_said_so(temporary: Path) -> None:
-    text = json.dumps({"loops": [loop([1.0] * 11)], "finite": True, "ended_by": "", "enough": True})
-    program = RecordedProgram((sys.executable, "-S", "-c", TWO_PROCESSES, text), temporary, Kind.COMMAND)
-    with Runner.of(program, layer=False) as stage:
-        run = stage.run(ORIGINAL, Enough(), 0)
-    assert isinstance(run.times, NoTimes)
-    assert run.times.why.startswith("its longest loop has 12 steps, and a figure needs 36")
+LONG = loop([1.0] * 200)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [("HF_TOKEN", "mine-own", "bad: ***"), ("USE_AUTH", "1", "bad: 1"), ("PLAIN", "text", "bad: text")],
+    ("text", "why", "ineffective"),
+    [
+        (timing(loop([1.0] * 11)), "its longest loop has 12 steps, and a figure needs 36", False),
+        (timing(), "no loop of training steps was seen", False),
+        (timing(LONG, without={"reached": 0, "refused": ""}), "nothing of it ran in the steps", True),
+        (timing(LONG, without={"reached": 0, "refused": "its length is unknown"}), "its length is unknown", True),
+        (timing(LONG, settings={"replaced": ["A", "B"]}), "the program sets A and B itself", True),
+        (timing(LONG, settings={"reached": {NO_XLA: 0}}), "no function was compiled with XLA", True),
+        (timing(LONG, without={"reached": 2, "refused": ""}, settings={"reached": {NO_XLA: 1}}), "", False),
+    ],
 )
-def test_the_error_of_a_run_shows_no_credential(temporary: Path, name: str, value: str, shown: str) -> None:
-    """The run itself gets the value."""
-    script = f"import os, sys; sys.exit('bad: ' + os.environ['{name}'])"
-    program = RecordedProgram((sys.executable, "-S", "-c", script), temporary, Kind.COMMAND)
-    with Runner.of(program, layer=False) as stage:
-        run = stage.run(Variant("a", environment={name: value}), Enough(), 0)
+def test_why_a_run_has_no_figure(temporary: Path, text: str, why: str, *, ineffective: bool) -> None:
+    run = ran(temporary, TWO_PROCESSES, text)
+    assert (run.times.why if isinstance(run.times, NoTimes) else "").startswith(why)
+    assert isinstance(run.times, NoTimes) is bool(why)
+    assert bool(run.ineffective) is ineffective
+
+
+KILL = "import os; os.kill(os.getpid(), {})"
+TENSORFLOW = "InvalidArgumentError: {{function_node}} no shape (7, 7)"
+
+
+@pytest.mark.parametrize(
+    ("script", "environment", "error"),
+    [
+        (KILL.format(9), {}, "it was killed, as the kernel does where memory runs out"),
+        (KILL.format(11), {}, "it crashed with SIGSEGV; it printed nothing"),
+        (f"import sys; sys.exit('Traceback:\\n  File\\n{TENSORFLOW}\\n\\t [[node]]\\n\\n')", {}, TENSORFLOW),
+        # The run itself gets the value of a credential:
+        ("import os, sys; sys.exit('bad: ' + os.environ['HF_TOKEN'])", {"HF_TOKEN": "mine-own"}, "bad: ***"),
+        ("import os, sys; sys.exit('bad: ' + os.environ['USE_AUTH'])", {"USE_AUTH": "1"}, "bad: 1"),
+        ("import os, sys; sys.exit('bad: ' + os.environ['PLAIN'])", {"PLAIN": "text"}, "bad: text"),
+    ],
+)
+def test_a_run_that_fails_says_why(temporary: Path, script: str, environment: dict[str, str], error: str) -> None:
+    run = ran(temporary, script, **environment)
     assert isinstance(run.times, NoTimes)
-    assert run.error == run.times.why == shown
+    assert run.exit_code != 0
+    assert run.error == run.times.why == error

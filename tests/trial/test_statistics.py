@@ -40,14 +40,6 @@ def measured(made: list[Round], name: str) -> Measured:
     return found
 
 
-def test_intervals_hold_the_truth_in_95_of_100_trials() -> None:
-    random = np.random.default_rng(1)
-    trials = [measured(rounds([0.7], random), "0.7") for _ in range(200)]
-    held = sum(one.low <= 0.3 <= one.high for one in trials)
-    assert held >= 190
-    assert float(np.median([(one.high - one.low) / 2 for one in trials])) <= 0.05
-
-
 @pytest.mark.parametrize("count", [2, 3, 5, 12])
 @pytest.mark.parametrize("noise", ["normal", "heavy tails", "slow runs"])
 @pytest.mark.parametrize("own", [0.007, 0.02, 0.06])
@@ -107,24 +99,30 @@ def test_two_variants_are_compared_in_the_rounds_that_have_both() -> None:
 def test_one_round_has_no_figure() -> None:
     made = rounds([0.5], np.random.default_rng(11), 1)
     assert statistics.saving(made, "0.5") is None
+    assert statistics.saving(made, "other") is None
     assert statistics.drift(made) is None
 
 
 @pytest.mark.parametrize(
-    ("factor", "difference"), [(0.6, Difference.SAVES), (1.6, Difference.COSTS), (1.0, Difference.NONE)]
+    ("factor", "difference", "between"),
+    [
+        (0.6, Difference.SAVES, 0.02),
+        (1.6, Difference.COSTS, 0.02),
+        (1.0, Difference.NONE, 0.02),
+        (1.0, Difference.UNKNOWN, 0.5),
+    ],
 )
-def test_what_a_trial_shows(factor: float, difference: Difference) -> None:
-    found = measured(rounds([factor], np.random.default_rng(3)), str(factor))
+def test_what_a_trial_shows(factor: float, difference: Difference, between: float) -> None:
+    random = np.random.default_rng(3)
+
+    def run(step_ms: float) -> Floats:
+        return blocks(step_ms, random, between)
+
+    found = measured([Round(run(10), run(10), {"v": run(10 * factor)}) for _ in range(3)], "v")
     assert found.difference is difference
-    assert found.share == pytest.approx(1 - factor, abs=0.06)
-
-
-def test_noise_gets_no_figure() -> None:
-    random = np.random.default_rng(4)
-    noisy = [
-        Round(blocks(10, random, 0.5), blocks(10, random, 0.5), {"v": blocks(10, random, 0.5)}) for _ in range(3)
-    ]
-    assert measured(noisy, "v").difference is Difference.UNKNOWN
+    if difference is not Difference.UNKNOWN:
+        assert found.share == pytest.approx(1 - factor, abs=0.06)
+        assert (found.high - found.low) / 2 <= 0.12
 
 
 def test_drift_between_runs_of_a_round_is_not_claimed_as_a_saving() -> None:
@@ -140,10 +138,6 @@ def test_drift_between_runs_of_a_round_is_not_claimed_as_a_saving() -> None:
     found = measured(made, "v")
     assert found.share == pytest.approx(0.065, abs=0.01)
     assert found.difference is Difference.NONE
-
-
-def test_a_variant_that_never_ran_has_no_figure() -> None:
-    assert statistics.saving(rounds([0.5], np.random.default_rng(6)), "other") is None
 
 
 LOGS = st.lists(
@@ -256,5 +250,5 @@ def test_work_that_is_moved_into_bursts_is_no_saving() -> None:
 @pytest.mark.parametrize("step_ms", [6.3, 4.9, 1.0])
 @pytest.mark.parametrize("count", [3, 6])
 def test_pauses_of_the_machine_take_no_saving_away(every_s: float, step_ms: float, count: int) -> None:
-    found = [trial_with_pauses(step_ms, seed, every_s, count=count) for seed in range(100)]
-    assert sum(bool(one.why) for one in found) <= 4
+    found = [trial_with_pauses(step_ms, seed, every_s, count=count) for seed in range(50)]
+    assert sum(bool(one.why) for one in found) <= 2

@@ -25,7 +25,7 @@ def run(folder: Path, digest: str, losses: list[float], sizes: list[int]) -> Tri
     }
     path = folder / f"{digest}.json"
     path.write_text(json.dumps(text))
-    return TrialRun(NoTimes("not needed"), Timing.read(path).states[0], finite=True)
+    return TrialRun(NoTimes("not needed"), Timing.read(path).loops[0].state, finite=True)
 
 
 def test_losses_are_compared_after_the_same_steps(tmp_path: Path) -> None:

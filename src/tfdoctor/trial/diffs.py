@@ -44,32 +44,23 @@ def of_patch(patch: Path, folder: Path) -> Variant:
     if shutil.which("git") is None:
         raise InputError("--patch needs git, which applies the patch to copies: install it.")
     with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:
-        files = _patched(patch, data, folder, Path(temporary))
-    return Variant(name=patch.name, files=files, patched=True)
-
-
-def _patched(patch: Path, data: bytes, folder: Path, root: Path) -> dict[Path, bytes]:
-    """Return the files that a diff changes, as it makes them in an empty folder.
-
-    Raises:
-        InputError: the file is no diff that applies there.
-    """
-    try:
-        names = _touched(data, patch, root)
-        for name in names:
-            if (folder / name).is_file():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / name, root / name)
-        _git_apply(data, root)
-    except _NotAppliedError as why:
-        raise InputError(
-            f"{patch} does not apply in {folder} ({why}): "
-            "make it with `git diff --relative` in the folder of the run."
-        ) from why
-    after = {name: (root / name).read_bytes() for name in names}
+        root = Path(temporary)
+        try:
+            names = _touched(data, patch, root)
+            for name in names:
+                if (folder / name).is_file():
+                    (root / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(folder / name, root / name)
+            _git_apply(data, root)
+        except _NotAppliedError as why:
+            raise InputError(
+                f"{patch} does not apply in {folder} ({why}): "
+                "make it with `git diff --relative` in the folder of the run."
+            ) from why
+        after = {name: (root / name).read_bytes() for name in names}
     if all((folder / name).read_bytes() == text for name, text in after.items()):
         raise InputError(f"{patch} changes the text of no file: try a patch that does.")
-    return {(folder / name).resolve(): text for name, text in after.items()}
+    return Variant(name=patch.name, files={(folder / name).resolve(): after[name] for name in names}, patched=True)
 
 
 class _NotAppliedError(Exception):
@@ -77,11 +68,7 @@ class _NotAppliedError(Exception):
 
 
 def _git_apply(data: bytes, root: Path, *options: str) -> bytes:
-    """Let git apply a diff in a folder that is in no repository, or tell of it; return what it prints.
-
-    Raises:
-        _NotAppliedError: git refuses.
-    """
+    """Let git apply a diff in a folder that is in no repository, or tell of it; return what it prints."""
     done = subprocess.run(  # noqa: S603 - git, with options of ours
         ["git", "apply", *options, "-"],  # noqa: S607 - the git of the user's PATH
         input=data,
@@ -105,12 +92,7 @@ TEXT_ONLY = (b" mode change ", b" rewrite ")  # What git says of a file of the s
 
 
 def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:
-    """Return the paths that a diff changes, without their first folder (a/ and b/).
-
-    Raises:
-        InputError: it adds, deletes or renames a file, or names one outside of the folder.
-        _NotAppliedError: git cannot read it.
-    """
+    """Return the paths that a diff changes, without their first folder (a/ and b/)."""
     names = dict.fromkeys(
         os.fsdecode(entry.split(b"\t", 2)[2])
         for entry in _git_apply(diff, root, "--numstat", "-z").split(b"\0")

@@ -32,7 +32,7 @@ def why_not(folder: Path) -> str:
     if shutil.which(BWRAP) is None:
         return f"bubblewrap {SINCE} or newer is not installed"
     probe = WRITES if os.access(folder, os.W_OK) else ":"
-    command = [*entering(folder), "sh", "-c", probe]
+    command = [*entering(folder, os.environ), "sh", "-c", probe]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if "--overlay-src" in done.stderr:
         return f"bubblewrap {SINCE} or newer is needed, and an older one is installed"
@@ -40,13 +40,18 @@ def why_not(folder: Path) -> str:
     return said[-1].removeprefix("bwrap: ") if done.returncode else ""
 
 
-def entering(folder: Path, texts: Mapping[Path, Path] | None = None, keep: Sequence[Path] = ()) -> list[str]:
+def entering(
+    folder: Path,
+    environment: Mapping[str, str],
+    texts: Mapping[Path, Path] | None = None,
+    keep: Sequence[Path] = (),
+) -> list[str]:
     """Return what to write before a command, so that it runs in this folder and its writes are thrown away.
 
     Files are shown with other ``texts``; what is written into folders to ``keep`` stays.
     """
     words = [BWRAP, "--die-with-parent", *_of("--ro-bind", Path("/"))]
-    for place in sorted(_places(folder)):  # a folder before what is mounted inside
+    for place in sorted(_places(folder, environment)):  # a folder before what is mounted inside
         words += _overlay(place) if place.is_dir() else _of("--ro-bind", place)
     for path in filter(Path.exists, AS_THEY_ARE):
         words += _of("--dev-bind", path)
@@ -68,7 +73,7 @@ def _overlay(folder: Path) -> list[str]:
     return ["--overlay-src", str(folder), "--tmp-overlay", str(folder)]
 
 
-def _places(folder: Path) -> set[Path]:
+def _places(folder: Path, environment: Mapping[str, str]) -> set[Path]:
     """Return the folders that are shown through overlays, each without what is mounted inside, and mounted files.
 
     An unprivileged process may put no overlay over a folder with mounts inside: of such a folder, those inside get
@@ -78,7 +83,7 @@ def _places(folder: Path) -> set[Path]:
     mounts = {Path(one.mountpoint) for one in psutil.disk_partitions(all=True)}
     if _privileged():
         return {Path("/"), *(place for place in mounts if place.exists() and not _as_it_is(place))}
-    homes = (folder, os.environ.get("HOME", "/"), os.environ.get("TMPDIR", "/tmp"))  # noqa: S108
+    homes = (folder, environment.get("HOME", "/"), environment.get("TMPDIR", "/tmp"))  # noqa: S108
     own = [_largest_own(Path(os.path.realpath(home))) for home in homes]
     above = (parent for one in own for parent in (one, *one.parents))
     return {place for one in (Path("/"), *above) for place in _without_mounts(one, mounts)}

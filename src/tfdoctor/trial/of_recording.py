@@ -98,42 +98,30 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     """
     program = programs.of(recording)
     programs.originals(recording)
-    wanted = _wanted(recording, diagnosis, program, request)
-    variants = wanted.changes
-    _must_have_any([*variants, *wanted.without], wanted.not_tried, edits=request.tries_edits)
-    if (why := _no_steps(recording)) and not all(map(trial.is_about_run, variants)):
-        raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
+    variants, results, without, missing = _wanted(recording, diagnosis, program, request)
+    _must_have_any([*variants, *without], missing, edits=request.tries_edits)
+    known = recording.manifest
+    traced = known is not None and known.plan is not None and known.plan.trace
+    if traced and known and not known.steps.seen and known.trace_gap and not all(map(trial.is_about_run, variants)):
+        raise CaptureError(f"The steps of the program cannot be timed as it is: {known.trace_gap.why}.")
     before = programs.originals(recording, (path for one in variants for path in one.files))
-    thrown = _thrown_away(program, request, recording, len(variants) + len(wanted.without))
+    thrown = _thrown_away(program, request, recording, len(variants) + len(without))
 
     def join(parts: Sequence[Variant]) -> Variant:
-        return proposals.joined(recording, parts, wanted.results)
+        return proposals.joined(recording, parts, results)
 
     rivals = schedule.rivals(diagnosis.order)
-    plan = trial.Agenda(variants, join, request.minutes, wanted.not_tried, request.say, rivals)
+    plan = trial.Agenda(variants, join, request.minutes, missing, request.say, rivals)
     memory = programs.bytes_beside_others(diagnosis)
     stage = partial(Runner.of, program, layer=thrown, check=before.must_be_unchanged, run_bytes=memory)
-    trials, kept = _all_of(stage, plan, wanted.without, taking_out.RecordedRun.of(diagnosis))
+    trials, kept = _all_of(stage, plan, without, taking_out.RecordedRun.of(diagnosis))
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
     return Tried(trial.with_measured(diagnosis, replace(trials, layer=thrown)), all_kept, before)
 
 
-def _no_steps(recording: Recording) -> str:
-    """Return why the recorder, which was to trace steps, saw none; "" where it saw one."""
-    known = recording.manifest
-    if known is None or known.plan is None or not known.plan.trace or known.steps.seen:
-        return ""
-    return known.trace_gap.why if known.trace_gap else ""
-
-
-class Wanted(Record):
-    """What is tried: changes, with the findings of those that are edits, and parts that are taken out."""
-
-    changes: list[Variant]
-    results: Mapping[str, Result]
-    without: list[Variant]
-    not_tried: list[NotTried]
+# Changes, with the findings of those that are edits, parts that are taken out, and what cannot be tried.
+Wanted = tuple[list[Variant], Mapping[str, Result], list[Variant], list[NotTried]]
 
 
 def _wanted(recording: Recording, diagnosis: Diagnosis, program: RecordedProgram, request: Request) -> Wanted:
@@ -164,7 +152,7 @@ def _wanted(recording: Recording, diagnosis: Diagnosis, program: RecordedProgram
     if not request.parts:
         without = taking_out.unexplained(without, diagnosis)
     changes = distinct([*(variant for variant, _ in edited), *model, *named, *usual])
-    return Wanted(changes, {one.rule.name: one for _, one in edited}, without, missing)
+    return changes, {one.rule.name: one for _, one in edited}, without, missing
 
 
 def _all_of(
@@ -202,11 +190,7 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
 
 
 def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, edits: bool) -> None:
-    """Refuse a trial of nothing; without ``edits``, those of the report were not asked for.
-
-    Raises:
-        InputError: there is no variant.
-    """
+    """Refuse a trial of nothing; without ``edits``, those of the report were not asked for."""
     if variants:
         return
     if not missing and not edits:
@@ -228,11 +212,7 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, 
 
 
 def _thrown_away(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
-    """Say whether the runs' writes are thrown away; where they cannot be, ask.
-
-    Raises:
-        InputError: the program cannot be shown its changed files without a layer.
-    """
+    """Say whether the runs' writes are thrown away; where they cannot be, ask."""
     why = layer.why_not(program.folder) if request.layer else "--no-layer"
     if not why:
         return True

@@ -25,22 +25,12 @@ from tfdoctor.terms.verdict import Finding, Remedy
 from tfdoctor.trial.diffs import merged
 from tfdoctor.trial.program import NotTried, Variant, divided
 
-# Edits that move work without changing its arithmetic, so that the weights must stay the same.
-EXACT = frozenset(
-    {
-        "prefetch",
-        "parallel-map",
-        "parallel-batch",
-        "parallel-interleave",
-        "cache",
-        "cache-before-repeat",
-        "steps-per-execution",
-        "run-eagerly-off",
-    }
-)
-
 # Edits after which a function runs for several elements at once, which draw random numbers in any order.
 PARALLEL = frozenset({"parallel-map", "parallel-interleave"})
+# Edits that move work without changing its arithmetic, so that the weights must stay the same.
+EXACT = PARALLEL | {
+    "prefetch", "parallel-batch", "cache", "cache-before-repeat", "steps-per-execution", "run-eagerly-off",
+}  # fmt: skip
 
 
 def edits(
@@ -145,7 +135,7 @@ def _reorders(remedies: Sequence[Remedy], recording: Recording) -> bool:
 
 
 def joined(recording: Recording, parts: Sequence[Variant], results: Mapping[str, Result]) -> Variant:
-    """Return the variant that makes several changes at once.
+    """Return the variant that makes several changes at once: edits together, and patches merged into these.
 
     Raises:
         Declined: they cannot be made together.
@@ -153,10 +143,17 @@ def joined(recording: Recording, parts: Sequence[Variant], results: Mapping[str,
     environment = [name for part in parts for name in part.environment]
     if len(environment) > len(set(environment)):
         raise Declined("they set the same variable")
+    edited = [results[rule] for part in parts if part.edited for rule in part.rules]
+    files = dict(changed_files(recording, edited, [splices for part in parts for splices in part.splices]))
+    for part in parts:
+        if part.edited or part.splices:
+            continue
+        for path, data in part.files.items():
+            files[path] = merged(path.read_bytes(), files[path], data) if path in files else data
     return Variant(
         name=" + ".join(part.name for part in parts),
         parts=tuple(part.name for part in parts),
-        files=_files_of_all(recording, parts, results),
+        files=files,
         environment={name: value for part in parts for name, value in part.environment.items()},
         runner={name: value for part in parts for name, value in part.runner.items()},
         rules=tuple(rule for part in parts for rule in part.rules),
@@ -165,21 +162,6 @@ def joined(recording: Recording, parts: Sequence[Variant], results: Mapping[str,
         model=" and ".join(part.model for part in parts if part.model),
         examples=prod((part.examples for part in parts), start=Fraction(1)),
     )
-
-
-def _files_of_all(
-    recording: Recording, parts: Sequence[Variant], results: Mapping[str, Result]
-) -> Mapping[Path, bytes]:
-    """Return the files with all edits, which are made together, and with the texts of patches merged into these."""
-    edited = [results[rule] for part in parts if part.edited for rule in part.rules]
-    more = [splices for part in parts for splices in part.splices]
-    files = dict(changed_files(recording, edited, more))
-    for part in parts:
-        if part.edited or part.splices:
-            continue
-        for path, data in part.files.items():
-            files[path] = merged(path.read_bytes(), files[path], data) if path in files else data
-    return files
 
 
 def of_environment(settings: Iterable[str]) -> list[Variant]:
@@ -241,11 +223,7 @@ def _unless_declined(name: str, make: Callable[[str], Variant]) -> Variant | Not
 
 
 def _larger(recording: Recording, factor: int, name: str) -> Variant:
-    """Return the variant with larger batches.
-
-    Raises:
-        Declined: the files do not show where their size is set.
-    """
+    """Return the variant with larger batches."""
     sources = Sources(recording)
     (path, line), size = _batch(sources.program)
     shown = sources.places.shown(path)
@@ -263,11 +241,7 @@ def _larger(recording: Recording, factor: int, name: str) -> Variant:
 
 
 def _batch(program: ProgramRecord) -> tuple[SourceLine, int]:
-    """Return the line that sets the size of a training batch, and the size.
-
-    Raises:
-        Declined: the recording does not show it.
-    """
+    """Return the line that sets the size of a training batch, and the size."""
     size = program.run.batch_size
     if program.input_kind == ARRAYS:
         place = program.run.fit_at
@@ -294,11 +268,7 @@ def _batching(program: ProgramRecord) -> Iterator[RecordedDataset]:
 
 
 def _aligned(recording: Recording, result: Result) -> Variant:
-    """Return the variant with the widths that the finding advises, as far as the files show them.
-
-    Raises:
-        Declined: they show none, or cannot be changed.
-    """
+    """Return the variant with the widths that the finding advises, as far as the files show them."""
     remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
     sources, why = Sources(recording), "the finding names no width"
     made, splices = list[Remedy](), list[tuple[str, tuple[Splice, ...]]]()
@@ -330,10 +300,6 @@ def _aligned(recording: Recording, result: Result) -> Variant:
 
 
 def _other_texts(sources: Sources, path: str) -> list[str]:
-    """Return the texts of the other files of the run.
-
-    Raises:
-        Declined: one of them cannot be read.
-    """
+    """Return the texts of the other files of the run."""
     shown = (sources.places.shown(recorded) for recorded in sources.hashes)
     return [sources[other].text for other in shown if other != path]

@@ -5,7 +5,7 @@ that a machine that gets slower or faster favors none. Where the memory holds al
 (`turns`) instead of following each other. Which variants a round holds is in `schedule`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -123,7 +123,10 @@ class Runs:
             for name, times in timed.items()
             if isinstance(times, TrialTimes) and not self._other_steps(name, times, before)
         }
-        self.rounds.append(_round(before, after, comparable))
+        means = {name: np.array([times.whole_ms]) for name, times in comparable.items()}
+        whole = Round(np.array([before.whole_ms]), np.array([after.whole_ms]), means)
+        blocks = {name: times.blocks_ms for name, times in comparable.items()}
+        self.rounds.append(Round(before.blocks_ms, after.blocks_ms, blocks, whole))
         self.turns += turns
 
     def times(self, run: TrialRun) -> TrialTimes | NoTimes:
@@ -165,7 +168,12 @@ class Runs:
         if variant.examples != 1 and ratio is None:
             self.why[variant.name] = "the number of examples in its steps could not be seen"
         elif ratio not in (None, expected) and (variant.examples != 1 or self.done(variant.name)):
-            self.why[variant.name] = _not_promised(variant, times, original)
+            seen = other_examples(times, original)
+            if seen or variant.examples == 1:
+                why = f"its steps do not have the examples that were expected: {seen or 'their number varies'}"
+            else:
+                why = "the change does not reach the batches: a step has as many examples as without it"
+            self.why[variant.name] = why
         if ratio is None:
             return times
         self.examples.setdefault(variant.name, ratio)
@@ -235,27 +243,3 @@ class Runs:
         rounds = statistics.wholes(self.rounds) if self.by_mean else self.rounds
         found = statistics.saving(rounds, name, chances)
         return replace(found, of_run=True) if found and self.whole else found
-
-    def measured(self, names: Sequence[str]) -> Mapping[str, Measured]:
-        """Return what was measured of each variant that has a figure."""
-        found = {name: self.saving(name) for name in names}
-        return {name: measured for name, measured in found.items() if measured is not None}
-
-
-def _not_promised(variant: Variant, times: TrialTimes, original: TrialTimes) -> str:
-    """Return why a variant whose steps have other examples than promised, or than before, has no figure."""
-    seen = other_examples(times, original)
-    if not seen and variant.examples != 1:
-        return "the change does not reach the batches: a step has as many examples as without it"
-    return f"its steps do not have the examples that were expected: {seen or 'their number varies'}"
-
-
-def _round(before: TrialTimes, after: TrialTimes, timed: Mapping[str, TrialTimes]) -> Round:
-    """Return what a round measured: by the blocks of its runs, and by all steady steps of each."""
-    whole = Round(
-        np.array([before.whole_ms]),
-        np.array([after.whole_ms]),
-        {name: np.array([times.whole_ms]) for name, times in timed.items()},
-    )
-    blocks = {name: times.blocks_ms for name, times in timed.items()}
-    return Round(before.blocks_ms, after.blocks_ms, blocks, whole)

@@ -116,10 +116,13 @@ class Runner(Record):
         """Start a run in its folder."""
         processes, program = own / "processes", self.program
         processes.mkdir(parents=True)
-        texts = _write_texts(own, variant)
+        texts = {path: own / f"text{number}.py" for number, path in enumerate(variant.files)}
+        for path, text in texts.items():
+            text.write_bytes(variant.files[path])
+            shutil.copymode(path, text)
         plan = _agent_plan(processes, enough, {} if self.layer else texts, variant)
         variables = programs.variables(program, variant.environment)
-        entering = layers.entering(program.folder, texts, [processes]) if self.layer else []
+        entering = layers.entering(program.folder, variables, texts, [processes]) if self.layer else []
         with (own / "log").open("wb") as output:
             child = subprocess.Popen(  # noqa: S603 - the user's program
                 [*LEASH, *entering, *program.command],
@@ -162,16 +165,6 @@ def _end_processes(folder: Path) -> None:
         if any(f"{folder}/run" in value for value in (process.info["environ"] or {}).values()):
             with suppress(psutil.Error):  # it has ended
                 process.kill()
-
-
-def _write_texts(own: Path, variant: Variant) -> dict[Path, Path]:
-    """Write the changed texts next to the run; return by file which one is shown in its place."""
-    texts = {}
-    for number, (path, data) in enumerate(variant.files.items()):
-        texts[path] = own / f"text{number}.py"
-        texts[path].write_bytes(data)
-        shutil.copymode(path, texts[path])
-    return texts
 
 
 def _agent_plan(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from tfdoctor.diagnosis.savings import Order, Relationship
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured
+from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trial import statistics
 from tfdoctor.trial.program import Variant
@@ -22,8 +23,8 @@ from tfdoctor.trial.statistics import FEWEST_ROUNDS
 
 # Says whether a variant's weights became infinite or NaN, so that further rounds would time nothing of use.
 Lost = Callable[[Variant], bool]
-# Makes one variant of several; None where they do not go together.
-Join = Callable[[Sequence[Variant]], Variant | None]
+# Makes one variant of several; raises Declined where they do not go together.
+Join = Callable[[Sequence[Variant]], Variant]
 Pairs = frozenset[frozenset[str]]  # Rules whose findings exclude each other
 LEAST_ROUNDS, MOST_ROUNDS = 3, 12  # Rounds that a variant gets before others get more, and at most
 NARROW = 0.02  # Half of an interval, in shares of the step, below which a variant needs no more rounds
@@ -146,11 +147,6 @@ def whole_shortage(runs: Runs, variants: Sequence[Variant]) -> str:
     return runs.clock.shortage(f"{counted(FEWEST_ROUNDS, 'round')} of whole runs", more, least)
 
 
-def helps(measured: Measured | None) -> bool:
-    """Say whether a variant was shown to save time."""
-    return measured is not None and measured.difference is Difference.SAVES
-
-
 def rivals(order: Order | None) -> Pairs:
     """Return the rules whose findings exclude each other, as the diagnosis says: fix one or the other."""
     relations = order.relations if order else ()
@@ -189,7 +185,7 @@ class Combination:
         excluded = [one for one in self.kept if self._exclude(one, variant)]
         left = [one for one in self.kept if one not in excluded]
         parts = [one for one in self.variants if one == variant or one in left]
-        candidate = parts[0] if len(parts) == 1 else self.join(parts)
+        candidate = parts[0] if len(parts) == 1 else self._joined(parts)
         if candidate is None:
             return
         if len(parts) > 1:
@@ -212,7 +208,13 @@ class Combination:
         pairs = (frozenset((a, b)) for a in one.rules for b in other.rules)
         if set(one.rules) & set(other.rules) or any(pair in self.rivals for pair in pairs):
             return True
-        return self.join([one, other]) is None
+        return self._joined([one, other]) is None
+
+    def _joined(self, parts: Sequence[Variant]) -> Variant | None:
+        try:
+            return self.join(parts)
+        except Declined:
+            return None
 
 
 def _versus(runs: Runs, best: Variant, candidate: Variant) -> Measured | None:

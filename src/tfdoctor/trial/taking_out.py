@@ -5,7 +5,7 @@ step: a checkpoint in every fifth step costs time that the typical one does not 
 comes so seldom that fifty steps may hold none of it, shows in whole runs only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -117,17 +117,12 @@ def conduct(
     whole_minutes = minutes / 2 if of_steps else minutes
     whole_runs = partial(trial.whole_runs, stage, of_runs, TrialClock(whole_minutes), say)
     trials = _measured(whole_runs, of_runs, rows, trials)
-    of_steps += [one for one in of_runs if _may_be_in_steps(one, rows)]
+    failed = [one for one in of_runs if (row := rows.get(one.name)) and row.measured is None and row.runs > 0]
+    # Of a whole run that fails without a part, the steps come before what misses it:
+    of_steps += [one for one in failed if one.without and one.without.in_step is not False]
     steps = partial(_by_steps, stage, of_steps, TrialClock(max(0.0, clock.left_s) / 60), say)
     trials = _measured(steps, of_steps, rows, trials)
     return replace(trials, parts=tuple(rows[one.name] for one in variants if one.name in rows))
-
-
-def _may_be_in_steps(variant: Variant, rows: Mapping[str, PartTrial]) -> bool:
-    """Say whether a whole run fails without a part that its steps may show: these come before what misses it."""
-    row, part = rows.get(variant.name), variant.without
-    failed = row is not None and row.measured is None and row.runs > 0
-    return failed and part is not None and part.in_step is not False
 
 
 def divided(
@@ -180,12 +175,7 @@ def _measured(
 
 
 def _by_steps(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
-    """Run the rounds of steps that fit in.
-
-    Raises:
-        CaptureError: the program cannot be timed as it is.
-        InterruptedTrialError: Ctrl-C came before a round had ended.
-    """
+    """Run the rounds of steps that fit in."""
     runs = Runs(stage, clock, say, by_mean=True)
     with runs.until_interrupted():
         first = runs.first()

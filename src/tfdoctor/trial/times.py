@@ -26,6 +26,14 @@ UNUSED = {POOL_THREADS: "no tf.data pipeline took the setting", NO_XLA: "no func
 LARGEST_RATIO = 16  # Updates for a step, or steps for an update, above which the ratio is not taken for exact
 
 
+class TrainedState(Record):
+    """What training had done before a certain step."""
+
+    step: int
+    digest: str | None = None  # of the weights
+    losses: Mapping[int, float] = field(default_factory=dict)  # by steps done
+
+
 class Loop(Record):
     """One training loop as the agent saw it."""
 
@@ -38,11 +46,16 @@ class Loop(Record):
     updates: tuple[tuple[int, int], ...] = ()  # (steps begun, updates of the optimizers by then)
     epoch_ends: tuple[int, ...] = ()  # steps begun by the end of each epoch
     examples: int | None = None  # of a step, as far as they are seen to be the same for most
+    state: TrainedState | None = None  # before the step at which weights are compared
     common_ms: tuple[float, float] = (-math.inf, math.inf)  # while all runs that take turns are steady
 
     @classmethod
     def read(cls, loop: dict[str, Any]) -> Self:
-        """Read one loop of `timing.json`."""
+        """Read one loop of `timing.json`; a call of several steps returns the loss after the last of them."""
+        state, seen = loop["state"], loop.get("examples", ())
+        usual = max(seen, key=seen.count, default=0)
+        by_steps = zip(accumulate(loop["sizes"]), state["losses"] if state else (), strict=False)
+        losses = {steps: loss for steps, loss in by_steps if loss is not None}
         return cls(
             str(loop["source"]),
             np.asarray(loop["starts_ns"], dtype=np.float64) / 1e6,
@@ -52,7 +65,8 @@ class Loop(Record):
             loop["epoch_steps"] or next(iter(loop["epoch_ends"]), None),
             tuple((int(step), int(count)) for step, count in loop["updates"]),
             tuple(map(int, loop["epoch_ends"])),
-            _usual(loop.get("examples", ())),
+            usual if usual > 0 and 2 * seen.count(usual) > len(seen) else None,
+            TrainedState(int(state["step"]), state.get("digest"), losses) if state else None,
         )
 
     @property
@@ -173,19 +187,10 @@ def other_examples(times: TrialTimes | NoTimes | None, original: TrialTimes | No
     return f"a step has {own} example{'' if own == '1' else 's'} instead of {its}"
 
 
-class TrainedState(Record):
-    """What training had done before a certain step."""
-
-    step: int
-    digest: str | None = None  # of the weights
-    losses: Mapping[int, float] = field(default_factory=dict)  # by steps done
-
-
 class Timing(Record):
     """All that the agent wrote of a process."""
 
     loops: tuple[Loop, ...] = ()
-    states: tuple[TrainedState | None, ...] = ()  # of each loop
     finite: bool | None = None
     enough: bool = False  # whether the agent ended the process, because it had enough
     ineffective: str = ""  # why the variant's settings did not reach the program
@@ -201,26 +206,17 @@ class Timing(Record):
         data = json.loads(path.read_text("utf-8"))
         return cls(
             tuple(Loop.read(loop) for loop in data["loops"]),
-            tuple(_state(loop) for loop in data["loops"]),
             data["finite"],
             bool(data["enough"]),
             _ineffective(data.get("settings", {}), data.get("without")),
         )
 
-    def chosen(self) -> int | None:
+    def chosen(self) -> Loop | None:
         """Return the loop to time: the one that covers the run; of several, the one of the fewest calls."""
-        usable = [n for n, loop in enumerate(self.loops) if len(loop.starts_ms) > loop.fewest]
-        if not usable:
-            return None
-        longest = max(self.loops[n].covers_ms for n in usable)
-        outer = [n for n in usable if self.loops[n].covers_ms >= 0.9 * longest]
-        return min(outer, key=lambda n: len(self.loops[n].starts_ms))
-
-
-def _usual(sizes: Sequence[int]) -> int | None:
-    """Return the size of most batches; None where none were seen, or where sizes vary."""
-    usual = max(sizes, key=sizes.count, default=0)
-    return usual if usual > 0 and 2 * sizes.count(usual) > len(sizes) else None
+        usable = [loop for loop in self.loops if len(loop.starts_ms) > loop.fewest]
+        longest = max((loop.covers_ms for loop in usable), default=0.0)
+        outer = [loop for loop in usable if loop.covers_ms >= 0.9 * longest]
+        return min(outer, key=lambda loop: len(loop.starts_ms), default=None)
 
 
 def _ineffective(settings: dict[str, Any], without: dict[str, Any] | None) -> str:
@@ -233,15 +229,6 @@ def _ineffective(settings: dict[str, Any], without: dict[str, Any] | None) -> st
     if without is None or without["reached"]:
         return ""
     return str(without["refused"]) or "nothing of it ran in the steps that were timed"
-
-
-def _state(loop: dict[str, Any]) -> TrainedState | None:
-    """Return what training had done; a call of several steps returns the loss after the last of them."""
-    if (state := loop["state"]) is None:
-        return None
-    by_steps = zip(accumulate(loop["sizes"]), state["losses"], strict=False)
-    losses = {steps: loss for steps, loss in by_steps if loss is not None}
-    return TrainedState(int(state["step"]), state.get("digest"), losses)
 
 
 def aligned(loops: Sequence[Loop]) -> list[Loop]:

@@ -60,20 +60,13 @@ def compare(variant: Variant, runs: Sequence[TrialRun], originals: Sequence[Tria
     original = reference(originals)
     matches = [_compare(variant, run, original) for run in runs]
     worst = max(matches, key=lambda match: (WORSE.index(match.state), match.apart or 0.0))
-    return _reordered(worst, reference(runs)) if variant.reorders else worst
-
-
-def _reordered(found: TrainingMatch, own: Reference) -> TrainingMatch:
-    """Lay other weights to another order of random numbers, where a variant's own runs differ just as much.
-
-    The program as it is repeats, so a change whose runs repeat too, or are far nearer to each other than to it,
-    does something else.
-    """
-    if found.state is not TrainingState.DIFFERENT or own.repeats:
-        return found
-    if _far(found.apart, own.spread):
-        return found
-    return replace(found, state=TrainingState.REORDERED, own=own.spread)
+    own = reference(runs)
+    # The program as it is repeats, so a change whose runs repeat too, or are far nearer to each other than to it,
+    # does something else; other weights of one whose runs differ just as much are another order of random numbers.
+    other = worst.state is not TrainingState.DIFFERENT or own.repeats or _far(worst.apart, own.spread)
+    if other or not variant.reorders:
+        return worst
+    return replace(worst, state=TrainingState.REORDERED, own=own.spread)
 
 
 def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMatch:
@@ -89,46 +82,31 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
     if mine is None or its is None:
         why = "no step at which the weights could be read"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why)
+    return _by_state(variant, mine, its, original)
+
+
+def _by_state(variant: Variant, mine: TrainedState, its: TrainedState, original: Reference) -> TrainingMatch:
+    """Return how the weights of a run compare, or its losses where these do not tell."""
     read = original.repeats and mine.step == its.step and mine.digest is not None
     same = mine.digest == its.digest if read else None
-    if same is None or not (same or variant.exact):
+    apart, usual = _apart(its, mine), original.spread
+    told = TrainingMatch(state=TrainingState.LOSSES, step=its.step, losses=tuple(_pairs(its, mine)[:EXAMPLES]))
+    if same:
+        return replace(told, state=TrainingState.EQUAL)
+    if same is False and variant.exact:
+        return replace(told, state=TrainingState.DIFFERENT, apart=apart)
+    if apart is None:
         differ = f"the weights differ after {its.step} steps, and there are no losses to compare"
         why = "no loss was returned after the same steps" if same is None else differ
-        found = _by_losses(mine, its, original.spread, why)
-        return _far_apart(variant, found) if same is None else found
-    losses = tuple(_pairs(its, mine)[:EXAMPLES])
-    if same:
-        return TrainingMatch(state=TrainingState.EQUAL, step=its.step, losses=losses)
-    apart = _apart(its, mine)
-    return TrainingMatch(state=TrainingState.DIFFERENT, step=its.step, losses=losses, apart=apart)
-
-
-def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None, why: str) -> TrainingMatch:
-    """Return how losses compare; without any, unknown because ``why``."""
-    apart = _apart(its, mine)
-    if apart is None:
-        return TrainingMatch(state=TrainingState.UNKNOWN, why=why, step=its.step)
-    return TrainingMatch(
-        state=TrainingState.LOSSES,
-        step=its.step,
-        losses=tuple(_pairs(its, mine)[:EXAMPLES]),
-        apart=apart,
-        usual=usual,
-    )
-
-
-def _far_apart(variant: Variant, found: TrainingMatch) -> TrainingMatch:
-    """Say so where a change that must not affect the weights moves the losses more than chance does."""
-    if not variant.exact or variant.reorders or not _far(found.apart, found.usual):
-        return found
-    return replace(
-        found,
-        state=TrainingState.UNKNOWN,
-        why=(
-            f"the losses differ by {percent(found.apart)} from those of the program as it is, "
-            f"whose own runs differ by {percent(found.usual)}, and this change should not affect them"
-        ),
-    )
+        return replace(told, state=TrainingState.UNKNOWN, why=why)
+    told = replace(told, apart=apart, usual=usual)
+    if same is None and variant.exact and not variant.reorders and _far(apart, usual):
+        why = (
+            f"the losses differ by {percent(apart)} from those of the program as it is, "
+            f"whose own runs differ by {percent(usual)}, and this change should not affect them"
+        )
+        return replace(told, state=TrainingState.UNKNOWN, why=why)
+    return told
 
 
 def _far(apart: float | None, usual: float | None) -> bool:

@@ -5,7 +5,7 @@ is timed by whole runs: the rounds are the same, but each run is the whole proce
 not fit into the time is not tried, and the reason says how much time it needs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -16,7 +16,6 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.trials import BROKEN, Difference, Measured, TrainingState, Trial, Trials
-from tfdoctor.edits.splice import Declined
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.kinds import EnergySource
@@ -27,12 +26,10 @@ from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.program import NotTried, Variant
 from tfdoctor.trial.rounds import AROUND, Runs, Say
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.schedule import Combination, Pairs
+from tfdoctor.trial.schedule import Combination, Join, Pairs
 from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
 
-# Makes one variant of several; raises Declined where they do not go together.
-Join = Callable[[Sequence[Variant]], Variant]
 Outcome = tuple[Trials, tuple[Variant, ...]]  # What was measured, and what proved to help together, in their order
 
 
@@ -141,7 +138,7 @@ def _by_whole_runs(stage: Runner, plan: Agenda) -> Outcome:
 
 def _by_steps(stage: Runner, plan: Agenda) -> Outcome:
     runs = Runs(stage, TrialClock(plan.minutes, share=plan.share), plan.say)
-    combination = Combination(runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals)
+    combination = Combination(runs, plan.variants, plan.join, partial(_broken, runs), plan.rivals)
     with runs.until_interrupted():
         _run_all(runs, combination, plan.variants)
     kept, best = _kept(runs, combination), combination.best
@@ -150,12 +147,12 @@ def _by_steps(stage: Runner, plan: Agenda) -> Outcome:
         replace(_row(runs, variant), kept=variant in kept, beside=combination.beside.get(variant.name))
         for variant in [*plan.variants, *sets]
     ]
-    originals, updates = _times(runs.original), _updates(runs)
+    as_is = _figures(runs, runs.original)
     trials = replace(
         _trials(stage, plan, runs, rows),
-        as_is_ms=_typical([one.step_ms for one in originals], updates),
-        as_is_whole_ms=_typical([one.whole_ms for one in originals], updates),
-        as_is_energy_j=_energy(runs.original, updates),
+        as_is_ms=as_is["step_ms"],
+        as_is_whole_ms=as_is["whole_ms"],
+        as_is_energy_j=as_is["energy_j"],
         together=best.name if best is not None and len(kept) > 1 else "",
     )
     return trials, kept
@@ -178,11 +175,7 @@ def _run_all(runs: Runs, combination: Combination, variants: Sequence[Variant]) 
 
 
 def _check(run: TrialRun, runs: Runs) -> None:
-    """Refuse a program that cannot be timed.
-
-    Raises:
-        CaptureError: why not.
-    """
+    """Refuse a program that cannot be timed."""
     if isinstance(run.times, TrialTimes):
         return
     why = run.error or run.times.why
@@ -190,37 +183,28 @@ def _check(run: TrialRun, runs: Runs) -> None:
         raise CaptureError(
             "The program asks for input: a trial runs it without a terminal, so give its answers as arguments."
         )
+    if run.error and run.seconds >= runs.enough.limit_s and not runs.original:
+        raise CaptureError(
+            "The program did not train the few steps of a first run within "
+            f"{runs.enough.limit_s / 60:.3g} minutes: allow more with --minutes."
+        )
     if run.error and run.seconds >= runs.enough.limit_s:
-        raise CaptureError(_too_long(runs))
+        raise CaptureError(
+            f"The program took more than {runs.enough.limit_s:.0f} s as it is, far longer than its first run did: "
+            "try again when the machine is less busy."
+        )
     if run.error:
         other = ", and if it works then, give --no-layer" if runs.stage.layer else ""
         raise CaptureError(f"The program failed when it ran as it is ({why}): run it by itself{other}.")
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
 
 
-def _too_long(runs: Runs) -> str:
-    """Return what to do about a program that was stopped at the time limit of a run."""
-    if not runs.original:
-        minutes = f"{runs.enough.limit_s / 60:.3g}"
-        return (
-            f"The program did not train the few steps of a first run within {minutes} minutes: "
-            "allow more with --minutes."
-        )
-    return (
-        f"The program took more than {runs.enough.limit_s:.0f} s as it is, far longer than its first run did: "
-        "try again when the machine is less busy."
-    )
-
-
 def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants that save time and may be kept, the largest saving first."""
-    measured = runs.measured([variant.name for variant in variants])
-    helped = [
-        variant
-        for variant in variants
-        if schedule.helps(measured.get(variant.name)) and variant.may_keep and not _broken(runs, variant)
-    ]
-    return sorted(helped, key=lambda variant: -measured[variant.name].share)
+    found = ((one, runs.saving(one.name)) for one in variants)
+    helped = [(one, saving.share) for one, saving in found if saving and saving.difference is Difference.SAVES]
+    kept = [pair for pair in helped if pair[0].may_keep and not _broken(runs, pair[0])]
+    return [one for one, _ in sorted(kept, key=lambda pair: -pair[1])]
 
 
 def _broken(runs: Runs, variant: Variant) -> bool:
@@ -233,20 +217,11 @@ def _state(runs: Runs, variant: Variant) -> TrainingState | None:
     return training.compare(variant, own, runs.original).state if own else None
 
 
-def _joining(join: Join) -> Callable[[Sequence[Variant]], Variant | None]:
-    def joined(parts: Sequence[Variant]) -> Variant | None:
-        try:
-            return join(parts)
-        except Declined:
-            return None
-
-    return joined
-
-
 def _kept(runs: Runs, combination: Combination) -> tuple[Variant, ...]:
     """Return the variants that proved to help together; the best one alone where their set did not."""
     best = combination.best
-    if best is not None and schedule.helps(runs.saving(best.name)) and not _broken(runs, best):
+    measured = runs.saving(best.name) if best else None
+    if best and measured and measured.difference is Difference.SAVES and not _broken(runs, best):
         return tuple(combination.kept)
     return tuple(_helped(runs, combination.variants)[:1])
 
@@ -281,23 +256,32 @@ def _row(runs: Runs, variant: Variant) -> Trial:
         training=training.compare(variant, own, runs.original) if own else None,
         runs=len(own),
         missing="" if measured else _missing(runs, variant.name),
-        **(_of_whole_runs if runs.whole else _of_steps)(runs, variant, own),
+        **(_of_whole_run(runs, variant, own) if runs.whole else _of_steps(runs, variant, own)),
     )
 
 
-def _of_whole_runs(runs: Runs, variant: Variant, own: Sequence[TrialRun]) -> dict[str, Any]:
+def _of_whole_run(runs: Runs, variant: Variant, own: Sequence[TrialRun]) -> dict[str, Any]:
     return {"promised_run": variant.promised_run, "run_ms": runs.whole_ms(own)}
 
 
 def _of_steps(runs: Runs, variant: Variant, own: Sequence[TrialRun]) -> dict[str, Any]:
-    times, updates = _times(own), _updates(runs)
+    examples = float(runs.examples.get(variant.name, variant.examples))
+    return {"parts": variant.parts, "promised": variant.promised, "examples": examples, **_figures(runs, own)}
+
+
+def _figures(runs: Runs, own: Sequence[TrialRun]) -> dict[str, Any]:
+    """Return the typical step, the mean one, and the joules by the sources that were counted in each timed run.
+
+    Runs are timed per update of the weights; what is shown is of as many as a step as it is makes: two in a GAN.
+    """
+    per = [run.times.per for run in runs.original if isinstance(run.times, TrialTimes)]
+    updates = float(median(per or [Fraction(1)]))
+    timed = [(run.times, run.energy_j) for run in own if isinstance(run.times, TrialTimes)]
+    sources = [source for source in EnergySource if timed and all(source in joules for _, joules in timed)]
     return {
-        "parts": variant.parts,
-        "promised": variant.promised,
-        "examples": float(runs.examples.get(variant.name, variant.examples)),
-        "step_ms": _typical([one.step_ms for one in times], updates),
-        "whole_ms": _typical([one.whole_ms for one in times], updates),
-        "energy_j": _energy(own, updates),
+        "step_ms": median(times.step_ms for times, _ in timed) * updates if timed else None,
+        "whole_ms": median(times.whole_ms for times, _ in timed) * updates if timed else None,
+        "energy_j": {str(one): median(joules[one] for _, joules in timed) * updates for one in sources},
     }
 
 
@@ -317,29 +301,6 @@ def _missing(runs: Runs, name: str) -> str:
     if runs.done(name):
         return f"only one round fitted into {minutes}, and a figure needs two: allow more with --minutes"
     return f"its two rounds did not fit into {minutes}: allow more with --minutes"
-
-
-def _updates(runs: Runs) -> float:
-    """Return how many updates of the weights a step of the program as it is makes: a GAN's makes two.
-
-    Runs are timed per update; what is shown is the time for as many as a step as it is makes.
-    """
-    return float(median([one.per for one in _times(runs.original)] or [Fraction(1)]))
-
-
-def _typical(times_ms: Sequence[float], updates: float) -> float | None:
-    return median(times_ms) * updates if times_ms else None
-
-
-def _energy(runs: Sequence[TrialRun], updates: float) -> dict[str, float]:
-    """Return the median joules of a step by source, of those that were counted in each timed run."""
-    timed = [run.energy_j for run in runs if isinstance(run.times, TrialTimes)]
-    sources = [source for source in EnergySource if timed and all(source in one for one in timed)]
-    return {str(source): median(one[source] for one in timed) * updates for source in sources}
-
-
-def _times(runs: Sequence[TrialRun]) -> list[TrialTimes]:
-    return [run.times for run in runs if isinstance(run.times, TrialTimes)]
 
 
 def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:

@@ -41,7 +41,6 @@ class _Written(Record):
 
     timings: Sequence[Timing]
     timing: Timing | None = None  # of the process that trained longest: others may evaluate, or try a step
-    chosen: int = 0
     loop: Loop | None = None
 
 
@@ -58,11 +57,8 @@ def read_runs(folders: Sequence[Path], processes: Sequence[TurningRun], foreign:
 
 def _written(own: Path) -> _Written:
     timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
-    loops = [(timing, n) for timing in timings if (n := timing.chosen()) is not None]
-    if not loops:
-        return _Written(timings)
-    timing, chosen = max(loops, key=lambda one: one[0].loops[one[1]].covers_ms)
-    return _Written(timings, timing, chosen, timing.loops[chosen])
+    loops = [(timing, loop) for timing in timings if (loop := timing.chosen()) is not None]
+    return _Written(timings, *max(loops, key=lambda one: one[1].covers_ms, default=()))
 
 
 def _run(written: _Written, process: TurningRun, log: Path) -> TrialRun:
@@ -79,7 +75,7 @@ def _run(written: _Written, process: TurningRun, log: Path) -> TrialRun:
         return TrialRun(NoTimes(error or _too_few(timings)), exit_code=code, error=error, ineffective=ineffective)
     return TrialRun(
         NoTimes(timing.ineffective) if timing.ineffective else times_of(written.loop.on(process.own_ms)),
-        timing.states[written.chosen],
+        written.loop.state,
         timing.finite,
         code,
         error,
