@@ -9,8 +9,8 @@ from typing import Any
 
 from tfdoctor.capture.agent.process.frames import MARK
 
-WRAPPED = ("original", "marked", "beneath", "function")
-"""The names by which a wrapper of ours knows what it wraps."""
+WRAPPED = "original"
+"""The name by which the wrapper of the stream of events knows what it wraps."""
 
 KEPT = 50_000
 """Calls whose time is kept, the last ones."""
@@ -22,10 +22,9 @@ TOGETHER = 128
 def own_cells(function: Callable[..., Any]) -> Iterator[CellType]:
     """Yield where wrappers of ours keep what they wrap, the outermost first."""
     while (code := getattr(function, "__code__", None)) and code.co_filename.endswith(MARK):
-        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        wraps = [cells[name] for name in WRAPPED if name in cells]
-        yield from wraps
-        function = wraps[0].cell_contents
+        cell = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))[WRAPPED]
+        yield cell
+        function = cell.cell_contents
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -42,7 +42,7 @@ def tensorflow(seen: list[Any], window: Any) -> Any:
 def listening(window: Any) -> Any:
     """Return the stream of events of a process that has this window."""
     stream = agent.load("stream").Stream(window.log)
-    users.listen(stream, users.Lending(window))
+    users.listen(stream, users.Lending(window, None))
     return stream
 
 
@@ -58,9 +58,11 @@ def listening(window: Any) -> Any:
 )
 def test_every_way_to_a_session_ends_ours(window: Any, profile: Any) -> None:
     seen: list[Any] = []
-    module = tensorflow(seen, window)
+    module, profiler = tensorflow(seen, window), window.profiler
     for patch in (one for hooks in listening(window).hooks().values() for one in hooks):
         patch(module)
+    assert window.profiler.start is module.start.__wrapped__
+    window.profiler = profiler
     steps(window, window.plan["warmup"] + 2)
     assert window.profiler.running()
     profile(module)
@@ -70,7 +72,7 @@ def test_every_way_to_a_session_ends_ours(window: Any, profile: Any) -> None:
 
 def test_no_window_opens_at_a_step_that_the_script_profiles(window: Any) -> None:
     held: list[Any] = []
-    users.Lending(window).lend(held)
+    users.Lending(window, None).lend(held)
     loop = steps(window, window.plan["warmup"] + 5)
     ((give_back, token),) = held
     give_back(token, None, None)
@@ -83,7 +85,7 @@ def test_no_window_opens_at_a_step_that_the_script_profiles(window: Any) -> None
 
 
 def test_a_trace_that_ends_early_is_told_unless_a_later_one_is_whole(window: Any) -> None:
-    lending = users.Lending(window)
+    lending = users.Lending(window, None)
     loop = steps(window, window.plan["warmup"] + 2)
     lending.give_way()
     assert "ended early" in lacks(window)["window"]

@@ -336,21 +336,22 @@ def test_another_thread_reads_while_calls_come_and_go() -> None:
     thread.join()
 
 
-def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not() -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not(*, fails: bool) -> None:
     with fake_time() as time:
-        clock = started()
-        at = frame()
+        clock, at = started(), frame()
         for trains in (True, True, True, False, True):
             entered = clock.function_begins("f", at)
             clock.function_trains("repeated-call") if trains else clock.function_tests()
             time.now += 10_000_000 if trains else 500_000_000
+            if fails and not trains:  # an exception comes while it is noted
+                clock.abandon()
             clock.function_ends(entered, started, "f")
         clock.pass_over()
         (ended,) = clock.steps.take(10)[0].values()
         found = ms_of(clock)
     assert [round(ms) for ms in ended.each] == [10, 10, 10, 10]
-    assert found["test"] == 500
-    assert found["step"] == 40
+    assert (found["test"], found["step"]) == (500, 40)
 
 
 def test_what_comes_with_every_step_belongs_to_it_and_what_comes_in_a_row_does_not() -> None:
@@ -367,9 +368,22 @@ def test_what_comes_with_every_step_belongs_to_it_and_what_comes_in_a_row_does_n
 # Threads
 
 
-def in_a_thread(function: Any) -> None:
-    thread = threading.Thread(target=function)
+def in_a_thread(function: Any, *, waits: bool = True) -> None:
+    """Run a function in another thread, while this one waits for it or works; a look at an event is a wait."""
+    begun: list[bool] = []
+    over: list[bool] = []
+
+    def run() -> None:
+        while not (waits or begun):
+            pass
+        function()
+        over.append(True)
+
+    thread = threading.Thread(target=run)
     thread.start()
+    begun.append(True)
+    while not (waits or over):
+        pass
     thread.join()
 
 
@@ -377,6 +391,30 @@ def train(clock: Any) -> None:
     for _ in range(3):
         if clock.adopt():
             clock.step_ends(clock.step_begins(None, "repeated-call", 1))
+
+
+def steps_of(clock: Any) -> int:
+    return sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP)
+
+
+@contextlib.contextmanager
+def tracing(clock: Any) -> Iterator[None]:
+    """Have another thread trace a function that is followed, for this one was seen to wait for it."""
+    lent, over = threading.Event(), threading.Event()
+
+    def trace() -> None:
+        with traced_elsewhere(clock):
+            while clock.lent is None:
+                clock.sampled()
+            lent.set()
+            over.wait()
+
+    thread = threading.Thread(target=trace)
+    thread.start()
+    lent.wait()
+    yield
+    over.set()
+    thread.join()
 
 
 def test_a_thread_that_trains_is_followed_until_it_ends() -> None:
@@ -389,36 +427,26 @@ def test_a_thread_that_trains_is_followed_until_it_ends() -> None:
     assert clock.thread == main
     assert clock.ours()
     assert clock.current is clock.places.script
-
-
-def test_one_thread_after_the_other_trains() -> None:
-    clock = started()
-    for _ in range(3):
+    for _ in range(2):  # one after the other
         in_a_thread(lambda: train(clock))
-    assert sum(clock.entered.values()) == 9
+    assert steps_of(clock) == 9
 
 
 def test_no_other_thread_is_followed_than_the_one_that_trains() -> None:
     clock = started()
     train(clock)
-    over: list[bool] = []
-
-    begun: list[bool] = []  # the main thread waits until another one has begun
-
-    def training() -> None:
-        while not begun:
-            pass
-        train(clock)
-        over.append(True)
-
-    thread = threading.Thread(target=training)
-    thread.start()
-    begun.append(True)
-    while not over:  # it does not wait
-        pass
-    thread.join()
+    in_a_thread(lambda: train(clock), waits=False)
     assert clock.ours()
-    assert sum(clock.entered.values()) == 3
+    assert steps_of(clock) == 3
+
+
+def test_training_moves_to_a_thread_while_the_one_that_trained_waits() -> None:
+    clock = started()
+    train(clock)
+    clock.pass_over()
+    in_a_thread(lambda: train(clock))
+    train(clock)
+    assert steps_of(clock) == 9
 
 
 def test_a_thread_is_not_followed_while_the_main_thread_is_in_a_call() -> None:
@@ -428,96 +456,39 @@ def test_a_thread_is_not_followed_while_the_main_thread_is_in_a_call() -> None:
     assert set(ms_of(clock)) == {"script", "predict"}
 
 
-def test_a_thread_that_traces_is_followed_while_the_main_thread_waits_for_it() -> None:
-    clock = started()
-    seen = []
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_thread_that_traces_is_followed_while_the_main_thread_waits_for_it(*, waits: bool) -> None:
+    clock, seen = started(), []
 
     def trace() -> None:
         with traced_elsewhere(clock):
-            seen.append((clock.ours(), clock.current.kind))
+            seen.append((clock.ours(), clock.current.kind == kinds.TRACE))
 
     clock.trains = True
-    in_a_thread(trace)
-    assert seen == [(True, kinds.TRACE)]
+    in_a_thread(trace, waits=waits)
+    assert seen == [(waits, waits)]
     assert clock.ours()
     assert clock.trains
     assert not clock.inside
     assert clock.current is clock.places.script
 
 
-def test_no_thread_that_traces_is_followed_while_the_main_thread_works() -> None:
-    clock, seen, over = started(), [], []
-    begun: list[bool] = []  # the main thread waits until another one has begun
-
-    def trace() -> None:
-        while not begun:
-            pass
-        with traced_elsewhere(clock):
-            seen.append(clock.ours())
-        over.append(True)
-
-    thread = threading.Thread(target=trace)
-    thread.start()
-    begun.append(True)
-    while not over:
-        pass
-    thread.join()
-    assert seen == [False]
-    assert clock.ours()
-
-
 def test_a_thread_that_waited_has_the_account_again_when_it_goes_on() -> None:
-    clock, lent, over = started(), threading.Event(), threading.Event()
-
-    def trace() -> None:
-        with traced_elsewhere(clock):
-            while clock.lent is None:
-                clock.sampled()
-            lent.set()
-            over.wait()
-
-    thread = threading.Thread(target=trace)
-    thread.start()
-    lent.wait()
-    assert not clock.ours()
-    assert clock.follows()
-    train(clock)
-    over.set()
-    thread.join()
+    clock = started()
+    with tracing(clock):
+        assert not clock.ours()
+        assert clock.follows()
+        train(clock)
     assert clock.ours()
-    assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 3
+    assert steps_of(clock) == 3
+    assert ms_of(clock)["trace"] > 0.0
 
 
 def test_the_sampler_sees_that_a_thread_goes_on() -> None:
-    clock, lent, over, seen = started(), threading.Event(), threading.Event(), []
-
-    def trace() -> None:
-        with traced_elsewhere(clock):
-            while clock.lent is None:
-                clock.sampled()
-            lent.set()
-            over.wait()
-
-    begun: list[bool] = []  # the main thread waits until another one has begun
-
-    def sample() -> None:
-        while not begun:
-            pass
-        clock.sampled()
-        seen.append(clock.lent)
-
-    thread = threading.Thread(target=trace)
-    thread.start()
-    lent.wait()
-    sampler = threading.Thread(target=sample)
-    sampler.start()
-    begun.append(True)
-    while not seen:
-        pass
-    assert seen == [None]
-    over.set()
-    thread.join()
-    sampler.join()
+    clock = started()
+    with tracing(clock):
+        in_a_thread(clock.sampled, waits=False)
+        assert clock.lent is None
 
 
 def test_a_trace_that_is_waited_for_between_steps_is_no_part_of_them() -> None:
@@ -536,63 +507,6 @@ def test_a_trace_that_is_waited_for_between_steps_is_no_part_of_them() -> None:
     clock.pass_over()
     (ended,) = clock.steps.take(10)[0].values()
     assert max(ended.each) < 150
-
-
-def test_a_trace_is_seen_once_the_main_thread_waits_for_it() -> None:
-    clock, begun, over = started(), [], threading.Event()
-
-    def trace() -> None:
-        with traced_elsewhere(clock):
-            begun.append(clock.ours())
-            over.wait()
-
-    thread = threading.Thread(target=trace)
-    thread.start()
-    while not begun:
-        pass
-
-    def sample() -> None:
-        while clock.lent is None:
-            clock.sampled()
-        time.sleep(0.01)
-        over.set()
-
-    sampler = threading.Thread(target=sample)
-    sampler.start()
-    thread.join()
-    sampler.join()
-    assert ms_of(clock).get("trace", 0.0) > 0.0
-    assert clock.ours()
-
-
-def test_training_moves_to_a_thread_while_the_one_that_trained_waits() -> None:
-    clock = started()
-    train(clock)
-    clock.pass_over()
-    in_a_thread(lambda: train(clock))
-    train(clock)
-    assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 9
-
-
-def test_a_test_that_an_exception_ends_is_no_part_of_the_step() -> None:
-    with fake_time() as now:
-        clock, at = started(), frame()
-        for trains in (True, True, True, False, True):
-            entered = clock.function_begins("f", at)
-            clock.function_trains("repeated-call") if trains else clock.function_tests()
-            now.now += 10_000_000 if trains else 500_000_000
-            if not trains:
-                clock.abandon()
-            clock.function_ends(entered, started, "f")
-        clock.pass_over()
-        steps = list(clock.steps.take(10)[0].values())
-    assert [round(ms) for ended in steps for ms in ended.each] == [10, 10, 10, 10]
-
-
-def test_the_main_thread_is_followed_on() -> None:
-    clock = started()
-    clock.look_after_thread()
-    assert clock.ours()
 
 
 # Recordings one after another

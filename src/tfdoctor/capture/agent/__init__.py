@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .installed import Installed
     from .process.declared import AgentPlan
-    from .process.imports import Hook, Watcher
+    from .process.imports import Watcher
     from .run.recorder import RunRecorder
 
 # The journal of this process, and what records it, from before TensorFlow is imported.
@@ -74,26 +74,28 @@ def install(plan: AgentPlan, log: journal.Journal | None = None, recorder: RunRe
 
     log = log or journal.Journal(plan["out"])
     parts = installed.Installed(plan, log, recorder)
-    parts.finder = imports.watch(_hooks(parts), log)
+    _listen(parts)
+    parts.finder = imports.watch(parts.stream.hooks(), log)
     ends.watch(parts)
     ends.watch_forks(parts)
     log.write()
     return parts
 
 
-def _hooks(parts: Installed) -> dict[str, list[Hook]]:
-    """Return what to patch in which module, in the order in which hooks act; the outermost listeners first."""
-    from .entry_points import FUNCTIONS
+def _listen(parts: Installed) -> None:
+    """Have all listeners hear of the stream of events, the outermost first."""
     from .hooks import keras_steps, session_steps, tensorflow_steps, users_profiler
     from .program import registry, training_state
     from .run.phases import Phases
     from .trial.timing import TimedWindow
 
-    window, stream, lending = parts.window, parts.stream, users_profiler.Lending(parts.window)
+    window, stream, lending = parts.window, parts.stream, users_profiler.Lending(parts.window, parts.watch)
     trial = window if isinstance(window, TimedWindow) else None
     if trial is None:
         Phases(parts.recorder.clock).listen(stream)
         tensorflow_steps.account(stream, parts)
+    else:
+        stream.on("function", lambda _: training_state.seed())  # once, as TensorFlow brings them
     keras_steps.listen(stream, parts)
     tensorflow_steps.count(stream, parts)
     session_steps.listen(stream, parts, lending)
@@ -103,8 +105,3 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         if trial.without is not None:
             trial.without.listen(stream)
     registry.listen(stream, parts.registry)
-    every: dict[str, list[Hook]] = {FUNCTIONS: [lambda _: training_state.seed()]} if trial is not None else {}
-    for hooks in (users_profiler.hooks(parts), stream.hooks()):
-        for name, acts in hooks.items():
-            every.setdefault(name, []).extend(acts)
-    return every

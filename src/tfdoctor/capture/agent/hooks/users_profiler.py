@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..entry_points import PROFILER
 from ..process.journal import guarded
 from ..window.captures import ProfilerApi
 from ..window.window import OPEN, WAITING
@@ -11,10 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
-    from ..installed import Installed
-    from ..process.declared import ProfilerModule
-    from ..process.imports import Hooks
-    from ..stream import Args, Held, Kwargs, Stream
+    from ..loops.watch import Watch
+    from ..stream import Args, Enter, Held, Kwargs, Point, Stream
     from ..window.window import TraceWindow
 
 ENDED_EARLY = (
@@ -23,21 +20,9 @@ ENDED_EARLY = (
 )
 
 
-def hooks(installed: Installed) -> Hooks:
-    """Learn of the profiler when TensorFlow brings it, before it is patched."""
-    window = installed.window
-
-    def found(module: ProfilerModule) -> None:
-        window.profiler = ProfilerApi(module)
-        if window.plan.get("seconds"):
-            installed.watch.begin()
-
-    return {PROFILER: [found]}
-
-
 def listen(stream: Stream, lending: Lending) -> None:
     """Yield the profiler when the user wants it."""
-    stream.on("profiler start", lambda _: lending.starts)
+    stream.on("profiler start", lending.found)
     stream.on("profiler stop", lambda _: lending.stops)
     # What all ways to a session within Python come to:
     stream.on("profiled call", lambda _: lambda held, *_: lending.lend(held))
@@ -46,8 +31,15 @@ def listen(stream: Stream, lending: Lending) -> None:
 class Lending:
     """Gives way to the user's profiler, and marks the steps in its trace."""
 
-    def __init__(self, window: TraceWindow) -> None:
-        self.window, self.log = window, window.log
+    def __init__(self, window: TraceWindow, watch: Watch) -> None:
+        self.window, self.log, self.watch = window, window.log, watch
+
+    def found(self, point: Point) -> Enter:
+        """TensorFlow brings the profiler, whose functions are not patched yet."""
+        self.window.profiler = ProfilerApi(point.owner)
+        if self.window.plan.get("seconds"):
+            self.watch.begin()
+        return self.starts
 
     @guarded("user's profiler")
     def give_way(self) -> None:
