@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .places import CallSite
     from .step_times import RunStepTimes
 
-    class Clock(Protocol):
+    class RepeatedClock(Protocol):
         """The state of `CallClock` that such steps change, times in ns."""
 
         began: int
@@ -112,7 +112,7 @@ class RepeatedSteps:
         *("opened", "around", "entered", "known", "ran"),
     )
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: RepeatedClock) -> None:
         self.clock = clock
         self.begin()
 
@@ -341,7 +341,7 @@ def add(totals: dict[CallSite, int], noted: Iterable[Noted], last: int) -> int:
     return last
 
 
-def snapshot(clock: Clock) -> tuple[dict[CallSite, int], int]:
+def snapshot(clock: RepeatedClock) -> tuple[dict[CallSite, int], int]:
     """Return the time of each call so far and the present time, as another thread sees the clock.
 
     No ns is lost or counted twice.
