@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from .places import CallSite
 
+    # Calls that train which one place has made: what each took in ns, the steps of each, and whether it was traced.
+    EndedCalls = tuple[CallSite, Sequence[int], int, bool]
+
 MOST = 100_000  # Calls whose time is told one by one
 WAITING = 50_000  # Calls, or groups of them, that may wait for the thread that writes; it comes once a second
 REMEMBERED, RENEWED = 101, 16  # Calls by which the usual one is known, and after how many it is computed anew
@@ -33,15 +36,6 @@ class StepTime:
         self.first, self.traced = first, traced
         self.inside = self.took = 0
         self.traces = False  # it traces a function: what it takes is no time of a step
-
-
-class EndedCalls:
-    """Calls that train which one place has made, each of k steps; times in ns."""
-
-    __slots__ = ("k", "place", "took", "traced")
-
-    def __init__(self, place: CallSite, took: Sequence[int], k: int, *, traced: bool) -> None:
-        self.place, self.took, self.k, self.traced = place, took, k, traced
 
 
 class TimedLoop:
@@ -110,7 +104,7 @@ class RunStepTimes:
             self._over(before)
         if len(began) > 1:
             took = list(map(int.__sub__, began[1:], began))
-            self._ended(EndedCalls(place, took, k, traced=False), began, first=False)
+            self._ended((place, took, k, False), began, first=False)
         step = StepTime(place, began[-1], k, apart, first=False, traced=False)
         step.inside = step.took = max(1, ended[-1] - began[-1])
         self.under_way[place] = self.now = step
@@ -145,8 +139,7 @@ class RunStepTimes:
         if step.traces:
             self._loop(step.place).count += step.k
             return
-        calls = EndedCalls(step.place, (step.took,), step.k, traced=step.traced)
-        self._ended(calls, (step.began,), first=step.first)
+        self._ended((step.place, (step.took,), step.k, step.traced), (step.began,), first=step.first)
 
     def _loop(self, place: CallSite) -> TimedLoop:
         loop = self.loops.get(place)
@@ -155,12 +148,13 @@ class RunStepTimes:
         return loop
 
     def _ended(self, calls: EndedCalls, began: Sequence[int], *, first: bool) -> None:
-        loop, at = self._loop(calls.place), 0
-        while at < len(calls.took):
-            part = calls.took[at : at + loop.before_renewal()]
+        place, took, k, _ = calls
+        loop, at = self._loop(place), 0
+        while at < len(took):
+            part = took[at : at + loop.before_renewal()]
             if loop.is_long(max(part)):
-                self._tell(part, began[at:], calls.k, loop, first=first)
-            loop.add(part, calls.k)
+                self._tell(part, began[at:], k, loop, first=first)
+            loop.add(part, k)
             at += len(part)
         self.ended.append(calls)
 
@@ -194,10 +188,10 @@ class RunStepTimes:
         by_place: dict[CallSite, list[EndedCalls]] = {}
         while self.ended:
             calls = self.ended.popleft()
-            by_place.setdefault(calls.place, []).append(calls)
+            by_place.setdefault(calls[0], []).append(calls)
         found = {}
         for place, all_calls in by_place.items():
-            ended, number = Ended(), sum(len(calls.took) for calls in all_calls)
+            ended, number = Ended(), sum(len(took) for _, took, _, _ in all_calls)
             found[place] = ended
             alone = number <= each_left
             each_left -= number if alone else 0
@@ -221,14 +215,14 @@ class Ended:
 
     def add(self, calls: EndedCalls, *, alone: bool) -> None:
         """More of them; each is told with its own time, or counted with those that took about as long."""
-        number = len(calls.took)
-        self.steps, self.calls = self.steps + calls.k * number, self.calls + number
-        self.took += sum(calls.took)
-        self.traced = self.traced or calls.traced
+        _, times, k, traced = calls
+        self.steps, self.calls = self.steps + k * len(times), self.calls + len(times)
+        self.took += sum(times)
+        self.traced = self.traced or traced
         if alone:
-            self.each += [round(took / 1e6, 3) for took in calls.took]
+            self.each += [round(took / 1e6, 3) for took in times]
         else:
-            for took in calls.took:
+            for took in times:
                 self._count(took / 1e3)
 
     def _count(self, us: float, calls: int = 1) -> None:
