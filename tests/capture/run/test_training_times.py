@@ -46,6 +46,11 @@ class Account:
         return [line for line in self.lines if line["kind"] == kind]
 
     @property
+    def end(self) -> Any:
+        (line,) = self.of("end")
+        return line
+
+    @property
     def calls(self) -> dict[int, Any]:
         return {line["id"]: line for line in self.of("call")}
 
@@ -163,7 +168,7 @@ def test_times_of_keras(tmp_path: Path, keras: str) -> None:
     counted = found.count("keras-fit") + found.count("keras-train-on-batch")
     assert counted + len(found.of("trace")) >= found.entered("step") > counted - 1
     assert found.seconds("predict") >= timed["predict"] - 0.03
-    agrees(found.seconds("script"), found.lines[-1]["end"] - found.lines[0]["began"])
+    agrees(found.seconds("script"), found.end["end"] - found.lines[0]["began"])
 
 
 LOOPS = """
@@ -204,28 +209,69 @@ with timed("gan"):
 """
 
 
-def line_of(source: str, text: str) -> int:
-    """Return the number of a line of a script."""
-    return BEGIN.count("\n") + 1 + source.splitlines().index(text)
+ONE_LINE = """
+w = tf.Variable(tf.ones((16, 16)))
+@tf.function
+def step(x, training):
+    if not training:
+        for _ in tf.range(20000):
+            x = tf.nn.relu(x @ w * 0.01)
+        return tf.reduce_mean(x)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ w) ** 2)
+    w.assign_sub(0.001 * tape.gradient(loss, w))
+    return loss
+def run(x, training):
+    return step(x, training).numpy()
+TIMES["training"] = TIMES["validation"] = 0
+run(x, True)
+run(x, False)
+for epoch in range(5):
+    with timed("training"):
+        for n in range(100):
+            run(x, True)
+            time.sleep(0.002)
+    with timed("validation"):
+        for n in range(4):
+            run(x, False)
+"""
 
 
-def test_times_of_loops(tmp_path: Path) -> None:
-    found = account(tmp_path, LOOPS)
+def line_of(text: str) -> int:
+    """Return the number of a line of the script that trains in loops."""
+    return BEGIN.count("\n") + 1 + (LOOPS + ONE_LINE).splitlines().index(text)
+
+
+@pytest.fixture(scope="module")
+def loops(tmp_path_factory: pytest.TempPathFactory) -> Account:
+    return account(tmp_path_factory.mktemp("loops"), LOOPS + ONE_LINE)
+
+
+def test_times_of_loops(loops: Account) -> None:
     counts: Counter[int] = Counter()
     took: Counter[int] = Counter()
-    for step in found.steps():
+    for step in loops.steps():
         counts[step["at"][1]] += step["steps"]
         took[step["at"][1]] += step["ms"] / 1e3
-    loop = line_of(LOOPS, "        step(a, b, 0.1)")
-    gan = line_of(LOOPS, "        other(a, b, 0.1)") - 1
-    eager = line_of(LOOPS, "    w.assign_sub(rate * tape.gradient(loss, w))")
-    assert counts == {loop: 59, gan: 20, gan + 1: 19, gan + 2: 20, eager: 60}  # two were traced
-    assert found.entered("step") == 60 + 60 + 60
-    traced = [line for line in found.of("trace") if line["name"] == "train"]
+    loop = line_of("        step(a, b, 0.1)")
+    gan = line_of("        other(a, b, 0.1)") - 1
+    eager = line_of("    w.assign_sub(rate * tape.gradient(loss, w))")
+    one_line = line_of("    return step(x, training).numpy()")
+    assert counts == {loop: 59, gan: 20, gan + 1: 19, gan + 2: 20, eager: 60, one_line: 500}  # three were traced
+    assert loops.entered("step") == 60 + 60 + 60 + 501
+    traced = [line for line in loops.of("trace") if line["name"] == "train"]
     assert [line["at"][1] for line in traced] == [loop, gan + 1]
-    agrees(took[eager], found.timed["eager"])
-    agrees(took[loop] + traced[0]["ms"] / 1e3, found.timed["loop"])
-    agrees(found.seconds("script"), found.lines[-1]["end"] - found.lines[0]["began"])
+    agrees(took[eager], loops.timed["eager"])
+    agrees(took[loop] + traced[0]["ms"] / 1e3, loops.timed["loop"])
+    agrees(loops.seconds("script"), loops.end["end"] - loops.lines[0]["began"])
+
+
+def test_a_validation_by_the_function_and_at_the_line_of_the_training(loops: Account) -> None:
+    assert loops.entered("test") >= 20
+    agrees(loops.seconds("test"), loops.timed["validation"], calls=2)
+    one_line = line_of("    return step(x, training).numpy()")
+    took = sum(step["ms"] for step in loops.steps() if step["at"][1] == one_line) / 1e3
+    agrees(took, loops.timed["training"], calls=5)
 
 
 SESSION = """
@@ -258,42 +304,6 @@ def test_times_of_sessions(tmp_path: Path) -> None:
     agrees(found.seconds("save"), found.timed["save"])
     assert found.entered("function") >= 51
     assert any(bucket["counters"].get("graph", 0) > 10 for bucket in found.of("bucket"))
-
-
-ONE_LINE = """
-w = tf.Variable(tf.ones((16, 16)))
-@tf.function
-def step(x, training):
-    if not training:
-        for _ in tf.range(20000):
-            x = tf.nn.relu(x @ w * 0.01)
-        return tf.reduce_mean(x)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((x @ w) ** 2)
-    w.assign_sub(0.001 * tape.gradient(loss, w))
-    return loss
-def run(x, training):
-    return step(x, training).numpy()
-TIMES["training"] = TIMES["validation"] = 0
-run(x, True)
-run(x, False)
-for epoch in range(5):
-    with timed("training"):
-        for n in range(100):
-            run(x, True)
-            time.sleep(0.002)
-    with timed("validation"):
-        for n in range(4):
-            run(x, False)
-"""
-
-
-def test_a_validation_by_the_function_and_at_the_line_of_the_training(tmp_path: Path) -> None:
-    found = account(tmp_path, ONE_LINE)
-    assert found.entered("test") >= 20
-    agrees(found.seconds("test"), found.timed["validation"], calls=2)
-    took = sum(step["ms"] for step in found.steps()) / 1e3
-    agrees(took, found.timed["training"], calls=5)
 
 
 THREADS = """
@@ -406,8 +416,8 @@ def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(tmp_path: Pa
     assert traceback_of(own_lines(done.stderr)) == traceback_of(alone.stderr)
     lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
     found = Account(lines, {})
-    end = found.lines[-1]
-    assert (end["kind"], end["why"]) == ("end", "exception")
+    end = found.end
+    assert end["why"] == "exception"
     assert found.within(end["call"], "predict")
     assert end["at"][1] == FAILS.count("\n")
     assert not (out / "run-now.json").exists()
