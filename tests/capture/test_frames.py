@@ -163,6 +163,19 @@ def test_where_a_listener_ends_the_run_the_others_hear_of_it(when: str, last: li
     assert names(came)[1:] in (["__call__", "leaves"], ["leave", "leaves"])
 
 
+@STRIPS
+def test_where_all_listeners_rest_no_frame_of_ours_is_left_and_failures_are_told() -> None:
+    stream, told = streams.Stream(None), list[Any]()
+    point = streams.Point(None, fails, "fails")
+    point.failing = [told.append]
+    stream.rest("rests", rests=True)
+    own, error = stream.wrap(point, [(fault, "rests")]), ValueError("x")
+    with pytest.raises(ValueError, match="x") as raised:
+        own(error)
+    assert names(raised.value)[1:] == ["fails"]
+    assert told == [error]
+
+
 def test_listeners_that_rest_are_told_nothing() -> None:
     told: list[Any] = []
     stream = streams.Stream(None)

@@ -44,6 +44,7 @@ class Point:
         self.module = ""  # in which it was found
         self.all: list[tuple[Enter, str]] = []
         self.listeners: tuple[Enter, ...] = ()
+        self.failing: Sequence[Callable[[BaseException], object]] = ()  # hear of what calls raise
 
     def choose(self, resting: set[str]) -> None:
         """Leave out the listeners of groups that rest."""
@@ -56,12 +57,17 @@ class Stream:
     def __init__(self, log: Journal) -> None:
         self.log = log
         self.listens: dict[str, list[tuple[Listen, str]]] = {}
+        self.failing: dict[str, list[Callable[[BaseException], object]]] = {}
         self.points: weakref.WeakSet[Point] = weakref.WeakSet()
         self.resting: set[str] = set()
 
     def on(self, event: str, listen: Listen, group: str = "") -> None:
         """Have what `listen` makes for each entry point of an event hear of its calls, after those before it."""
         self.listens.setdefault(event, []).append((listen, group))
+
+    def on_failure(self, event: str, told: Callable[[BaseException], object]) -> None:
+        """Tell what calls of an event raise, the last of all; a call that returns costs nothing then."""
+        self.failing.setdefault(event, []).append(told)
 
     def rest(self, group: str, *, rests: bool) -> None:
         """Tell a group of listeners nothing any more, or again."""
@@ -73,7 +79,7 @@ class Stream:
         """Return what to patch in which module."""
         found: dict[str, list[Hook]] = {}
         for event, modules, owner, names in ROWS:
-            for module in modules if event in self.listens else ():
+            for module in modules if event in self.listens or event in self.failing else ():
                 patch = functools.partial(self._patch, event=event, owner=owner, names=names)
                 found.setdefault(module, []).append(patch)
         return found
@@ -88,7 +94,8 @@ class Stream:
             if hasattr(of, name):
                 point = Point(self.log, getattr(of, name), name, of)
                 point.module = module.__name__
-                listeners = [(listen(point), group) for listen, group in self.listens[event]]
+                point.failing = self.failing.get(event, ())
+                listeners = [(listen(point), group) for listen, group in self.listens.get(event, ())]
                 told = self.wrap(point, listeners)
                 setattr(of, name, staticmethod(told) if name == "__new__" else told)
 
@@ -111,19 +118,18 @@ def _told(point: Point) -> Callable[..., Any]:
     original, log, name, caller = point.original, point.log, point.name, sys._getframe
 
     def call(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401  # those of any function
-        listeners = point.listeners
-        if not listeners:
-            return original(*args, **kwargs)
         held: Held = []
         try:
-            instead, frame = None, caller(1)
-            for enter in listeners:
-                try:
-                    instead = enter(held, args, kwargs, frame)
-                except Exception as error:
-                    log.fault(name, error)
-                if instead is not None:
-                    break
+            instead, listeners = None, point.listeners
+            if listeners:
+                frame = caller(1)
+                for enter in listeners:
+                    try:
+                        instead = enter(held, args, kwargs, frame)
+                    except Exception as error:
+                        log.fault(name, error)
+                    if instead is not None:
+                        break
             result = original(*args, **kwargs) if instead is None else instead()
             while held:
                 leave, token = held.pop()
@@ -151,5 +157,10 @@ def _fail(point: Point, held: Held, error: BaseException) -> None:
         leave, token = held.pop()
         try:
             leave(token, None, error)
+        except Exception as fault:
+            point.log.fault(point.name, fault)
+    for told in point.failing:
+        try:
+            told(error)
         except Exception as fault:
             point.log.fault(point.name, fault)

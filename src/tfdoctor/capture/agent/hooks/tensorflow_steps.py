@@ -38,7 +38,7 @@ def account(stream: Stream, installed: Installed) -> None:
     stream.on("graph run", told.runs)
     stream.on("trace", lambda _: told.trace)
     stream.on("gradient", told.gradients)
-    stream.on("next", lambda _: told.next)
+    stream.on_failure("next", told.next_fails)
 
 
 def count(stream: Stream, installed: Installed) -> None:
@@ -145,12 +145,9 @@ class AccountedSteps:
 
         return enter
 
-    def next(self, held: Held, _: Args, __: Kwargs, ___: FrameType) -> None:
+    def next_fails(self, error: BaseException) -> None:
         """Have it know the end of the data."""
-        held.append((self._next, None))
-
-    def _next(self, _: None, __: object, error: BaseException | None) -> None:
-        if error is not None and isinstance(error, StopIteration) and self.clock.ours():
+        if isinstance(error, StopIteration) and self.clock.ours():
             self.clock.pass_over()
 
 
