@@ -11,7 +11,7 @@ from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import CodeType, FrameType
 
     from .declared import Foreign, Traceback, TracedFrame
@@ -60,6 +60,13 @@ def defined_at(function: object) -> Line | None:
     return (path, code.co_firstlineno) if code and path else None
 
 
+def outward(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame and those around it, the innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def user_line(frame: FrameType | None) -> Line | None:
     """Return the path and line of the innermost user frame at or above this one, or None."""
     while frame is not None:
@@ -72,9 +79,7 @@ def user_line(frame: FrameType | None) -> Line | None:
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the user's at or above this one, or None."""
-    while frame is not None and user_file(frame.f_code.co_filename) is None:
-        frame = frame.f_back
-    return frame
+    return next((at for at in outward(frame) if user_file(at.f_code.co_filename) is not None), None)
 
 
 def instructions(frame: FrameType | None) -> Instructions:
