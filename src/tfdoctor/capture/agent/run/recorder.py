@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..process import own_threads
+from ..process import all_threads
 from ..process.journal import guarded
 from ..process.kept import os, threads, time
 from ..process.stack import user_file
@@ -84,7 +84,7 @@ class RunRecorder:
         self.over, self.ended = threads.allocate_lock(), threads.allocate_lock()
         self.over.acquire()
         self.ended.acquire()
-        own_threads.start(self._run, self.over, self.ended)
+        all_threads.start(self._run, self.over, self.ended)
 
     def _stop(self, patience: float) -> bool:
         """Have the thread end, wait for that, and say whether it has ended."""

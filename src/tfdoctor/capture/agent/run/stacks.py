@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import re
 
+from ..process.all_threads import OtherThreads
 from ..process.callbacks import callbacks_in
 from ..process.compiled_calls import compiled_call
-from ..process.other_threads import OtherThreads
 from ..process.stack import Stack, function_of, instructions, outward, public_name, user_file, user_frame, user_line
 from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING, WEIGHTS
 from .loops import loops_around, repeats
