@@ -42,7 +42,7 @@ def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
     if log is not None and (log.training or log.traces):
         read = with_sources(log, names or {})
         lines = [
-            json.dumps({"kind": kind, **to_builtins(one)})
+            json.dumps({"kind": kind, **to_builtins(one)}, separators=(",", ":"))
             for kind, found in (("assigned", read.assigned), ("makers", read.makers), ("kept", read.kept))
             for one in found
         ]
