@@ -163,7 +163,7 @@ def test_times_of_keras(tmp_path: Path, keras: str) -> None:
     counted = found.count("keras-fit") + found.count("keras-train-on-batch")
     assert counted + len(found.of("trace")) >= found.entered("step") > counted - 1
     assert found.seconds("predict") >= timed["predict"] - 0.03
-    agrees(found.seconds("script"), found.lines[-1]["end"] - found.lines[0]["began"])
+    agrees(found.seconds("script"), found.of("end")[0]["end"] - found.lines[0]["began"])
 
 
 LOOPS = """
@@ -223,9 +223,10 @@ def test_times_of_loops(tmp_path: Path) -> None:
     assert found.entered("step") == 60 + 60 + 60
     traced = [line for line in found.of("trace") if line["name"] == "train"]
     assert [line["at"][1] for line in traced] == [loop, gan + 1]
+    assert (traced[0]["numbers"], traced[0]["given"]) == ([{"name": "rate", "value": "0.1", "place": 1}], 3)
     agrees(took[eager], found.timed["eager"])
     agrees(took[loop] + traced[0]["ms"] / 1e3, found.timed["loop"])
-    agrees(found.seconds("script"), found.lines[-1]["end"] - found.lines[0]["began"])
+    agrees(found.seconds("script"), found.of("end")[0]["end"] - found.lines[0]["began"])
 
 
 SESSION = """
@@ -406,7 +407,7 @@ def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(tmp_path: Pa
     assert traceback_of(own_lines(done.stderr)) == traceback_of(alone.stderr)
     lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
     found = Account(lines, {})
-    end = found.lines[-1]
+    (end,) = found.of("end")
     assert (end["kind"], end["why"]) == ("end", "exception")
     assert found.within(end["call"], "predict")
     assert end["at"][1] == FAILS.count("\n")

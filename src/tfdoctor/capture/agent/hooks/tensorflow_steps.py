@@ -82,7 +82,7 @@ class AccountedSteps:
             if (part and clock.current.kind != kinds.TRACE) or (again and repeats.over()):
                 return
             clock.caller = frame
-            clock.function_ends(repeats.entered if again else entered, function, function._name, args, kwargs)
+            clock.function_ends(repeats.entered if again else entered, function, function._name, args[1:], kwargs)
 
         return enter
 

@@ -61,9 +61,16 @@ def defined_at(function: object) -> Line | None:
     return (path, code.co_firstlineno) if code and path else None
 
 
+def outward(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame and those around it, the innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the user's at or above this one, or None."""
-    while frame is not None and user_file(frame.f_code.co_filename) is None:
+    while frame is not None and user_file(frame.f_code.co_filename) is None:  # each step asks
         frame = frame.f_back
     return frame
 
