@@ -49,11 +49,17 @@ class Nothing:
     def describe(self) -> list[dict[str, object]]:
         return []
 
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+    def rest(self) -> None: ...
+
 
 class Registry:
     def __init__(self) -> None:
         self.lengths: dict[object, int] = {}
-        self.zero_rates = self.unused_gradients = Nothing()
+        self.zero_rates = self.unused_gradients = self.aids = Nothing()
 
     def looped(self, iterator: object) -> None: ...
 
