@@ -21,7 +21,7 @@ from tfdoctor.capture.sources.source import UserSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import RUN_LOG, KeptStatement, RunLog
+from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, RunLog
 
 loops_of = agent.load("run.loops")
 
@@ -64,7 +64,7 @@ def run(path: Path) -> None:
 
     names = {"step": step, "Model": Model, "data": [1, 2, 3], "__name__": "__main__"}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.new]
+    own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.told]
     lines = [{"kind": "process", "started_unix_ns": int(time.time() * 1e9)}, *own]
     (path.parent / RUN_LOG).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -338,7 +338,7 @@ def test_a_call_that_trains_is_noted_once() -> None:
     for _ in range(3):
         noted.add(first)
         line = first.f_lineno - 1
-    calls = [(one["frames"][0], one["fits"], one["direct"]) for one in noted.new]
+    calls = [(one["frames"][0], one["fits"], one["direct"]) for one in noted.told]
     assert calls == [((__file__, line, first.f_code.co_name), False, True)]
 
 
@@ -347,8 +347,8 @@ def test_expressions_hold_no_statements_and_the_number_of_calls_is_bounded() -> 
     for number in range(noted.MOST + 9):
         code = compile("def f(): return [note(_) for _ in [1]]\nf()", f"/home/u/{number}.py", "exec")
         exec(code, {"note": lambda _: noted.add(caller())})
-    assert len(noted.new) == noted.MOST
-    assert noted.new[-1]["frames"][:2] == [("/home/u/49.py", 1, "f"), ("/home/u/49.py", 2, "<module>")]
+    assert len(noted.told) == noted.MOST
+    assert noted.told[-1]["frames"][:2] == [("/home/u/49.py", 1, "f"), ("/home/u/49.py", 2, "<module>")]
 
 
 ROUNDS = """\
@@ -407,6 +407,17 @@ def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set
     """
     spans = makers(UserSource(script), line)
     assert (spans and {one for first, last in spans for one in range(first, last + 1)}) == expected
+
+
+def test_the_line_that_assigned_a_traced_number_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("for x in data:\n    lr = x / 2\n    step(x, lr)\n")
+    run(path)
+    trace = {"kind": "trace", "name": "step", "at": [str(path), 3], "given": 2}
+    lines = [{**trace, "numbers": [{"name": "rate", "value": rate, "place": 1}]} for rate in ("0.5", "1.0")]
+    with (tmp_path / RUN_LOG).open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    assert account(tmp_path).assigned == (AssignedNumber("step", "rate", (str(path), 3), (str(path), 2)),)
 
 
 def test_makers_are_told_of_the_call_of_the_user(tmp_path: Path) -> None:

@@ -171,6 +171,7 @@ def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> Run
         long_steps=of["long"],
         censuses=of["census"],
         training=of["trains"],
+        assigned=of["assigned"],
         makers=of["makers"],
         kept=of["kept"],
         frameworks=of["framework"],

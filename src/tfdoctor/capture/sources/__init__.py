@@ -1,25 +1,29 @@
-"""What the source says of a run that is over: what makes its batches, and what the loops around training keep.
+"""What the source says of a run that is over: what makes arguments of calls, and what the loops keep.
 
-The run noted which of the user's lines train (`TrainingCall`). A file is read where it is unchanged since then.
+The run noted which of the user's lines train (`TrainingCall`) and trace functions (`FunctionTrace`). A file is read
+where it is unchanged since the run began.
 """
 
 import json
 import linecache
 import time
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from msgspec import to_builtins
 
 from tfdoctor.capture.sources.frames import At
-from tfdoctor.capture.sources.makers import makers
+from tfdoctor.capture.sources.makers import assigned, makers
 from tfdoctor.capture.sources.source import UserSource
 from tfdoctor.capture.sources.statements import keeping
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
-from tfdoctor.recording.run_log import RUN_LOG, KeptStatement, LoopMakers, RunLog
+from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, LoopMakers, RunLog
+
+Files = Callable[[str], UserSource | None]  # By their recorded paths
 
 MOST_TOLD = 20  # Statements that are told of a run
 MOST_BYTES = 60_000  # Bytes of a file that is read: some 1,700 lines, which take 35 ms; one of 100 lines takes 2 ms
@@ -33,11 +37,11 @@ def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
         OSError: it cannot be written.
     """
     log = run_log(folder, Notes())
-    if log is not None and log.training:
+    if log is not None and (log.training or log.traces):
         read = with_sources(log, names or {})
         lines = [
             json.dumps({"kind": kind, **to_builtins(one)})
-            for kind, found in (("makers", read.makers), ("kept", read.kept))
+            for kind, found in (("assigned", read.assigned), ("makers", read.makers), ("kept", read.kept))
             for one in found
         ]
         with (folder / RUN_LOG).open("a", encoding="utf-8") as file:
@@ -53,15 +57,12 @@ def completed(recording: Recording) -> Recording:
 
 
 def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
-    """Return an account with what the source says of its calls that train."""
-    began, sources = time.thread_time(), dict[str, UserSource | None]()
-    since = log.process.started_unix_ns / 1e9 + log.process.began
+    """Return an account with what the source says of its calls."""
+    began, since = time.thread_time(), log.process.started_unix_ns / 1e9 + log.process.began
+    files = cache(lambda path: _source(path, names.get(path, path), since))
     made, kept = dict[tuple[str, int], LoopMakers](), dict[tuple[str, int], KeptStatement]()
     for call in reversed(log.training):  # of two calls in a loop, the last one knows what its line holds
-        for path, _, _ in call.frames:
-            if path not in sources:
-                sources[path] = _source(path, names.get(path, path), since)
-        frames = list(_frames(call.frames, sources))
+        frames = list(_frames(call.frames, files))
         if frames and (spans := makers(frames[0].source, frames[0].line)):
             at = frames[0].source.path, frames[0].line
             made[at] = LoopMakers(at, spans)
@@ -70,13 +71,28 @@ def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
                 kept.setdefault(one.at, one)
         if time.thread_time() - began > MOST_S:
             break
-    return replace(log, makers=tuple(made.values()), kept=tuple(kept.values())[:MOST_TOLD])
+    numbers = tuple(_numbers(log, files))
+    return replace(log, assigned=numbers, makers=tuple(made.values()), kept=tuple(kept.values())[:MOST_TOLD])
 
 
-def _frames(frames: tuple[tuple[str, int, str], ...], sources: Mapping[str, UserSource | None]) -> Iterator[At]:
+def _numbers(log: RunLog, files: Files) -> Iterator[AssignedNumber]:
+    """Yield the lines that assigned the numbers which calls that traced passed to parameters, each once."""
+    known = set[tuple[str, str, tuple[str, int] | None]]()
+    numbers = ((trace, one) for trace in log.traces for one in trace.numbers)
+    for trace, one in numbers:
+        key = trace.name, one.name, trace.at
+        source = files(trace.at[0]) if trace.at and key not in known else None
+        known.add(key)
+        if trace.at and source:
+            line = assigned(At(source, trace.at[1]), trace.name, trace.given, one.place)
+            if line is not None:
+                yield AssignedNumber(trace.name, one.name, trace.at, (trace.at[0], line))
+
+
+def _frames(frames: tuple[tuple[str, int, str], ...], files: Files) -> Iterator[At]:
     """Yield frames in the source, as far as it is the one that ran."""
     for path, line, function in frames:
-        source = sources[path]
+        source = files(path)
         at = At(source, line) if source is not None else None
         if at is None or at.name != function:
             return

@@ -1,7 +1,7 @@
 """The stack of a call that trains, in the source: what runs again and again with it, and what its names hold."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tfdoctor.capture.sources.source import Function, Scope, UserSource, last_line, tail
@@ -22,11 +22,11 @@ class At:
         self.source, self.line = source, line
         self.scope = source.scope_at(line)
         self.loops = source.loops(self.scope, line)
+        self.name = self.scope.name if isinstance(self.scope, Function) else "<module>"
 
-    @property
-    def name(self) -> str:
-        """The name of the function."""
-        return self.scope.name if isinstance(self.scope, Function) else "<module>"
+    def nodes(self) -> Iterator[ast.AST]:
+        """Yield all that runs in its scope."""
+        return self.source.own(self.scope, self.scope)
 
 
 class Region(NamedTuple):
@@ -40,18 +40,27 @@ class Region(NamedTuple):
         """Yield all of it that runs in its scope."""
         return self.source.own(self.root, self.scope)
 
+    def called(self) -> Iterator[Function]:
+        """Yield the functions of the file that it calls."""
+        for node in self.nodes():
+            function = self.source.function(tail(node)) if isinstance(node, ast.Call) else None
+            if function is not None:
+                yield function
+
 
 class Frames:
     """The frames of a call, the innermost first, and the regions around it."""
 
     def __init__(self, frames: Sequence[At]) -> None:
         self.all = frames
-        around = [
+        self.regions = [
             Region(at.source, at.loops[0] if at.loops else at.scope, at.scope)
             for number, at in enumerate(frames)
             if any(outer.loops for outer in frames[number:])
         ]
-        self.regions = [*around, *_called(around)]
+        around = {region.scope for region in self.regions}
+        called = {function: one.source for one in self.regions for function in one.called()}  # one level deep
+        self.regions += [Region(source, one, one) for one, source in called.items() if one not in around]
 
     def of(self, scope: Scope) -> At | None:
         """Return the frame of a scope; None where it has none."""
@@ -68,10 +77,10 @@ class Frames:
             return False
         return not at.source.within(node, at.loops[0]) if at.loops else not self.made_anew(at)
 
-    def calls(self) -> Iterator[tuple[Region, ast.Call]]:
-        """Yield the calls that run again and again."""
+    def calls(self) -> Iterator[tuple[UserSource, ast.Call]]:
+        """Yield the calls that run again and again, with their files."""
         for region in self.regions:
-            yield from ((region, node) for node in region.nodes() if isinstance(node, ast.Call))
+            yield from ((region.source, node) for node in region.nodes() if isinstance(node, ast.Call))
 
     def each_turn(self) -> Iterator[ast.stmt]:
         """Yield what runs in each turn of the innermost loop around the call, where no condition is around it."""
@@ -86,18 +95,6 @@ class Frames:
         for function in (*called, *(inner.scope for inner in self.all[:number])):
             if isinstance(function, Function):
                 yield from _unconditional(function.body)
-
-
-def _called(regions: Sequence[Region]) -> list[Region]:
-    """Return the functions of the file that regions call, one level deep."""
-    known = {region.scope for region in regions}
-    found: dict[Scope, Region] = {}
-    for region in regions:
-        for node in region.nodes():
-            function = region.source.function(tail(node)) if isinstance(node, ast.Call) else None
-            if function is not None and function not in known:
-                found[function] = Region(region.source, function, function)
-    return list(found.values())
 
 
 def _unconditional(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -123,14 +120,14 @@ class KnownNames:
 
     def kind(self, value: ast.expr, source: UserSource) -> KeptValue | None:
         """Return what an expression holds; None where that is nothing, or not certain."""
-        return None if is_plain(source, value) else kind(value, lambda node: self._known(node, source))
 
-    def _known(self, node: ast.expr, source: UserSource) -> KeptValue | None:
-        """Return what a call gives, or a name holds: the same, wherever that may be bound."""
-        if not isinstance(node, ast.Name):
-            return self.known.get(node)
-        kinds = {self.known.get(bound) for bound in source.reaching(node)}
-        return kinds.pop() if len(kinds) == 1 else None
+        def known(node: ast.expr) -> KeptValue | None:
+            if not isinstance(node, ast.Name):
+                return self.known.get(node)
+            kinds = {self.known.get(bound) for bound in source.reaching(node)}  # the same, wherever it may be bound
+            return kinds.pop() if len(kinds) == 1 else None
+
+        return None if is_plain(source, value) else kind(value, known)
 
     def _learn(self, number: int, at: At) -> None:
         """Learn what the call of a frame gives, and the names that get it."""
@@ -142,11 +139,12 @@ class KnownNames:
         given = self._given(number, call)
         if len(given) == 1 and given[0] is not None:
             self.known[call] = given[0]
-        for target, value in _assigned(statement):
-            if value is call:
-                self.known.update(_shared(target, given))
-        if number == 0:
-            self._learn_beside(at, call)
+        self._get((target for target, value in _assigned(statement) if value is call), given)
+        on = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if number == 0 and self.fits and isinstance(on, ast.Name):
+            self.known.update(dict.fromkeys(at.source.reaching(on), KeptValue.MODEL))
+        if number == 0 and self.direct and not self.fits and tail(call) == "gradient":
+            self._learn_of_tapes(at)
 
     def _given(self, number: int, call: ast.Call) -> list[KeptValue | None]:
         """Return the kind of what a frame's call gives; of several things that of each."""
@@ -162,29 +160,31 @@ class KnownNames:
             case values:
                 return [first_kind(self.kind(value, inner.source) for value in values)]
 
-    def _learn_beside(self, at: At, call: ast.Call) -> None:
-        """Learn what the frame of the call itself shows: the model that is fitted, or tensors under a tape."""
-        on = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if self.fits and isinstance(on, ast.Name):
-            self.known.update(dict.fromkeys(at.source.reaching(on), KeptValue.MODEL))
-        if self.fits or not self.direct or tail(call) != "gradient":
-            return
-        for node in at.source.own(at.scope, at.scope):
+    def _learn_of_tapes(self, at: At) -> None:
+        """Learn the names that get tensors under a tape."""
+        for node in at.nodes():
             items = node.items if isinstance(node, ast.With) else ()
             if any(tail(item.context_expr) == "GradientTape" for item in items):
-                for inner in at.source.own(node, at.scope):
-                    for target, value in _assigned(inner):
-                        if not is_plain(at.source, value):
-                            self.known.update(_shared(target, [KeptValue.RESULT]))
+                pairs = (pair for inner in at.source.own(node, at.scope) for pair in _assigned(inner))
+                self._get((target for target, value in pairs if not is_plain(at.source, value)), [KeptValue.RESULT])
 
     def _pass_on(self, at: At) -> None:
         """Learn the names that get what others hold."""
-        for node in at.source.own(at.scope, at.scope):
-            for target, value in _assigned(node):
-                if not isinstance(target, ast.Name) or target in self.known:
-                    continue
-                if found := self.kind(value, at.source):
-                    self.known[target] = found
+        for target, value in (pair for node in at.nodes() for pair in _assigned(node)):
+            if isinstance(target, ast.Name) and target not in self.known and (found := self.kind(value, at.source)):
+                self.known[target] = found
+
+    def _get(self, targets: Iterable[ast.expr], given: Sequence[KeptValue | None]) -> None:
+        """Learn the names of targets; a single kind is that of each."""
+        for target in targets:
+            parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+            kinds = list(given) * len(parts) if len(given) == 1 else given
+            if len(kinds) != len(parts):
+                continue
+            for part, known in zip(parts, kinds, strict=True):
+                name = part.value if isinstance(part, ast.Starred) else part
+                if isinstance(name, ast.Name) and known:
+                    self.known[name] = known
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -209,15 +209,3 @@ def _call(statement: ast.stmt, line: int, name: str) -> ast.Call | None:
             if tail(node) == name if name else not on_call and tail(node) not in WRAPS:
                 return node
     return None
-
-
-def _shared(target: ast.expr, given: Sequence[KeptValue | None]) -> Iterator[tuple[ast.AST, KeptValue]]:
-    """Yield the names of a target with the kind of what each gets."""
-    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-    kinds = list(given) * len(parts) if len(given) == 1 else list(given)
-    if len(kinds) != len(parts):
-        return
-    for part, known in zip(parts, kinds, strict=True):
-        name = part.value if isinstance(part, ast.Starred) else part
-        if isinstance(name, ast.Name) and known:
-            yield name, known

@@ -1,10 +1,11 @@
-"""Which lines of a loop make the arguments of a call that trains: read from the source, never run."""
+"""Which lines make the arguments of a call: read from the source, never run."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from tfdoctor.capture.sources.source import UserSource, last_line
+from tfdoctor.capture.sources.frames import At
+from tfdoctor.capture.sources.source import UserSource, last_line, position, tail
 
 Span = tuple[int, int]  # The first and the last line of a statement
 
@@ -28,6 +29,41 @@ def makers(source: UserSource, line: int) -> tuple[Span, ...] | None:
     if isinstance(loop, ast.For) and _names(loop.target, ast.Store) & wanted:
         spans.append((loop.lineno, last_line(loop.iter)))
     return tuple(spans)
+
+
+def assigned(at: At, function: str, given: int, place: int) -> int | None:
+    """Return the line that assigned the plain name that a call passes, as the loops around the call repeat it.
+
+    That is within the innermost loop that assigns the name at all: above the call, or else below it. The argument
+    is the one at a place from the last on, of so many; None where it is no name, or the call is not certain.
+    """
+    source, statement = at.source, at.source.statement(at.scope, at.line)
+    every = [call for call in _calls(statement) if _holds(call, at.line)] if statement else []
+    calls = [call for call in every if len(_arguments(call)) == given]
+    calls = [call for call in calls if tail(call) == function] or calls
+    value = _arguments(calls[0])[-place] if len(calls) == 1 and 0 < place <= given else None
+    if not isinstance(value, ast.Name):
+        return None
+    scope = source.scope_of_name(value.id, at.scope)
+    stores = [one for one in source.stores.get((scope, value.id), ()) if source.scope_of(one) is at.scope]
+    for loop in (*reversed(at.loops), source.tree):
+        within = sorted((one for one in stores if source.within(one, loop)), key=position)
+        above = [one for one in within if position(one) < position(value) and not _gets(one, statement, source)]
+        if above or (within and loop is not source.tree):
+            return (above or within)[-1].lineno
+    return None
+
+
+def _gets(target: ast.Name, statement: ast.stmt | None, source: UserSource) -> bool:
+    """Say whether a target gets what a statement computes."""
+    return source.statement_of(target) is statement and not isinstance(statement, ast.For | ast.With)
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    """Return the arguments of a call; [] where it does not show them."""
+    if any(isinstance(one, ast.Starred) for one in call.args) or any(word.arg is None for word in call.keywords):
+        return []
+    return [*call.args, *(word.value for word in call.keywords)]
 
 
 def _origins(
@@ -97,8 +133,8 @@ def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
     return (node for node in ast.walk(statement) if isinstance(node, ast.Call))
 
 
-def _holds(statement: ast.stmt, line: int) -> bool:
-    return statement.lineno <= line <= last_line(statement)
+def _holds(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= last_line(node)
 
 
 def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:

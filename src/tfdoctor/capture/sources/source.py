@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -30,7 +31,7 @@ class UserSource:
             self.nodes += children
         self.functions = defaultdict[str, list[Function]](list)
         self.stores = defaultdict[tuple[Scope, str], list[ast.Name]](list)
-        self.attributes = defaultdict[str, list[ast.Attribute]](list)
+        self.attributes = defaultdict[str, list[ast.expr]](list)
         self.shrinks = defaultdict[tuple[str, str], list[ast.AST]](list)
         self.declared = {
             (self.scope_of(node), name): type(node)
@@ -49,6 +50,8 @@ class UserSource:
                 scope = self._binds_in(node)
                 if scope is not None:
                     self.stores[scope, node.id].append(node)
+                if isinstance(scope, ast.ClassDef):
+                    self.attributes[node.id].append(node)
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
                 self.attributes[node.attr].append(node)
             case _:
@@ -59,31 +62,33 @@ class UserSource:
 
     def _binds_in(self, name: ast.Name) -> Scope | None:
         """Return the scope that a name is bound in; None for the variable of a comprehension."""
-        node: ast.AST = name
-        while not isinstance(node, SCOPES):
-            if isinstance(node, ast.comprehension):
-                return None
-            node = self.parents[node]
-        declared = self.declared.get((node, name.id))
+        scope = self.scope_of(name)
+        within = takewhile(lambda one: one is not scope, self.outward(name))
+        if any(isinstance(one, ast.comprehension) for one in within):
+            return None
+        declared = self.declared.get((scope, name.id))
         if declared is ast.Global:
             return self.tree
         if declared is ast.Nonlocal:
-            return next((outer for outer in self._around(node) if isinstance(outer, Function)), None)
-        return node
+            return next((one for one in self.outward(self.parents[scope]) if isinstance(one, Function)), None)
+        return scope
 
-    # Scopes
+    # What is where
 
-    def _around(self, scope: Scope) -> Iterator[Scope]:
-        while scope is not self.tree:
-            scope = self.scope_of(scope)
-            yield scope
+    def outward(self, node: ast.AST | None) -> Iterator[ast.AST]:
+        """Yield a node and all that are around it, the innermost first."""
+        while node is not None:
+            yield node
+            node = self.parents.get(node)
+
+    def within(self, node: ast.AST, outer: ast.AST) -> bool:
+        """Say whether a node is a part of another one, or that itself."""
+        return any(one is outer for one in self.outward(node))
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope that a node stands in; of a function that is the one around it."""
-        node = self.parents.get(node, self.tree)
-        while not isinstance(node, SCOPES):
-            node = self.parents[node]
-        return node
+        around = self.outward(self.parents.get(node))
+        return next((one for one in around if isinstance(one, SCOPES)), self.tree)
 
     def scope_at(self, line: int) -> Scope:
         """Return the innermost function whose body holds a line, or the module."""
@@ -95,20 +100,11 @@ class UserSource:
         """Return the scope that a name belongs to which is used in a scope."""
         if self.declared.get((scope, name)) is ast.Global:
             return self.tree
-        for around in (scope, *self._around(scope)):
+        for around in self.outward(scope):
             visible = around is scope or not isinstance(around, ast.ClassDef)
             if visible and ((around, name) in self.stores or name in _parameters(around)):
                 return around
         return self.tree
-
-    # What is where
-
-    def within(self, node: ast.AST, outer: ast.AST) -> bool:
-        """Say whether a node is a part of another one, or that itself."""
-        around: ast.AST | None = node
-        while around is not None and around is not outer:
-            around = self.parents.get(around)
-        return around is outer
 
     def own(self, root: ast.AST, scope: Scope) -> Iterator[ast.AST]:
         """Yield what is within a node and runs in this scope: no bodies of functions within."""
@@ -135,10 +131,9 @@ class UserSource:
         found = [node for node in own if node.lineno <= line <= last_line(node)]
         return max(found, key=lambda node: node.lineno, default=None)
 
-    def _statement_of(self, node: ast.AST) -> ast.AST:
-        while not isinstance(node, ast.stmt):
-            node = self.parents[node]
-        return node
+    def statement_of(self, node: ast.AST) -> ast.AST:
+        """Return the statement that a node is a part of."""
+        return next(one for one in self.outward(node) if isinstance(one, ast.stmt))
 
     # Functions
 
@@ -165,24 +160,21 @@ class UserSource:
         """Return where a name that is read may be bound: only the last time before, where that is sure."""
         scope = self.scope_of(name)
         bound = self.stores.get((self.scope_of_name(name.id, scope), name.id), [])
-        above = (one for one in bound if _place(one) < _place(name))
-        before = [one for one in above if not self.within(name, self._statement_of(one))]
-        last = max(before, key=_place, default=None)
+        above = (one for one in bound if position(one) < position(name))
+        before = [one for one in above if not self.within(name, self.statement_of(one))]
+        last = max(before, key=position, default=None)
         if last is None or self.scope_of(last) is not scope:
             return bound
-        statement = self._statement_of(last)
+        statement = self.statement_of(last)
         surely = isinstance(statement, ast.Assign | ast.AnnAssign) and self._follows(name, statement)
         again = any(self._comes_round(one, last, name) for one in bound)
         return [last] if surely and not again else bound
 
     def _comes_round(self, other: ast.AST, last: ast.AST, name: ast.AST) -> bool:
         """Say whether another binding reaches a name by a loop that does not bind it before."""
-        around: ast.AST | None = other
-        while around is not None:
-            if isinstance(around, Loop) and self.within(name, around):
-                return not self.within(last, around)
-            around = self.parents.get(around)
-        return False
+        loops = (one for one in self.outward(other) if isinstance(one, Loop) and self.within(name, one))
+        loop = next(loops, None)
+        return loop is not None and not self.within(last, loop)
 
     def _follows(self, node: ast.AST, statement: ast.AST) -> bool:
         """Say whether a node is in a statement that follows another one in the same block."""
@@ -277,5 +269,6 @@ def last_line(node: ast.stmt | ast.expr) -> int:
     return node.end_lineno or node.lineno
 
 
-def _place(node: ast.expr) -> tuple[int, int]:
+def position(node: ast.expr) -> tuple[int, int]:
+    """Return the line and the column where a node begins."""
     return node.lineno, node.col_offset

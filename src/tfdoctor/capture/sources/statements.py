@@ -30,7 +30,7 @@ def keeping(frames: Sequence[At], *, fits: bool, direct: bool) -> Iterator[KeptS
     `fits` says that the call is Keras' `fit`; `direct` that the user's line makes it, not a library.
     """
     around, names = Frames(frames), KnownNames(frames, fits=fits, direct=direct)
-    containers, steady = _Containers(around), set(around.each_turn())
+    steady = set(around.each_turn())
     for region in around.regions:
         for node in region.nodes():
             if not isinstance(node, ast.stmt) or (found := _added(node)) is None:
@@ -38,7 +38,7 @@ def keeping(frames: Sequence[At], *, fits: bool, direct: bool) -> Iterator[KeptS
             container, value, needs = found
             if is_plain(region.source, value):
                 continue
-            if containers.outlives(container, needs, region):
+            if _outlives(container, needs, region, around):
                 yield KeptStatement(
                     at=(region.source.path, node.lineno),
                     container=_text(container),
@@ -64,66 +64,56 @@ def _added(node: ast.stmt) -> tuple[ast.expr, ast.expr, str] | None:
             return None
 
 
-class _Containers:
-    """Whether a container outlives the loops around a call, by the file that uses it."""
+def _outlives(container: ast.expr, needs: str, region: Region, frames: Frames) -> bool:
+    """Say whether a container of a kind is made outside of all loops, and keeps what it gets in a region."""
+    key, source = key_of(container), region.source
+    if key is None or _may_lose(source, key, frames):
+        return False
+    by_name, name = key
+    bound = _names_bound(name, region, frames) if by_name == "name" else _attributes_bound(name, source, frames)
+    values = [source.value(node) for node in bound]
+    kinds = {_kind(value) for value in values if not (isinstance(value, ast.Constant) and value.value is None)}
+    if not kinds or None in kinds:
+        return False
+    in_another = container is not root(container) and needs != DICT
+    return needs in kinds or (in_another and bool(kinds & {DICT, LIST}))
 
-    def __init__(self, frames: Frames) -> None:
-        self.frames = frames
 
-    def outlives(self, container: ast.expr, needs: str, region: Region) -> bool:
-        """Say whether a container of a kind is made outside of all loops, and keeps what it gets in a region."""
-        key, source = key_of(container), region.source
-        if key is None or self._may_lose(source, key):
-            return False
-        made = self._name(key[1], region) if key[0] == "name" else self._attribute(key[1], source)
-        kinds = {_kind(value) for value in made if not _is_none(value)}
-        if not kinds or None in kinds:
-            return False
-        in_another = container is not root(container) and needs != DICT
-        return needs in kinds or (in_another and bool(kinds & {DICT, LIST}))
+def _names_bound(name: str, region: Region, frames: Frames) -> Sequence[ast.expr]:
+    """Return where a name is bound outside of the loops; () where it may be bound again in them."""
+    source = region.source
+    scope = source.scope_of_name(name, region.scope)
+    at = frames.of(scope)
+    if scope is not source.tree and (at is None or frames.made_anew(at)):
+        return ()
+    bound = [one for one in source.stores.get((scope, name), ()) if not _extends(one, source)]
+    # A function may bind a name of the module.
+    own = all(source.scope_of(one) is scope and (at is None or frames.once(one, scope)) for one in bound)
+    return bound if own else ()
 
-    def _name(self, name: str, region: Region) -> Sequence[ast.expr | None]:
-        """Return what a name is bound to outside of the loops; () where it may be bound again in them."""
-        source = region.source
-        scope = source.scope_of_name(name, region.scope)
-        at = self.frames.of(scope)
-        if scope is not source.tree and (at is None or self.frames.made_anew(at)):
-            return ()
-        bound = [one for one in source.stores.get((scope, name), ()) if not _extends(one, source)]
-        for node in bound:  # a function may bind a name of the module
-            if source.scope_of(node) is not scope or (at and not self.frames.once(node, scope)):
-                return ()
-        return [source.value(node) for node in bound]
 
-    def _attribute(self, name: str, source: UserSource) -> Sequence[ast.expr | None]:
-        """Return what attributes of that name are bound to; () where that may be in the loops."""
-        of_classes = [
-            node
-            for (scope, bound), nodes in source.stores.items()
-            if bound == name and isinstance(scope, ast.ClassDef)
-            for node in nodes
-        ]
-        nodes = [one for one in (*source.attributes.get(name, ()), *of_classes) if not _extends(one, source)]
-        return [source.value(one) for one in nodes] if all(self._once(one, source) for one in nodes) else ()
+def _attributes_bound(name: str, source: UserSource, frames: Frames) -> Sequence[ast.expr]:
+    """Return where attributes of that name are bound; () where that may be in the loops.
 
-    def _once(self, node: ast.expr, source: UserSource) -> bool:
-        """Say whether an attribute is bound outside of the loops, or where an object is made outside of them."""
+    Outside of them is also where an object is made that is made outside of them.
+    """
+    bound = [one for one in source.attributes.get(name, ()) if not _extends(one, source)]
+    for node in bound:
         scope = source.scope_of(node)
-        if self.frames.once(node, scope):
-            return True
         maker = isinstance(scope, Function) and scope.name in MAKERS
         made = source.scope_of(scope) if maker else scope
-        return isinstance(made, ast.ClassDef) and all(tail(call) != made.name for _, call in self.frames.calls())
+        again = not isinstance(made, ast.ClassDef) or any(tail(call) == made.name for _, call in frames.calls())
+        if again and not frames.once(node, scope):
+            return ()
+    return bound
 
-    def _may_lose(self, source: UserSource, key: tuple[str, str]) -> bool:
-        """Say whether a container may lose something in the loops, there or in a function of the user's."""
-        shrinks = source.shrinks.get(key, ())
-        if not all(self.frames.once(node, source.scope_of(node)) for node in shrinks):
-            return True
-        return any(
-            tail(call) in region.source.functions and key in map(key_of, call.args)
-            for region, call in self.frames.calls()
-        )
+
+def _may_lose(source: UserSource, key: tuple[str, str], frames: Frames) -> bool:
+    """Say whether a container may lose something in the loops, there or in a function of the user's."""
+    if not all(frames.once(node, source.scope_of(node)) for node in source.shrinks.get(key, ())):
+        return True
+    calls = (call for file, call in frames.calls() if tail(call) in file.functions)
+    return any(key in map(key_of, call.args) for call in calls)
 
 
 LITERALS: dict[type, str] = {
@@ -142,10 +132,6 @@ def _kind(value: ast.expr | None) -> str | None:
         return MADE.get(tail(words["default_factory"]))
     bounded = name == "deque" and ("maxlen" in words or len(value.args) >= MAXLEN)
     return None if bounded else MADE.get(name)
-
-
-def _is_none(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _extends(node: ast.expr, source: UserSource) -> bool:

@@ -257,7 +257,7 @@ class CallClock:
                 "call": place.number,
                 "operations": self.graph_size[0],
                 "variables": self.graph_size[1],
-                **self.arguments.told(function, place, args, kwargs, self.caller),
+                **self.arguments.told(function, place, args, kwargs),
             }
         )
 
