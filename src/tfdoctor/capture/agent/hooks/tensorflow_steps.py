@@ -92,8 +92,10 @@ class AccountedSteps:
         eager = tensorflow_api.context().executing_eagerly
 
         def enter(held: Held, args: Args, _: Kwargs, frame: FrameType) -> None:
-            function = args[0]
-            if repeats.graph is not None and repeats.graph is not function and repeats.began and clock.ours():
+            function, graph = args[0], repeats.graph
+            if graph is function and clock.running:
+                return
+            if graph is not None and graph is not function and repeats.began and clock.ours():
                 repeats.runs_another()  # than the calls that are noted briefly
             inside = clock.inside and clock.thread == thread()
             if clock.running or clock.thread is None or (inside and repeats.trains(function)):

@@ -205,10 +205,17 @@ class RepeatedSteps:
 
     def over(self) -> bool:
         """The call is over; say whether it was all like the one before: if not, the clock is to be told."""
-        if self.began:
-            self._over_briefly(time.perf_counter_ns())
+        opened, clock, began, last = self.opened, self.clock, self.began, self.last
+        if began and last is not None:
+            now = time.perf_counter_ns()
+            self.waiting.append((last, began, min(began + last.before, now), now))
+            self.began, self.left = 0, self.left - 1
+            clock.current, clock.running, clock.caller = last.between, False, None
+            if not self.left:
+                self.brief = self.graph = None
+            if now >= self.due:
+                self._account(now)
             return True
-        opened, clock = self.opened, self.clock
         if opened is None or opened[2] is None:
             self.settle()
             return False
@@ -226,18 +233,6 @@ class RepeatedSteps:
             concrete = None if repeated.called is None else repeated.concrete
             self.graph = None if concrete is None else concrete()
         return True
-
-    def _over_briefly(self, now: int) -> None:
-        last, began, clock = self.last, self.began, self.clock
-        if last is None:
-            return
-        self.waiting.append((last, began, min(began + last.before, now), now))
-        self.began, self.left = 0, self.left - 1
-        clock.current, clock.running, clock.caller = last.between, False, None
-        if not self.left:
-            self.brief = self.graph = None
-        if now >= self.due:
-            self._account(now)
 
     def learn(
         self,
