@@ -281,6 +281,21 @@ def test_a_loop_that_is_left_while_it_is_sampled_is_closed(window: Any) -> None:
     assert record(window, "stopped_by") == ("steps",)
 
 
+def test_steps_are_counted_on_where_a_call_waited_while_another_thread_closed_the_window(window: Any) -> None:
+    loop = source(window, "keras-fit")
+    run(window, 15)
+    arrive = window.arrive
+
+    def waits(*call: Any) -> Any:
+        window.close("idle")
+        return arrive(*call)
+
+    window.arrive, loop.marking = waits, None
+    window.captures = 4  # no other follows
+    run(window, 5)
+    assert (window.state, window.quiet, loop.seen) == ("done", False, 20)
+
+
 def test_a_window_of_seconds_ends_by_the_clock(made: Made, now: list[float]) -> None:
     window = made(seconds=2.0)
     run(window, 40)

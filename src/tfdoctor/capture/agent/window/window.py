@@ -196,7 +196,8 @@ class TraceWindow:
         if not self.wanted:
             self.quiet = True  # the account of the run has all steps
             return None
-        if self.state is DONE and not self.leave:
+        # A call that waited while another thread closed the window asks too early:
+        if self.state is DONE and not self.leave and number >= source.alarm:
             self.quiet = True
         if self.state is WAITING and number < source.opens:
             source.alarm = source.opens
