@@ -6,6 +6,8 @@ VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 PYTHONS := python3 python3.13 python3.12 python3.11
+# Tests start hundreds of processes: each would compile all of tfdoctor again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check docs site screenshot bench compat plotly samples dist sbom rule fact chromium clean

@@ -21,9 +21,8 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import Difference, Measured, Trials
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.trial import trial
-from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.variants import Variant
 
 RUNS_OF_A_ROUND = 3
 """As it is, with the fix, as it is."""

@@ -38,7 +38,7 @@ def main() -> None:
     for name, pair in PAIRS.items():
         for twin in ("sick", "healthy"):
             samples.write(getattr(pair, twin), options.folder / "synthetic" / f"{name} {twin}".replace(" ", "-"))
-    sources = (BENCHMARKS / "accuracy" / "pairs", *sorted(BENCHMARKS.rglob("*.zip")), *options.programs)
+    sources = (*sorted(BENCHMARKS.rglob("*.zip")), *options.programs)
     for source in sources:
         with archives.unpacked(source) as root:
             for script in sorted(path for path in root.rglob("*.py") if path.name in NAMES):

@@ -49,6 +49,8 @@ class Nothing:
     def describe(self) -> list[dict[str, object]]:
         return []
 
+    zero_rates = describe
+
     def begin(self) -> None: ...
 
     def end(self) -> None: ...
@@ -59,7 +61,7 @@ class Nothing:
 class Registry:
     def __init__(self) -> None:
         self.lengths: dict[object, int] = {}
-        self.zero_rates = self.unused_gradients = self.aids = Nothing()
+        self.choices = self.unused_gradients = Nothing()
 
     def looped(self, iterator: object) -> None: ...
 

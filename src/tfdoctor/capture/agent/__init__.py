@@ -85,7 +85,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     """Return what to patch in which module, in the order in which hooks act; the outermost listeners first."""
     from .entry_points import FUNCTIONS
     from .hooks import keras_steps, session_steps, tensorflow_steps, users_profiler
-    from .program import chosen, debugging, registry, training_state
+    from .program import registry, training_state
     from .run.phases import Phases
     from .trial.timing import TimedWindow
 
@@ -102,14 +102,9 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         trial.settings.listen(stream)
         if trial.without is not None:
             trial.without.listen(stream)
+    registry.listen(stream, parts.registry)
     every: dict[str, list[Hook]] = {FUNCTIONS: [lambda _: training_state.seed()]} if trial is not None else {}
-    for hooks in (
-        users_profiler.hooks(parts),
-        registry.hooks(parts.registry),
-        debugging.hooks(parts.aids),
-        chosen.hooks(parts.registry.choices),
-        stream.hooks(),
-    ):
+    for hooks in (users_profiler.hooks(parts), stream.hooks()):
         for name, acts in hooks.items():
             every.setdefault(name, []).extend(acts)
     return every

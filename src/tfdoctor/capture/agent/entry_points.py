@@ -39,6 +39,23 @@ ADAPTED = {
     "integer_lookup": "IntegerLookup",
 }
 
+# Where Layer and Metric live in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
+LAYERS = (
+    "keras.src.layers.layer",
+    "tf_keras.src.engine.base_layer",
+    "keras.src.engine.base_layer",
+    "keras.engine.base_layer",
+)
+METRICS = (
+    "keras.src.metrics.metric",
+    "tf_keras.src.metrics.base_metric",
+    "keras.src.metrics.base_metric",
+    "keras.metrics.base_metric",
+)
+OPTIMIZERS = "keras.src.optimizers.base_optimizer"
+CONFIG = ("tensorflow.python.framework.config",)
+NUMERICS = ("tensorflow.python.debug.lib.check_numerics_callback",)
+
 # Classes that are patched only in the module that has made them.
 OWN = ("Function", "ConcreteFunction", "CallbackList")
 
@@ -62,6 +79,28 @@ ROWS: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     *(("train", *model, ("fit", "train_on_batch")) for model in OTHER_MODELS),
     *(("evaluate", *model, ("evaluate", "test_on_batch")) for model in (*MODELS, *OTHER_MODELS)),
     *(("predict", *model, ("predict", "predict_on_batch")) for model in (*MODELS, *OTHER_MODELS)),
+    # What is made:
+    ("graph made", (GRAPHS,), "FuncGraph", ("__init__",)),
+    ("dataset made", (DATASETS,), "DatasetV2", ("__init__",)),
+    ("layer made", LAYERS, "Layer", ("__new__",)),
+    ("metric made", METRICS, "Metric", ("__init__",)),
+    ("optimizer made", (OPTIMIZERS,), "BaseOptimizer", ("__init__",)),
+    ("strategy made", ("tensorflow.python.distribute.distribute_lib",), "StrategyBase", ("__init__",)),
+    ("name scope", ("keras.src.backend.tensorflow.core",), "name_scope", ("__enter__",)),
+    # What is chosen:
+    ("threads set", CONFIG, "", ("set_intra_op_parallelism_threads",)),
+    ("determinism on", CONFIG, "", ("enable_op_determinism",)),
+    ("determinism off", CONFIG, "", ("disable_op_determinism",)),
+    ("checks on", NUMERICS, "", ("enable_check_numerics",)),
+    ("checks off", NUMERICS, "", ("disable_check_numerics",)),
+    ("check", NUMERICS, "CheckNumericsCallback", ("callback",)),
+    (
+        "eager functions",
+        ("tensorflow.python.eager.polymorphic_function.eager_function_run",),
+        "",
+        ("run_functions_eagerly",),
+    ),
+    ("debug mode", ("tensorflow.python.data.ops.debug_mode",), "", ("enable_debug_mode",)),
     # What trials change:
     ("function made", OF_FUNCTIONS, "Function", ("__init__",)),
     ("dataset options", (DATASETS,), "DatasetV2", ("_apply_debug_options",)),

@@ -39,7 +39,6 @@ class Installed:
         self.local = ThreadLoops(self.window)
         self.lengths = self.registry.lengths
         self.batches = PassedBatches(self.window, self.lengths)
-        self.aids = self.registry.aids
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)

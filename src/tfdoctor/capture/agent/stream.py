@@ -89,7 +89,8 @@ class Stream:
                 point = Point(self.log, getattr(of, name), name, of)
                 point.module = module.__name__
                 listeners = [(listen(point), group) for listen, group in self.listens[event]]
-                setattr(of, name, self.wrap(point, listeners))
+                told = self.wrap(point, listeners)
+                setattr(of, name, staticmethod(told) if name == "__new__" else told)
 
     def wrap(self, point: Point, listeners: Sequence[tuple[Enter | None, str]]) -> Callable[..., Any]:
         """Return what stands for an entry point: its calls are told to the listeners."""

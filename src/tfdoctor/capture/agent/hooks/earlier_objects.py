@@ -11,13 +11,12 @@ import collections
 import sys
 import weakref
 
-from ..entry_points import DATASETS, FUNCTIONS
+from ..entry_points import DATASETS, FUNCTIONS, LAYERS
 from ..process import by_identity
 from ..process.journal import guarded
 from ..process.live_objects import alive
 from ..process.marks import LOOPS, TRAINS
 from ..program import traced_graphs
-from ..program.registry import LAYERS
 from ..stream import Point
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..process.declared import Foreign
-    from ..program.padding import SequenceLengths
+    from ..program.sequences import SequenceLengths
     from .window import TraceWindow
 
 

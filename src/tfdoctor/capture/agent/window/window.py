@@ -301,7 +301,7 @@ class TraceWindow:
             if self.is_bounded():
                 self.ask_cost = first + FIRST_LOOK * k
             self.arguments.begin(source)
-            self.registry.aids.begin()
+            self.registry.choices.begin()
             self.samples.begin(self.training(source), more_to_come=self.goes_on(source))
             self.save()
 
@@ -380,7 +380,7 @@ class TraceWindow:
         for end in self.before_close:
             end()
         self.samples.measured()
-        self.registry.aids.end()
+        self.registry.choices.end()
         capture = self.capture
         if capture is None:
             return
@@ -509,7 +509,7 @@ class TraceWindow:
             "discarded": capture.discarded if capture else [],
             "untraced": chosen.untraced() if chosen else None,
             "functions": self.traces.describe(),
-            "zero_rates": self.registry.zero_rates.describe(),
+            "zero_rates": self.registry.choices.zero_rates(),
             "gradients": self.registry.unused_gradients.describe(),
         }
 
