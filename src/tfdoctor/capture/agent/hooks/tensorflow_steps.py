@@ -166,7 +166,7 @@ class CountedSteps:
         loops, function = self.installed.local.loops, args[0]
         if loops.function is not None or loops.calling:
             return
-        window, arguments, lengths = self.window, self.installed.arguments, self.lengths
+        window, arguments, lengths = self.window, self.window.arguments, self.lengths
         own = not loops.depth  # else it is Keras's
         call = [loops, function, own, 0]
         held.append((self._called, call))
