@@ -341,7 +341,7 @@ def test_a_worker_that_is_killed_loses_no_recording(tmp_path: Path) -> None:
     assert same(tmp_path / "one" / "runs.jsonl", tmp_path / "two" / "runs.jsonl", count)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bucket(source: Path) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
     patch = pytest.MonkeyPatch()
     with servers.s3() as environment:
