@@ -198,22 +198,16 @@ def sample(every: list[Fault], count: int, seed: int) -> list[Fault]:
     return [chance.choice(lines[place]) for place in drawn]
 
 
-def again(every: list[Fault], known: list[dict[str, Any]]) -> tuple[list[Fault], list[dict[str, Any]]]:
-    """Return faults as another tree had them, and those whose line is gone: a line may be in another file now."""
+def again(every: list[Fault], known: list[dict[str, Any]]) -> Iterator[tuple[Fault | None, dict[str, Any]]]:
+    """Yield another tree's faults as they are here: in another file, or None where the line is gone."""
     here = {fault.key: fault for fault in every}
     elsewhere = defaultdict(list)
     for fault in every:
         elsewhere[fault.text, fault.change, fault.nth].append(fault)
-    found, gone = [], []
     for one in known:
         key = (one["file"], one["text"], one["change"], one["nth"])
         others = elsewhere[key[1:]]
-        same = here.get(key) or (others[0] if len(others) == 1 else None)
-        if same is None:
-            gone.append(one)
-        else:
-            found.append(same)
-    return found, gone
+        yield here.get(key) or (others[0] if len(others) == 1 else None), one
 
 
 # A copy of the tree, with its environment.
@@ -582,6 +576,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=100, help="how many faults (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=46)
     parser.add_argument("--skip", nargs="+", default=[], help="beginnings of files whose faults of the sample wait")
+    parser.add_argument("--retry", nargs="+", default=[], help="outcomes in --out that are tried again: survived …")
     parser.add_argument("--again", type=Path, help="results of another tree, whose faults are tried")
     parser.add_argument(
         "--tests", nargs="+", default=["tests"], help="what pytest runs for each fault, or for the map"
@@ -602,34 +597,34 @@ def main() -> None:
     if options.what == "map":
         measure(root, options.tests, options.out, options.jobs)
         return
-    gone: list[dict[str, Any]] = []
     files = sources(root, ["src"] if options.again else options.files)
     every = [fault for file in files for fault in faults(file, (root / file).read_text("utf-8"))]
     if options.again:
-        drawn, gone = again(every, [json.loads(line) for line in options.again.read_text().splitlines()])
+        former = map(json.loads, options.again.read_text().splitlines())
+        both = [*again(every, [*{(r["file"], r["text"], r["change"], r["nth"]): r for r in former}.values()])]
+        drawn = [fault for fault, _ in both if fault]
+        print(
+            f"{len(both) - len(drawn)} of {len(both)} faults of the other tree are gone; of the same faults, there:"
+        )
+        print(summary([row for fault, row in both if fault]))
     else:
         drawn = sample(every, options.sample, options.seed)
-    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    known = {(row["file"], row["text"], row["change"], row["nth"]) for row in done}
+    before = options.out.read_text().splitlines() if options.out.exists() else []
+    rows = {(row["file"], row["text"], row["change"], row["nth"]): row for row in map(json.loads, before)}
+    known = {key for key, row in rows.items() if row["outcome"] not in options.retry}
     left = [one for one in drawn if one.key not in known and not one.file.startswith((*options.skip,))]
+    chosen = Map(root, options.map, options.most) if options.map else None
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as place,
         ThreadPoolExecutor(options.jobs) as pool,
         options.out.open("a") as out,
     ):
-        trial = Trial(
-            root,
-            Path(place),
-            options.jobs,
-            options.tests,
-            Map(root, options.map, options.most) if options.map else None,
-        )
-        for row in pool.map(trial, left):
+        trial = Trial(root, Path(place), options.jobs, options.tests, chosen)
+        for fault, row in zip(left, pool.map(trial, left), strict=True):
             print(f"{row['outcome']:9} {row['file']}:{row['line']} {row['change']}: {row['text']}", flush=True)
             print(json.dumps(row), file=out, flush=True)
-            done.append(row)
-    print(f"{len(every)} faults are possible; {len(gone)} of the other tree are gone")
-    print(summary(done))
+            rows[fault.key] = row
+    print(summary([*rows.values()]))
 
 
 if __name__ == "__main__":
