@@ -17,7 +17,7 @@ from statistics import median
 
 from benchmarks import commands, trying
 from tfdoctor.diagnosis.trials import Difference
-from tfdoctor.edits.diff import FileChange, unified
+from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.report import trial_words
 from tfdoctor.rules import unfused_batch_norm
 from tfdoctor.stored.files import COMPRESSED, open_report

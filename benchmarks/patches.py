@@ -5,19 +5,19 @@ kind that no rule advises on this machine (XLA pays on accelerators) is tried as
 Everything in the table is read from the JSON report of that trial.
 """
 
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import commands, trying
+from benchmarks.accuracy.corpus import named
 from tfdoctor.edits.by_id import KINDS
-from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.splice import spliced
 
 HERE = Path(__file__).parent
-PAIRS, OWN = HERE / "accuracy" / "pairs", HERE / "patched"
+OWN = HERE / "patched"
 LOOPS = HERE / "loops"  # of the stopwatch that the scripts import; it does nothing here
 
 MINUTES = 4.0
@@ -26,43 +26,48 @@ MINUTES = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kind of edit, the script that it is tried on, and the rule that describes it.
+    """A kind of edit, the script or pair of the corpus that it is tried on, and the rule that describes it.
 
     ``line_of`` is a part of the line to edit where no rule advises the edit on this machine; a line of "" is the
     whole file. None: the rule advises the edit.
     """
 
     edit_id: str
-    script: Path
+    script: Path | str
     rule: str
     line_of: str | None = None
 
     @property
     def name(self) -> str:
         """The script, as the table names it."""
-        return self.script.relative_to(HERE).with_suffix("").as_posix().removesuffix("/fault")
+        if isinstance(self.script, str):
+            return f"accuracy/pairs/{self.script}"
+        return self.script.relative_to(HERE).with_suffix("").as_posix()
+
+    @property
+    def text(self) -> str:
+        """The script."""
+        return named(self.script).text("fault") if isinstance(self.script, str) else self.script.read_text("utf-8")
 
 
 CASES = (
-    Case("prefetch", PAIRS / "loop_without_prefetch" / "fault.py", "missing-prefetch"),
-    Case("parallel-map", PAIRS / "spectrogram_map" / "fault.py", "sequential-map"),
+    Case("prefetch", "loop_without_prefetch", "missing-prefetch"),
+    Case("parallel-map", "spectrogram_map", "sequential-map"),
     Case("parallel-batch", OWN / "large_images.py", "serial-batch"),
-    Case("parallel-interleave", PAIRS / "shards_one_by_one" / "fault.py", "serial-reads"),
-    Case("vectorized-map", PAIRS / "lines_of_csv" / "fault.py", "per-element-map"),
+    Case("parallel-interleave", "shards_one_by_one", "serial-reads"),
+    Case("vectorized-map", "lines_of_csv", "per-element-map"),
     Case("cache", OWN / "decode_again.py", "uncached-preprocessing"),
-    Case("autotune-on", PAIRS / "one_private_thread" / "fault.py", "disabled-autotune"),
-    Case("mixed-precision", PAIRS / "wide_mlp" / "fault.py", "float32-matmul"),
-    Case("fused-batch-norm", PAIRS / "normalized_resnet" / "fault.py", "unfused-batch-norm"),
-    Case("run-eagerly-off", PAIRS / "debugging_left_on" / "fault.py", "eager-step"),
+    Case("mixed-precision", "wide_mlp", "float32-matmul"),
+    Case("fused-batch-norm", "normalized_resnet", "unfused-batch-norm"),
+    Case("run-eagerly-off", "debugging_left_on", "eager-step"),
     Case("steps-per-execution", OWN / "tiny_steps.py", "small-batch"),
     Case("jit-compile", OWN / "many_elementwise.py", "unfused-elementwise", line_of=""),
-    Case("drop-remainder", OWN / "ragged_end.py", "recompilation", line_of=".batch("),
 )
 
 
 def unasked(case: Case, part: str) -> bytes:
     """Return the patch of an edit that no rule advises here."""
-    text = case.script.read_text("utf-8")
+    text = case.text
     lines = enumerate(text.split("\n"), 1)
     line = next((number for number, one in lines if part and part in one), 0)
     after = spliced(text, KINDS[case.edit_id](SyntaxTree(text), line, ""))
@@ -78,7 +83,7 @@ def row(case: Case, minutes: float) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder, patch = Path(name, "run"), Path(name, f"{case.edit_id}.diff")
         folder.mkdir()
-        shutil.copy(case.script, folder / "train.py")
+        (folder / "train.py").write_text(case.text, "utf-8")
         chosen = ["--only", case.rule]
         if case.line_of is not None:
             patch.write_bytes(unasked(case, case.line_of))

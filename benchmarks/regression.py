@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks import commands
+from benchmarks.accuracy.corpus import named
 from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, step_of
 from tfdoctor.diagnose.diagnose import diagnose
@@ -33,10 +35,11 @@ WAITING = str(ROOT / "benchmarks" / "waiting_step.py")
 SCRIPTS = {
     "convnet": (str(ROOT / "examples" / "float32_convnet.py"),),
     "input": (str(ROOT / "examples" / "input_bound.py"),),
-    "loop": (str(ROOT / "benchmarks" / "accuracy" / "pairs" / "loop_without_prefetch" / "fault.py"),),
+    "loop": (),  # of the corpus
     "waiting": (WAITING, "0.002"),
     "waiting-longer": (WAITING, "0.02"),
 }
+PAIR = "loop_without_prefetch"
 LOOPS = ROOT / "benchmarks" / "loops"  # of the stopwatch that one of the scripts imports
 
 SLOWER = ("waiting", "waiting-longer")
@@ -164,8 +167,9 @@ def record(folder: Path, count: int) -> None:
     for number, other, name in itertools.product(range(1, count + 1), LOADS, SCRIPTS):
         out = folder / f"{name}-{other}-{number}"
         options = ("-q", "--stop-after", "--no-report", "--steps", str(STEPS), "--out", str(out))
-        command = (*commands.TFDOCTOR, "profile", *options, *SCRIPTS[name])
-        with beside(LOADS[other]):
+        with TemporaryDirectory() as scripts, beside(LOADS[other]):
+            script = SCRIPTS[name] or (named(PAIR).script("fault", Path(scripts)),)
+            command = (*commands.TFDOCTOR, "profile", *options, *script)
             commands.output(*command, variables={"PYTHONPATH": str(LOOPS)})
 
 

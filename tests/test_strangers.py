@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import archives
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
 from benchmarks.strangers.edits import EditCount, EditShare
 from benchmarks.strangers.scores import Named, Scored, findings, totals
@@ -13,19 +14,35 @@ from benchmarks.strangers.timer import Marks
 from tfdoctor.rules import all_rules
 
 ROUNDS = Path(__file__).parents[1] / "benchmarks" / "strangers" / "rounds"
-CASES = [case for round_ in sorted(ROUNDS.iterdir()) for case in cases(round_, [])]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.folder.parent.name}-{case.name}")
-def test_a_case_is_complete(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", sorted(ROUNDS.glob("*.zip")), ids=lambda packed: packed.stem)
+def test_every_case_of_a_round_is_complete(packed: Path, tmp_path: Path) -> None:
     rules = {rule.name for rule in all_rules()}
+    with archives.unpacked(packed) as folder:
+        assert (folder / "README.md").is_file()
+        found = list(cases(folder, []))
+        assert found
+        for case in found:
+            acceptable = frozenset().union(*case.acceptable.values())
+            assert {*case.named_by, *case.named_if_line, *acceptable} <= rules, case.name
+            assert case.trap or (case.fault and case.measured and (case.named_by or case.where)), case.name
+            scripts = case.written(tmp_path / case.name)
+            for twin in case.twins:
+                compile((scripts / f"{twin}.py").read_text("utf-8"), f"{case.name} {twin}", "exec")
 
-    acceptable = frozenset().union(*case.acceptable.values())
-    assert {*case.named_by, *case.named_if_line, *acceptable} <= rules
-    assert case.trap or (case.fault and case.measured and (case.named_by or case.where))
-    scripts = case.written(tmp_path)
-    for twin in case.twins:
-        compile((scripts / f"{twin}.py").read_text("utf-8"), twin, "exec")
+
+def test_packing_what_an_archive_holds_makes_the_same_archive(tmp_path: Path) -> None:
+    packed = ROUNDS / "6.zip"
+    with archives.unpacked(packed) as folder:
+        archives.pack(folder, tmp_path / "again.zip")
+        with archives.unpacked(tmp_path / "again.zip") as again:
+            files = [
+                sorted((p.relative_to(one), p.read_bytes()) for p in one.rglob("*") if p.is_file())
+                for one in (folder, again)
+            ]
+    assert files[0] == files[1]
+    assert files[0]
 
 
 def case_of(folder: Path, **declared: object) -> Case:
@@ -114,7 +131,7 @@ def test_the_table_of_rounds_has_each_round_that_strangers_wrote() -> None:
     *_, before_last, last, aim = markdown()
 
     assert [row.split(" | ")[0] for row in (before_last, last, aim)] == ["| 5", "| 6", "| aim"]
-    assert f"| {totals(read(ROUNDS / '6')).false} of " in last
+    assert f"| {totals(read(ROUNDS / '6.zip')).false} of " in last
 
 
 def test_the_figure_is_compared_with_the_measured_saving_for_each_sample(tmp_path: Path) -> None:

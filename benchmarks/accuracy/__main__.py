@@ -1,6 +1,6 @@
 """Compares what tfdoctor says of scripts with planted faults with what is true, and with a stopwatch.
 
-``python -m benchmarks.accuracy`` runs each pair of ``pairs/``: the faulty and the fixed twin in turns, alone
+``python -m benchmarks.accuracy`` runs each pair of ``pairs.zip``: the faulty and the fixed twin in turns, alone
 and with a stopwatch, then each under ``tfdoctor profile``. ``--only plain_map`` or ``--only
 plain_map/fault`` chooses, ``--rounds 0`` times nothing and takes the times that are stored. ``--keep DIR``
 keeps scripts, times and recordings: what is there is not run again, but diagnosed by the rules as they are now, so

@@ -1,4 +1,4 @@
-"""What is true of each pair of ``pairs/``: declared by hand, from measurements, never from a report.
+"""What is true of each pair of ``pairs.zip``: declared by hand, from measurements, never from a report.
 
 `fault` and `fixed` name the rules that must be found in that twin: what was planted, and what is truly
 there beside it. Everything else that promises a saving is counted as falsely found, except what is
@@ -6,13 +6,12 @@ there beside it. Everything else that promises a saving is counted as falsely fo
 either way, or now so and now otherwise.
 """
 
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import twins
-
-PAIRS = Path(__file__).with_name("pairs")
+PAIRS = Path(__file__).with_name("pairs.zip")
 
 TWINS = ("fault", "fixed")
 
@@ -32,11 +31,15 @@ class Pair:
 
     def text(self, twin: str) -> str:
         """Return one of the twins."""
-        return twins.text(PAIRS / self.name, twin)
+        with zipfile.ZipFile(PAIRS) as archive:
+            return archive.read(f"{self.name}/{twin}.py").decode()
 
     def script(self, twin: str, folder: Path) -> Path:
         """Write one of the twins into a folder for all pairs, where it can run, and return its path."""
-        return twins.written(PAIRS / self.name, twin, folder / self.name)
+        path = folder / self.name / f"{twin}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.text(twin), encoding="utf-8")
+        return path
 
     def truth(self, twin: str) -> frozenset[str]:
         """Return the rules that must be found in one of the twins."""
@@ -136,6 +139,11 @@ CORPUS = (
     ),
     Pair("loss_read_each_step", "host-sync", trap="float(loss) each step, on a CPU"),
 )
+
+
+def named(name: str) -> Pair:
+    """Return the pair of this name."""
+    return next(pair for pair in CORPUS if pair.name == name)
 
 
 def chosen(names: Sequence[str]) -> Iterator[tuple[Pair, Sequence[str]]]:

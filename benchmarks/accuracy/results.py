@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import pages
-from benchmarks.accuracy.corpus import CORPUS
+from benchmarks.accuracy.corpus import CORPUS, named
 from benchmarks.accuracy.runs import Promise, Report
 from benchmarks.accuracy.scores import Measured, Origin
 from tfdoctor.rules import all_rules
@@ -64,7 +64,7 @@ def _json(one: Measured) -> dict[str, Any]:
 
 
 def _measured(name: str, stored: dict[str, Any]) -> Measured:
-    pair = next(pair for pair in CORPUS if pair.name == name)
+    pair = named(name)
     reports = {twin: _report(report) for twin, report in stored["reports"].items()}
     timed, recorded = (Origin(**stored[key]) if stored[key] else None for key in ("timed", "recorded"))
     rounds = [(fault, fixed) for fault, fixed in stored["rounds"]]

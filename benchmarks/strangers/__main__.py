@@ -1,4 +1,4 @@
-"""Scores tfdoctor on a round of scripts: ``python -m benchmarks.strangers ROUND --keep DIR``.
+"""Scores tfdoctor on a round of scripts: ``python -m benchmarks.strangers rounds/4.zip --keep DIR``.
 
 Each case is timed by turns without any profiler, then each of its scripts is profiled once. ``--again DIR`` runs no
 script and diagnoses what was kept there by the present rules. ``--rounds 0`` times nothing and takes the times
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commands
+from benchmarks import archives, commands
 from benchmarks.strangers.cases import SICK, Case, cases
 from benchmarks.strangers.edits import EditCount
 from benchmarks.strangers.scores import Scored, findings, totals
@@ -93,24 +93,25 @@ def line(scored: Scored) -> str:
 def main() -> None:
     """Run the command line."""
     parser = commands.parser(__doc__)
-    parser.add_argument("folder", type=Path, help="of the round's cases")
+    parser.add_argument("round", type=Path, help="archive or folder of the round's cases")
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--rounds", type=int, default=2, help="of timing by turns [default: 2]")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here")
     where.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
-    parser.add_argument("--store", action="store_true", help="store the findings in the round's folder")
+    parser.add_argument("--store", action="store_true", help="store the findings beside the round")
     options = parser.parse_args()
     if options.store and options.names:
         parser.error("--store stores a whole round: name no cases")
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     scored = []
-    for case in (c for c in cases(options.folder.resolve(), options.names) if not c.spare):
-        scored.append(score(case, options))
-        print(line(scored[-1]), flush=True)
+    with archives.unpacked(options.round) as folder:
+        for case in (c for c in cases(folder, options.names) if not c.spare):
+            scored.append(score(case, options))
+            print(line(scored[-1]), flush=True)
     if options.store:
-        write(scored, options.folder)
+        write(scored, options.round)
     total = totals(scored)
     by_general = f"{total.found_by_general} by general rules alone"
     print(f"recall {total.recall:.2f} ({total.found} of {total.cases}, {by_general})")

@@ -1,7 +1,7 @@
 """The scripts of a round, and what is true of each.
 
-A round is a folder of cases. A case is a folder with ``case.json``, ``sick.py`` and its fix, ``healthy.diff``
-(``healthy.py`` where most lines differ); a trap has ``healthy.py`` only. Modules that the scripts import are named
+A round is a folder of cases, packed as ``rounds/N.zip``. A case is a folder with ``case.json``, ``sick.py`` and its
+fix, ``healthy.py``; a trap has ``healthy.py`` only. Modules that the scripts import are named
 in ``files``, the same for both. Its writer declares what is slow, on which lines, and the measured step times. A
 second person, before tfdoctor runs for the first time, adds which rules name that fault (``named_by``) and which
 further findings are true (``acceptable``).
@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
-
-from benchmarks import twins
 
 SICK, HEALTHY = "sick", "healthy"
 
@@ -80,12 +78,10 @@ class Case:
 
     def written(self, out: Path) -> Path:
         """Write the scripts and their modules into a folder where they can run, and return it."""
-        for twin in self.twins:
-            twins.written(self.folder, twin, out)
-        for name in self.files:
+        for name in (*(f"{twin}.py" for twin in self.twins), *self.files):
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text((self.folder / name).read_text("utf-8"), encoding="utf-8")
+            path.write_bytes((self.folder / name).read_bytes())
         return out
 
     def saving(self, times: list[dict[str, dict[str, float]]]) -> float | None:

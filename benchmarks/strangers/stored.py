@@ -1,6 +1,6 @@
 """What tfdoctor said of the rounds' scripts, as stored, and the table of the rounds that is made of it.
 
-``said.json`` in a round's folder has the findings of each script, so that a round can be counted anew. Of rounds
+``N.said.json`` beside a round has the findings of each script, so that a round can be counted anew. Of rounds
 1 to 4 only the rows of the table were kept, in ``counted.json``: they leave out general rules, for good.
 """
 
@@ -10,12 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks import archives
 from benchmarks.pages import store, table
 from benchmarks.strangers.cases import cases
 from benchmarks.strangers.scores import Named, Scored, totals
 
 ROUNDS = Path(__file__).with_name("rounds")
-SAID = "said.json"
+SAID = ".said.json"
 COUNTED = Path(__file__).with_name("counted.json")
 
 COLUMNS = (
@@ -30,8 +31,8 @@ KNOWN = "0"
 AIM = ("aim", "", "", "0.90", "", "", "0.97", "8 %", "20 %", "fewer than 1 of 10")
 
 
-def write(scored: Sequence[Scored], round_folder: Path) -> None:
-    """Store the findings and the measured saving of each case in the folder of its round."""
+def write(scored: Sequence[Scored], round_: Path) -> None:
+    """Store the findings and the measured saving of each case beside its round."""
     said = {
         one.case.name: {
             "saving": one.saving,
@@ -39,28 +40,29 @@ def write(scored: Sequence[Scored], round_folder: Path) -> None:
         }
         for one in scored
     }
-    store(round_folder / SAID, said)
+    store(round_.with_suffix(SAID), said)
 
 
-def read(round_folder: Path) -> list[Scored]:
-    """Return the cases of a round with what was stored of each.
+def read(round_: Path) -> list[Scored]:
+    """Return the cases of a round, an archive or a folder, with what was stored of each.
 
     Raises:
         OSError: nothing was stored.
     """
-    said: dict[str, Any] = json.loads((round_folder / SAID).read_text("utf-8"))
-    return [
-        Scored(
-            case,
-            {
-                twin: [Named(**each | {"lines": tuple(each["lines"])}) for each in found]
-                for twin, found in said[case.name]["found"].items()
-            },
-            said[case.name]["saving"],
-        )
-        for case in cases(round_folder, [])
-        if case.name in said
-    ]
+    said: dict[str, Any] = json.loads(round_.with_suffix(SAID).read_text("utf-8"))
+    with archives.unpacked(round_) as folder:
+        return [
+            Scored(
+                case,
+                {
+                    twin: [Named(**each | {"lines": tuple(each["lines"])}) for each in found]
+                    for twin, found in said[case.name]["found"].items()
+                },
+                said[case.name]["saving"],
+            )
+            for case in cases(folder, [])
+            if case.name in said
+        ]
 
 
 def markdown() -> Iterator[str]:
@@ -68,7 +70,7 @@ def markdown() -> Iterator[str]:
     counted = [
         (f"{name}, without general rules", *cells) for name, cells in json.loads(COUNTED.read_text("utf-8")).items()
     ]
-    stored = {path.parent.name: read(path.parent) for path in ROUNDS.glob(f"*/{SAID}")}
+    stored = {path.stem: read(path) for path in ROUNDS.glob("*.zip") if path.with_suffix(SAID).is_file()}
     known = _row(f"{KNOWN}, known while rules were changed", stored.pop(KNOWN))
     first = [_row(name, scored) for name, scored in sorted(stored.items())]
     yield from table(COLUMNS, [known, *counted, *first, AIM])

@@ -1,7 +1,7 @@
 """Runs pairs of whole programs under tfdoctor, and compares the reports with what is true.
 
-``python -m benchmarks.whole_run FOLDER`` runs each pair of the folder: ``sick.py``, ``healthy.diff`` or
-``healthy.py``, and ``case.json`` (see ``cases.py``). ``--only 04`` chooses by the beginning of the name,
+``python -m benchmarks.whole_run`` runs each pair of ``programs.zip``: ``sick.py``, ``healthy.py`` and ``case.json``
+(see ``cases.py``); another archive or folder can be named. ``--only 04`` chooses by the beginning of the name,
 ``--keep DIR`` keeps programs and recordings: what is there is not run again, but diagnosed by the rules as they are
 now. ``--table`` stores the results in ``results.json``.
 """
@@ -14,12 +14,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commands, pages
+from benchmarks import archives, commands, pages
 from benchmarks.whole_run.cases import TIMED, TWINS, Case, cases
 from benchmarks.whole_run.phase_timer import VARIABLE
 from benchmarks.whole_run.reports import RunReport
 from benchmarks.whole_run.scores import Figure, Scored, figures
 from benchmarks.whole_run.tables import RESULTS
+
+PROGRAMS = Path(__file__).with_name("programs.zip")
 
 
 def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
@@ -74,7 +76,7 @@ def stored(one: Scored) -> dict[str, Any]:
 def main() -> None:
     """Run the command line."""
     parser = commands.parser(__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("programs", type=Path, nargs="?", default=PROGRAMS)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--twin", choices=TWINS, action="append", help="run only this one")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep programs and recordings here")
@@ -83,8 +85,8 @@ def main() -> None:
     options = parser.parse_args()
     scored = []
     print(f"{'program':<28}{'cause':<7}{'rule':<18}{'true':>6}{'said':>7}{'phases':>8}  false")
-    with tempfile.TemporaryDirectory() as folder:
-        for case in cases(options.folder, options.only):
+    with tempfile.TemporaryDirectory() as folder, archives.unpacked(options.programs) as programs:
+        for case in cases(programs, options.only):
             keep = (options.keep or Path(folder)).resolve()
             scored.append(measure(case, keep, options.twin or TWINS))
             print(row(scored[-1]))

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from benchmarks import twins
-
 TWINS = ("sick", "healthy")
 
 TIMED = "timed"
@@ -20,8 +18,8 @@ class Case:
 
     The cause is at the lines that its author names, or at those that his fix changes. ``healthy_s`` is the time of
     the sick program with the fix alone: a healthy program may train longer.
-    ``true`` are rules whose findings in the healthy program are right. ``timed.diff`` puts a timer of its phases
-    into the sick program (see ``phase_timer.py``).
+    ``true`` are rules whose findings in the healthy program are right. ``timed.py`` is the sick program with a
+    timer of its phases in it (see ``phase_timer.py``).
     """
 
     folder: Path
@@ -62,12 +60,15 @@ class Case:
 
     def script(self, twin: str, folder: Path) -> Path:
         """Write one of the programs into a folder for all pairs, where it can run, and return its path."""
-        return twins.written(self.folder, twin, folder / self.name)
+        path = folder / self.name / f"{twin}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((self.folder / path.name).read_bytes())
+        return path
 
     @property
     def is_timed(self) -> bool:
         """Whether there is a program with a timer."""
-        return twins.exists(self.folder, TIMED)
+        return (self.folder / f"{TIMED}.py").is_file()
 
     def holds(self, path: str, line: int) -> bool:
         """Say whether a line is one of those of the planted cause."""

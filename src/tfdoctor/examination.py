@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tfdoctor.capture import sources
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
@@ -15,5 +16,5 @@ def examined(recording: Recording, title: str, rules: Rulebook, **asked: Any) ->
     Raises:
         InputError: the trace or the last trial is damaged.
     """
-    diagnosis = diagnose(recording, rules.rules, title, settings=rules.settings, **asked)
+    diagnosis = diagnose(sources.completed(recording), rules.rules, title, settings=rules.settings, **asked)
     return stored.with_last(diagnosis, recording)

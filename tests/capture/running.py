@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tfdoctor.recording import PROGRAM, Manifest, Recording
+from tfdoctor.recording.agent import TracedWindow
+from tfdoctor.recording.manifest import RunTimes
+from tfdoctor.recording.run_log import RunLog
 
 DRIVER = Path(__file__).with_name("driver.py")
 SOURCES = Path(__file__).parents[2] / "src"
@@ -38,6 +41,25 @@ class Run:
         return manifest
 
     @property
+    def window(self) -> TracedWindow:
+        window = self.manifest.window
+        assert window is not None
+        return window
+
+    @property
+    def times(self) -> RunTimes:
+        times = self.manifest.times
+        assert times is not None
+        return times
+
+    @property
+    def log(self) -> RunLog:
+        """The account of the run."""
+        log = self.recording.run
+        assert log is not None
+        return log
+
+    @property
     def program(self) -> Mapping[str, Any]:
         """What was written, without the reading of it."""
         written: Mapping[str, Any] = json.loads(gzip.decompress((self.out / PROGRAM).read_bytes()))
@@ -60,20 +82,41 @@ def command(script: Path | str, out: Path, *args: str, **plan: object) -> list[s
     return [sys.executable, "-c", start, "driver", json.dumps(options)]
 
 
-def profiled(
-    script: Path, out: Path, *args: str, stdin: str = "", env: Mapping[str, str] | None = None, **plan: object
-) -> Run:
-    """Run a script under tfdoctor, in its own folder."""
-    done = subprocess.run(
-        command(script, out, *args, **plan),
+def started(words: list[str], folder: Path, **options: Any) -> subprocess.Popen[str]:
+    """Start a command in a group of its own, and wait until it says "ready"."""
+    process = subprocess.Popen(
+        words,
+        text=True,
+        cwd=folder,
+        env=environment(PYTHONPATH=str(SOURCES)),
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True, **options},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def ended(
+    words: list[str], folder: Path, *, stdin: str = "", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        words,
         input=stdin,
         capture_output=True,
         text=True,
-        cwd=script.parent,
+        cwd=folder,
         env=env or environment(),
         timeout=300,
         check=False,
     )
+
+
+def profiled(
+    script: Path, out: Path, *args: str, stdin: str = "", env: Mapping[str, str] | None = None, **plan: object
+) -> Run:
+    """Run a script under tfdoctor, in its own folder."""
+    done = ended(command(script, out, *args, **plan), script.parent, stdin=stdin, env=env)
     return Run(done.returncode, done.stdout, done.stderr, out)
 
 
@@ -81,16 +124,13 @@ def plain(
     script: Path, *args: str, stdin: str = "", env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a script as anyone would."""
-    return subprocess.run(
-        [sys.executable, str(script), *args],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        cwd=script.parent,
-        env=env or environment(),
-        timeout=300,
-        check=False,
-    )
+    return ended([sys.executable, str(script), *args], script.parent, stdin=stdin, env=env)
+
+
+def cli(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run tfdoctor from the command line."""
+    own = environment(PYTHONPATH=str(SOURCES), **variables)
+    return ended([sys.executable, "-m", "tfdoctor", *words], folder, env=own)
 
 
 def training(folder: Path) -> Path:
@@ -124,20 +164,10 @@ if __name__ == "__main__":
 """
 
 
-def shell(words: list[str], out: Path, cwd: Path, **options: Any) -> Run:
+def shell(words: list[str], out: Path, folder: Path, *, env: Mapping[str, str] | None = None, **plan: Any) -> Run:
     """Run a command under tfdoctor: `tfdoctor profile -- WORDS`."""
-    env = options.pop("env", None) or environment()
-    plan = {"kind": "command", "sample_every_ms": 0, **options}
-    done = subprocess.run(
-        command(words[0], out, *words[1:], **plan),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=env,
-        timeout=300,
-        check=False,
-    )
+    given = {"kind": "command", "sample_every_ms": 0, **plan}
+    done = ended(command(words[0], out, *words[1:], **given), folder, env=env)
     return Run(done.returncode, done.stdout, done.stderr, out)
 
 

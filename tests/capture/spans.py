@@ -1,10 +1,11 @@
 """The marks that the agent leaves in a trace, read with TensorFlow's own schema."""
 
-import importlib.util
-import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from typing import Any
+
+from tfdoctor.trace.wire import xplane_pb2
 
 
 @dataclass(frozen=True, order=True)
@@ -20,53 +21,33 @@ class Mark:
         return dict(self.stats)[name]
 
 
-def _schema() -> ModuleType:
-    """Load xplane_pb2 from its file: importing it by name would import all of TensorFlow."""
-    name = "tests_xplane_pb2"
-    if name not in sys.modules:
-        tensorflow = importlib.util.find_spec("tensorflow")
-        assert tensorflow is not None
-        assert tensorflow.submodule_search_locations is not None
-        folder = Path(tensorflow.submodule_search_locations[0])
-        path = folder / "tsl" / "profiler" / "protobuf" / "xplane_pb2.py"
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-def marks(trace: Path) -> list[Mark]:
-    """Return the markers of a trace by time; the last one should be the end of the window."""
-    space = _schema().XSpace.FromString(trace.read_bytes())
-    found = []
-    for plane in space.planes:
+def _events(trace: Path) -> Iterator[tuple[str, int, int, dict[str, Any], Any]]:
+    """Yield the name, start and duration of each event, its stats by name, and what texts of these refer to."""
+    for plane in xplane_pb2().XSpace.FromString(trace.read_bytes()).planes:
         stats = {key: value.name for key, value in plane.stat_metadata.items()}
         names = {key: value.name for key, value in plane.event_metadata.items()}
         for line in plane.lines:
             for event in line.events:
-                if names[event.metadata_id] in ("train", "test", "tfdoctor_end"):
-                    values = tuple(
-                        sorted((stats[s.metadata_id], s.int64_value or s.uint64_value) for s in event.stats)
-                    )
-                    if event.duration_ps and "_r" not in dict(values) and values:
-                        continue  # a tf.function of the user's that is called train
-                    start = line.timestamp_ns * 1000 + event.offset_ps
-                    found.append(Mark(start, names[event.metadata_id], event.duration_ps, values))
+                start_ps = line.timestamp_ns * 1000 + event.offset_ps
+                of_event = {stats[stat.metadata_id]: stat for stat in event.stats}
+                yield names[event.metadata_id], start_ps, event.duration_ps, of_event, stats
+
+
+def marks(trace: Path) -> list[Mark]:
+    """Return the markers of a trace by time; the last one should be the end of the window."""
+    found = []
+    for name, start_ps, duration_ps, stats, _ in _events(trace):
+        # One with other stats is a tf.function of the user's that is called train.
+        if name in {"train", "test", "tfdoctor_end"} and (not duration_ps or not stats or "_r" in stats):
+            values = tuple(sorted((key, stat.int64_value or stat.uint64_value) for key, stat in stats.items()))
+            found.append(Mark(start_ps, name, duration_ps, values))
     return sorted(found)
 
 
 def iterator_names(trace: Path) -> set[str]:
     """Return what tf.data called the datasets of the pipelines that ran."""
-    space = _schema().XSpace.FromString(trace.read_bytes())
-    found = set()
-    for plane in space.planes:
-        stats = {key: value.name for key, value in plane.stat_metadata.items()}
-        names = {key: value.name for key, value in plane.event_metadata.items()}
-        for event in (event for line in plane.lines for event in line.events):
-            if names[event.metadata_id].startswith("Iterator::"):
-                for stat in event.stats:
-                    if stats[stat.metadata_id] == "name":
-                        found.add(stat.str_value or stats.get(stat.ref_value, ""))
-    return found
+    return {
+        stats["name"].str_value or texts.get(stats["name"].ref_value, "")
+        for name, _, _, stats, texts in _events(trace)
+        if name.startswith("Iterator::") and "name" in stats
+    }

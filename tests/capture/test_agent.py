@@ -53,30 +53,28 @@ def imported(tree: ast.AST) -> set[str]:
     return names - {"__future__"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_it_is_python_3_9_and_imports_nothing_of_note(path: Path) -> None:
-    tree = ast.parse(path.read_text(), feature_version=(3, 9))
-    if path.name == FOR_TYPES:
-        return
-    tree = Runs().visit(tree)
-    at_once = set().union(*map(imported, (node for node in tree.body if not defines(node))))
-    assert at_once <= LOADED_BY_TENSORFLOW | BY_PYTHON | {"_tfdoctor_children", "_tfdoctor_door", "sitecustomize"}
-    assert imported(tree) <= LOADED_BY_TENSORFLOW | BY_PYTHON | WHEN_ASKED
-
-
 def defines(node: ast.AST) -> bool:
     """Say whether a statement only defines a function or a class: what that imports, comes later."""
     return isinstance(node, (ast.FunctionDef, ast.ClassDef))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_its_types_cost_nothing_and_need_no_new_python(path: Path) -> None:
+def test_it_is_python_3_9_and_neither_its_imports_nor_its_types_cost_anything(path: Path) -> None:
     text = path.read_text()
+    tree = Runs().visit(ast.parse(text, feature_version=(3, 9)))
     if path.name == "sitecustomize.py":  # any Python reads this: no annotations at all
         assert not any(getattr(node, "annotation", None) for node in ast.walk(ast.parse(text)))
-        return
-    assert "from __future__ import annotations\n" in text or " -> " not in text
-    assert ".declared import" not in ast.unparse(Runs().visit(ast.parse(text)))
+    else:
+        assert "from __future__ import annotations\n" in text or " -> " not in text
+        assert ".declared import" not in ast.unparse(tree)
+    if path.name != FOR_TYPES:
+        at_once = set().union(*map(imported, (node for node in tree.body if not defines(node))))
+        assert at_once <= LOADED_BY_TENSORFLOW | BY_PYTHON | {
+            "_tfdoctor_children",
+            "_tfdoctor_door",
+            "sitecustomize",
+        }
+        assert imported(tree) <= LOADED_BY_TENSORFLOW | BY_PYTHON | WHEN_ASKED
 
 
 def test_hooks_act_after_the_import_and_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,16 +100,13 @@ def test_hooks_act_after_the_import_and_leave_no_trace(tmp_path: Path, monkeypat
     assert log.errors == [{"where": "hook of watched_module", "error": "ValueError: broken hook"}]
 
 
-def test_the_state_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_the_state_file_is_replaced_as_a_whole_and_a_fault_to_do_so_is_recorded(tmp_path: Path) -> None:
     log = agent.load("process.journal").Journal(str(tmp_path))
     log.write()
     log.missing("trace", "gone")
     log.write()
     assert [path.name for path in tmp_path.iterdir()] == ["agent.json"]
     assert "gone" in (tmp_path / "agent.json").read_text()
-
-
-def test_a_state_that_cannot_be_written_is_a_recorded_fault(tmp_path: Path) -> None:
     log = agent.load("process.journal").Journal(str(tmp_path / "missing"))
     log.write()
     assert log.errors[0]["where"] == "journal"

@@ -8,20 +8,19 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
 
-from tests.capture.running import environment
+from tests.capture.running import Run, environment
 from tfdoctor import cli
 from tfdoctor.capture import machine
-from tfdoctor.capture.attach import LONGEST_S, Address, attach
-from tfdoctor.capture.attach.host import host
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import HostMachine, Manifest
+from tfdoctor.capture.attach import LONGEST_S, Address, attach, host
+from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.terms.errors import CaptureError, OutputError
 
 JOB = """
@@ -69,8 +68,7 @@ sys.stdin.read()
 """
 
 
-@dataclass
-class Job:
+class Job(NamedTuple):
     """A training of somebody else's, with or without a profiler server."""
 
     port: int
@@ -127,20 +125,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Job, Job]]:
         yield first, second
 
 
-def said(recording: Recording) -> Manifest:
-    assert recording.manifest is not None
-    return recording.manifest
-
-
-def missing(recording: Recording) -> dict[str, str]:
-    return {entry.what: entry.why for entry in said(recording).missing}
-
-
-def begun_unix_ns(recording: Recording) -> int:
-    plan = said(recording).plan
-    assert plan is not None
-    assert plan.started_unix_ns is not None
-    return plan.started_unix_ns
+def recorded(out: Path) -> Run:
+    return Run(0, "", "", out)
 
 
 @pytest.mark.tensorflow
@@ -148,10 +134,8 @@ def test_an_unreachable_worker_costs_the_others_nothing(
     jobs: tuple[Job, Job], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = jobs
-    dead = f"localhost:{free_port()}"
-    out = tmp_path / "out"
+    dead, out = f"localhost:{free_port()}", tmp_path / "out"
     recording = attach(f"{first.address},{dead},{second.address}", 0.5, out)
-
     names = [f"localhost_{each.port}" for each in jobs]
     assert [path.name for path in recording.workers] == names
     assert sorted(path.name for path in out.iterdir()) == ["plugins", "tfdoctor.json", "workers"]
@@ -159,34 +143,19 @@ def test_an_unreachable_worker_costs_the_others_nothing(
     assert sorted(path.name for path in traces) == sorted(f"{each}.xplane.pb" for each in names)
     starts = []
     for name in names:
-        worker = Recording.open(out / "workers" / name)
-        assert worker.traces == (traces[0].with_name(f"{name}.xplane.pb"),)
-        assert "nothing listens on this port" in missing(worker)[f"trace of {dead}"]
-        assert {"program", "samples"} < missing(worker).keys()
-        assert said(worker).finished
-        assert said(worker).host.name == os.uname().nodename
-        starts.append(begun_unix_ns(worker))
+        worker = recorded(out / "workers" / name)
+        assert worker.recording.traces == (traces[0].with_name(f"{name}.xplane.pb"),)
+        assert "nothing listens on this port" in worker.missing()[f"trace of {dead}"]
+        assert {"program", "samples"} < worker.missing().keys()
+        assert worker.manifest.finished
+        assert worker.manifest.host.name == os.uname().nodename
+        assert worker.manifest.plan is not None
+        starts.append(worker.manifest.plan.started_unix_ns or 0)
     assert abs(starts[0] - starts[1]) < 0.5e9  # the windows overlap
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "traced 2 of 3 workers for 0.5 s" in printed.err
     assert f"{dead} was not traced: nothing listens on this port" in printed.err
-
-
-@pytest.mark.tensorflow
-def test_a_report_follows(jobs: tuple[Job, Job], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    arguments = ["attach", jobs[0].address, "--for", "500ms", "--out", str(out), "--format", "json,md"]
-    done = CliRunner().invoke(cli.app, arguments)
-
-    assert done.exit_code == 0
-    written = {path.name for path in out.iterdir()}
-    assert written == {"plugins", "tfdoctor.json", "report.json", "report.md"}
-    assert "of an attached job are unknown" in (out / "report.md").read_text()
-    assert said(Recording.open(out)).plan is not None
-    again = CliRunner().invoke(cli.app, arguments).exception
-    assert isinstance(again, OutputError)
-    assert "is not empty" in str(again)
 
 
 @pytest.mark.tensorflow
@@ -203,20 +172,28 @@ def test_a_busy_profiler_is_left_alone_and_an_idle_job_is_recorded(tmp_path: Pat
         assert len(list(one.folder.glob("plugins/profile/*/*.xplane.pb"))) == 1
         recording = attach(one.address, 0.2, tmp_path / "out")
     assert recording.traces == ()
-    assert "ran no TensorFlow operation" in missing(recording)["trace"]
+    assert "ran no TensorFlow operation" in recorded(tmp_path / "out").missing()["trace"]
     done = CliRunner().invoke(cli.app, ["report", str(tmp_path / "out"), "--format", "json"])
     assert done.exit_code == 0
     assert "ran no TensorFlow operation" in " ".join(done.output.split())
 
 
 @pytest.mark.tensorflow
-def test_a_job_trains_as_if_nobody_had_looked(jobs: tuple[Job, Job], tmp_path: Path) -> None:
+def test_a_report_follows_and_a_job_trains_as_if_nobody_had_looked(jobs: tuple[Job, Job], tmp_path: Path) -> None:
     """The last test of the two jobs: they end."""
+    out = tmp_path / "out"
+    arguments = ["attach", jobs[0].address, "--for", "500ms", "--out", str(out), "--format", "json,md"]
     with job(tmp_path, port=0) as alone:
-        attach(jobs[1].address, 0.3, tmp_path / "out")
-        losses = jobs[1].end()
+        done = CliRunner().invoke(cli.app, arguments)
+        losses = jobs[0].end()
         assert alone.end() == losses
     assert len(losses.split()) == 200
+    assert done.exit_code == 0
+    assert {path.name for path in out.iterdir()} == {"plugins", "tfdoctor.json", "report.json", "report.md"}
+    assert "of an attached job are unknown" in (out / "report.md").read_text()
+    again = CliRunner().invoke(cli.app, arguments).exception
+    assert isinstance(again, OutputError)
+    assert "is not empty: choose another folder with --out, or remove it first" in str(again)
 
 
 # Without TensorFlow
@@ -224,19 +201,17 @@ def test_a_job_trains_as_if_nobody_had_looked(jobs: tuple[Job, Job], tmp_path: P
 
 def test_when_nobody_answers_nothing_is_left(tmp_path: Path) -> None:
     dead = f"localhost:{free_port()}"
-    with pytest.raises(CaptureError) as error:
-        attach(f"{dead},host.invalid:6009", 0.2, tmp_path / "runs" / "out")
-    assert re.fullmatch(
-        rf"No job could be traced: {dead}: nothing listens on this port: [^;]*; host\.invalid:6009: [^;]*\.",
-        str(error.value),
-    )
+    there = tmp_path / "there"
+    there.mkdir()
+    for out in (tmp_path / "runs" / "out", there):
+        with pytest.raises(CaptureError) as error:
+            attach(f"{dead},host.invalid:6009", 0.2, out)
+        assert re.fullmatch(
+            rf"No job could be traced: {dead}: nothing listens on this port: [^;]*; host\.invalid:6009: [^;]*\.",
+            str(error.value),
+        )
     assert not (tmp_path / "runs" / "out").exists()
-
-
-def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
-    with pytest.raises(CaptureError):
-        attach(f"localhost:{free_port()}", 0.2, tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert list(there.iterdir()) == []
 
 
 def test_another_kind_of_server_is_told_from_a_profiler(tmp_path: Path) -> None:
@@ -287,20 +262,9 @@ def test_the_machine_is_described_only_when_it_is_this_one() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "localhost",
-        "localhost:",
-        ":6009",
-        "localhost:0",
-        "localhost:65536",
-        "localhost:6009,",
-        "http://localhost:6009",
-        "local host:6009",
-        "-x:6009",
-        "../x:6009",
-        "::1:6009",
-        "localhost:6009,localhost:6009",
-        "localhost:6009,grpc://LOCALHOST:6009",
+        *("", "localhost", "localhost:", ":6009", "localhost:0", "localhost:65536", "localhost:6009,"),
+        *("http://localhost:6009", "local host:6009", "-x:6009", "../x:6009", "::1:6009"),
+        *("localhost:6009,localhost:6009", "localhost:6009,grpc://LOCALHOST:6009"),
     ],
 )
 def test_what_is_no_address_is_refused(text: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture import agent
-from tests.capture.windows import Session, make, run, source
+from tests.capture.windows import make, run, source
 
 SECONDS = st.floats(0, 1e6)
 budget, heap = agent.load("process.budget"), agent.load("process.heap")
@@ -51,55 +51,59 @@ def test_a_window_closes_once_it_has_cost_what_it_may(
     assert fewer <= budget.more_calls(calls, calls * each_s / 2, run_s, spent_s) or calls < 5
 
 
-class Clock:
-    """Time that passes only in steps and in the profiler, for the wall and the CPU alike."""
+class Program:
+    """A program whose time passes only in steps and in the profiler, for the wall and the CPU alike."""
 
-    def __init__(self) -> None:
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tmp_path, self.monkeypatch = tmp_path, monkeypatch
         self.s = 100.0
+        self.mb = 0.0  # that a traced step takes
+        own = {"perf_counter": lambda: self.s, "perf_counter_ns": lambda: int(self.s * 1e9)}
+        times = SimpleNamespace(**{**vars(time), **own, "process_time": lambda: self.s})
+        for module in ("process.budget", "window.window", "window.steps"):
+            monkeypatch.setattr(agent.load(module), "time", times)
+        monkeypatch.setattr(heap, "reader", lambda: None)  # the CPU time decides
 
-    def __call__(self) -> float:
-        return self.s
+    def windows(
+        self, steps: int, *, before: float, step: float, slower: float = 0.0, stop: float, fit: int = 0, **plan: Any
+    ) -> list[int]:
+        """Run steps, after a fit and a pause, and return how many were traced in each window."""
+        window = self.window = make(self.tmp_path, self.monkeypatch, **plan)
+        window.log.state["rank"] = plan.get("rank")
+        window.depart = window.rest
+        profiler, stops, began, marked = window.profiler, window.profiler.stop, self.s - before, list[int]()
+        window.budget.run_s = lambda: self.s - began
+        if self.mb:
+            self.monkeypatch.setattr(heap, "reader", lambda: lambda: self.mb * len(profiler.marked))
+
+        def slow_stop() -> None:
+            marked.append(len(profiler.marked))
+            self.s += stop * len(profiler.marked)
+            stops()
+
+        profiler.stop = slow_stop
+        loops = [(source(window, "keras-fit"), fit)] if fit else []
+        for loop, count in (*loops, (source(window, "tf-data-loop"), steps)):
+            if loop.kind == "keras-fit":
+                window.announce(loop, fit, skip=1)
+            for _ in range(count):
+                marker = loop.begin(1)
+                self.s += step * (1 + slower * (marker is not None))
+                if marker is not None:
+                    marker.__exit__(None, None, None)
+            window.close("end-of-run")
+            self.s += 1000.0 * (count == fit)
+        return marked
+
+    @property
+    def costs(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.window.log.state["costs"]
+        return found
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    times = SimpleNamespace(
-        perf_counter=clock,
-        perf_counter_ns=lambda: int(clock.s * 1e9),
-        process_time=clock,
-        monotonic=time.monotonic,
-        time_ns=time.time_ns,
-        time=time.time,
-    )
-    for module in ("process.budget", "window.window_start", "window.window_end", "window.steps"):
-        monkeypatch.setattr(agent.load(module), "time", times)
-    monkeypatch.setattr(heap, "reader", lambda: None)  # the CPU time decides
-    return clock
-
-
-def traced(
-    window: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch, costs: dict[str, float], steps: int
-) -> list[int]:
-    """Run steps of a program and return the numbers of those that were traced, by window."""
-    began, marked = clock.s - costs["before"], []
-    window.budget.run_s = lambda: clock.s - began
-    stop = Session.stop
-
-    def stops(self: Session, capture: object) -> None:
-        marked.append(len(Session.marked))
-        clock.s += costs["stop"] * len(Session.marked)
-        stop(self, capture)
-
-    monkeypatch.setattr(Session, "stop", stops)
-    loop = source(window, "tf-data-loop")
-    for _ in range(steps):
-        marker = loop.begin(1)
-        clock.s += costs["step"] * (1 + costs["slower"] * (marker is not None))
-        if marker is not None:
-            marker.__exit__(None, None, None)
-    window.close("end-of-run")
-    return marked
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    return Program(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -114,24 +118,17 @@ def traced(
     ],
 )
 def test_windows_take_a_small_part_of_the_run(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    clock: Clock,
-    costs: dict[str, float],
-    steps: int,
-    windows: list[int],
+    program: Program, costs: dict[str, Any], steps: int, windows: list[int]
 ) -> None:
-    window = make(tmp_path, monkeypatch)
-    assert traced(window, clock, monkeypatch, costs, steps) == windows
-    recorded = window.log.state["costs"]
-    assert [cost["steps"] for cost in recorded] == windows
-    assert [cost["stopped_by"] for cost in recorded[:-1]] == ["cost"] * (len(windows) - 1)
-    assert recorded[-1]["stop_s"] == pytest.approx(windows[-1] * costs["stop"])
+    assert program.windows(steps, **costs) == windows
+    assert [cost["steps"] for cost in program.costs] == windows
+    assert [cost["stopped_by"] for cost in program.costs[:-1]] == ["cost"] * (len(windows) - 1)
+    assert program.costs[-1]["stop_s"] == pytest.approx(windows[-1] * costs["stop"])
     slowed = windows[-1] * costs["step"] * costs["slower"]
-    assert recorded[-1]["slowed_s"] == pytest.approx(slowed, abs=1e-3)
-    total, share = clock.s - 100.0 + costs["before"], 0.12 if windows != [2] else 0.2
-    assert window.budget.spent_s <= max(budget.LEAST_S, share * total)
-    assert window.log.errors == []
+    assert program.costs[-1]["slowed_s"] == pytest.approx(slowed, abs=1e-3)
+    total, share = program.s - 100.0 + costs["before"], 0.12 if windows != [2] else 0.2
+    assert program.window.budget.spent_s <= max(budget.LEAST_S, share * total)
+    assert program.window.log.errors == []
 
 
 @pytest.mark.parametrize(
@@ -143,12 +140,34 @@ def test_windows_take_a_small_part_of_the_run(
     ],
 )
 def test_the_notes_of_the_profiler_say_what_its_stop_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, mb: float, stop: float, windows: list[int]
+    program: Program, mb: float, stop: float, windows: list[int]
 ) -> None:
-    monkeypatch.setattr(heap, "reader", lambda: lambda: mb * len(Session.marked))
-    window = make(tmp_path, monkeypatch)
-    costs = {"before": 5, "step": 0.02, "slower": 0.0, "stop": stop}
-    assert traced(window, clock, monkeypatch, costs, 100) == windows
+    program.mb = mb
+    assert program.windows(100, before=5, step=0.02, stop=stop) == windows
+
+
+@pytest.mark.parametrize(
+    ("plan", "before", "stop", "windows", "too_long"),
+    [
+        ({}, 100, 2.0, [4, 2], [True, False]),  # 8 s where it may take 5
+        ({}, 20, 0.75, [4, 2], [True, False]),  # 3 s of 20
+        ({}, 100, 1.0, [4, 20], [False, True]),  # 4 s of 100
+        ({"stop_after": True}, 100, 2.0, [4, 20], [True, True]),  # it was asked for more than the run
+    ],
+)
+def test_a_smaller_window_follows_one_whose_profiler_took_too_long(
+    program: Program, plan: dict[str, Any], before: float, stop: float, windows: list[int], too_long: list[bool]
+) -> None:
+    program.mb = 1e-9  # nothing shows beforehand what a stop takes
+    assert program.windows(100, before=before, step=0.01, stop=stop, fit=5, **plan) == windows
+    assert [cost["too_long"] for cost in program.costs] == too_long
+
+
+@pytest.mark.parametrize("plan", [{"stop_after": True}, {"seconds": 1e6}, {"rank": {"rank": 1, "size": 2}}])
+def test_a_trace_that_was_asked_for_and_that_of_a_worker_are_not_cut(
+    program: Program, plan: dict[str, Any]
+) -> None:
+    assert program.windows(30, before=1, step=1.0, slower=5.0, stop=1.0, **plan) == [20]
 
 
 def test_memory_that_the_program_frees_hides_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,85 +189,54 @@ def test_the_memory_in_use_grows_with_what_is_kept() -> None:
     assert kept
 
 
-@pytest.mark.parametrize("plan", [{"stop_after": True}, {"seconds": 1e6}])
-def test_a_trace_that_was_asked_for_more_than_the_run_is_not_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, plan: dict[str, Any]
-) -> None:
-    window = make(tmp_path, monkeypatch, **plan)
-    window.depart = window.rest
-    costs = {"before": 1, "step": 1.0, "slower": 5.0, "stop": 1.0}
-    assert traced(window, clock, monkeypatch, costs, 30) == [20]
-
-
-def test_a_worker_of_several_is_traced_like_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    window = make(tmp_path, monkeypatch)
-    window.log.state["rank"] = {"rank": 1, "size": 2}
-    costs = {"before": 1, "step": 1.0, "slower": 5.0, "stop": 1.0}
-    assert traced(window, clock, monkeypatch, costs, 30) == [20]
-
-
 def test_calls_of_several_steps_are_looked_at_by_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = make(tmp_path, monkeypatch)
-    window.budget.run_s = lambda: clock.s - 99.0
+    window.budget.run_s = lambda: program.s - 99.0
     loop = source(window, "keras-fit")
     for _ in range(12):
         marker = loop.begin(4)
-        clock.s += 1.0
+        program.s += 1.0
         if marker is not None:
             marker.__exit__(None, None, None)
     assert [cost["steps"] for cost in window.log.state["costs"]] == [8, 20]
     assert run(window, 0)[:2] == [(24, 4), (28, 4)]  # to stop it took no time
 
 
-class Graph:
-    """A graph of a name that is as good as none."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-def described(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, graphs: list[Graph]
-) -> tuple[list[str], Any]:
-    """Return the names of the graphs that are described where each takes 0.2 s, and the journal."""
+@pytest.mark.parametrize(
+    ("made", "described", "lacks"),
+    [
+        (["a", "b"] * 30, ["a", "b"], ""),  # a session's is met with each fetch that trains
+        # 1 s beyond the newest of each name:
+        (["once", *["again"] * 30, "last"], ["once", *["again"] * 6, "last"], "24 of 32 graphs"),
+    ],
+)
+def test_graphs_are_described_once_and_earlier_traces_as_far_as_there_is_time(
+    program: Program,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: list[str],
+    described: list[str],
+    lacks: str,
+) -> None:
+    """Each takes 0.2 s."""
     log = agent.load("process.journal").Journal(str(tmp_path))
-    registry = agent.load("program.registry").Registry(log)
-    module = agent.load("program.program")
-    for graph in graphs:
+    registry, module = agent.load("program.registry").Registry(log), agent.load("program.program")
+    graphs: dict[object, Any] = {}
+    for number, name in enumerate(made):
+        key = name if len(described) == 2 else number
+        graph = graphs.setdefault(key, type("Graph", (), {"name": name})())
         registry.graph_made(graph)
 
-    def describe(graph: Graph, *_: object) -> str:
-        clock.s += 0.2
-        return graph.name
+    def describe(graph: Any, *_: object) -> str:
+        program.s += 0.2
+        return str(graph.name)
 
     monkeypatch.setattr(module.graphs, "describe", describe)
-    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock))
-    program = module.ProgramFile(registry)
-    program.budget.run_s = lambda: 10.0
-    names = program._graphs(SimpleNamespace(), module.Datasets(registry))  # noqa: SLF001 - all else needs TensorFlow
-    return names, log
-
-
-def test_a_graph_is_described_once_however_often_it_was_met(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    """As that of a session is, with each fetch that trains."""
-    graphs = [Graph("a"), Graph("b")]
-    names, log = described(tmp_path, monkeypatch, clock, graphs * 30)
-    assert names == ["a", "b"]
-    assert log.lacking == []
-
-
-def test_earlier_traces_of_a_function_are_left_out_where_there_are_too_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    graphs = [Graph("once"), *(Graph("again") for _ in range(30)), Graph("last")]
-    names, log = described(tmp_path, monkeypatch, clock, graphs)
-    assert names == ["once", *["again"] * 6, "last"]  # 1 s beyond the newest of each
-    (missing,) = log.lacking
-    assert missing["what"] == "graphs"
-    assert "24 of 32 graphs" in missing["why"]
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: program.s))
+    file = module.ProgramFile(registry)
+    file.budget.run_s = lambda: 10.0
+    found = file._graphs(SimpleNamespace(), module.Datasets(registry))  # noqa: SLF001 - all else needs TensorFlow
+    assert found == described
+    assert [entry["what"] for entry in log.lacking if lacks in entry["why"]] == ["graphs"] * bool(lacks)

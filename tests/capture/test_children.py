@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import environment
-from tfdoctor.capture.environment import agent_environment
+from tfdoctor.capture.plan import agent_environment
 
 children: Any = importlib.import_module("tfdoctor.capture.site._tfdoctor_children")
 
@@ -26,6 +26,12 @@ START = f"""
 import os, subprocess, sys
 CHILD = {CHILD!r}
 WORDS = [sys.executable, "-c", CHILD]
+def apart(name, start):
+    print(name, flush=True)
+    if os.fork() == 0:
+        exec(start)
+        os._exit(0)
+    os.wait()
 """
 
 STARTS = {
@@ -82,18 +88,19 @@ def started(
     )
 
 
+ALL = "".join(f"apart({name!r}, {start!r})\n" for name, start in STARTS.items())
+
+
 @pytest.mark.parametrize("own", [None, "", "own"])
-@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
-def test_the_agent_is_in_every_child_and_hidden(start: str, own: str | None, tmp_path: Path) -> None:
-    alone = started(start, tmp_path, own=own)
-    below = started(start, tmp_path, own=own, followed="hidden")
-    assert (alone.stderr, below.stderr) == ("False\n", "True\n")
+def test_the_agent_is_in_every_child_and_hidden(own: str | None, tmp_path: Path) -> None:
+    alone, below = started(ALL, tmp_path, own=own), started(ALL, tmp_path, own=own, followed="hidden")
+    assert (alone.stderr, below.stderr) == ("False\n" * len(STARTS), "True\n" * len(STARTS))
     assert below.stdout == alone.stdout
+    assert alone.stdout.count("[") == len(STARTS)
 
 
-@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
-def test_the_agent_is_in_every_child_of_a_command(start: str, tmp_path: Path) -> None:
-    assert started(start, tmp_path, followed="visible").stderr == "True\n"
+def test_the_agent_is_in_every_child_of_a_command(tmp_path: Path) -> None:
+    assert started(ALL, tmp_path, followed="visible").stderr == "True\n" * len(STARTS)
 
 
 def test_what_another_tfdoctor_gives_its_run_is_left_as_it_is(tmp_path: Path) -> None:

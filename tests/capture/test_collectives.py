@@ -10,7 +10,7 @@ import pytest
 
 from tests.capture import agent
 from tests.capture.running import environment
-from tests.capture.windows import Session, make
+from tests.capture.windows import make
 
 collectives: Any = agent.load("window.collectives")
 
@@ -57,19 +57,14 @@ def test_collectives_are_expected_between_workers_and_between_equal_devices(
     assert collectives.present() == present
 
 
-def test_a_trace_that_could_crash_the_run_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_that_could_crash_the_run_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, collectives.CONTEXT, devices("CPU", "CPU"))
     monkeypatch.setattr(collectives, "LIBRARY", "no such library")
-    with pytest.raises(RuntimeError, match="can crash a job with collectives"):
-        collectives.Unnumbered().begin()
-
-
-def test_the_recording_says_why_there_is_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch)
-    monkeypatch.setattr(Session, "refuse", collectives.UnsafeError())
     window.open_for(None, 1.0)
     (missing,) = window.log.state["missing"]
-    assert missing["what"] == "trace"
+    assert (missing["what"], window.profiler.running()) == ("trace", False)
+    assert missing["why"].startswith("TensorFlow's profiler can crash a job with collectives")
     assert missing["why"].endswith("profile a single worker")
 
 
@@ -85,32 +80,32 @@ def test_no_window_opens_once_the_run_has_ended(tmp_path: Path, monkeypatch: pyt
     window = make(tmp_path, monkeypatch)
     program = SimpleNamespace(end=lambda: None)
     installed = SimpleNamespace(window=window, log=window.log, program=program)
-    agent.load("hooks.run_end").RunEnd(installed).finish()
+    agent.load("hooks.ends").finish(installed)
     window.open_for(None, 1.0)
     assert window.state == "done"
-    assert window.session is None
+    assert window.capture is None
 
 
 def test_an_interrupted_start_brings_the_function_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    profiler: Any = agent.load("window.profiler")
-    monkeypatch.setattr(profiler.tensorflow_api, "trace_class", lambda: None)
+    captures: Any = agent.load("window.captures")
+    monkeypatch.setattr(captures.tensorflow_api, "trace_class", lambda: None)
     calls: list[str] = []
     unnumbered = SimpleNamespace(begin=lambda: calls.append("begin"), end=lambda: calls.append("end"))
-    monkeypatch.setattr(profiler.collectives, "Unnumbered", lambda: unnumbered)
+    monkeypatch.setattr(captures.collectives, "Unnumbered", lambda: unnumbered)
 
     def interrupted(_: str) -> None:
         raise KeyboardInterrupt
 
     api = SimpleNamespace(running=lambda: False, start=interrupted)
     with pytest.raises(KeyboardInterrupt):
-        profiler.Session.start(api, "folder")
+        captures.Capture(api, "folder", 0, 10).profile()
     assert calls == ["begin", "end"]
 
 
 def test_a_fork_during_a_window_brings_its_function_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch)
     calls: list[str] = []
-    window.session = SimpleNamespace(unnumbered=SimpleNamespace(end=lambda: calls.append("end")))
+    window.capture = SimpleNamespace(unnumbered=SimpleNamespace(end=lambda: calls.append("end")))
     window.after_fork()
     assert calls == ["end"]
-    assert window.session is None
+    assert window.capture is None

@@ -1,17 +1,18 @@
 """No frame of ours is in a traceback that the script sees, nor in its way of warnings and signatures."""
 
-import functools
 import inspect
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.capture import agent
 
+streams: Any = agent.load("stream")
 frames: Any = agent.load("process.frames")
 STRIPS = pytest.mark.skipif(not frames.STRIPS, reason="before Python 3.11 frames cannot be removed")
 
@@ -21,18 +22,12 @@ def fails(error: BaseException) -> None:
     raise error
 
 
-def wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function as a hook makes it of another one."""
-
-    @functools.wraps(original)
-    def call(*args: object, **kwargs: object) -> object:
-        try:
-            return original(*args, **kwargs)
-        finally:
-            len(args)
-
-    hidden: Callable[..., Any] = frames.hide(call)
-    return hidden
+def wrapped(original: Callable[..., Any], *listeners: Any, faults: Any = None) -> Callable[..., Any]:
+    """Return a function as the stream of events makes it of another one."""
+    told = streams.Stream(SimpleNamespace(fault=lambda where, error: faults.append((where, error))))
+    point = streams.Point(told.log, original, "wrapped")
+    own: Callable[..., Any] = told.wrap(point, [(one, "") for one in (*listeners, lambda *_: None)])
+    return own
 
 
 def names(error: BaseException) -> list[str]:
@@ -97,10 +92,86 @@ def test_a_hidden_function_is_as_the_original() -> None:
     assert hidden.__wrapped__ is fails  # type: ignore[attr-defined]  # as `wraps` sets it
 
 
-def test_the_caller_is_so_far_above_a_hidden_function() -> None:
-    def call() -> str:
-        return sys._getframe(frames.UP).f_code.co_name  # noqa: SLF001 - as a hook does
+# Listeners
 
-    caller = inspect.currentframe()
-    assert caller is not None
-    assert frames.hide(call)() == caller.f_code.co_name
+
+class Listener:
+    """Notes what it is told, and does what a test says as the call begins or is over."""
+
+    def __init__(self, name: str, told: list[Any], begins: Any = None, over: Any = None) -> None:
+        self.name, self.told, self.begins, self.over = name, told, begins, over
+
+    def __call__(self, held: list[Any], args: Any, kwargs: Any, frame: Any) -> Any:
+        held.append((self.leave, frame))
+        self.told.append((self.name, args, kwargs))
+        return self.begins() if self.begins else None
+
+    def leave(self, frame: Any, result: object, error: BaseException | None) -> None:
+        assert frame.f_code.co_filename == __file__
+        self.told.append((self.name, result, type(error).__name__))
+        if self.over:
+            self.over()
+
+
+def listened(begins: Any = None, over: Any = None, original: Any = len) -> tuple[list[Any], Any, list[Any]]:
+    """Call a function between three listeners; return what they were told, what came of it, and the faults."""
+    told: list[Any] = []
+    faults: list[Any] = []
+    own = [Listener("a", told), Listener("b", told, begins, over), Listener("c", told)]
+    try:
+        came = wrapped(original, *own, faults=faults)("xy")
+    except BaseException as error:  # noqa: BLE001 - of any kind
+        came = error
+    return told, came, faults
+
+
+def test_listeners_hear_of_a_call_before_it_and_in_turn_after_it() -> None:
+    told, came, _ = listened()
+    assert told == [(name, ("xy",), {}) for name in "abc"] + [(name, 2, "NoneType") for name in "cba"]
+    assert came == 2
+
+
+def test_a_listener_may_answer_instead() -> None:
+    told, came, _ = listened(begins=lambda: lambda: 7)
+    assert came == 7
+    assert [name for name, *_ in told] == ["a", "b", "b", "a"]
+
+
+def fault() -> None:
+    raise ValueError("ours")
+
+
+@pytest.mark.parametrize("when", ["begins", "over"])
+def test_a_fault_of_a_listener_is_noted_and_the_call_goes_on(when: str) -> None:
+    told, came, faults = listened(**{when: fault})
+    assert came == 2
+    assert len(told) == 6
+    assert [(where, str(error)) for where, error in faults] == [("wrapped", "ours")]
+
+
+def leaves() -> None:
+    raise SystemExit
+
+
+@STRIPS
+@pytest.mark.parametrize(("when", "last"), [("begins", ["b", "a"]), ("over", ["a"])])
+def test_where_a_listener_ends_the_run_the_others_hear_of_it(when: str, last: list[str]) -> None:
+    """As a handler of a signal may raise between any two lines of a listener."""
+    told, came, _ = listened(**{when: leaves})
+    assert [name for name, _, error in told if error == "SystemExit"] == last
+    assert isinstance(came, SystemExit)
+    assert names(came)[1:] in (["__call__", "leaves"], ["leave", "leaves"])
+
+
+def test_listeners_that_rest_are_told_nothing() -> None:
+    told: list[Any] = []
+    stream = streams.Stream(None)
+    own = stream.wrap(streams.Point(None, len, "len"), [(Listener("a", told), ""), (Listener("b", told), "rests")])
+    for rests in (True, False):
+        stream.rest("rests", rests=rests)
+        own("xy")
+    assert [name for name, *_ in told] == ["a", "a", "a", "b", "b", "a"]
+    stream.rest("rests", rests=True)
+    later = stream.wrap(streams.Point(None, len, "len"), [(Listener("c", told), "rests")])
+    assert later("xyz") == 3
+    assert len(told) == 6

@@ -13,7 +13,6 @@ import pytest
 from tests.capture import agent
 from tests.capture.running import SOURCES, environment, profiled, training
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding, Severity
 
@@ -23,9 +22,9 @@ BUILD = {"is_cuda_build": True, "cuda_version": "12.5.1", "cudnn_version": "9"}
 
 ASK = """
 import json, sys
-from tfdoctor.capture.agent.program import gpu_access
+from tfdoctor.capture.agent.program import devices
 
-print(json.dumps(gpu_access.loading_errors(json.loads(sys.argv[1]))))
+print(json.dumps(devices.loading_errors(json.loads(sys.argv[1]))))
 """
 
 
@@ -39,7 +38,7 @@ def compiled(source: str, library: Path, *flags: str) -> None:
     subprocess.run(build, check=True)
 
 
-def loading(folder: Path, build: dict[str, Any] = BUILD) -> dict[str, Any]:
+def loading(folder: Path, build: Any = BUILD) -> dict[str, Any]:
     """Return what a process says that finds its libraries in a folder."""
     done = subprocess.run(
         [sys.executable, "-c", ASK, json.dumps(build)],
@@ -53,25 +52,26 @@ def loading(folder: Path, build: dict[str, Any] = BUILD) -> dict[str, Any]:
     return answer
 
 
-def test_a_machine_without_the_driver_is_told_by_the_loader(tmp_path: Path) -> None:
-    driver = loading(tmp_path)["driver"]
-    assert driver.startswith("libcuda.so.1: cannot open shared object file")
-
-
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "build", "said"),
     [
-        (("-DERROR=100",), "CUDA_ERROR_NO_DEVICE (100)"),
-        (("-DERROR=999",), "CUDA_ERROR_UNKNOWN (999)"),
-        (("-DGPUS=0",), "the driver shows no GPU"),
+        (["-DERROR=100"], BUILD, {"driver": "CUDA_ERROR_NO_DEVICE (100)"}),
+        (["-DERROR=999"], BUILD, {"driver": "CUDA_ERROR_UNKNOWN (999)"}),
+        (["-DGPUS=0"], BUILD, {"driver": "the driver shows no GPU"}),
+        ([], {**BUILD, "cuda_version": "99.0"}, {"missing": []}),  # of an unknown build no library is claimed
     ],
 )
-def test_the_drivers_error_has_its_name(tmp_path: Path, flags: tuple[str, ...], said: str) -> None:
+def test_the_drivers_error_has_its_name(
+    tmp_path: Path, flags: list[str], build: dict[str, Any], said: dict[str, Any]
+) -> None:
     compiled("cuda_stub.c", tmp_path / "libcuda.so.1", *flags)
-    assert loading(tmp_path) == {"driver": said}
+    assert loading(tmp_path, build) == said
 
 
 def test_libraries_that_cannot_be_loaded_are_named_and_others_are_not(tmp_path: Path) -> None:
+    """Without the driver the loader tells that, and nothing of the others."""
+    (why,) = loading(tmp_path).values()
+    assert why.startswith("libcuda.so.1: cannot open shared object file")
     compiled("cuda_stub.c", tmp_path / "libcuda.so.1")
     names = {one["name"] for one in loading(tmp_path)["missing"]}
     assert "libcudart.so.12" in names
@@ -83,13 +83,8 @@ def test_libraries_that_cannot_be_loaded_are_named_and_others_are_not(tmp_path: 
     assert "cannot open shared object file" in left["why"]
 
 
-def test_of_an_unknown_build_no_library_is_claimed(tmp_path: Path) -> None:
-    compiled("cuda_stub.c", tmp_path / "libcuda.so.1")
-    assert loading(tmp_path, {**BUILD, "cuda_version": "99.0"}) == {"missing": []}
-
-
 def test_device_files_count_only_where_they_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    access = agent.load("program.gpu_access")
+    access = agent.load("program.devices")
     monkeypatch.setattr(access, "DEVICES", str(tmp_path / "none"))
     assert access.device_files() == (0, False)
     monkeypatch.setattr(access, "DEVICES", str(tmp_path))
@@ -104,22 +99,22 @@ def test_device_files_count_only_where_they_can_be_opened(tmp_path: Path, monkey
 
 
 def test_the_cache_of_cuda_tells_what_was_added_to_it(tmp_path: Path) -> None:
-    cache = agent.load("program.kernel_cache")
+    cache = agent.load("program.devices").kernel_cache
     (tmp_path / "a").mkdir()
     for name, size, at in (("index", 10, 900.0), ("a/old", 100, 500.0), ("a/new", 1000, 960.0)):
         (tmp_path / name).write_bytes(bytes(size))
         os.utime(tmp_path / name, (at, at))
     known = {"CUDA_CACHE_PATH": str(tmp_path), "CUDA_CACHE_MAXSIZE": "4294967296"}
-    assert cache.describe(900.0, known) == {
+    assert cache(900.0, known) == {
         "disabled": False,
         "bytes": 1110,
         "limit": "4294967296",
         "written": 2,
         "seconds": 60.0,
     }
-    assert cache.describe(1000.0, known)["written"] == 0
-    assert cache.describe(0.0, {"CUDA_CACHE_PATH": str(tmp_path / "none")})["bytes"] == 0
-    assert cache.describe(0.0, {"CUDA_CACHE_DISABLE": "1"}) == {"disabled": True}
+    assert cache(1000.0, known)["written"] == 0
+    assert cache(0.0, {"CUDA_CACHE_PATH": str(tmp_path / "none")})["bytes"] == 0
+    assert cache(0.0, {"CUDA_CACHE_DISABLE": "1"}) == {"disabled": True}
 
 
 @pytest.mark.tensorflow
@@ -132,14 +127,10 @@ def test_a_run_beside_a_gpu_that_tensorflow_does_not_get_is_told(tmp_path: Path)
     del env["CUDA_VISIBLE_DEVICES"]
     run = profiled(training(tmp_path), tmp_path / "out", env=env, steps=5, sample_every_ms=50)
     assert run.code == 0, run.stderr
-    verdict = outcome(run.recording)
+    results = diagnose(run.recording, all_rules(), "").results
+    verdict = next(result.outcome for result in results if result.rule.name == "missing-gpu")
     assert isinstance(verdict, Finding)
     assert verdict.severity is Severity.WARNING
     assert verdict.summary == (
         "The run computes on the CPU beside Stub 0: the driver does not answer (CUDA_ERROR_NO_DEVICE (100))"
     )
-
-
-def outcome(recording: Recording) -> object:
-    results = diagnose(recording, all_rules(), "").results
-    return next(result.outcome for result in results if result.rule.name == "missing-gpu")

@@ -137,7 +137,7 @@ def test_the_account_goes_on_where_greenlets_replace_threads(monkeypatch: pytest
 
 
 def test_a_double_of_the_stacks_is_not_called() -> None:
-    with mock.patch("sys._current_frames") as double, agent.load("process.other_threads").OtherThreads() as found:
+    with mock.patch("sys._current_frames") as double, agent.load("process.all_threads").OtherThreads() as found:
         assert threading.get_ident() in found
     assert not double.called
 

@@ -1,11 +1,10 @@
-"""Whatever starts Python below tfdoctor, the hook is there and nobody sees it."""
+"""Whatever starts Python below tfdoctor, the hook is there and nobody sees it, on a terminal either."""
 
 import json
 import os
 import pty
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 from tests.capture.running import (
     SOURCES,
     command,
+    ended,
     environment,
     fake_tensorflow,
     own_lines,
@@ -32,6 +32,7 @@ import os, sys
 print(sys.path)
 print(sorted(name for name in os.environ if "TFDOCTOR" in name or "PYTHON" in name))
 print("extra", os.environ.get("EXTRA"), flush=True)
+import tensorflow
 """
 
 
@@ -41,72 +42,38 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     fake_tensorflow(folder)
-    (folder / "child.py").write_text(SEEN + "import tensorflow\n")
+    (folder / "child.py").write_text(SEEN)
     return folder
 
 
-STARTS = {
-    "subprocess": "subprocess.run([sys.executable, 'child.py'])",
-    "system": "os.system(sys.executable + ' child.py')",
-    "shell": "subprocess.run(f'cd . && {sys.executable} child.py', shell=True)",
-    "execv": "os.execv(sys.executable, [sys.executable, 'child.py'])",
-    "spawn": "multiprocessing.get_context('spawn').Process(target=runpy.run_path, args=('child.py',)).start()",
-    "grandchild": (
-        "subprocess.run([sys.executable, '-c', \"import os, sys; os.system(sys.executable + ' child.py')\"])"
-    ),
-}
+STARTS = """
+import multiprocessing, os, runpy, subprocess, sys
+if __name__ == "__main__":
+    subprocess.run([sys.executable, "child.py"])
+    os.system(sys.executable + " child.py")
+    subprocess.run(f"cd . && {sys.executable} child.py", shell=True)
+    child = multiprocessing.get_context("spawn").Process(target=runpy.run_path, args=("child.py",))
+    child.start()
+    child.join()
+    subprocess.run([sys.executable, "-c", "import os, sys; os.system(sys.executable + ' child.py')"])
+    os.execv(sys.executable, [sys.executable, "child.py"])
+"""
 
 
-@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
-def test_a_child_has_the_hook_and_does_not_see_it(folder: Path, tmp_path: Path, start: str) -> None:
+def test_a_child_has_the_hook_and_does_not_see_it(folder: Path) -> None:
     script = folder / "train.py"
-    script.write_text(
-        f"import multiprocessing, os, runpy, subprocess, sys\nif __name__ == '__main__':\n    {start}\n"
-    )
-    alone = plain(script)
-    run = profiled(script, tmp_path / "out", sample_every_ms=0)
+    script.write_text(STARTS)
+    alone, run = plain(script), profiled(script, folder / "out", sample_every_ms=0)
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
-    assert run.stdout.endswith("[]\nextra None\n")
+    assert run.stdout.count("[]\nextra None\n") == 6
     found = [process for process in run.manifest.processes if process.why == "it ran no training step"]
-    assert len(found) == 1
-    assert found[0].trained is False
-    assert found[0].argv
-
-
-def test_a_command_passes_it_on_by_hand(folder: Path, tmp_path: Path) -> None:
-    """Launchers start their workers with an environment that they have made from their own."""
-    (folder / "launch.py").write_text(
-        "import os, subprocess, sys\n"
-        "subprocess.run([sys.executable, 'child.py'], env=dict(os.environ, EXTRA='7'), check=True)\n"
-    )
-    run = shell([sys.executable, "-O", "-X", "dev", "launch.py"], tmp_path / "out", folder)
-    assert run.code == 0
-    assert "extra 7" in run.stdout
-    assert "capture/site" not in run.stdout
-    assert [process.why for process in run.manifest.processes] == [
-        "it did not import TensorFlow",
-        "it ran no training step",
-    ]
-    assert run.manifest.command[-1] == "launch.py"
+    assert [(process.trained, bool(process.argv)) for process in found] == [(False, True)] * 6
 
 
 def test_a_command_of_no_python_says_so(tmp_path: Path) -> None:
     run = shell(["sh", "-c", "echo hello; exit 4"], tmp_path / "out", tmp_path)
     assert (run.code, run.stdout) == (4, "hello\n")
     assert "no Python process of the command" in run.missing()["steps"]
-
-
-def test_a_script_that_replaces_itself_keeps_both_stories(folder: Path, tmp_path: Path) -> None:
-    """A process that calls execv keeps its number; it must not write over what it was before."""
-    script = folder / "train.py"
-    script.write_text(
-        "import os, sys, tensorflow\n"
-        "if len(sys.argv) == 1:\n    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n"
-    )
-    run = profiled(script, tmp_path / "out", sample_every_ms=0)
-    pids = [process.pid for process in run.manifest.processes]
-    assert len(pids) == 2
-    assert pids[0] == pids[1]
 
 
 def test_a_module_runs_as_a_module(tmp_path: Path) -> None:
@@ -117,9 +84,7 @@ def test_a_module_runs_as_a_module(tmp_path: Path) -> None:
         "import os, sys\nprint(__name__, __package__, __file__, sys.argv, sys.path, sorted(os.environ))\n"
     )
     words = ["package.train", "--out", "x", "--", "-m"]
-    alone = subprocess.run(
-        [sys.executable, "-m", *words], capture_output=True, text=True, cwd=tmp_path, env=environment(), check=True
-    )
+    alone = ended([sys.executable, "-m", *words], tmp_path)
     run = shell(words, tmp_path / "out", tmp_path, kind="module")
     assert (run.code, run.stdout) == (0, alone.stdout)
     assert "did not import TensorFlow" in run.missing()["trace"]
@@ -129,43 +94,16 @@ def test_a_module_runs_as_a_module(tmp_path: Path) -> None:
 def test_any_python_may_come_by(tmp_path: Path, python: str) -> None:
     """A launcher's tools run in Pythons of their own: none of them may notice us."""
     found = shutil.which(python)
-    if found is None or subprocess.run([found, "--version"], capture_output=True, check=False).returncode:
+    if found is None or ended([found, "--version"], tmp_path).returncode:
         pytest.skip(f"there is no {python} here")
-    extra = tmp_path / "extra"
-    extra.mkdir()
-    (extra / "sitecustomize.py").write_text("import sys\nsys.of_the_user = True\n")
+    (tmp_path / "extra").mkdir()
+    (tmp_path / "extra" / "sitecustomize.py").write_text("import sys\nsys.of_the_user = True\n")
     (tmp_path / "tool.py").write_text(
         "import sys\nsys.stdout.write('%s %s' % ([p for p in sys.path if 'capture' in p], sys.of_the_user))\n"
     )
-    env = environment(PATH=os.environ["PATH"], PYTHONPATH=str(extra), PYTHONDONTWRITEBYTECODE="1")
+    env = environment(PYTHONPATH=str(tmp_path / "extra"), PYTHONDONTWRITEBYTECODE="1")
     run = shell([found, "tool.py"], tmp_path / "out", tmp_path, env=env)
-    assert (run.code, run.stdout) == (0, "[] True")
-    assert own_lines(run.stderr) == ""
-
-
-def test_the_script_may_delete_the_folder_it_runs_in(tmp_path: Path) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    script = tmp_path / "train.py"
-    script.write_text("import os, shutil, sys\nprint(sys.stdin.read())\nshutil.rmtree(os.getcwd())\nimport keras\n")
-    (tmp_path / "keras.py").write_text("import tensorflow\n")
-    fake_tensorflow(tmp_path)
-    done = subprocess.run(
-        command(script, tmp_path / "out", sample_every_ms=0),
-        input="typed",
-        capture_output=True,
-        text=True,
-        cwd=here,
-        env=environment(),
-        check=False,
-    )
-    assert (done.returncode, done.stdout, own_lines(done.stderr)) == (0, "typed\n", "")
-    manifest = Recording.open(tmp_path / "out").manifest
-    assert manifest is not None
-    assert manifest.finished
-    assert manifest.agent_errors == ()
-    assert manifest.versions is not None
-    assert manifest.versions["tensorflow"] == "2.0"
+    assert (run.code, run.stdout, own_lines(run.stderr)) == (0, "[] True", "")
 
 
 # The terminal
@@ -176,27 +114,43 @@ assert all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 for i in range(30):
     sys.stdout.write(f"\\r{i + 1}/30 " + "=" * i)
     sys.stdout.flush()
-    time.sleep(0.03)
+    time.sleep(0.01)
 print("\\nread", input())
+"""
+
+COUNTS = """
+import signal, time
+numbers = []
+signal.signal(signal.SIGINT, lambda number, frame: numbers.append(number))
+print("ready", flush=True)
+while not numbers:
+    time.sleep(0.01)
+time.sleep(0.5)
+print(numbers, flush=True)
 """
 
 TITLES = re.compile(rb"\x1b\[2[23];2t|\x1b\]2;[^\x07]*\x07")
 
 
-def on_terminal(words: list[str], cwd: Path, typed: bytes = b"", **extra: str) -> tuple[int, bytes]:
-    """Run a command in a terminal of its own; return how it ended and all that was shown."""
+def on_terminal(words: list[str], folder: Path, typed: bytes = b"", after: bytes = b"") -> tuple[int, bytes]:
+    """Run a command in a terminal of its own, and type once `after` is shown; return its code and all."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(cwd)
-        os.execve(words[0], words, environment(TERM="xterm-256color", **extra))
-    os.write(terminal, typed)
-    shown = b"".join(_read(terminal))
+        os.chdir(folder)
+        os.execve(words[0], words, environment(TERM="xterm-256color", PYTHONPATH=str(SOURCES)))
+    shown = b""
+    for data in _read(terminal, typed if not after else b""):
+        shown += data
+        if after and after in shown:
+            os.write(terminal, typed)
+            after = b""
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), shown
 
 
-def _read(terminal: int) -> Iterator[bytes]:
+def _read(terminal: int, typed: bytes) -> Iterator[bytes]:
+    os.write(terminal, typed)
     while True:
         try:
             data = os.read(terminal, 65536)
@@ -207,18 +161,19 @@ def _read(terminal: int) -> Iterator[bytes]:
         yield data
 
 
-def test_a_line_of_ours_begins_behind_an_unfinished_one(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("import sys\nsys.stdout.write('Epoch 3')\n")
-    words = command(script, tmp_path / "out", sample_every_ms=0)
-    _, shown = on_terminal(words, tmp_path)
+def recorded(script: Path, source: str, name: str = "out", **plan: object) -> list[str]:
+    """Return the command that records a script."""
+    script.write_text(source)
+    return command(script, script.with_name(name), **{"sample_every_ms": 0, **plan})
+
+
+@pytest.mark.parametrize("source", ["import sys\nsys.stdout.write('Epoch 3')\n", "print('Epoch 3')\n"])
+def test_a_line_of_ours_begins_behind_an_unfinished_one(tmp_path: Path, source: str) -> None:
+    """And no blank line is between them."""
+    _, shown = on_terminal(recorded(tmp_path / "train.py", source), tmp_path)
     rows = screen(TITLES.sub(b"", shown).decode(), 80)
     assert rows[0].rstrip() == "Epoch 3"
     assert rows[1].startswith("tfdoctor: no training step was seen, recorded")
-    script.write_text("print('Epoch 3')\n")
-    _, shown = on_terminal(command(script, tmp_path / "again", sample_every_ms=0), tmp_path)
-    rows = screen(TITLES.sub(b"", shown).decode(), 80)
-    assert (rows[0].rstrip(), rows[1][:10]) == ("Epoch 3", "tfdoctor: ")  # and no blank line
 
 
 def screen(text: str, columns: int) -> list[str]:
@@ -239,30 +194,30 @@ def screen(text: str, columns: int) -> list[str]:
 
 
 def test_a_progress_bar_is_not_touched(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(BAR)
-    alone = on_terminal([sys.executable, str(script)], tmp_path, b"typed\n")
-    code, shown = on_terminal(command(script, tmp_path / "out", sample_every_ms=0), tmp_path, b"typed\n")
+    words = recorded(tmp_path / "train.py", BAR)
+    alone = on_terminal([sys.executable, str(tmp_path / "train.py")], tmp_path, b"typed\n")
+    code, shown = on_terminal(words, tmp_path, b"typed\n")
     shown, _, sentence = TITLES.sub(b"", shown).partition(b" " * 80 + b"\rtfdoctor: ")
     assert (code, shown) == alone  # what comes next begins on a line of its own
     assert sentence.startswith(b"no training step was seen, recorded the run in ")
 
 
-def test_the_title_tells_how_far_it_is_and_quiet_nothing(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
+@pytest.mark.parametrize("quiet", [False, True])
+def test_the_title_tells_how_far_it_is_and_quiet_nothing(tmp_path: Path, *, quiet: bool) -> None:
     fake_tensorflow(tmp_path)
-    script.write_text("import tensorflow, time\ntime.sleep(1.5)\n")
-    _, shown = on_terminal(command(script, tmp_path / "out", sample_every_ms=0), tmp_path)
-    assert b"\x1b]2;tfdoctor: warm-up\x07" in shown
-    assert shown.index(b"\x1b[22;2t") < shown.index(b"\x1b[23;2t")
-    _, shown = on_terminal(command(script, tmp_path / "quiet", sample_every_ms=0, quiet=True), tmp_path)
-    assert b"\x1b" not in shown
+    words = recorded(tmp_path / "train.py", "import tensorflow, time\ntime.sleep(1.2)\n", quiet=quiet)
+    _, shown = on_terminal(words, tmp_path)
+    title, pushed, popped = (
+        text in shown for text in (b"\x1b]2;tfdoctor: warm-up\x07", b"\x1b[22;2t", b"\x1b[23;2t")
+    )
+    assert (title, pushed, popped) == ((False,) * 3 if quiet else (True,) * 3)
+    assert quiet or shown.index(b"\x1b[22;2t") < shown.index(b"\x1b[23;2t")
 
 
 def test_the_line_about_the_report_is_taken_away(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('ran')\n")
     words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "out", "--format", "json"]
-    code, shown = on_terminal([*words, "train.py"], tmp_path, PYTHONPATH=str(SOURCES))
+    code, shown = on_terminal([*words, "train.py"], tmp_path)
     assert code == 0
     _, _, after = shown.partition(b"\r\x1b[Ktfdoctor: reading the trace")
     line, _, rest = after.partition(b"\r\x1b[K")
@@ -270,116 +225,64 @@ def test_the_line_about_the_report_is_taken_away(tmp_path: Path) -> None:
     assert b"report.json" in rest
 
 
-# Signals: each reaches the script exactly once
+def test_ctrl_c_of_a_terminal_arrives_once(tmp_path: Path) -> None:
+    code, shown = on_terminal(recorded(tmp_path / "train.py", COUNTS), tmp_path, b"\x03", after=b"ready")
+    assert b"[2]" in shown
+    assert code == 0
 
-COUNTS = """
-import signal, sys, time
-numbers = []
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, lambda number, frame: numbers.append(number))
-print("ready", flush=True)
-while not numbers:
-    time.sleep(0.01)
-time.sleep(0.5)
-print(numbers, flush=True)
+
+# The background
+
+DAEMON = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    sys.exit()
+null = os.open(os.devnull, os.O_RDWR)
+for stream in (0, 1, 2):
+    os.dup2(null, stream)
+time.sleep(2)
+import tensorflow
+time.sleep(0.6)
+open("done", "w").close()
 """
 
 
-def test_ctrl_c_of_a_terminal_arrives_once(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(COUNTS.replace("ready", "ready to be interrupted"))
-    pid, terminal = pty.fork()
-    if pid == 0:
-        words = command(script, tmp_path / "out", sample_every_ms=0)
-        os.execve(words[0], words, environment(TERM="dumb"))
-    shown = b""
-    while b"interrupted" not in shown:
-        shown += os.read(terminal, 1024)
-    os.write(terminal, b"\x03")
-    shown += b"".join(_read(terminal))
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    assert b"[2]" in shown
-    assert os.waitstatus_to_exitcode(status) == 0
+def test_what_goes_on_in_the_background_is_told_and_read_once_it_has_ended(folder: Path) -> None:
+    script = folder / "daemon.py"
+    script.write_text(DAEMON)
+    run = profiled(script, folder / "out", sample_every_ms=0)
+    assert run.code == 0
+    assert not (folder / "done").exists()
+    (number,) = run.manifest.background
+    assert f"goes on in the background (process {number})" in run.stderr
+    until = time.monotonic() + 20
+    while (not (folder / "done").exists() or Path(f"/proc/{number}").exists()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert (run.log.process.pid, run.log.end is not None) == (number, True)
+    assert run.manifest.versions["tensorflow"] == "2.0"
 
 
-def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("import time\nprint('ready', flush=True)\ntime.sleep(0.3)\nprint('done')\n")
-    process = subprocess.Popen(
-        command(script, tmp_path / "out", sample_every_ms=50),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment(),
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    os.killpg(process.pid, signal.SIGSTOP)
-    time.sleep(0.6)
-    assert process.poll() is None
-    os.killpg(process.pid, signal.SIGCONT)
-    assert process.stdout.read() == "done\n"
-    assert process.wait() == 0
-    process.stdout.close()
+def test_a_process_that_ends_soon_after_the_script_is_no_background(folder: Path) -> None:
+    script = folder / "soon.py"
+    script.write_text("import os, time\nif not os.fork():\n    time.sleep(0.4)\n")
+    run = profiled(script, folder / "out", sample_every_ms=0)
+    assert run.manifest.background == ()
+    assert not (folder / "out" / "processes").exists()
 
 
 # Real training
 
-RANKS = f"""
-for r in 0 1; do RANK=$r WORLD_SIZE=2 {sys.executable} -O -X dev -W ignore train.py r$r & done
-wait
+SPAWNS = """
+import multiprocessing, train
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=train.main)
+    process.start()
+    process.join()
+    raise SystemExit(process.exitcode)
 """
-
-
-@pytest.mark.tensorflow
-def test_workers_of_a_shell_script_are_recorded_each(tmp_path: Path) -> None:
-    training(tmp_path)
-    (tmp_path / "run.sh").write_text(RANKS)
-    out = tmp_path / "out"
-    run = shell(["bash", "run.sh"], out, tmp_path, sample_every_ms=100)
-    assert (run.code, sorted(run.stdout.splitlines())) == (0, ["trained r0", "trained r1"])
-    assert "tfdoctor: 2 processes trained" in run.stderr
-    assert sorted(path.name for path in out.glob("plugins/profile/*/*")) == [
-        "worker-0.xplane.pb",
-        "worker-1.xplane.pb",
-    ]
-    assert not (out / "processes").exists()
-    for name in ("worker-0", "worker-1"):
-        complete(Recording.open(out / "workers" / name))
-    shown = Recording.open(out)
-    complete(shown)
-    assert shown.traces[0].name == "worker-0.xplane.pb"
-    assert any("2 workers were recorded and are compared" in note for note in shown.notes)
-
-
-def complete(recording: Recording) -> None:
-    manifest = recording.manifest
-    assert manifest is not None
-    assert (manifest.finished, manifest.missing, manifest.agent_errors) == (True, (), ())
-    assert manifest.window is not None
-    assert manifest.window.steps == 20
-    assert len(recording.traces) == 1
-    assert recording.program is not None
-    assert recording.samples
-
-
-@pytest.mark.tensorflow
-def test_a_process_of_multiprocessing_is_the_recording(tmp_path: Path) -> None:
-    training(tmp_path)
-    script = tmp_path / "launch.py"
-    script.write_text(
-        "import multiprocessing, train\n"
-        "if __name__ == '__main__':\n"
-        "    process = multiprocessing.get_context('spawn').Process(target=train.main)\n"
-        "    process.start()\n    process.join()\n    raise SystemExit(process.exitcode)\n"
-    )
-    run = profiled(script, tmp_path / "out", sample_every_ms=100)
-    assert run.code == 0
-    complete(run.recording)
-    assert [process.trained for process in run.manifest.processes] == [True, False]
-
 
 FORKS = """
 import os, tensorflow, train
@@ -392,62 +295,45 @@ if early:
     os.wait()
 """
 
-
-DAEMON = """
-import os, sys, time
-if os.fork():
-    os._exit(0)
-os.setsid()
-if os.fork():
-    sys.exit()
-null = os.open(os.devnull, os.O_RDWR)
-for stream in (0, 1, 2):
-    os.dup2(null, stream)
-time.sleep(2.5)
-import tensorflow
-time.sleep(0.6)
-open("done", "w").close()
+RANKS = f"""
+export WORLD_SIZE=3
+RANK=0 {sys.executable} -O -X dev -W ignore train.py r0 &
+RANK=1 {sys.executable} spawns.py & RANK=2 {sys.executable} forks.py &
+wait
 """
 
 
-def test_what_goes_on_in_the_background_is_told_and_read_once_it_has_ended(folder: Path) -> None:
-    script, out = folder / "daemon.py", folder / "out"
-    script.write_text(DAEMON)
-    run = profiled(script, out, sample_every_ms=0)
-    assert run.code == 0
-    assert not (folder / "done").exists()
-    (number,) = run.manifest.background
-    assert f"goes on in the background (process {number})" in run.stderr
-    until = time.monotonic() + 20
-    while not (folder / "done").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    while Path(f"/proc/{number}").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    recorded = run.recording
-    assert recorded.run is not None
-    assert (recorded.run.process.pid, recorded.run.end is not None) == (number, True)
-    assert recorded.manifest is not None
-    assert recorded.manifest.versions["tensorflow"] == "2.0"
-
-
-def test_a_process_that_ends_soon_after_the_script_is_no_background(folder: Path) -> None:
-    script = folder / "soon.py"
-    script.write_text("import os, time\nif not os.fork():\n    time.sleep(0.4)\n")
-    run = profiled(script, folder / "out", sample_every_ms=0)
-    assert run.manifest.background == ()
-    assert not (folder / "out" / "processes").exists()
-
-
 @pytest.mark.tensorflow
-def test_a_fork_before_tensorflow_is_in_use_records_for_itself(tmp_path: Path) -> None:
+def test_each_process_that_trains_is_recorded_however_it_was_started(tmp_path: Path) -> None:
+    """By a shell script, by multiprocessing, and by a fork before TensorFlow is in use."""
     training(tmp_path)
-    script = tmp_path / "forks.py"
-    script.write_text(FORKS)
-    run = profiled(script, tmp_path / "out", sample_every_ms=100)
-    assert (run.code, run.stdout) == (0, "trained\n" * 2)
-    assert len(run.manifest.workers or run.recording.workers) == 2
-    for worker in run.recording.workers:
-        complete(Recording.open(worker))
+    for name, text in (("run.sh", RANKS), ("spawns.py", SPAWNS), ("forks.py", FORKS)):
+        (tmp_path / name).write_text(text)
+    run = shell(["bash", "run.sh"], tmp_path / "out", tmp_path, sample_every_ms=100)
+    assert (run.code, sorted(run.stdout.splitlines())) == (0, ["trained"] * 3 + ["trained r0"])
+    assert "tfdoctor: 4 processes trained" in run.stderr
+    workers = [path.name for path in run.recording.workers]
+    assert workers[:3] == ["worker-0", "worker-1", "worker-2"]
+    assert workers[3].startswith("worker-2-")
+    traces = sorted(path.name for path in run.out.glob("plugins/profile/*/*"))
+    assert traces == sorted(f"{name}.xplane.pb" for name in workers)
+    assert not (run.out / "processes").exists()
+    for name in workers:
+        complete(Recording.open(run.out / "workers" / name))
+    complete(run.recording)
+    assert run.recording.traces[0].name == "worker-0.xplane.pb"
+    assert any("4 workers were recorded and are compared" in note for note in run.recording.notes)
+
+
+def complete(recording: Recording) -> None:
+    manifest = recording.manifest
+    assert manifest is not None
+    assert (manifest.finished, manifest.missing, manifest.agent_errors) == (True, (), ())
+    assert manifest.window is not None
+    assert manifest.window.steps == 20
+    assert len(recording.traces) == 1
+    assert recording.program is not None
+    assert recording.samples
 
 
 @pytest.mark.tensorflow
@@ -466,8 +352,7 @@ def test_the_default_report_is_the_chiefs(tmp_path: Path) -> None:
         )
         for rank in range(2)
     ]
-    ends = [(run.communicate()[0], run.returncode) for run in runs]
-    assert ends == [("trained r0\n", 0), ("trained r1\n", 0)]
+    assert [(run.communicate()[0], run.returncode) for run in runs] == [("trained r0\n", 0), ("trained r1\n", 0)]
     shared = tmp_path / "shared"
     assert len(list(shared.glob("plugins/profile/*"))) == 1
     assert len(list(shared.glob("plugins/profile/*/worker-*.xplane.pb"))) == 2

@@ -26,7 +26,7 @@ class Loop:
 
     def __init__(self, window: Any) -> None:
         self.window = window
-        self.loops = agent.load("loops.data_loop").DataLoops(window)
+        self.loops = agent.load("loops.training_loops").TrainingLoops(window)
         window.local = SimpleNamespace(loops=self.loops)
 
     def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
@@ -117,13 +117,13 @@ def place() -> str:
 @pytest.fixture
 def calls(window: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("way_here", "way_of"):
-        monkeypatch.setattr(agent.load("loops.call_loop"), name, lambda *_: place())
-    return Loop(window).loops.calls
+        monkeypatch.setattr(agent.load("loops.training_loops"), name, lambda *_: place())
+    return Loop(window).loops
 
 
 def call(calls: Any, *, failed: bool = False) -> None:
-    calls.enter(TRAINS, None)
-    calls.leave(failed=failed)
+    calls.run_begins(TRAINS, None)
+    calls.run_over(failed=failed)
 
 
 def test_repeated_calls_are_steps(window: Any, calls: Any) -> None:
@@ -135,9 +135,9 @@ def test_repeated_calls_are_steps(window: Any, calls: Any) -> None:
 
 
 def test_a_function_with_a_loop_inside_is_known_while_it_runs(window: Any, calls: Any) -> None:
-    calls.enter(TRAINS | {"_tfdoctor_loops": True}, None)
+    calls.run_begins(TRAINS | {"_tfdoctor_loops": True}, None)
     assert window.looping[1] == threading.get_ident()
-    calls.leave(failed=False)
+    calls.run_over(failed=False)
     assert window.looping is None
 
 
@@ -152,7 +152,7 @@ def test_a_call_that_fails_is_no_step(window: Any, calls: Any) -> None:
 def test_calls_inside_a_loop_over_a_dataset_are_its_steps(window: Any, calls: Any) -> None:
     iterator = Iterator("train")
     for _ in range(15):
-        calls.loops.before(iterator)
+        calls.before(iterator)
         for _ in range(3):  # a critic is trained three times a batch
             call(calls)
     assert window.capture.source.kind == "tf-data-loop"
@@ -203,8 +203,8 @@ def test_calls_with_loops_inside_say_what_tracing_costs(
     for number in range(7):
         if number == 4:
             window.close("time")
-        calls.enter(TRAINS | {"_tfdoctor_loops": True}, None)
-        calls.leave(failed=False)
+        calls.run_begins(TRAINS | {"_tfdoctor_loops": True}, None)
+        calls.run_over(failed=False)
     loop = source(window, "graph-loop", "here")
     assert (loop.calls, loop.seen) == (7, 0)
     assert loop.untraced() == {"count": 1, "median_ms": 10.0, "of": "calls", "traced_ms": 12.0}
@@ -231,7 +231,7 @@ def test_the_last_step_of_a_loop_without_an_end_is_left_out(window: Any, calls: 
 def test_a_loop_that_is_left_while_its_iterator_lives_gives_way(window: Any, calls: Any) -> None:
     iterator = Iterator("train")
     for _ in range(15):
-        calls.loops.before(iterator)
+        calls.before(iterator)
         calls.gradient()
     for _ in range(300):
         calls.gradient()

@@ -1,7 +1,9 @@
 """What the manifest keeps to itself, and what it says."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,8 +11,10 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.process.masking import clean, cleaned_begin, masked
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import folders
-from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
+from tfdoctor.recording.manifest import CapturePlan, Manifest
 from tfdoctor.recording.typed import read
+
+HASH = "0123456789abcdef" * 2 + "01234567"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,16 @@ from tfdoctor.recording.typed import read
         (["figd_" + "c" * 40, "tskey-auth-kA1-" + "d" * 32], ["***", "***"]),
         (["lsv2_pt_" + "0f" * 16 + "_1234567890"], ["***"]),
         (["123456789:AAE" + "x" * 32], ["***"]),
+        (["wandb", "login", HASH], ["wandb", "login", "***"]),
+        (["sh", "-c", f"wandb login {HASH}; x"], ["sh", "-c", "wandb login ***; x"]),
+        (["X-Api-Key: abc"], ["X-Api-Key: ***"]),
+        (["PRIVATE-TOKEN: abc"], ["PRIVATE-TOKEN: ***"]),
+        (["{'api_key': 'a b', 'lr': 1}"], ["{'api_key': '***', 'lr': 1}"]),
+        (["https://hooks.slack.com/services/T0/B0/abc"], ["https://hooks.slack.com/services/***"]),
+        (
+            ["t.py", "--db=postgres://u:hunter2@h/x", "redis://:pw@h", "http://h:80/a@b"],
+            ["t.py", "--db=postgres://u:***@h/x", "redis://:***@h", "http://h:80/a@b"],
+        ),
     ],
 )
 def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]) -> None:
@@ -100,24 +114,6 @@ def test_private_keys_are_masked(kind: str, end: str) -> None:
     assert "MII" not in " ".join(masked(["train.py", *key.split()]))  # without quotes
     assert clean(f"not a key: {key}") == f"not a key: {head}***"
     assert clean(key.replace("PRIVATE", "PUBLIC")) == key.replace("PRIVATE", "PUBLIC")
-
-
-HASH = "0123456789abcdef" * 2 + "01234567"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [
-        (["wandb", "login", HASH], ["wandb", "login", "***"]),
-        (["sh", "-c", f"wandb login {HASH}; x"], ["sh", "-c", "wandb login ***; x"]),
-        (["X-Api-Key: abc"], ["X-Api-Key: ***"]),
-        (["PRIVATE-TOKEN: abc"], ["PRIVATE-TOKEN: ***"]),
-        (["{'api_key': 'a b', 'lr': 1}"], ["{'api_key': '***', 'lr': 1}"]),
-        (["https://hooks.slack.com/services/T0/B0/abc"], ["https://hooks.slack.com/services/***"]),
-    ],
-)
-def test_credentials_are_known_by_what_stands_before_them(arguments: list[str], shown: list[str]) -> None:
-    assert masked(arguments) == shown
 
 
 @pytest.mark.parametrize(
@@ -187,154 +183,95 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
     assert not written.finished
     assert written.host.memory_bytes > 0
     assert written.plan == CapturePlan(
-        kind="script",
-        script="train.py",
-        steps=20,
-        warmup=10,
-        seconds=None,
-        stop_after=False,
-        sample_every_ms=200,
-        watch_s=60.0,
+        kind="script", script="train.py", steps=20, warmup=10, sample_every_ms=200, watch_s=60.0
     )
     assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
 
 
-@pytest.mark.parametrize(
-    ("agent", "said"),
-    [
-        ('{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}, "finished": true}', "--warmup 3"),
-        ('{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}', "train longer"),
-        (
-            '{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}',
-            "after at least 7 steps, before tracing started: let it finish, or trace fewer steps",
-        ),
-        ('{"steps": {"seen": 0}, "versions": {"tensorflow": "2"}}', "no training step was seen"),
-        ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
-        (
-            '{"wanted": "keras", "backend": "jax", "versions": {"jax": "0.10"}}',
-            "Keras runs on JAX, whose training steps tfdoctor does not record: trace some of them with",
-        ),
-        (
-            '{"backend": "torch", "versions": {"tensorflow": "2"}, "finished": true}',
-            "Keras runs on PyTorch, whose training steps tfdoctor does not record",
-        ),
-        (
-            '{"wanted": "keras", "backend": "numpy", "finished": true}',
-            "Keras runs on numpy, whose training steps tfdoctor does not record",
-        ),
-        (
-            '{"versions": {"torch": "2.9"}}',
-            "this is no TensorFlow program but one of PyTorch, whose training steps tfdoctor does not record",
-        ),
-        (
-            '{"wanted": "tensorflow", "finished": true, "versions": {"jax": "0.10"}}',
-            "the script did not import TensorFlow",
-        ),
-        ('{"wanted": "tensorflow", "finished": true}', "the script did not import TensorFlow"),
-        ('{"wanted": "tensorflow"}', "abruptly (killed, or by os._exit or os.execv) before"),
-        ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "abruptly"),
-        ("[]", "is damaged"),
-        ("{", "is damaged"),
-    ],
-)
-def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) -> None:
-    begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
-    folder = tmp_path / "processes" / "vm.7"
-    folder.mkdir(parents=True)
-    (folder / "agent.json").write_text(agent)
-    (process,) = folders.processes(tmp_path)
-    done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
-    assert said in " ".join(entry.why for entry in done.missing)
+TF = {"versions": {"tensorflow": "2"}}
+WANTED = {"wanted": "tensorflow"}
+LOOP = {"source": "session-run", "steps": 5, "calls": 5, "at": ["train.py", 34]}
+
+
+def steps(seen: int, **more: Any) -> dict[str, Any]:
+    return {"steps": {"seen": seen, **more}, **TF}
+
+
+def loops(number: int) -> dict[str, Any]:
+    return steps(5, source="session-run", at=["train.py", 34], candidates=[LOOP] * number)
+
+
+END = {"finished": True}
+UNSEEN = "whose training steps tfdoctor does not record"
 
 
 @pytest.mark.parametrize(
     ("returned", "agent", "said"),
     [
+        (0, steps(7) | END, "--warmup 3"),
+        (0, steps(1) | END, "train longer"),
+        (0, steps(7), "after at least 7 steps, before tracing started: let it finish, or trace fewer steps"),
+        (0, loops(1) | END, "the run ended after 5 steps, during warm-up (10): use --warmup 2"),
+        # A run of many short loops did not end after the first.
+        (0, loops(27) | END, "no loop trained for more than 5 steps, and the warm-up has 10: use --warmup 2"),
+        (0, steps(0), "no training step was seen"),
+        (0, {"steps": {"seen": 0}, "versions": {}}, "did not import TensorFlow"),
         (
-            1,
-            '{"wanted": "tensorflow", "finished": true}',
-            "the script ended with exit code 1: importing TensorFlow failed",
+            *(0, {"wanted": "keras", "backend": "jax", "versions": {"jax": "0.10"}}),
+            f"Keras runs on JAX, {UNSEEN}: trace some of them with",
         ),
-        (3, '{"wanted": "tensorflow"}', "exit code 3 before tracing started: fix that first"),
+        (0, {"backend": "torch", **TF, **END}, f"Keras runs on PyTorch, {UNSEEN}"),
+        (0, {"wanted": "keras", "backend": "numpy", **END}, f"Keras runs on numpy, {UNSEEN}"),
+        (0, {"versions": {"torch": "2.9"}}, f"this is no TensorFlow program but one of PyTorch, {UNSEEN}"),
+        (0, WANTED | END | {"versions": {"jax": "0.10"}}, "the script did not import TensorFlow"),
+        (0, WANTED | END, "the script did not import TensorFlow"),
+        (0, WANTED, "abruptly (killed, or by os._exit or os.execv) before"),
+        (0, {"window": {"steps": 0}, **TF}, "abruptly"),
+        (0, [], "is damaged"),
+        (0, None, "is damaged"),
+        # A run that failed is to be mended first.
+        (1, WANTED | END, "the script ended with exit code 1: importing TensorFlow failed"),
+        (3, WANTED, "exit code 3 before tracing started: fix that first"),
+        (-15, WANTED, "before tracing started: let it finish, or trace fewer steps and earlier with --warmup 1"),
+        (-36, WANTED, "the script was ended by signal 36 before tracing"),
         (
-            -15,
-            '{"wanted": "tensorflow"}',
-            "before tracing started: let it finish, or trace fewer steps and earlier with --warmup 1",
-        ),
-        (-36, '{"wanted": "tensorflow"}', "the script was ended by signal 36 before tracing"),
-        (
-            -15,
-            '{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}',
+            *(-15, {"window": {"steps": 0}, **TF}),
             (
                 "ended by SIGTERM during tracing, so there is no trace: let it finish, "
                 "trace fewer steps with --steps, or end it with --stop-after"
             ),
         ),
-        (1, "{}", "the script ended with exit code 1 before it imported TensorFlow: fix that first"),
-        (2, '{"versions": {"tensorflow": "2"}}', "exit code 2 before a training step: fix that"),
-        (-11, '{"versions": {"tensorflow": "2"}}', "ended by SIGSEGV before a training step"),
-        (
-            1,
-            '{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}',
-            "exit code 1 after 1 step, during warm-up (10): fix that first",
-        ),
+        (1, {}, "the script ended with exit code 1 before it imported TensorFlow: fix that first"),
+        (2, TF, "exit code 2 before a training step: fix that"),
+        (-11, TF, "ended by SIGSEGV before a training step"),
+        (1, steps(1) | END, "exit code 1 after 1 step, during warm-up (10): fix that first"),
     ],
 )
-def test_a_run_that_failed_is_to_be_mended_first(tmp_path: Path, returned: int, agent: str, said: str) -> None:
-    folder = tmp_path / "processes" / "vm.7"
+def test_what_is_missing_says_what_to_do(tmp_path: Path, returned: int, agent: object, said: str) -> None:
+    assert said in gaps(tmp_path, Plan("train.py"), returned, agent)
+
+
+def gaps(out: Path, plan: Plan, returned: int, agent: object) -> str:
+    """Return what a recording lacks of a run that has returned, and of whose agent this is left."""
+    folder = out / "processes" / "vm.7"
     folder.mkdir(parents=True)
-    (folder / "agent.json").write_text(agent)
-    (process,) = folders.processes(tmp_path)
-    begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
-    done = manifest.of_process(manifest.end(begun, returned, (), [process]), process)
-    assert said in " ".join(entry.why for entry in done.missing)
+    (folder / "agent.json").write_text("{" if agent is None else json.dumps(agent))
+    (process,) = folders.processes(out)
+    ended = manifest.end(manifest.begin(plan, ["python3", plan.script]), returned, (), [process])
+    return "\n".join(entry.why for entry in manifest.of_process(ended, process).missing)
 
 
 def test_a_run_without_warm_up_is_only_to_finish(tmp_path: Path) -> None:
-    folder = tmp_path / "processes" / "vm.7"
-    folder.mkdir(parents=True)
-    (folder / "agent.json").write_text('{"wanted": "tensorflow"}')
-    (process,) = folders.processes(tmp_path)
-    begun = manifest.begin(Plan("train.py", warmup=1), ["python3", "train.py"])
-    done = manifest.of_process(manifest.end(begun, -15, (), [process]), process)
-    (entry,) = [entry for entry in done.missing if entry.what is MissingPart.TRACE]
-    assert entry.why.endswith("before tracing started: let it finish")
+    assert gaps(tmp_path, Plan("train.py", warmup=1), -15, WANTED).endswith("before tracing started: let it finish")
+
+
+def test_a_long_run_without_a_step_is_told_what_to_do(tmp_path: Path) -> None:
+    said = gaps(tmp_path, Plan("train.py", watch_s=0.0), 0, TF)
+    assert re.search(r"no training step was seen in 0 s .*: if it trains, trace by time with --for 2s", said)
 
 
 def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
     (tmp_path / "tensorflow.py").touch()
-    plan = Plan(str(tmp_path / "train.py"))
-    folder = tmp_path / "processes" / "vm.7"
-    folder.mkdir(parents=True)
-    (folder / "agent.json").write_text('{"wanted": "tensorflow", "finished": true}')
-    (process,) = folders.processes(tmp_path)
-    ended = manifest.end(manifest.begin(plan, ["python3"]), 1, (), [process])
-    (gap,) = manifest.of_process(ended, process).missing
-    assert gap.why == (
+    assert gaps(tmp_path, Plan(str(tmp_path / "train.py")), 1, WANTED | END) == (
         "the script ended with exit code 1: tensorflow.py in the folder of the script hides TensorFlow: rename it"
     )
-
-
-def test_the_password_of_a_url_is_masked_wherever_it_stands() -> None:
-    said = masked(["t.py", "--db=postgres://u:hunter2@h/x", "redis://:pw@h", "http://h:80/a@b"])
-    assert said == ["t.py", "--db=postgres://u:***@h/x", "redis://:***@h", "http://h:80/a@b"]
-
-
-@pytest.mark.parametrize(
-    ("loops", "said"),
-    [
-        (1, "the run ended after 5 steps, during warm-up (10): use --warmup 2"),
-        (27, "no loop trained for more than 5 steps, and the warm-up has 10: use --warmup 2"),
-    ],
-)
-def test_a_run_of_many_short_loops_did_not_end_after_the_first(tmp_path: Path, loops: int, said: str) -> None:
-    loop = {"source": "session-run", "steps": 5, "calls": 5, "at": ["train.py", 34]}
-    steps = {"seen": 5, "source": "session-run", "at": ["train.py", 34], "candidates": [loop] * loops}
-    state = {"steps": steps, "versions": {"tensorflow": "2"}, "finished": True}
-    folder = tmp_path / "processes" / "vm.7"
-    folder.mkdir(parents=True)
-    (folder / "agent.json").write_text(json.dumps(state))
-    (process,) = folders.processes(tmp_path)
-    begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
-    done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
-    assert said in [entry.why for entry in done.missing]

@@ -21,7 +21,7 @@ class Batch:
 
 
 def test_the_collector_is_as_it_was() -> None:
-    threads = agent.load("process.other_threads").OtherThreads
+    threads = agent.load("process.all_threads").OtherThreads
     with threads() as stacks:
         assert not gc.isenabled()
         assert threading.get_ident() in stacks
@@ -38,7 +38,7 @@ def test_the_collector_is_as_it_was() -> None:
 def test_what_a_function_holds_is_gone_when_it_has_returned() -> None:
     """A reader that keeps frames alive keeps iterators and batches, and with them the memory of a device."""
     freed = threading.Event()
-    threads = agent.load("process.other_threads").OtherThreads
+    threads = agent.load("process.all_threads").OtherThreads
 
     def read(caller: int) -> bool:
         with threads() as stacks:
@@ -68,7 +68,7 @@ def test_garbage_collection_does_not_break_the_stacks_that_are_read() -> None:
 
 
 def test_a_fork_of_a_process_whose_stacks_are_read_collects_garbage() -> None:
-    collector = agent.load("process.other_threads").Collector()
+    collector = agent.load("process.all_threads").Collector()
     collector.stop()
     try:
         collector.after_fork()  # as in the child

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tfdoctor.capture.agent.process.journal import Journal
-from tfdoctor.capture.agent.program.padding import BATCHES, SequenceLengths
-from tfdoctor.capture.agent.program.row_lengths import MOST_ROWS, may_be_sequences
+from tfdoctor.capture.agent.program.sequences import BATCHES, MOST_ROWS, SequenceLengths
 
 
 @pytest.fixture
@@ -23,45 +22,37 @@ def padded(rows: list[int], steps: int = 20) -> Any:
     return tokens
 
 
-def test_batches_keep_their_own_rows(lengths: SequenceLengths) -> None:
-    lengths.batch(({"tokens": padded([3, 20])}, np.ones(2)))
-    lengths.batch(({"tokens": padded([5, 1])}, np.ones(2)))
-    entry, _ = lengths.describe(None)
-    assert entry["lengths"] == [[3, 20], [5, 1]]
-    assert (entry["shape"], entry["batches"], entry["begins"], entry["gaps"]) == (
-        [2, 20], True, 1.0, 0.0,
-    )  # fmt: skip
-    assert lengths.left == BATCHES - 2
+FEATURES = np.zeros((1, 20, 3), "float32")
+FEATURES[0, :4, 1] = 1.0
+HOLES = padded([4, 4])
+HOLES[0, 0] = 0
+NAMES = ("leading", "steps", "lengths", "begins", "gaps")
 
 
-def test_vectors_are_padding_where_all_their_features_are_zero(lengths: SequenceLengths) -> None:
-    features = np.zeros((1, 20, 3), "float32")
-    features[0, :4, 1] = 1.0
-    lengths.batch(features)
-    assert lengths.describe(None)[0]["lengths"] == [[4]]
-
-
-def test_zeros_at_the_beginning_and_between_are_counted(lengths: SequenceLengths) -> None:
-    tokens = padded([4, 4])
-    tokens[0, 0] = 0
-    lengths.batch(tokens)
-    entry, _ = lengths.describe(None)
-    assert (entry["begins"], entry["gaps"]) == (0.5, 1 / 8)
-
-
-def test_whole_numbers_are_read_from_their_end_as_well(lengths: SequenceLengths) -> None:
-    """`pad_sequences` puts the zeros first."""
-    lengths.batch(padded([4, 9])[:, ::-1])
-    ends, begins = lengths.describe(None)
-    assert (ends["leading"], ends["lengths"], ends["begins"]) == (False, [[20, 20]], 0.0)
-    assert (begins["leading"], begins["lengths"], begins["begins"]) == (True, [[4, 9]], 1.0)
-
-
-def test_batches_of_several_lengths_keep_theirs(lengths: SequenceLengths) -> None:
-    lengths.batch(padded([4, 9], 9))
-    lengths.batch(padded([12, 30], 30))
-    entry, _ = lengths.describe(None)
-    assert (entry["steps"], entry["lengths"]) == ([9, 30], [[4, 9], [12, 30]])
+@pytest.mark.parametrize(
+    ("batches", "entries"),
+    [
+        # Batches keep their own rows, and their lengths.
+        ([padded([3, 20]), padded([5, 1])], [(False, [20, 20], [[3, 20], [5, 1]], 1.0, 0.0)]),
+        ([padded([4, 9], 9), padded([12, 30], 30)], [(False, [9, 30], [[4, 9], [12, 30]], 1.0, 0.0)]),
+        # Vectors are padding where all their features are zero.
+        ([FEATURES], [(False, [20], [[4]], 1.0, 0.0)]),
+        # Zeros at the beginning and between are counted.
+        ([HOLES], [(False, [20], [[4, 4]], 0.5, 1 / 8)]),
+        # `pad_sequences` puts the zeros first: whole numbers are read from their end as well.
+        (
+            [padded([4, 9])[:, ::-1]],
+            [(False, [20], [[20, 20]], 0.0, 1 - 13 / 40), (True, [20], [[4, 9]], 1.0, 0.0)],
+        ),
+    ],
+)
+def test_the_rows_of_batches(lengths: SequenceLengths, batches: list[Any], entries: list[Any]) -> None:
+    for batch in batches:
+        lengths.batch(({"tokens": batch}, np.ones(2)))
+    found = lengths.describe(None)
+    assert [tuple(entry[name] for name in NAMES) for entry in found][: len(entries)] == entries
+    assert (found[0]["shape"], found[0]["batches"]) == (list(batches[0].shape), True)
+    assert lengths.left == BATCHES - len(batches)
 
 
 def spec(dtype: str, *sizes: int | None) -> Any:
@@ -82,8 +73,10 @@ def spec(dtype: str, *sizes: int | None) -> Any:
         (SimpleNamespace(shape=SimpleNamespace(rank=None), dtype=None), False),
     ],
 )
-def test_only_batches_of_possible_sequences_are_taken(given: Any, *, expected: bool) -> None:
-    assert may_be_sequences([spec("float32", None), given]) is expected
+def test_only_batches_of_possible_sequences_are_taken(
+    lengths: SequenceLengths, given: Any, *, expected: bool
+) -> None:
+    assert lengths.wants([spec("float32", None), given]) is expected
 
 
 @pytest.mark.parametrize(

@@ -8,53 +8,48 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import profiled
 from tfdoctor.capture import Kind, Plan, profile
 from tfdoctor.capture.folder import claim
-from tfdoctor.capture.interpreter import RECEIPTS, UVX, notice
+from tfdoctor.capture.interpreter import RECEIPTS, UVX, interpreter, notice
 from tfdoctor.own_python import MARK
 from tfdoctor.terms.errors import CaptureError, OutputError
 
 
-def refuse(script: Path, tmp_path: Path, **options: Any) -> str:
-    out = tmp_path / "out"
-    with pytest.raises(CaptureError) as caught:
-        profile(Plan(script=str(script), out=out, **options))
-    assert not out.exists()
-    return str(caught.value)
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, which is empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def test_missing_script(tmp_path: Path) -> None:
-    assert "not found: check the path" in refuse(tmp_path / "train.py", tmp_path)
+@pytest.mark.parametrize(
+    ("script", "content", "options", "said"),
+    [
+        ("train.py", None, {}, "not found: check the path"),
+        (".", None, {}, "is a folder"),
+        ("train.ipynb", b"{}", {}, "nbconvert"),
+        ("train", b"#!/bin/bash\necho hi\n", {}, "not a Python script"),
+        ("train", b"\x7fELF\x02\x01\x01\x00\x00", {}, "not a Python script"),
+        ("train.py", b"", {"python": "./python9"}, "Python interpreter"),
+        ("./run", None, {"kind": Kind.COMMAND}, "check its path"),
+        ("./run.py", None, {"kind": Kind.COMMAND}, "remove the --"),
+        ("sh", None, {"kind": Kind.COMMAND, "python": sys.executable}, "--python"),
+        ("package/train.py", None, {"kind": Kind.MODULE}, "is not a module name"),
+    ],
+)
+def test_what_cannot_run_is_refused(
+    at: Path, script: str, content: bytes | None, options: dict[str, Any], said: str
+) -> None:
+    if content is not None:
+        (at / script).write_bytes(content)
+    with pytest.raises(CaptureError, match=said):
+        profile(Plan(script, out=at / "out", **options))
+    assert not (at / "out").exists()
 
 
-def test_folder(tmp_path: Path) -> None:
-    assert "is a folder" in refuse(tmp_path, tmp_path)
-
-
-def test_notebook(tmp_path: Path) -> None:
-    notebook = tmp_path / "train.ipynb"
-    notebook.write_text("{}")
-    assert "nbconvert" in refuse(notebook, tmp_path)
-
-
-@pytest.mark.parametrize("head", [b"#!/bin/bash\necho hi\n", b"\x7fELF\x02\x01\x01\x00\x00"])
-def test_not_python(tmp_path: Path, head: bytes) -> None:
-    script = tmp_path / "train"
-    script.write_bytes(head)
-    assert "not a Python script" in refuse(script, tmp_path)
-
-
-def test_python_with_a_shebang_is_python(tmp_path: Path) -> None:
-    script = tmp_path / "train"
-    script.write_text("#!/usr/bin/env python3\n")
-    Plan(script=str(script)).check()
-
-
-def test_missing_interpreter(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("")
-    assert "Python interpreter" in refuse(script, tmp_path, python=str(tmp_path / "python9"))
+def test_python_with_a_shebang_is_python(at: Path) -> None:
+    (at / "train").write_text("#!/usr/bin/env python3\n")
+    Plan("train").check()
 
 
 @pytest.mark.parametrize(
@@ -65,45 +60,28 @@ def test_senseless_numbers(options: dict[str, Any]) -> None:
         Plan(script="train.py", **options)
 
 
-def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("print('ran')")
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "precious").write_text("data")
-    with pytest.raises(OutputError, match="not empty"):
-        profile(Plan(script=str(script), out=out))
-    assert (out / "precious").read_text() == "data"
+@pytest.mark.parametrize("out", ["there", "train.py", "train.py/below", "/proc/nowhere/out", "/dev/null/out"])
+def test_a_folder_that_cannot_be_taken_is_said_before_the_run(at: Path, out: str) -> None:
+    (at / "train.py").write_text("open('ran', 'x')")
+    (at / "there").mkdir()
+    (at / "there" / "precious").write_text("data")
+    with pytest.raises(OutputError, match="choose another folder"):
+        profile(Plan("train.py", out=Path(out)))
+    assert sorted(str(path) for path in Path().rglob("*")) == ["there", "there/precious", "train.py"]
 
 
-def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("print('ran')")
-    (tmp_path / "file").write_text("")
-    for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(OutputError):
-            profile(Plan(script=str(script), out=out))
-
-
-def test_an_empty_folder_is_used(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("print('ran')")
-    (tmp_path / "out").mkdir()
-    assert profiled(script, tmp_path / "out", sample_every_ms=0).code == 0
-
-
-def test_the_default_folder_is_named_after_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("")
-    monkeypatch.chdir(tmp_path)
-    outcome = profile(Plan(script=str(script), sample_every_ms=0))
+def test_an_empty_folder_is_used_and_the_default_one_is_named_after_the_script(at: Path) -> None:
+    (at / "train.py").write_text("raise SystemExit(3)")
+    (at / "out").mkdir()
+    assert profile(Plan("train.py", out=at / "out", sample_every_ms=0)).exit_code == 3
+    outcome = profile(Plan("train.py", sample_every_ms=0))
     assert outcome.recording.root is not None
-    assert outcome.recording.root.parent == tmp_path / "runs"
+    assert outcome.recording.root.parent == at / "runs"
     assert outcome.recording.root.name.startswith("train-2")
 
 
-def test_runs_of_one_second_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("at")
+def test_runs_of_one_second_have_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.strftime", lambda _: "20261129-040000")
     plan = Plan(script=f"{'long' * 99}.py")
     with ThreadPoolExecutor(4) as at_once:
@@ -112,24 +90,10 @@ def test_runs_of_one_second_have_folders_of_their_own(tmp_path: Path, monkeypatc
     assert made == {first, *(f"{first}-{number}" for number in (2, 3, 4))}
 
 
-def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs").symlink_to(tmp_path / "nowhere")
+def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(at: Path) -> None:
+    (at / "runs").symlink_to(at / "nowhere")
     with pytest.raises(OutputError, match="cannot be written"):
         claim(Plan(script="train.py"))
-
-
-def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    assert "check its path" in refuse(tmp_path / "run", tmp_path, kind=Kind.COMMAND)
-    assert "remove the --" in refuse(tmp_path / "run.py", tmp_path, kind=Kind.COMMAND)
-
-
-def test_a_command_brings_its_own_python(tmp_path: Path) -> None:
-    assert "--python" in refuse(Path("sh"), tmp_path, kind=Kind.COMMAND, python=sys.executable)
-
-
-def test_a_path_is_no_module(tmp_path: Path) -> None:
-    assert "is not a module name" in refuse(Path("package/train.py"), tmp_path, kind=Kind.MODULE)
 
 
 @pytest.mark.parametrize(
@@ -159,55 +123,47 @@ def fake_python(folder: Path, name: str = "python", code: int = 0) -> str:
     return str(folder / name)
 
 
-@pytest.mark.parametrize("code", [0, 1], ids=["with TensorFlow", "without"])
+@pytest.mark.parametrize("lacks", ["", ", which has no TensorFlow,"])
 def test_a_tfdoctor_of_the_path_takes_the_python_of_the_path(
-    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `python train.py` would; whatever that has, no other one runs the script."""
     users, own = tmp_path / "users", tmp_path / "own"
-    python, program = fake_python(users, code=code), fake_python(own, "tfdoctor")
+    python, program = fake_python(users, code=int(bool(lacks))), fake_python(own, "tfdoctor")
     monkeypatch.setenv("PATH", os.pathsep.join([str(users), str(own)]))
     monkeypatch.setenv(MARK, program)
-    assert Plan("train.py").interpreter() == python
-    lacks = ", which has no TensorFlow," if code else ""
+    assert interpreter(None) == python
     assert notice(python) == f"runs it with {python}{lacks} (choose with --python)"
-    assert Plan("train.py", python=sys.executable).interpreter() == sys.executable
+    assert interpreter(sys.executable) == sys.executable
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), str(own)]))
+    same = interpreter(None)
+    assert Path(same).parent == Path(sys.executable).parent
+    assert notice(same) == ""  # not worth a word
 
 
-@pytest.mark.parametrize("called", ["elsewhere/tfdoctor", "tfdoctor/__main__.py", ""])
+@pytest.mark.parametrize(
+    ("called", "mark", "takes"),
+    [
+        ("elsewhere/tfdoctor", None, False),
+        ("tfdoctor/__main__.py", None, False),
+        ("", None, False),
+        ("elsewhere/tfdoctor", "pyvenv.cfg", True),  # of an activated environment
+        ("elsewhere/tfdoctor", "conda-meta", False),  # conda's base is on PATH in every shell, and nobody's choice
+    ],
+)
 def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
-    called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    called: str, mark: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, takes: bool
 ) -> None:
     """By its path, by `python -m` or inside of the user's process: the user has chosen its environment."""
-    fake_python(tmp_path)
-    fake_python(tmp_path, "tfdoctor")
-    monkeypatch.setenv("PATH", str(tmp_path))
+    folder = tmp_path / "env" / "bin"
+    python = fake_python(folder)
+    fake_python(folder, "tfdoctor")
+    if mark:
+        (folder.parent / mark).touch()
+    monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setenv(MARK, called)
-    assert Plan("train.py").interpreter() == sys.executable
+    assert interpreter(None) == (python if takes else sys.executable)
     assert bool(notice(sys.executable)) == called.endswith("tfdoctor")  # said where PATH has another
-
-
-@pytest.mark.parametrize(("mark", "takes"), [("pyvenv.cfg", True), ("conda-meta", False)])
-def test_a_tfdoctor_that_is_named_by_its_path_takes_the_python_of_an_activated_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, *, takes: bool
-) -> None:
-    """Conda's base is on PATH in every shell, and nobody's choice."""
-    python = fake_python(tmp_path / "env" / "bin")
-    (tmp_path / "env" / mark).touch()
-    monkeypatch.setenv("PATH", str(tmp_path / "env" / "bin"))
-    monkeypatch.setenv(MARK, "elsewhere/tfdoctor")
-    assert Plan("train.py").interpreter() == (python if takes else sys.executable)
-
-
-def test_the_python_of_the_same_environment_is_not_worth_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = fake_python(tmp_path, "tfdoctor")
-    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), str(tmp_path)]))
-    monkeypatch.setenv(MARK, program)
-    python = Plan("train.py").interpreter()
-    assert Path(python).parent == Path(sys.executable).parent
-    assert notice(python) == ""
 
 
 @pytest.mark.parametrize("made", [*RECEIPTS, UVX])
@@ -221,8 +177,8 @@ def test_a_tfdoctor_of_its_own_takes_the_python_of_the_path(
     python = fake_python(tmp_path / "users", "python3")
     monkeypatch.setenv("PATH", os.pathsep.join([str(own / "bin"), str(tmp_path / "users")]))
     monkeypatch.setattr("tfdoctor.capture.interpreter.PREFIX", str(own))
-    assert Plan("train.py").interpreter() == python
+    assert interpreter(None) == python
     assert notice(python) == f"runs it with {python} (choose with --python)"
     monkeypatch.setenv("PATH", str(own / "bin"))
     with pytest.raises(CaptureError, match="no python on PATH"):
-        Plan("train.py").interpreter()
+        interpreter(None)

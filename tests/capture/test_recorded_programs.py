@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import SOURCES, Run, environment
-from tfdoctor.capture.agent.program.padding import BATCHES
+from tfdoctor.capture.agent.program.sequences import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace
@@ -89,6 +89,99 @@ for _ in range(200):
     optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
 """
 
+GRADIENTS = """
+import tensorflow as tf
+
+def weights(*shapes):
+    return [tf.Variable(tf.random.normal(shape) * 0.1) for shape in shapes]
+
+body, head = weights((64, 64), (64, 64)), weights((64, 8), (8,))
+x, kept, rate = tf.random.normal((16, 64)), [], tf.constant(0.01)
+
+def features(body):
+    return tf.nn.relu(tf.nn.relu(x @ body[0]) @ body[1])
+
+def loss_of(body, head):
+    return tf.reduce_mean((features(body) @ head[0] + head[1]) ** 2)
+
+def apply(gradients, variables):
+    for gradient, variable in zip(gradients, variables):
+        variable.assign_sub(rate * gradient)
+
+def all_taken():
+    with tf.GradientTape() as tape:
+        loss = loss_of(body, head)
+    return tape.gradient(loss, body + head)
+
+def only_head_applied():
+    apply(all_taken()[2:], head)
+
+def only_head_taken():
+    with tf.GradientTape() as tape:
+        loss = loss_of(body, head)
+    apply(tape.gradient(loss, head), head)
+
+def features_before():
+    found = features(body)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((found @ head[0] + head[1]) ** 2)
+    apply(tape.gradient(loss, head), head)
+
+def two_optimizers():
+    gradients = all_taken()
+    apply(gradients[:2], body)
+    apply(gradients[2:], head)
+
+def clipped():
+    gradients, _ = tf.clip_by_global_norm(all_taken(), 1.0)
+    apply(gradients[2:], head)
+
+def norms_logged():
+    unit = 1.0
+    gradients = all_taken()
+    apply(gradients[2:], head)
+    return [unit * float(tf.norm(gradient)) for gradient in gradients]
+
+def values_logged():
+    unit, logged = 1.0, []
+    gradients = all_taken()
+    apply(gradients[2:], head)
+    return [gradient.numpy().mean() for gradient in gradients]
+
+def accumulated():
+    kept.append(all_taken())
+    if len(kept) == 4:
+        apply([tf.add_n(each) for each in zip(*kept)], body + head)
+        kept.clear()
+    else:
+        apply(kept[-1][2:], head)
+
+def penalized():
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            loss = loss_of(body, head)
+        penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)
+        loss = loss_of(body, head) + penalty
+    apply(outer.gradient(loss, body + head), body + head)
+
+def inner_steps():
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            loss = loss_of(body, head)
+        gradients = inner.gradient(loss, body + head)
+        fast = [w - rate * g for w, g in zip(body + head, gradients)]
+        loss = loss_of(fast[:2], fast[2:])
+    apply(outer.gradient(loss, body + head), body + head)
+
+for step in (only_head_applied, only_head_taken, features_before, two_optimizers, clipped, norms_logged,
+             values_logged, accumulated, penalized, inner_steps):
+    for _ in range(9):
+        step()
+for _ in range(60):
+    only_head_applied()
+"""
+
 LOG = 1 + next(n for n, line in enumerate(CALLS.splitlines()) if "range(60_000)" in line)
 
 OPTIMIZERS = """
@@ -158,10 +251,30 @@ with tf1.Session() as session:
 """,
 }
 
+SHARED = """
+import tensorflow as tf
+weight = tf.Variable(tf.ones([8, 8]))
+
+@tf.function
+def train(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(x @ weight)
+    weight.assign_sub(0.01 * tape.gradient(loss, weight))
+"""
+AGAIN = """
+import tensorflow as tf
+from shared import train
+for _ in range(60):
+    train(tf.ones([8, 8]))
+"""
+
 PROGRAMS = {
+    "without": (AGAIN, {"steps": 5, "trace": False}),
+    "with": (AGAIN, {"steps": 5}),
     "calls": (CALLS, {}),
     "eager": (EAGER, {"steps": 60}),
     "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
+    "gradients": (GRADIENTS, {"warmup": 30, "steps": 5}),
     "optimizers": (OPTIMIZERS, {"warmup": 8, "steps": 5}),
     **{name: (TEXTS + loop, {"warmup": 8, "steps": 5}) for name, loop in LOOPS.items()},
 }
@@ -184,6 +297,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     for name, (text, _) in PROGRAMS.items():
         (folder / f"train_{name}.py").write_text(text)
+    (folder / "shared.py").write_text(SHARED)
     plans = {name: plan for name, (_, plan) in PROGRAMS.items()}
     alone = {ALONE: plans.pop(ALONE)}
     for some in (plans, alone):
@@ -216,41 +330,37 @@ def datasets(folder: Path) -> dict[str, Any]:
     return {dataset["class"]: dataset for dataset in run.program["datasets"]}
 
 
-def test_options_that_were_set_are_known(datasets: dict[str, Any]) -> None:
-    set_here = datasets["_OptionsDataset"]["options"]
-    assert set_here["threading.private_threadpool_size"] == 1
-    assert set_here["autotune.enabled"] is False
-    assert "autotune.enabled" not in datasets["_BatchDataset"]["options"]
-
-
-def test_the_files_are_counted_and_weighed_but_not_named(datasets: dict[str, Any]) -> None:
-    files = datasets["_TensorSliceDataset"]["files"]
-    assert (files["count"], files["scheme"]) == (20, "")
-    assert 64 <= files["bytes"] < 84
-    assert datasets["_ShuffleDataset"]["files"] is None
-
-
-def test_several_files_for_each_element_all_count(datasets: dict[str, Any]) -> None:
-    assert datasets["_TensorDataset"]["files"]["count"] == 4
-
-
-def test_files_elsewhere_are_left_alone(datasets: dict[str, Any]) -> None:
-    assert datasets["TFRecordDatasetV2"]["files"] == {"count": 2, "scheme": "gs", "bytes": None}
+@pytest.mark.parametrize(
+    ("kind", "path", "expected"),
+    [
+        ("_OptionsDataset", "options threading.private_threadpool_size", 1),
+        ("_OptionsDataset", "options autotune.enabled", False),
+        ("_BatchDataset", "options autotune.enabled", None),
+        ("_ShuffleDataset", "parameters reshuffle_each_iteration", False),
+        # The function that its line calls:
+        ("_MapDataset", "made_by", "map"),
+        ("_TensorSliceDataset", "made_by", "from_tensor_slices"),
+        # Files are counted and weighed (the median of 16 of them), and not named; several for each element all
+        # count, and those elsewhere are left alone.
+        ("_TensorSliceDataset", "files count", 20),
+        ("_TensorSliceDataset", "files bytes", 76),
+        ("_TensorSliceDataset", "files scheme", ""),
+        ("_ShuffleDataset", "files", None),
+        ("_TensorDataset", "files count", 4),
+        ("TFRecordDatasetV2", "files", {"count": 2, "scheme": "gs", "bytes": None}),
+    ],
+)
+def test_each_stage_is_described(datasets: dict[str, Any], kind: str, path: str, expected: object) -> None:
+    found = datasets[kind]
+    for name in path.split(" "):
+        found = found.get(name)
+    assert found == expected
 
 
 def test_what_the_branches_of_a_function_do_counts(datasets: dict[str, Any]) -> None:
     function = datasets["_MapDataset"]["function"]
     assert {"ReadFile", "DecodeRaw"} < set(function["types"])
     assert [name for name in function["stateful"] if "Random" in name] == ["RandomUniform"]
-
-
-def test_whether_a_shuffle_is_the_same_each_time(datasets: dict[str, Any]) -> None:
-    assert datasets["_ShuffleDataset"]["parameters"]["reshuffle_each_iteration"] is False
-
-
-def test_each_stage_names_the_function_that_its_line_calls(datasets: dict[str, Any]) -> None:
-    assert datasets["_MapDataset"]["made_by"] == "map"
-    assert datasets["_TensorSliceDataset"]["made_by"] == "from_tensor_slices"
 
 
 # Lines
@@ -278,8 +388,7 @@ def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path)
 def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
     """Nothing else does."""
     run = recorded(folder, "calls")
-    window = run.manifest.window
-    assert window is not None
+    window = run.window
     assert (window.steps, window.calls, window.stopped_by) == (20, 20, "steps")
     program = run.recording.program
     python = program.python if program else None
@@ -305,6 +414,11 @@ def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
     assert later.most_common(1)[0][0] == LOG
 
 
+def test_a_trace_after_a_block_without_one_has_its_graphs(folder: Path) -> None:
+    assert not recorded(folder, "without").program["graphs"]
+    assert recorded(folder, "with").program["graphs"]
+
+
 # Learning rates
 
 
@@ -319,6 +433,28 @@ def test_the_file_of_an_eager_loop_is_known(folder: Path) -> None:
     """It has no graphs: only stack samples point into it. Without its hash no edit of it is possible."""
     sources = recorded(folder, "eager").program["sources"]
     assert [Path(path).name for path in sources] == ["train_eager.py"]
+
+
+# Gradients
+
+
+def test_only_back_propagation_without_use_is_told(folder: Path) -> None:
+    """The traps: each gradient of theirs is applied, clipped, logged, kept or differentiated again."""
+    lines = recorded(folder, "gradients").manifest.steps.gradients
+    assert lines is not None
+    source = GRADIENTS.splitlines()
+    assert all(line.followed for line in lines)
+    told = [(source[line.at[1] - 1].strip(), line) for line in lines if line.at]
+    assert len(told) == 13
+    # A constant exponent has an operation of its own, whose result goes nowhere.
+    useless = [(text, line) for text, line in told if line.operations > 1]
+    assert [(text, line.returned, line.unused) for text, line in useless] == [
+        ("return tape.gradient(loss, body + head)", 2, 2),
+        ("apply(tape.gradient(loss, head), head)", 0, 2),
+        ("penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)", 0, 4),  # the inner tape follows all variables
+        ("return tape.gradient(loss, body + head)", 2, 2),
+    ]
+    assert useless[-1][1].traced == 5
 
 
 # What training calls are given: whatever made it, a Python generator, arrays, feeds

@@ -2,15 +2,17 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
 import pytest
 
-from tests.capture.running import SOURCES, command, environment
+from tests.capture import running
+from tests.capture.running import SOURCES, command, ended, environment
 from tfdoctor.capture.signals import ENDING, FAULTS, WATCHED
 
 COUNTS = """
@@ -34,32 +36,18 @@ SENT = sorted(
 )
 
 
-def ignore_children() -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-
-
-def started(
-    folder: Path, source: str, *args: str, ready: bool = True, ignores_children: bool = False
-) -> "subprocess.Popen[str]":
+def started(folder: Path, source: str, *args: str, **options: Any) -> Popen[str]:
     """Start a profiled script in a group of its own, of a job of this session."""
     script = folder / "train.py"
     script.write_text(source)
-    process = subprocess.Popen(
+    return running.started(
         command(script, folder / "out", *args, sample_every_ms=0),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=folder,
-        env=environment(),
-        process_group=0,
-        preexec_fn=ignore_children if ignores_children else None,  # noqa: PLW1509 - no thread runs
+        folder,
+        **{"start_new_session": False, "process_group": 0, **options},
     )
-    assert process.stdout is not None
-    assert not ready or process.stdout.readline() == "ready\n"
-    return process
 
 
-def ended(process: "subprocess.Popen[str]") -> tuple[str, int]:
+def over(process: Popen[str]) -> tuple[str, int]:
     shown, _ = process.communicate(timeout=30)
     return shown, process.returncode
 
@@ -72,7 +60,7 @@ def test_every_signal_arrives_once(tmp_path: Path, send: Callable[[int, int], No
         send(process.pid, number)
         time.sleep(0.05)
     expected = sorted((int(number), 1) for number in (*SENT, signal.SIGUSR2))
-    assert ended(process) == (f"{expected}\n", 7)
+    assert over(process) == (f"{expected}\n", 7)
 
 
 def test_a_signal_to_all_and_one_to_tfdoctor_are_two(tmp_path: Path) -> None:
@@ -81,7 +69,7 @@ def test_a_signal_to_all_and_one_to_tfdoctor_are_two(tmp_path: Path) -> None:
         send(process.pid, signal.SIGUSR1)
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGUSR2)
-    assert ended(process) == ("[(10, 3), (12, 1)]\n", 7)
+    assert over(process) == ("[(10, 3), (12, 1)]\n", 7)
 
 
 def test_what_can_be_caught_is_watched() -> None:
@@ -91,11 +79,21 @@ def test_what_can_be_caught_is_watched() -> None:
     assert signal.valid_signals() - WATCHED == {*FAULTS, *left}
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGQUIT, signal.SIGRTMIN])
-def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("send", "number"),
+    [
+        (os.kill, signal.SIGTERM),
+        (os.killpg, signal.SIGUSR1),
+        (os.killpg, signal.SIGQUIT),
+        (os.killpg, signal.SIGRTMIN),
+    ],
+)
+def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(
+    tmp_path: Path, send: Callable[[int, int], None], number: signal.Signals
+) -> None:
     process = started(tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
-    os.killpg(process.pid, number)
-    assert ended(process)[1] == 128 + number
+    send(process.pid, number)
+    assert over(process)[1] == 128 + number
 
 
 def test_ctrl_z_stops_the_job_and_fg_continues_it(tmp_path: Path) -> None:
@@ -107,7 +105,7 @@ def test_ctrl_z_stops_the_job_and_fg_continues_it(tmp_path: Path) -> None:
     time.sleep(0.6)
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGCONT)
-    assert ended(process) == ("done\n", 0)
+    assert over(process) == ("done\n", 0)
 
 
 def test_a_script_that_stops_itself_does_not_stop_tfdoctor(tmp_path: Path) -> None:
@@ -118,12 +116,16 @@ def test_a_script_that_stops_itself_does_not_stop_tfdoctor(tmp_path: Path) -> No
         "subprocess.Popen([sys.executable, '-c', wake])\n"
         "os.kill(os.getpid(), signal.SIGSTOP)\nprint('done')\n",
     )
-    assert ended(process) == ("done\n", 0)
+    assert over(process) == ("done\n", 0)
 
 
 def test_a_parent_that_ignores_its_children_hides_no_exit_code(tmp_path: Path) -> None:
-    process = started(tmp_path, "raise SystemExit(7)", ready=False, ignores_children=True)
-    assert ended(process) == ("", 7)
+    process = started(
+        tmp_path,
+        "print('ready', flush=True)\nraise SystemExit(7)",
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert over(process) == ("", 7)
 
 
 def test_signals_for_a_script_do_not_end_a_report() -> None:
@@ -133,11 +135,5 @@ def test_signals_for_a_script_do_not_end_a_report() -> None:
         "outlive()\nos.kill(os.getpid(), signal.SIGUSR1)\n"
         "print([signal.getsignal(n) is signal.SIG_DFL for n in ENDING[1:]])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment(PYTHONPATH=str(SOURCES)),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ended([sys.executable, "-c", code], Path(), env=environment(PYTHONPATH=str(SOURCES)))
     assert done.stdout == "[True, True, True]\n"

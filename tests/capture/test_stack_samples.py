@@ -1,6 +1,5 @@
 """Where Python is between the calls: which lines make the arguments, and whose callback runs."""
 
-import ast
 import json
 import sys
 import threading
@@ -14,45 +13,20 @@ import pytest
 
 from tests.capture import agent
 
-LOOP = """\
-for epoch in range(3):
-    for rows in order():
-        batch = load(rows)
-        batch = batch / 255
-        loss = step(batch,
-                    target)
-        seen.append(describe(loss))
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "line", "expected"),
-    [
-        (LOOP, 5, {2, 3, 4, 5, 6}),
-        ("while True:\n    step(next(data))\n    log()\n", 2, {2}),
-        ("step(x)\n", 1, None),
-    ],
-)
-def test_the_lines_that_make_the_arguments(source: str, line: int, expected: set[int] | None) -> None:
-    found = agent.load("window.argument_lines").making(ast.parse(source), line)
-    lines = found and {one for first, last in found for one in range(first, last + 1)}
-    assert lines == expected
-
 
 class Callback:
     """As Keras' base class is called."""
 
 
 class Slow(Callback):
-    def on_train_batch_end(self, sampler: Any) -> Any:
-        return sampler._place(sys._getframe(), inside=False)  # noqa: SLF001 - as the agent does
+    def on_train_batch_end(self, sampler: Any) -> None:
+        sampler.sample(threading.get_ident(), training())
 
 
 def test_a_callback_is_named_with_its_line(sampler: Any) -> None:
-    stack, callback, _ = Slow().on_train_batch_end(sampler)
-    assert callback == "Slow.on_train_batch_end"
-    assert stack.line[0] == __file__
-    assert stack.looped is None
+    Slow().on_train_batch_end(sampler)
+    (place,) = sampler.describe()["places"]
+    assert (place["callback"], place["at"][0], place["looped"]) == ("Slow.on_train_batch_end", __file__, None)
 
 
 def training(depth: int = 0) -> SimpleNamespace:
@@ -67,12 +41,14 @@ def sampler(tmp_path: Path) -> Any:
     )
 
 
-@pytest.mark.parametrize(("depth", "inside"), [(0, 0), (1, 1)])
-def test_calls_that_train_are_counted_apart(sampler: Any, depth: int, inside: int) -> None:
-    sampler.sample(threading.get_ident(), training(depth))
-    assert sampler.inside == inside
+@pytest.mark.parametrize(("depth", "inside"), [(0, False), (1, True)])
+def test_a_known_stack_is_one_place_with_all_its_times(sampler: Any, depth: int, *, inside: bool) -> None:
+    for _ in range(3):
+        sampler.sample(threading.get_ident(), training(depth))
+    assert sampler.inside == 3 * inside
     (place,) = sampler.describe()["places"]
-    assert (place["inside"], place["seen"], len(place["when_us"])) == (bool(inside), 1, 1)
+    assert (place["inside"], place["seen"], len(place["when_us"])) == (inside, 3, 3)
+    assert place["when_us"] == sorted(place["when_us"])
 
 
 def test_it_leaves_python_as_it_was(sampler: Any) -> None:
@@ -82,23 +58,6 @@ def test_it_leaves_python_as_it_was(sampler: Any) -> None:
     sampler.hurry()
     sampler.end()
     assert sys.getswitchinterval() == before
-
-
-@pytest.mark.parametrize("closes", ["trainer", "another thread"])
-def test_the_loop_is_read_only_by_the_thread_that_trains(tmp_path: Path, sampler: Any, closes: str) -> None:
-    """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
-    script = tmp_path / "train.py"
-    script.write_text("for x in data:\n    step(x)\n")
-    sampler.begin(training(), more_to_come=True)
-    sampler.arguments.begun, sampler.arguments.call = True, {"at": (str(script), 2)}
-    closing = threading.Thread(target=sampler.measured) if closes != "trainer" else None
-    if closing is None:
-        sampler.measured()
-    else:
-        closing.start()
-        closing.join()
-    sampler.end()
-    assert (sampler.makers is not None) == (closing is None)
 
 
 def ended(thread: Any) -> bool:
@@ -168,28 +127,29 @@ def test_samples_are_rare_while_steps_are_measured() -> None:
     assert rare.hurries_on()  # there are not enough
 
 
-def test_samples_hurry_once_nothing_is_measured() -> None:
-    """A rest that goes on is cut short, and no sample is taken at that moment."""
-    rare, taken = pace(hurries=False), []
-    thread = threading.Thread(target=lambda: taken.append(rare.rest(1.0)))  # of minutes
+@pytest.mark.parametrize(
+    ("hurries", "paused", "took", "ends_by", "sampled"),
+    [
+        (False, False, 1.0, "hurry", True),  # a rest of minutes is cut short
+        # What is alive is described between the window and the calls after it, which may take seconds:
+        (True, True, 0.0, "hurry", True),
+        (False, False, 1.0, "end", False),
+    ],
+)
+def test_a_rest_goes_on_until_it_is_ended(
+    *, hurries: bool, paused: bool, took: float, ends_by: str, sampled: bool
+) -> None:
+    resting, taken = pace(hurries=hurries), []
+    if paused:
+        resting.pause()
+    thread = threading.Thread(target=lambda: taken.append(resting.rest(took)))
     thread.start()
-    rare.hurry()
-    thread.join(timeout=60)
-    assert taken == [True]
-    assert rare.hurries_on()
-
-
-def test_no_samples_are_taken_between_the_window_and_the_calls_after_it() -> None:
-    """What is alive is described then, which may take seconds."""
-    rare, taken = pace(hurries=True), []
-    rare.pause()
-    thread = threading.Thread(target=lambda: taken.append(rare.rest(0.0)))
-    thread.start()
-    thread.join(timeout=0.1)  # fifty times as long as a rest
+    thread.join(timeout=0.1)  # fifty times as long as a rest in a hurry
     assert thread.is_alive()
-    rare.hurry()
+    getattr(resting, ends_by)()
     thread.join(timeout=60)
-    assert taken == [True]
+    assert taken == [sampled]
+    assert resting.hurries_on()
 
 
 def test_there_are_enough_samples_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,30 +163,6 @@ def test_there_are_enough_samples_at_some_time(monkeypatch: pytest.MonkeyPatch) 
     assert few.hurries_on()
     now[0] += module.LONGEST_S
     assert not few.hurries_on()
-
-
-def test_the_end_wakes_a_rest() -> None:
-    rare, taken = pace(hurries=False), []
-    thread = threading.Thread(target=lambda: taken.append(rare.rest(1.0)))
-    thread.start()
-    rare.end()
-    thread.join(timeout=60)
-    assert taken == [False]
-
-
-class Array:
-    """What NumPy's arrays and tensors have in common."""
-
-    dtype, shape = "float32", (8, 4)
-
-
-def test_arguments_made_anew_are_told_from_those_that_stay(sampler: Any) -> None:
-    arguments, stays = sampler.arguments, Array()
-    arguments.begin("loop")
-    for _ in range(2):
-        arguments.note((stays, Array(), 3), {})
-    assert [argument["anew"] for argument in arguments.call["arguments"]] == [False, True]
-    assert not arguments.wanted
 
 
 def encoded(sampler: Any) -> Any:
@@ -250,14 +186,6 @@ def test_a_line_says_what_it_calls_and_who_called_it(sampler: Any) -> None:
     assert (callback, inside) == (None, True)
 
 
-def test_a_known_stack_is_one_place_with_all_its_times(sampler: Any) -> None:
-    for _ in range(3):
-        sampler.sample(threading.get_ident(), training())
-    (place,) = sampler.describe()["places"]
-    assert place["seen"] == 3
-    assert place["when_us"] == sorted(place["when_us"])
-
-
 def elsewhere(sampler: Any, run: Callable[[Callable[[], None]], object]) -> list[Any]:
     """Sample while another thread is in a function of ours that `run` calls."""
     there, go_on = threading.Event(), threading.Event()
@@ -276,8 +204,12 @@ def elsewhere(sampler: Any, run: Callable[[Callable[[], None]], object]) -> list
     return places
 
 
-def test_a_thread_of_the_scripts_is_seen_with_its_line(sampler: Any) -> None:
-    (place,) = [at for at in elsewhere(sampler, lambda make: make()) if at["at"][0] == __file__]
+def test_threads_of_the_script_are_seen_with_their_lines_and_no_others(sampler: Any) -> None:
+    """Trap: a thread that only runs others' code is none of the script's."""
+    over = threading.Event()
+    threading.Thread(target=over.wait).start()
+    (place,) = [at for at in elsewhere(sampler, lambda make: make()) if not at["at"] or at["at"][0] == __file__]
+    over.set()
     assert place["runs"] in {"threading.Event.set", "threading.Event.wait", "threading.Condition.wait"}
     assert (place["entry"], place["seen"]) == (None, 1)
 
@@ -290,16 +222,6 @@ def test_what_makes_input_is_known_by_who_calls_it(sampler: Any) -> None:
     exec(compile(source, "/x/site-packages/keras/py_dataset_adapter.py", "exec"), module)
     entries = {at["entry"] for at in elsewhere(sampler, module["get_index"])}
     assert f"{name}.get_index" in entries
-
-
-def test_threads_without_code_of_the_script_are_left_out(sampler: Any) -> None:
-    over = threading.Event()
-    thread = threading.Thread(target=over.wait)
-    thread.start()
-    sampler._others([sys._current_frames()[thread.ident or 0]])  # noqa: SLF001 - as a sample does
-    over.set()
-    thread.join()
-    assert sampler.others == {}
 
 
 @pytest.mark.parametrize(("instruction", "line"), [(4, 11), (2, 11), (0, 9)])

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
-from tfdoctor.capture.agent.timing import StepTimes
+from tfdoctor.capture.agent.trial.timing import StepTimes
 
 if TYPE_CHECKING:
     from tfdoctor.capture.agent.window.steps import StepCounter

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,9 @@ import pytest
 
 from tests.capture.fake_tpu_server import GIB, serve
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture.sampler import SamplingThread, tpu, tpu_sdk
-from tfdoctor.capture.sampler.tpu import TpuSampler, chips
-from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
-from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
+from tfdoctor.capture.sampler import Sampler, SamplerUnavailable, SamplingThread, tpu
+from tfdoctor.capture.sampler.devices import tpu_chips
+from tfdoctor.capture.sampler.tpu import TpuSampler, TpuSdkSampler
 
 
 def machine(tmp_path: Path, *devices: tuple[str, str]) -> Path:
@@ -37,186 +38,137 @@ def v5e(tmp_path: Path) -> Path:
     return machine(tmp_path, ("0x1ae0", "0x0063"), ("0x8086", "0x0063"))
 
 
-@pytest.fixture
-def run() -> "subprocess.Popen[bytes]":
-    return sleeping("8431")
-
-
-def sleeping(ports: str) -> "subprocess.Popen[bytes]":
-    """Start a run whose runtime would listen at these ports."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(60)"], env=environment(TPU_RUNTIME_METRICS_PORTS=ports)
-    )
-    deadline = time.monotonic() + 10
-    while not Path(f"/proc/{child.pid}/environ").read_bytes() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return child
-
-
-class Noting(TpuSampler):
-    """A sampler that says when it has asked, or has nobody to ask."""
-
-    def __init__(self, devices: Path) -> None:
-        super().__init__(devices)
-        self.asked = threading.Event()
-
-    def start(self, pid: int) -> None:
+@contextmanager
+def running(ports: str = "") -> Iterator[int]:
+    """Start a run whose runtime would listen at these ports; give its process."""
+    words = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with subprocess.Popen(words, env=environment(TPU_RUNTIME_METRICS_PORTS=ports)) as child:
+        deadline = time.monotonic() + 10
+        while not Path(f"/proc/{child.pid}/environ").read_bytes() and time.monotonic() < deadline:
+            time.sleep(0.01)
         try:
-            super().start(pid)
+            yield child.pid
+        finally:
+            child.kill()
+
+
+def noting(sampler: Sampler, asked: threading.Event) -> Sampler:
+    """Return a sampler that says when it has asked and got an answer, or none; or has nobody to ask."""
+    start, read = sampler.start, sampler.read
+
+    def starts(pid: int) -> None:
+        try:
+            start(pid)
         except SamplerUnavailable:
-            self.asked.set()
+            asked.set()
             raise
 
-    def read(self) -> dict[str, Any]:
+    def reads() -> dict[str, Any]:
         try:
-            return super().read()
-        finally:
-            self.asked.set()
+            sample = read()
+        except Exception:
+            asked.set()
+            raise
+        if sample or isinstance(sampler, TpuSampler):
+            asked.set()
+        return sample
+
+    sampler.start, sampler.read = starts, reads  # type: ignore[method-assign]  # as a subclass would
+    return sampler
 
 
-def sampled(tmp_path: Path, ports: str, devices: Path) -> tuple[str, list[dict[str, object]]]:
-    """Sample until something was read; return the reason why something is missing, and the samples."""
-    child = sleeping(ports)
-    samples = SamplingThread(tmp_path / "samples.jsonl", 100, [Noting(devices)])
-    samples.start(child.pid)
-    samples.states[0].sampler.asked.wait(60)  # type: ignore[attr-defined]  # of Noting
-    (summary,) = samples.stop()
-    child.kill()
-    child.wait()
-    return summary.reason, [json.loads(line) for line in samples.path.read_text().splitlines()]
+def sampled(tmp_path: Path, sampler: Sampler, ports: str = "") -> tuple[str, str, list[dict[str, Any]]]:
+    """Sample until something was read; return the status, what is missing and why, and the samples."""
+    asked = threading.Event()
+    with running(ports) as pid:
+        samples = SamplingThread(tmp_path / "samples.jsonl", 50, [noting(sampler, asked)])
+        samples.start(pid)
+        asked.wait(60)
+        (summary,) = samples.stop()
+    return summary.status, summary.reason, [json.loads(line) for line in samples.path.read_text().splitlines()]
 
 
 def test_chips_are_found_by_their_number(tmp_path: Path) -> None:
     known, other = ("0x1ae0", "0x0027"), ("0x1ae0", "0x001f")  # Google's network card
-    assert chips(machine(tmp_path, known, known, other, ("0x10de", "0x2330"))) == 2
-    assert chips(tmp_path / "nowhere") == 0
+    assert tpu_chips(machine(tmp_path, known, known, other, ("0x10de", "0x2330"))) == 2
+    assert tpu_chips(tmp_path / "nowhere") == 0
 
 
-def test_a_machine_without_a_tpu_is_not_asked(tmp_path: Path) -> None:
-    reason, samples = sampled(tmp_path, "8431", machine(tmp_path))
-    assert reason == "this machine has no TPU"
-    assert samples == []
+@pytest.mark.parametrize("kind", [TpuSampler, TpuSdkSampler])
+def test_a_machine_without_a_tpu_is_not_asked(tmp_path: Path, kind: type[TpuSampler | TpuSdkSampler]) -> None:
+    said = sampled(tmp_path, kind(machine(tmp_path)))
+    assert said == ("unavailable", "this machine has no TPU", [])
 
 
-def test_the_runtime_tells_each_device(tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runtime_tells_each_device_of_each_process(
+    tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("http_proxy", "https_proxy", "grpc_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")  # as many machines have
-    with serve(chips=2, duty=37.5) as port:
-        reason, samples = sampled(tmp_path, str(port), v5e)
+    with serve(chips=2, duty=37.5) as one, serve(chips=1, duty=2.0) as two:
+        _, reason, samples = sampled(tmp_path, TpuSampler(v5e), f"{one}, {two}")
     assert reason == ""
-    assert samples[0]["tpu"] == [
-        {"process": 0, "device": i, "duty_pct": 37.5, "hbm_used_bytes": 4 * GIB + i, "hbm_total_bytes": 16 * GIB}
-        for i in (0, 1)
-    ]  # fmt: skip
+    used = [
+        {"device": i, "hbm_used_bytes": 4 * GIB + i, "hbm_total_bytes": 16 * GIB} | rest
+        for i, rest in (
+            (0, {"process": 0, "duty_pct": 37.5}),
+            (1, {"process": 0, "duty_pct": 37.5}),
+            (0, {"process": 1, "duty_pct": 2.0}),
+        )
+    ]
+    assert samples[0]["tpu"] == used
 
 
-def test_each_process_of_the_run_has_a_port(tmp_path: Path, v5e: Path) -> None:
-    with serve(chips=1, duty=1.0) as one, serve(chips=1, duty=2.0) as two:
-        _, samples = sampled(tmp_path, f"{one}, {two}", v5e)
-    rows = samples[0]["tpu"]
-    assert isinstance(rows, list)
-    assert [(row["process"], row["duty_pct"]) for row in rows] == [(0, 1.0), (1, 2.0)]
-
-
-def test_a_runtime_that_is_absent_is_said(tmp_path: Path, v5e: Path) -> None:
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_runtime_that_is_absent_or_mute_is_said(tmp_path: Path, v5e: Path, *, listens: bool) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]  # bound, and nobody listens
-        reason, samples = sampled(tmp_path, str(port), v5e)
-    assert reason == f"the TPU runtime returned no metrics: port {port} (UNAVAILABLE)"
-    assert samples == []
-
-
-def test_a_mute_listener_keeps_nobody_waiting(tmp_path: Path, v5e: Path) -> None:
-    with socket.socket() as mute:
-        mute.bind(("127.0.0.1", 0))
-        mute.listen()
-        reason, samples = sampled(tmp_path, str(mute.getsockname()[1]), v5e)
-    assert "DEADLINE_EXCEEDED" in reason
-    assert samples == []
+        if listens:
+            taken.listen()
+        port = taken.getsockname()[1]
+        _, reason, samples = sampled(tmp_path, TpuSampler(v5e), str(port))
+    error = "DEADLINE_EXCEEDED" if listens else "UNAVAILABLE"
+    assert (reason, samples) == (f"the TPU runtime returned no metrics: port {port} ({error})", [])
 
 
 def test_answers_that_are_no_messages_are_no_values(tmp_path: Path, v5e: Path) -> None:
     with serve(wrong=True) as port:
-        reason, samples = sampled(tmp_path, str(port), v5e)
+        _, reason, samples = sampled(tmp_path, TpuSampler(v5e), str(port))
     assert "returned no metrics" in reason
     assert samples == []
 
 
-# The SDK
-
-LIBTPU = {
-    "answers": "def get_metric(name):\n    assert name == 'tensorcore_util'\n    return Data()\n",
-    "hangs": "import time\ndef get_metric(name):\n    time.sleep(1000)\n",
-    "crashes": "import os\ndef get_metric(name):\n    os.abort()\n",
-}
-
-
-def libtpu(tmp_path: Path, kind: str) -> Path:
-    """Make a package like libtpu, and return where it is."""
-    sdk = tmp_path / "packages" / "libtpu" / "sdk"
-    sdk.mkdir(parents=True)
-    for folder in (sdk.parent, sdk):
-        (folder / "__init__.py").touch()
-    data = "class Data:\n    def data(self):\n        return ['12.5', '0.0']\n"
-    (sdk / "tpumonitoring.py").write_text(data + LIBTPU[kind])
-    return sdk.parents[1]
-
-
-def asked(tmp_path: Path, devices: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> tuple[str, str, list[str]]:
-    """Sample by the SDK; return the status, the reason and the lines."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(libtpu(tmp_path, kind)), str(SOURCES)]))
-    monkeypatch.setattr(tpu_sdk, "SILENT_S", 1.0)
-    child = sleeping("")
-    samples = SamplingThread(tmp_path / "samples.jsonl", 50, [TpuSdkSampler(devices)])
-    samples.start(child.pid)
-    deadline = time.monotonic() + 15
-    while (time.monotonic() < deadline and samples.states[0].status == "off") or (
-        samples.states[0].status == "on" and not samples.states[0].count and time.monotonic() < deadline
-    ):
-        time.sleep(0.05)
-    (summary,) = samples.stop()
-    child.kill()
-    child.wait()
-    return summary.status, summary.reason, samples.path.read_text().splitlines()
-
-
-def test_the_sdk_tells_the_matrix_units_use(tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, reason, lines = asked(tmp_path, v5e, monkeypatch, "answers")
-    assert (status, reason) == ("on", "")
-    assert json.loads(lines[0])["tpu_matrix_unit_pct"] == [12.5, 0.0]
-
-
-@pytest.mark.parametrize(("kind", "said"), [("hangs", "did not answer"), ("crashes", "ended with exit code -6")])
-def test_an_sdk_that_fails_is_given_up(
-    tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
-) -> None:
-    status, reason, lines = asked(tmp_path, v5e, monkeypatch, kind)
-    assert status == "unavailable"
-    assert said in reason
-    assert lines == []
-
-
-def test_libtpu_is_not_loaded_where_no_tpu_is(tmp_path: Path, run: "subprocess.Popen[bytes]") -> None:
-    with pytest.raises(SamplerUnavailable, match="no TPU"):
-        TpuSdkSampler(machine(tmp_path)).start(run.pid)
-    run.kill()
-    run.wait()
-
-
-def test_a_python_without_libtpu_is_named(v5e: Path, run: "subprocess.Popen[bytes]") -> None:
-    with pytest.raises(SamplerUnavailable, match="has no libtpu"):
-        TpuSdkSampler(v5e).start(run.pid)
-    run.kill()
-    run.wait()
-
-
 def test_a_runtime_that_is_never_there_is_not_asked_for_ever(v5e: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tpu, "EVERY_S", 0.0)
     monkeypatch.setattr(tpu, "FAILURES", 2)
     sampler = TpuSampler(v5e)
     sampler.start(os.getpid())
-    for _ in range(5):
-        assert sampler.read() == {}
+    assert [sampler.read() for _ in range(5)] == [{}] * 5
     assert sampler.runtimes[0].failures == 2
     sampler.stop()
+
+
+@pytest.mark.parametrize(
+    ("metric", "told"),
+    [
+        ("    assert name == 'tensorcore_util'\n    return Data()\n", ("on", "", [[12.5, 0.0]])),
+        ("    import time; time.sleep(1000)\n", ("unavailable", "did not answer", [])),
+        ("    import os; os.abort()\n", ("unavailable", "ended with exit code -6", [])),
+        (None, ("unavailable", "has no libtpu", [])),
+    ],
+    ids=["answers", "hangs", "crashes", "absent"],
+)
+def test_the_sdk_tells_the_matrix_units_use(
+    tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch, metric: str | None, told: tuple[str, str, list[Any]]
+) -> None:
+    sdk = tmp_path / "packages" / "libtpu" / "sdk"
+    if metric is not None:
+        sdk.mkdir(parents=True)
+        for folder in (sdk.parent, sdk):
+            (folder / "__init__.py").touch()
+        data = "class Data:\n    def data(self):\n        return ['12.5', '0.0']\ndef get_metric(name):\n"
+        (sdk / "tpumonitoring.py").write_text(data + metric)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(sdk.parents[1]), str(SOURCES)]))
+    monkeypatch.setattr(tpu, "SILENT_S", 1.0)
+    status, reason, samples = sampled(tmp_path, TpuSdkSampler(v5e))
+    assert (status, [sample["tpu_matrix_unit_pct"] for sample in samples][:1]) == (told[0], told[2])
+    assert told[1] in reason

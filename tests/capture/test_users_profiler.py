@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
-from tests.capture.windows import Session, make, run, source
+from tests.capture.windows import make, run, source
 
 users: Any = agent.load("hooks.users_profiler")
-sessions: Any = agent.load("hooks.session_loop")
+sessions: Any = agent.load("hooks.session_steps")
 
 
 @pytest.fixture
@@ -32,11 +32,18 @@ def tensorflow(seen: list[Any], window: Any) -> Any:
     """Return what TensorFlow has, each of which notes the state of our window while it runs."""
 
     def note(*_: object, **__: object) -> None:
-        seen.append(window.session)
+        seen.append(window.capture)
 
     kind = type("ProfilerSession", (), {"start": note})
     native = SimpleNamespace(ProfilerSession=kind)
-    return SimpleNamespace(start=note, stop=note, trace=note, _pywrap_profiler=native)
+    return SimpleNamespace(__name__="profiler", start=note, stop=note, trace=note, _pywrap_profiler=native)
+
+
+def listening(window: Any) -> Any:
+    """Return the stream of events of a process that has this window."""
+    stream = agent.load("stream").Stream(window.log)
+    users.listen(stream, users.Lending(window))
+    return stream
 
 
 @pytest.mark.parametrize(
@@ -51,25 +58,27 @@ def tensorflow(seen: list[Any], window: Any) -> Any:
 )
 def test_every_way_to_a_session_ends_ours(window: Any, profile: Any) -> None:
     seen: list[Any] = []
-    module, installed = tensorflow(seen, window), SimpleNamespace(window=window)
-    for found in users.hooks(installed).values():
-        found[0](module)
-    window.profiler = object()
+    module = tensorflow(seen, window)
+    for patch in (one for hooks in listening(window).hooks().values() for one in hooks):
+        patch(module)
     steps(window, window.plan["warmup"] + 2)
-    assert isinstance(window.session, Session)
+    assert window.profiler.running()
     profile(module)
     assert seen == [None]
     assert window.lent == 0
 
 
 def test_no_window_opens_at_a_step_that_the_script_profiles(window: Any) -> None:
-    alone = users.Lending(window).alone(lambda: steps(window, window.plan["warmup"] + 5))
-    loop = alone()
+    held: list[Any] = []
+    users.Lending(window).lend(held)
+    loop = steps(window, window.plan["warmup"] + 5)
+    ((give_back, token),) = held
+    give_back(token, None, None)
     assert not window.captures
     assert "FULL_TRACE" in lacks(window)["trace"]
     assert window.refusals == 0
     loop.begin(1)
-    assert isinstance(window.session, Session)
+    assert window.profiler.running()
     assert lacks(window) == {}
 
 
@@ -79,7 +88,7 @@ def test_a_trace_that_ends_early_is_told_unless_a_later_one_is_whole(window: Any
     lending.give_way()
     assert "ended early" in lacks(window)["window"]
     loop.begin(1)
-    assert isinstance(window.session, Session)
+    assert window.profiler.running()
     assert lacks(window) == {}
 
 

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture.agent.without import kinds
+from tfdoctor.capture.agent.trial import without as kinds
 
 pytestmark = pytest.mark.tensorflow
 
 SCRIPT = """
 import json, sys
 from tfdoctor.capture.agent.process import imports, journal
-from tfdoctor.capture.agent.without.patches import hooks
-from tfdoctor.capture.agent.without.taken_out import TakenOut
+from tfdoctor.capture.agent.stream import Stream
+from tfdoctor.capture.agent.trial.without import TakenOut
 
-log, every, parts = journal.Journal(sys.argv[2]), {}, {}
+log, parts = journal.Journal(sys.argv[2]), {}
+stream = Stream(log)
 for plan in json.loads(sys.argv[1]):
-    part = parts[f"{plan['part']} {plan['name']}".strip()] = TakenOut(plan, log)
-    for name, acts in hooks(part).items():
-        every.setdefault(name, []).extend(acts)
-imports.watch(every, log)
+    part = parts[f"{plan['part']} {plan['name']}".strip()] = TakenOut(plan)
+    part.listen(stream)
+imports.watch(stream.hooks(), log)
 
 from pathlib import Path
 import keras
@@ -104,7 +104,7 @@ with writer.as_default(step=0):
 
 found["reached"] = {name: part.reached for name, part in parts.items()}
 found["refused"] = {name: part.refused for name, part in parts.items() if part.refused}
-found["faults"] = log.state.get("faults")
+found["faults"] = log.errors
 print(json.dumps(found))
 """
 

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture import Plan, assemble, folder, manifest
+from tfdoctor.capture import Plan, folder, manifest
 from tfdoctor.capture.agent.process.rank import rank, unreadable
 from tfdoctor.recording import Recording, folders
 from tfdoctor.recording.manifest import Manifest
@@ -137,7 +137,7 @@ def end(out: Path, *, finish: bool = True) -> Manifest:
     if not finish:
         return begun
     left = folders.processes(out)
-    return assemble.assemble(folder.Folder(out), manifest.end(begun, 0, (), left), left)
+    return folder.assemble(folder.Folder(out), manifest.end(begun, 0, (), left), left)
 
 
 def said(recording: Recording) -> Any:
@@ -192,36 +192,53 @@ def test_ranks_that_are_given_twice_do_not_share_a_name(tmp_path: Path) -> None:
 
 
 def test_without_ranks_the_most_steps_come_first(tmp_path: Path) -> None:
+    """A damaged state is a process that is counted."""
     leave(tmp_path, "vm.5", 90)
     leave(tmp_path, "vm.6", 30, trace=True)
     leave(tmp_path, "vm.10", 40, trace=True)
-    assert end(tmp_path).workers == ("vm-10", "vm-6", "vm-5")
+    leave(tmp_path, "vm.11")
+    (tmp_path / "processes" / "vm.11" / "agent.json").write_text("{")
+    done = end(tmp_path)
+    assert done.workers == ("vm-10", "vm-6", "vm-5")
+    assert done.processes[-1].why == "agent.json is damaged and was left out"
     assert said(Recording.open(tmp_path)).steps.seen == 40
     assert "trace" in {each.what for each in said(Recording.open(tmp_path / "workers/vm-5")).missing}
 
 
-def test_a_damaged_state_is_a_process_that_is_counted(tmp_path: Path) -> None:
-    leave(tmp_path, "vm.5", 40, trace=True)
-    leave(tmp_path, "vm.6")
-    (tmp_path / "processes" / "vm.6" / "agent.json").write_text("{")
-    done = end(tmp_path)
-    assert [each.why for each in done.processes] == ["", "agent.json is damaged and was left out"]
+def test_a_worker_may_have_workers(tmp_path: Path) -> None:
+    out = tmp_path / "workers" / "worker-0"
+    leave(out, "vm.5", 20, trace=True)
+    leave(out, "vm.6", 30, trace=True)
+    end(out)
+    recording = Recording.open(tmp_path)
+    assert recording.root == tmp_path
+    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
+    assert said(recording).worker.name == "vm-6"
 
 
 # What tfdoctor could not assemble is read as it lies
 
 
-def test_a_killed_tfdoctor_leaves_what_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("full", [False, True])
+def test_a_killed_tfdoctor_leaves_what_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, full: bool
+) -> None:
+    """So does one that cannot write at the end."""
     leave(tmp_path, "vm.5", versions={})
     leave(tmp_path, "vm.6", 30, trace=True)
-    end(tmp_path, finish=False)
+    begun = end(tmp_path, finish=False)
     before = sorted(tmp_path.rglob("*"))
+    if full:
+        left = folders.processes(tmp_path)
+        monkeypatch.setattr("tempfile.mkstemp", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+        with pytest.raises(OSError, match="full"):
+            folder.assemble(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
     recording = Recording.open(tmp_path)
     assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
     assert said(recording).steps.seen == 30
     assert len(recording.samples) == 1
-    assert len(recording.notes) == 1
-    assert "unfinished" in recording.notes[0]
+    (note,) = recording.notes
+    assert "unfinished" in note
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -237,27 +254,13 @@ def test_a_killed_tfdoctor_leaves_all_workers(tmp_path: Path) -> None:
     assert said(other).steps.seen == 20
 
 
-def test_what_cannot_be_written_at_the_end_stays_where_it_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leave(tmp_path, "vm.6", 30, trace=True)
-    begun = end(tmp_path, finish=False)
-    left = folders.processes(tmp_path)
-    monkeypatch.setattr("tempfile.mkstemp", Mock(side_effect=OSError(errno.ENOSPC, "full")))
-    with pytest.raises(OSError, match="full"):
-        assemble.assemble(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
-    recording = Recording.open(tmp_path)
-    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
-    assert said(recording).steps.seen == 30
-
-
 # A folder that the workers of a job share
 
 
 def test_workers_that_end_together_agree_on_a_run(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     with context.Pool(4) as pool:
-        found = pool.map(assemble.run_folder, [tmp_path] * 16, chunksize=1)
+        found = pool.map(folder.run_folder, [tmp_path] * 16, chunksize=1)
     assert len(set(found)) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["plugins"]
 
@@ -268,20 +271,20 @@ def claim(out: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> folder.Fol
     return folder.claim(Plan("train.py", out=out))
 
 
-def test_a_worker_has_a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_has_a_place_of_its_own_and_not_in_another_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "shared" / "run"
-    first, second = claim(out, monkeypatch, 0), claim(out, monkeypatch, 1)
-    assert first.out == out.resolve() / "workers" / "worker-0"
-    assert second.out == out.resolve() / "workers" / "worker-1"
+    for number in range(2):
+        assert claim(out, monkeypatch, number).out == out.resolve() / "workers" / f"worker-{number}"
     with pytest.raises(OutputError, match="worker-1 is not empty"):
         claim(out, monkeypatch, 1)
-
-
-def test_a_job_does_not_write_into_another_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tfdoctor.json").write_text("{}")
-    with pytest.raises(OutputError, match="is not empty"):
-        claim(tmp_path, monkeypatch, 0)
-    assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "tfdoctor.json").write_text("{}")
+    with pytest.raises(OutputError, match="other is not empty"):
+        claim(other, monkeypatch, 0)
+    assert [path.name for path in other.iterdir()] == ["tfdoctor.json"]
 
 
 @pytest.mark.parametrize("size", [{"WORLD_SIZE": "2"}, {}], ids=["size known", "size unknown"])
@@ -304,14 +307,3 @@ def test_both_may_start_in_the_same_moment(tmp_path: Path, size: dict[str, str])
     recording = Recording.open(tmp_path / "run")
     assert [said(Recording.open(path)).worker.rank for path in recording.workers] == [0, 1]
     assert "workers were recorded" in recording.notes[-1]
-
-
-def test_a_worker_may_have_workers(tmp_path: Path) -> None:
-    out = tmp_path / "workers" / "worker-0"
-    leave(out, "vm.5", 20, trace=True)
-    leave(out, "vm.6", 30, trace=True)
-    end(out)
-    recording = Recording.open(tmp_path)
-    assert recording.root == tmp_path
-    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
-    assert said(recording).worker.name == "vm-6"

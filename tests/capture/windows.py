@@ -1,66 +1,61 @@
 """A window without TensorFlow: its profiler only remembers, and its registry only counts."""
 
+import contextlib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from tests.capture import agent
 
 
-class Marker:
-    def __init__(self, opened: list[Any], *stats: Any) -> None:
-        opened.append(stats)
-        self.closed = False
+class Profiler:
+    """TensorFlow's profiler and its markers: it only remembers, and leaves a file where the trace would be."""
 
-    def __exit__(self, *_: object) -> None:
-        self.closed = True
-
-
-class Session:
-    """A profiler that only remembers, and leaves a file where the trace would be."""
-
-    borrowed = False
-    refuse: Exception | None = None
-    marked: ClassVar[list[Any]] = []
-
-    def __init__(self, folder: str) -> None:
-        self.folder = Path(folder)
-        self.stopped_ns: int | None = None
+    def __init__(self) -> None:
+        self.refuse: Exception | None = None
+        self.folder: Path | None = None
+        self.marked: list[tuple[str, int, int]] = []  # since the last start: name, number and steps of each call
         self.finished: list[int] = []  # how many calls were marked by each end
 
-    @classmethod
-    def start(cls, _api: object, folder: str) -> "Session":
-        if cls.refuse:
-            raise cls.refuse
-        cls.marked.clear()
-        return cls(folder)
+    def running(self) -> bool:
+        return self.folder is not None
 
-    def marker(self, name: str, number: int, k: int) -> Marker:
-        return Marker(self.marked, name, number, k)
+    def start(self, folder: str) -> None:
+        if self.refuse:
+            raise self.refuse
+        self.marked.clear()
+        self.finished.clear()
+        self.folder = Path(folder)
 
-    def sampled(self, number: int, k: int) -> Marker:
-        return Marker(self.marked, "sampled", number, k)
-
-    def finish(self) -> None:
-        self.finished.append(len(self.marked))
-        self.stopped_ns = self.stopped_ns or 5
-
-    def stop(self, _capture: object) -> None:
+    def stop(self) -> None:
+        assert self.folder is not None
         run = self.folder / "plugins" / "profile" / "now"
         run.mkdir(parents=True)
         (run / "host.xplane.pb").write_text(self.folder.name)
+        self.folder = None
+
+    def trace(self, text: str, *, step_num: int = 0, steps: int = 0) -> contextlib.nullcontext[None]:
+        name, _, stats = text.removesuffix("#").partition("#")
+        if name == "tfdoctor_end":
+            self.finished.append(len(self.marked))
+        else:
+            given = dict(stat.split("=") for stat in stats.split(",") if stat)
+            self.marked.append((name, int(given.get("step_num", step_num)), int(given.get("steps", steps))))
+        return contextlib.nullcontext()
 
 
 class Nothing:
     def describe(self) -> list[dict[str, object]]:
         return []
 
+    zero_rates = describe
+
 
 class Registry:
     def __init__(self) -> None:
         self.lengths: dict[object, int] = {}
-        self.zero_rates = self.unused_gradients = Nothing()
+        self.choices = self.unused_gradients = Nothing()
 
     def looped(self, iterator: object) -> None: ...
 
@@ -85,12 +80,10 @@ class ProgramFile:
 
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
     log = agent.load("process.journal").Journal(str(tmp_path))
-    monkeypatch.setattr(agent.load("window.window_start"), "Session", Session)
-    monkeypatch.setattr(Session, "refuse", None)
-    Session.marked.clear()
     options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
     window = agent.load("window.window").TraceWindow(options, log, Registry(), ProgramFile())
-    window.profiler = object()
+    profiler = window.profiler = Profiler()
+    monkeypatch.setattr(agent.load("process.tensorflow_api"), "trace_class", lambda: profiler.trace)
     return window
 
 
@@ -106,4 +99,4 @@ def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tu
         marker = loop.begin(k)
         if marker is not None:
             marker.__exit__(None, None, None)
-    return [(number, steps) for _, number, steps in Session.marked]
+    return [(number, steps) for _, number, steps in window.profiler.marked]

@@ -13,9 +13,8 @@ from tests.cli.trial_recording import content, made
 from tests.report.diagnoses import full, tried
 from tfdoctor import cli
 from tfdoctor.recording import Recording
-from tfdoctor.trial import of_recording, parts, stored
-from tfdoctor.trial.originals import Originals
-from tfdoctor.trial.variants import Variant
+from tfdoctor.trial import of_recording, stored, taking_out
+from tfdoctor.trial.program import Originals, Variant
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
@@ -109,7 +108,7 @@ def test_an_edit_during_the_trial_ends_it(tmp_path: Path) -> None:
 def test_no_large_part_says_nothing_of_what_the_report_advises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "of_recording", lambda *_: ([], []))
+    monkeypatch.setattr(taking_out, "of_recording", lambda *_: ([], []))
     code, output = run(str(made(tmp_path)), "--parts")
     assert code != 0
     assert "No part of the program takes enough to be taken out: leave out --parts" in output

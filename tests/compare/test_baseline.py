@@ -12,6 +12,8 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import KnownFinding, Off, Settings
 from tfdoctor.diagnosis.hosts import HostFinding
 from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import CapturePlan, Manifest
 from tfdoctor.terms.errors import InputError, OutputError, TfdoctorError
 from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Severity
 
@@ -171,6 +173,20 @@ def test_what_is_no_baseline_is_one_sentence(content: bytes | None, said: str, t
         baseline.read(path)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "script", "command", "program"),
+    [
+        ("script", "a/train.py", ["python", "a/train.py"], "train.py"),
+        ("command", "mpirun", ["mpirun", "-n", "2", "python", "a/train.py"], "train.py"),  # as in its report
+        ("command", "/opt/start", ["/opt/start"], "start"),
+    ],
+)
+def test_the_program_is_what_the_command_names(kind: str, script: str, command: list[str], program: str) -> None:
+    run = Manifest(command=tuple(command), plan=CapturePlan(kind, script))
+    assert baseline.program_of(Recording(None, run, (), None, (), ())) == program
+    assert baseline.program_of(Recording(None, None, (), None, (), ())) == ""
 
 
 def test_the_baseline_of_another_program_is_refused(tmp_path: Path) -> None:

@@ -32,14 +32,12 @@ def parse(line):
     return tf.stack([x, x]), x
 
 
-options = tf.data.Options()
-options.autotune.enabled = False
 dataset = tf.data.Dataset.from_tensor_slices(["a.txt", "b.txt"])
 dataset = dataset.interleave(tf.data.TextLineDataset, cycle_length=2)
 dataset = dataset.map(
     parse,  # cheap
 )
-dataset = dataset.repeat().batch(4).with_options(options)
+dataset = dataset.repeat().batch(4)
 
 model = keras.Sequential(
     [
@@ -54,12 +52,10 @@ print("steps", model.steps_per_execution, "jit", model.jit_compile is True, "typ
 '''
 
 FIT_EDITS = {
-    "autotune-on": ".with_options(",
     "parallel-interleave": ".interleave(",
     "parallel-map": "dataset.map(",
     "cache": "dataset.map(",
     "parallel-batch": ".batch(",
-    "drop-remainder": ".batch(",
     "prefetch": ".batch(",
     "mixed-precision": "Dense(8",
     "jit-compile": "compile(",
@@ -96,7 +92,7 @@ print("eager", model.run_eagerly)
 
 LOOP_EDITS = {"jit-compile": "def step", "prefetch": ".batch(", "run-eagerly-off": "compile("}
 
-GAN = '''"""Trains two models operation by operation, and logs at each step."""
+GAN = '''"""Trains two models operation by operation."""
 import keras
 import tensorflow as tf
 
@@ -136,17 +132,15 @@ def main():
     critic, maker = Critic(), keras.Sequential([keras.Input((2,)), keras.layers.Dense(4)])
     optimizers = (keras.optimizers.SGD(0.01), keras.optimizers.Adam(0.01))
     dataset = tf.data.Dataset.from_tensor_slices(tf.random.normal((200, 4))).batch(8)
-    history = []
     for step, real in enumerate(dataset):
         score = train_step(critic, maker, optimizers, real)
-        history.append(float(score))
-    print("logged", len(history))
+    print("trained", step, float(score) < 0.0 or float(score) >= 0.0)
 
 
 main()
 '''
 
-GAN_EDITS = {"tf-function": "for step, real", "every-hundred-steps": "history.append"}
+GAN_EDITS = {"tf-function": "for step, real"}
 
 RULE = '''"""Advises an edit.
 
@@ -283,9 +277,8 @@ def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched])
     assert case.text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
     assert "# cheap\n" in case.text
     assert ".cache()" in case.text
-    assert ".batch(4, drop_remainder=True, num_parallel_calls=tf.data.AUTOTUNE)" in case.text
-    assert ".with_options(options).prefetch(tf.data.AUTOTUNE)" in case.text
-    assert case.patch.count(b"\n-") <= 8  # lines; the other ones stay
+    assert ".batch(4, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)" in case.text
+    assert case.patch.count(b"\n-") <= 7  # lines; the other ones stay
 
 
 def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(cases: dict[str, Patched]) -> None:
@@ -297,6 +290,6 @@ def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(case
     assert any(edit["after"] == "@tf.function(jit_compile=True)" for edit in edits)
 
 
-def test_a_step_of_two_models_becomes_a_graph_and_logs_less(cases: dict[str, Patched]) -> None:
-    assert cases["gan"].said.splitlines()[-1] == "logged 1"
+def test_a_step_of_two_models_becomes_a_graph(cases: dict[str, Patched]) -> None:
+    assert cases["gan"].said.splitlines()[-1] == "trained 24 True"
     assert "@tf.function\ndef train_step" in cases["gan"].text

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import Run, own_lines, plain, profiled
+from tests.capture.running import Run, environment, own_lines, plain, profiled
 from tests.capture.spans import Mark, iterator_names, marks
 from tfdoctor.recording.program import DIGITS
 
@@ -83,8 +83,7 @@ def test_fit_is_traced_as_planned(fit: Run) -> None:
     clean(fit)
     assert kept(fit) == list(range(10, 30))
     assert all(mark.stat("_r") == 1 and mark.stat("steps") == 1 for mark in traced(fit))
-    window = fit.manifest.window
-    assert window is not None
+    window = fit.window
     assert (window.first_step, window.steps, window.calls) == (10, 20, 20)
     assert (window.stopped_by, window.source, window.contains_warmup) == ("steps", "keras-fit", False)
     assert fit.manifest.steps.seen == 60
@@ -189,27 +188,19 @@ def test_sources_are_hashed(fit: Run, script: Path) -> None:
     assert digits[DIGITS : 2 * DIGITS] == hashlib.sha256(text[1].strip()).hexdigest()[:DIGITS]
 
 
-def test_arrays_and_the_scripts_exit_code(profile: Profile, script: Path) -> None:
+# Ends
+
+
+def test_ctrl_c_in_the_window_of_a_fit_of_arrays(profile: Profile, script: Path) -> None:
     run = profile("arrays")
     clean(run)
-    assert run.code == 3
-    assert kept(run) == list(range(10, 30))
+    assert run.code == 130
+    assert kept(run) == list(range(10, 15))
+    assert run.window.stopped_by == "interrupt"
     assert run.program["input_kind"] == "arrays"
     datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
     assert datasets[run.program["feeds"]]["at"] == line_of(script, "batch_size=4, epochs=1")
     assert run.program["run"]["batch_size"] == 4
-
-
-# Ends
-
-
-def test_ctrl_c_in_the_window(profile: Profile) -> None:
-    run = profile("ctrl_c")
-    clean(run)
-    assert run.code == 130
-    assert kept(run) == list(range(10, 15))
-    assert run.manifest.window is not None
-    assert run.manifest.window.stopped_by == "interrupt"
 
 
 def test_stop_after_ends_the_run_and_runs_finally(profile: Profile, tmp_path: Path) -> None:
@@ -238,11 +229,15 @@ def test_a_run_that_ends_in_warm_up_says_so(profile: Profile) -> None:
 
 
 def test_the_users_profiler_ends_our_window(profile: Profile, tmp_path: Path) -> None:
-    run = profile("own_profiler_later", str(tmp_path / "theirs"))
+    """The profiler's messages stand in the script's output for theirs, and not for our windows before and after."""
+    theirs = tmp_path / "theirs"
+    run = profile("own_profiler_later", str(theirs), env=environment(TF_CPP_MIN_LOG_LEVEL="0"))
     clean(run)
     assert run.code == 0
     assert kept(run) == list(range(18, 38))  # theirs is over, and ours begins anew
-    assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
+    assert list(theirs.glob("plugins/profile/*/*.xplane.pb"))
+    assert run.stderr.count("Profiler session started") == 1
+    assert re.findall("Collecting XSpace to repository: (.*)/plugins", run.stderr) == [str(theirs)]
 
 
 def test_the_users_running_profiler_is_marked_and_its_trace_used(profile: Profile, tmp_path: Path) -> None:
@@ -250,8 +245,7 @@ def test_the_users_running_profiler_is_marked_and_its_trace_used(profile: Profil
     clean(run)
     assert run.code == 0
     assert kept(run) == list(range(60))
-    window = run.manifest.window
-    assert window is not None
+    window = run.window
     assert (window.stopped_by, window.contains_warmup) == ("user-profiler", True)
     assert "own profiler" in run.manifest.steps.why
     (theirs,) = tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb")
@@ -266,9 +260,8 @@ def test_a_custom_loop_is_traced_over_epochs(custom: Run) -> None:
     clean(custom)
     assert custom.code == 0
     assert len(kept(custom)) == 25
-    assert custom.manifest.window is not None
-    assert custom.manifest.window.source == "tf-data-loop"
-    assert (custom.manifest.window.first_step, custom.manifest.window.steps) == (1, 25)
+    assert custom.window.source == "tf-data-loop"
+    assert (custom.window.first_step, custom.window.steps) == (1, 25)
     assert custom.manifest.steps.seen == 36
     # The end of the data, at each epoch's end; a third one may have been traced for samples only:
     assert custom.manifest.steps.discarded[:2] == (12, 25)

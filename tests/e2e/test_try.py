@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import environment
-from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis.trials import TrainingState
-from tfdoctor.trial import training
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, layer_possible
-from tfdoctor.trial.times import TrialTimes
-from tfdoctor.trial.variants import ORIGINAL, Variant
+from tfdoctor.trial.layer import why_not
 
 pytestmark = pytest.mark.tensorflow
 
@@ -119,7 +112,7 @@ def minutes_for_rounds(project: Path) -> float:
 
 
 def test_a_promise_is_measured_and_nothing_is_written(project: Path, tmp_path: Path) -> None:
-    if layer_possible(project):
+    if why_not(project):
         pytest.skip("this kernel allows no layer")
     out = tmp_path / "recording"
     before = content(project)
@@ -155,40 +148,3 @@ def test_a_promise_is_measured_and_nothing_is_written(project: Path, tmp_path: P
     assert trials["writes_thrown_away"]
     assert "Measured" in done.stdout
     assert "Measured by running the changes" in (out / "report.html").read_text()
-
-
-def test_a_parallel_map_that_draws_random_numbers_is_no_fault(tmp_path: Path) -> None:
-    """The script repeats bit by bit, the change does not: that is its order of random numbers."""
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT.with_name("random_flips.py").read_text())
-    text = script.read_text().replace(".map(augment)", ".map(augment, num_parallel_calls=4)")
-    changed = Variant("parallel", {script: text.encode()}, exact=True, reorders=True)
-    program = RecordedProgram((sys.executable, "train.py", "60"), tmp_path, Kind.SCRIPT)
-    enough = Enough(compare_at=4, fewest=6, steps=6, seconds=0.0)
-    with Runner.of(program, layer=False) as stage:
-        *as_is, first, second = stage.by_turns([ORIGINAL, ORIGINAL, changed, changed], enough, 0)
-    runs = (first, second)
-    assert all(isinstance(run.times, TrialTimes) for run in (*as_is, *runs))
-    assert training.compare(changed, runs, as_is).state is TrainingState.REORDERED
-
-
-def test_a_run_sees_its_changed_file_without_a_layer_too(project: Path) -> None:
-    script = project / "train.py"
-    program = RecordedProgram((sys.executable, "train.py", "100"), project, Kind.SCRIPT)
-    changed = Variant("less", {script: SCRIPT.read_bytes().replace(MANY.encode(), FEW.encode())})
-    with Runner.of(program, layer=False) as stage:
-        runs = [stage.run(variant, Enough(), n) for n, variant in enumerate((ORIGINAL, changed))]
-    for run in runs:
-        assert run.exit_code == 0, run.error
-        assert isinstance(run.times, TrialTimes)
-        assert run.finite
-    first, second = (run.times for run in runs)
-    assert isinstance(first, TrialTimes)
-    assert isinstance(second, TrialTimes)
-    assert second.step_ms < 0.6 * first.step_ms
-    states = [run.state for run in runs]
-    assert states[0] is not None
-    assert states[1] is not None
-    assert states[0].digest == states[1].digest
-    assert FEW in (project / "checkpoint.txt").read_text()
-    assert script.read_text() == SCRIPT.read_text()

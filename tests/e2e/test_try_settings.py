@@ -1,19 +1,20 @@
 """Settings of a trial under real TensorFlow: each arrives in the program, or its run has no figure."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner, layer_possible
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.layer import why_not
+from tfdoctor.trial.program import RecordedProgram, Variant
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.settings import CLUSTERING
 from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import ORIGINAL, Variant
 
 pytestmark = pytest.mark.tensorflow
 
@@ -23,13 +24,15 @@ COMPILED = "Compiled cluster using XLA"
 ON = "oneDNN custom operations are on"
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def environment() -> Iterator[None]:
     """Let TensorFlow log what it does, and choose everything itself."""
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    for name in ("TF_ENABLE_ONEDNN_OPTS", "TF_XLA_FLAGS"):
-        monkeypatch.delenv(name, raising=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        for name in ("TF_ENABLE_ONEDNN_OPTS", "TF_XLA_FLAGS"):
+            patch.delenv(name, raising=False)
+        yield
 
 
 def ran(variant: Variant, *arguments: str, layer: bool) -> tuple[TrialRun, str]:
@@ -45,36 +48,39 @@ def threads(log: str, name: str) -> int:
     return sum(int(row[-1]) for row in rows if row[1] == name)
 
 
-def test_settings_arrive_in_the_program() -> None:
-    usual, before = ran(ORIGINAL, "xla", layer=False)
-    assert isinstance(usual.times, TrialTimes), usual
-    assert COMPILED in before
+@pytest.fixture(scope="module")
+def one_thread() -> tuple[TrialRun, str]:
+    """Return a run with one thread in the pool, as well as what XLA would be needed for."""
+    return ran(Variant("", {}, {"TF_NUM_INTRAOP_THREADS": "1"}, {NO_XLA: 1}), layer=False)
+
+
+def test_settings_arrive_in_the_program(one_thread: tuple[TrialRun, str]) -> None:
     changed = Variant(
         "all at once",
         environment={"TF_NUM_INTEROP_THREADS": "5", "TF_NUM_INTRAOP_THREADS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"},
         runner={POOL_THREADS: 40, NO_XLA: 1},
     )
+    _, before = one_thread
     run, after = ran(changed, "xla", layer=False)
     assert isinstance(run.times, TrialTimes), run
+    assert run.times.loop.examples == 4  # of the loop that trains
     assert threads(before, "tf_Compute") != 5
     assert threads(after, "tf_Compute") == 5
-    assert ON not in after
+    assert (ON in before, ON in after) == (True, False)
     assert COMPILED not in after
-    assert threads(after, "python") > threads(before, "python") + 15  # XLA has some in the run before
+    assert threads(after, "python") > threads(before, "python") + 35
 
 
 def test_xla_is_on_for_all_graphs() -> None:
-    if layer_possible(SCRIPTS):
-        pytest.skip("this kernel allows no layer")
-    run, log = ran(Variant("XLA", environment={"TF_XLA_FLAGS": CLUSTERING}), layer=True)
+    """In a layer, where there is one."""
+    run, log = ran(Variant("XLA", environment={"TF_XLA_FLAGS": CLUSTERING}), layer=not why_not(SCRIPTS))
     assert isinstance(run.times, TrialTimes), run
     assert COMPILED in log
 
 
-def test_a_setting_that_does_not_arrive_has_no_figure() -> None:
+def test_a_setting_that_does_not_arrive_has_no_figure(one_thread: tuple[TrialRun, str]) -> None:
     """The two runs also show the number of intra-op threads, to which TensorFlow gives no name."""
-    changed = Variant("", {}, {"TF_NUM_INTRAOP_THREADS": "1"}, {NO_XLA: 1})
-    run, one = ran(changed, layer=False)
+    run, one = one_thread
     assert run.times == NoTimes("no function was compiled with XLA")
     names = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS")
     changed = Variant("", {}, {"TF_NUM_INTRAOP_THREADS": "9", **dict.fromkeys(names, "0")})

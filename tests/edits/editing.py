@@ -17,13 +17,11 @@ KINDS: dict[str, by_id.Kind] = {
 
 POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
 SEVERAL = "model.compile(optimizer, loss, steps_per_execution=16)"
-OPTION = "# remove: options.autotune.enabled = False"
 CACHED = "dataset = dataset.map(f, num_parallel_calls=tf.data.AUTOTUNE)\ndataset = dataset.cache()"
 EXAMPLES = {
     "cache": CACHED,
     "mixed-precision": POLICY,
     "steps-per-execution": SEVERAL,
-    "autotune-on": OPTION,
     "fused-batch-norm": CODE["drop-in"],
 }
 """The examples of rules, where an edit takes its value from the example."""

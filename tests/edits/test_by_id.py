@@ -105,10 +105,6 @@ MADE = [
     ("cache-before-repeat", "d = d.repeat()\nd = d.cache()", None),
     ("cache", "e = files.shuffle(9)\nc = e\nd = c.map(f)", None),  # shuffled under another name
     ("cache", "e = files.take(9)\nc = e\nd = c.map(f)", "e = files.take(9)\nc = e\nd = c.map(f).cache()"),
-    ("drop-remainder", "d = d.batch(8)\nmodel.fit(d)", "d = d.batch(8, drop_remainder=True)\nmodel.fit(d)"),
-    ("drop-remainder", "model.fit(d.batch(8), epochs=3)", "model.fit(d.batch(8, drop_remainder=True), epochs=3)"),
-    ("drop-remainder", "model.fit(d.batch(8, drop_remainder=False))", None),  # somebody chose that
-    ("drop-remainder", "model.fit(d.batch(*sizes))", None),
     ("jit-compile", "model.compile('adam', 'mse')", "model.compile('adam', 'mse', jit_compile=True)"),
     ("jit-compile", "model.compile(loss='mse', jit_compile=False)", None),
     ("jit-compile", "model.compile(loss='mse', jit_compile=None)", "model.compile(loss='mse', jit_compile=True)"),
@@ -127,36 +123,12 @@ MADE = [
     ("run-eagerly-off", "tf.config.run_functions_eagerly(True)", None),  # of all functions: some may need it
     ("run-eagerly-off", "model.run_eagerly = True", "model.run_eagerly = False"),
     ("run-eagerly-off", "model.compile(run_eagerly=debug)", None),
-    ("autotune-on", "o.autotune.enabled = False\nd = d.with_options(o)", "d = d.with_options(o)"),
-    (  # the options of another dataset
-        "autotune-on",
-        "o.threading.private_threadpool_size = 1\nother.autotune.enabled = False\nd = d.with_options(o)",
-        None,
-    ),
-    (
-        "autotune-on",
-        "o.autotune.enabled = False\nother.autotune.enabled = False\nd = d.with_options(o)",
-        "other.autotune.enabled = False\nd = d.with_options(o)",
-    ),
-    ("autotune-on", "o = p\no.autotune.enabled = False\no = q\nd = d.with_options(o)", None),
-    (
-        "autotune-on",
-        "def f():\n    o.autotune.enabled = False\n    return o\nd = d.with_options(f())",
-        "def f():\n    return o\nd = d.with_options(f())",
-    ),
-    (
-        "autotune-on",
-        "def f():\n    o.autotune.enabled = False\n    return o\nd = d.with_options(o)",
-        None,
-    ),
-    ("autotune-on", "if x:\n    o.autotune.enabled = False\nd = d.with_options(o)", None),
-    ("autotune-on", "o.autotune.enabled = True\nd = d.with_options(o)", None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("edit_id", "line", "expected"), MADE)
 def test_an_edit_changes_its_line_only(edit_id: str, line: str, expected: str | None) -> None:
-    names = {"prefetch": ".batch", "cache": ".map", "cache-before-repeat": ".cache", "autotune-on": ".with_options"}
+    names = {"prefetch": ".batch", "cache": ".map", "cache-before-repeat": ".cache"}
     mark = names.get(edit_id, line.split("\n", maxsplit=1)[0])
     made = declined(edit_id, f"{HEAD}{line}\n", mark)
     assert made == (None if expected is None else f"{HEAD}{expected.replace('AUTO', AUTO)}\n")
@@ -191,18 +163,13 @@ def test_an_edit_uses_the_names_of_the_file(imports: str, name: str | None) -> N
 
 
 def test_the_edits_are_known() -> None:
-    known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
-    known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
-    known += " fused-batch-norm convert-once tf-function every-hundred-steps"
-    known += " floatx vectorized-map calls-per-batch loop-work reduce-retracing tensor-argument debugging-off"
-    known += " assign-weights vectorized-fn clear-session compile-once dataset-once function-once predict-once"
-    known += " all-cores decode-ratio earlier-resize earlier-shuffle every-hundred-batches layer-width"
-    known += " longer-interval one-replica precision-policy row-lookup row-penalty sliding-windows"
-    known += " predict-on-batch rarer-callback own-length"
+    known = "prefetch parallel-map parallel-batch parallel-interleave cache cache-before-repeat earlier-shuffle"
+    known += " vectorized-map decode-ratio jit-compile steps-per-execution run-eagerly-off tf-function"
+    known += " mixed-precision precision-policy fused-batch-norm layer-width one-replica"
     assert set(KINDS) == set(known.split())
 
 
-@pytest.mark.parametrize("edit_id", ["drop-remainder", "prefetch", "cache", "parallel-batch"])
+@pytest.mark.parametrize("edit_id", ["prefetch", "cache", "parallel-batch"])
 def test_the_line_of_a_pipeline_is_not_guessed(edit_id: str) -> None:
     with pytest.raises(Declined, match="line of the pipeline is unknown"):
         edited(edit_id, f"{HEAD}d = d.batch(8)\nmodel.fit(d)\n")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.edits.recorded import finding, recorded, remedy
 from tests.edits.test_together import JIT, MAP, TEXT
-from tfdoctor.edits.files import changed_files
+from tfdoctor.edits.patch import changed_files
 from tfdoctor.edits.splice import Declined
 
 

@@ -292,46 +292,6 @@ def test_a_loop_without_a_step_declines(text: str, why: str) -> None:
         edited("tf-function", text, "for x in" if "for" in text else "x = 1")
 
 
-EMA = SCRIPT.replace(
-    "ds = tf.data",
-    """def update(decay=0.99):
-    for w, e in zip(model.weights, other_model.weights):
-        {update}
-
-
-other_model = keras.Sequential([keras.layers.Dense(4)])
-ds = tf.data""",
-)
-ASSIGN = "e.assign(decay * e + (1 - decay) * w)"
-
-
-def ema(update: str = ASSIGN, call: str = "update()") -> str:
-    return EMA.format(body="pass", result="loss", after=call, update=update)
-
-
-@pytest.mark.parametrize("mark", ["e.assign", "        update()"])
-def test_a_function_that_the_loop_calls_between_steps_becomes_a_graph(mark: str) -> None:
-    before = ema()
-    expected = before.replace("def update", "@tf.function\ndef update")
-    assert edited("loop-work", before, mark) == expected
-
-
-@pytest.mark.parametrize(
-    ("update", "call"),
-    [
-        ("print(e)", "update()"),
-        ("seen.append(e)", "update()"),
-        ("e.assign(w.numpy())", "update()"),
-        (ASSIGN, "update(counter / 9)"),
-        (ASSIGN, "do(update)"),
-        ("counter = w", "update()"),  # no operation of TensorFlow
-    ],
-)
-def test_a_function_with_other_effects_is_left(update: str, call: str) -> None:
-    with pytest.raises(Declined):
-        edited("loop-work", ema(update, call), update)
-
-
 @pytest.mark.parametrize("rest", ["", "\nmodel = other(model)\n"])
 def test_a_name_of_the_file_that_is_bound_again_above_is_fixed(rest: str) -> None:
     text = script("x = x * masks").replace(

@@ -2,10 +2,9 @@
 
 import pytest
 
-from tfdoctor.edits.batch_size import larger_batch
 from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.sizes import larger_batch, width
 from tfdoctor.edits.splice import Declined, spliced
-from tfdoctor.edits.widths import width
 
 
 def larger(text: str, marked: str, *others: str) -> str:

@@ -12,8 +12,7 @@ from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship
 from tfdoctor.edits import edited
-from tfdoctor.edits.diff import FileChange, unified
-from tfdoctor.edits.patch import Draft
+from tfdoctor.edits.patch import Draft, FileChange, unified
 from tfdoctor.edits.source import Sources
 
 SCRIPT = """\
@@ -42,7 +41,6 @@ def make(d):
 {tab}d = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)
 {tab}return d.batch(
 {tab}{tab}8,
-{tab}{tab}drop_remainder=True,
 {tab}{tab}num_parallel_calls=tf.data.AUTOTUNE,
 {tab}).prefetch(tf.data.AUTOTUNE)
 
@@ -80,7 +78,7 @@ def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) 
     script.write_bytes(written(SCRIPT, how))
     add = 0 if how["encoding"].startswith("utf-8") else 1
     asked = [
-        ("parallel-map", 6, ""), ("parallel-batch", 7, ""), ("drop-remainder", 7, ""),
+        ("parallel-map", 6, ""), ("parallel-batch", 7, ""),
         ("prefetch", 7, ""), ("mixed-precision", 11, POLICY), ("jit-compile", 12, ""),
         ("steps-per-execution", 12, TOGETHER),
     ]  # fmt: skip

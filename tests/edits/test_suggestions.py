@@ -12,7 +12,7 @@ from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Remedy
 from tfdoctor.trial import proposals
-from tfdoctor.trial.variants import NotTried, Variant
+from tfdoctor.trial.program import NotTried, Variant
 
 TEXT = "import tensorflow as tf\nd = d.batch(32).shuffle(64)\nd = d.map(f)\n"
 ORDER = "the examples come in another order"

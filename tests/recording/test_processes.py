@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tfdoctor.capture import manifest
-from tfdoctor.capture.assemble import assemble
-from tfdoctor.capture.folder import Folder
+from tfdoctor.capture.folder import Folder, assemble
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import Manifest, Recording, folders
 from tfdoctor.recording.typed import read

@@ -13,10 +13,10 @@ from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving,
 from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepRow, StepsSummary, Timeline
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
-from tfdoctor.report import charts as pictures
 from tfdoctor.report import sentences
-from tfdoctor.report.figures import Figure
 from tfdoctor.report.page import page, prospects
+from tfdoctor.report.pictures import charts as pictures
+from tfdoctor.report.pictures.figures import Figure
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.run_time import SlowStepsSummary

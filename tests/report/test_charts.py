@@ -10,9 +10,9 @@ import pytest
 from tests.report import diagnoses, test_history
 from tests.report.diagnoses import charts
 from tfdoctor.diagnosis.work import Profile, PythonPart
-from tfdoctor.report.figures import Figure, figure_json
 from tfdoctor.report.history import charts as history_charts
-from tfdoctor.report.palette import PART_COLOURS, SHARE_SCALE, ink, shade
+from tfdoctor.report.pictures.figures import Figure, figure_json
+from tfdoctor.report.pictures.palette import PART_COLOURS, SHARE_SCALE, ink, shade
 from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.verdict import Location

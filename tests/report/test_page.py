@@ -14,7 +14,7 @@ from tfdoctor.diagnosis.step import PARTS, StepsSummary
 from tfdoctor.report import findings, sections, sentences, words
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page, prospects
-from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms.humanize import place

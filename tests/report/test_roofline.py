@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.report.diagnoses import operations
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow
-from tfdoctor.report.roofline import (
+from tfdoctor.report.pictures.roofline import (
     HEIGHT,
     MOST,
     WIDTH,

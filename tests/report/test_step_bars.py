@@ -7,7 +7,7 @@ import pytest
 from tests.report import diagnoses
 from tests.report.diagnoses import HELPS, HURTS, trial
 from tfdoctor.diagnosis.trials import Trial, Trials
-from tfdoctor.report.step_bars import step_bars
+from tfdoctor.report.pictures.step_bars import step_bars
 from tfdoctor.terms.verdict import Bound
 
 

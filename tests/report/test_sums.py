@@ -23,7 +23,7 @@ from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import html, json, md
-from tfdoctor.report.step_bars import step_bars
+from tfdoctor.report.pictures.step_bars import step_bars
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.verdict import Bound, Effect, Stage

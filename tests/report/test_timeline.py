@@ -12,7 +12,7 @@ from tests.report import diagnoses
 from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.report.formats import html
-from tfdoctor.report.timeline import caption, lanes, ticks
+from tfdoctor.report.pictures.timeline import caption, lanes, ticks
 from tfdoctor.terms.json_form import as_json
 
 RECTANGLE = re.compile(r"M(\d+) 0h(\d+)v14h-(\d+)z")

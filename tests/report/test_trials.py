@@ -26,7 +26,7 @@ from tfdoctor.diagnosis.trials import Beside, Measured, TrainingMatch, TrainingS
 from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, llm, md
 from tfdoctor.report.page import page
-from tfdoctor.report.step_bars import step_bars
+from tfdoctor.report.pictures.step_bars import step_bars
 from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
 from tfdoctor.terms.verdict import Bound, Recurrence
 

@@ -57,7 +57,7 @@ def test_it_may_speak_of_what_no_other_rule_explains(project: Path) -> None:
 def test_it_may_use_the_edits_of_the_built_in_rules(project: Path) -> None:
     book = rulebook(Config(rules=(project / "doctor",)))
     (rule,) = (rule for rule in book.rules if rule.own)
-    assert {"mixed-precision", "compile-once", "vectorized-map"} <= set(rule.edits())
+    assert {"mixed-precision", "vectorized-map"} <= set(rule.edits())
 
 
 def test_the_test_of_the_guide_passes(project: Path) -> None:

@@ -36,7 +36,6 @@ def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (1 / 8, Bound.EXPECTED, True)
     assert verdict.remedies[0].at == Location("t.py", 7)
-    assert verdict.remedies[0].edit_id == "autotune-on"
 
 
 @pytest.mark.parametrize(("work", "kind"), [(22.3, Healthy), (22.5, Finding)])

@@ -11,7 +11,7 @@ from tests.builders import chart, recording, trace
 from tests.rules.cases.padding_waste import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.capture.agent.process.journal import Journal
-from tfdoctor.capture.agent.program.padding import SequenceLengths
+from tfdoctor.capture.agent.program.sequences import SequenceLengths
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork

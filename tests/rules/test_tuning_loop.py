@@ -50,7 +50,7 @@ def test_both_sides_of_each_limit(models: int, grown: float, kind: type) -> None
 
 def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
     finding = as_finding(check())
-    assert (finding.at, finding.remedies[0].edit_id) == (FIT.at, "clear-session")
+    assert (finding.at, finding.remedies[0].action) == (FIT.at, tuning_loop.FORGET)
     assert "resident memory grew by about 125 MB with each, so about 200 more fit" in finding.summary
     assert (finding.severity, finding.concern) == (Severity.WARNING, Concern.RUN)
     assert not finding.run_effects
@@ -139,7 +139,7 @@ def test_the_statement_that_keeps_each_model_is_changed_first(what: KeptValue) -
     assert finding.at == KEPT.at
     assert "; tune.py:35 adds run" in finding.summary
     assert ("its History" in finding.remedies[0].action) is (what is KeptValue.HISTORY)
-    assert finding.remedies[1].edit_id == "clear-session"
+    assert finding.remedies[1].action == tuning_loop.FORGET
 
 
 def test_the_change_that_saves_time_stays_before_it() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from tests.trial.test_times import loop
-from tfdoctor.trial.rounds import RunOne
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.diagnosis.trials import Trial, Trials
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.times import Loop, NoTimes, TrainedState, times_of
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import Variant
 
 LOSSES = (2.0, 1.5, 1.2)
 OTHER_LOSSES = (2.1, 1.6, 1.3)
@@ -61,6 +61,9 @@ class Machine:
         )
 
 
+RunOne = Callable[[Variant, Enough, int], TrialRun]
+
+
 def stage_of(run: RunOne, at_once: int = 1) -> Runner:
     """Return where such runs happen, so many at once."""
 
@@ -77,6 +80,10 @@ def _losses(digest: str) -> Sequence[float]:
     if digest.isdecimal():
         return [loss * (1 + int(digest) % 3 / 200) for loss in LOSSES]
     return LOSSES if digest == "same" else OTHER_LOSSES
+
+
+def row(trials: Trials, name: str) -> Trial:
+    return next(one for one in trials.rows if one.name == name)
 
 
 def join(parts: Sequence[Variant]) -> Variant:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.capture.environment import agent_environment
+from tfdoctor.capture.plan import agent_environment
 
 
 def storing() -> dict[str, str]:

@@ -15,8 +15,8 @@ from tests.report import diagnoses
 from tfdoctor.capture.sampler.rapl import RaplSampler
 from tfdoctor.report.trials import notes, step
 from tfdoctor.terms.kinds import EnergySource
-from tfdoctor.trial.counters import EnergyCounters
 from tfdoctor.trial.times import Loop, TrialTimes, times_of
+from tfdoctor.trial.trial_run import EnergyCounters
 
 WATTS = 50.0
 
@@ -49,7 +49,7 @@ def package(root: Path) -> Iterator[None]:
 def steps(count: int, first_ns: int, each_ns: int) -> TrialTimes:
     starts = first_ns + each_ns * np.arange(count + 1)
     sizes = np.ones(count + 1, dtype=np.int64)
-    times = times_of(Loop("keras-fit", None, starts / 1e6, sizes, warmup=1, fewest=5))
+    times = times_of(Loop("keras-fit", starts / 1e6, sizes, warmup=1, fewest=5))
     assert isinstance(times, TrialTimes)
     return times
 

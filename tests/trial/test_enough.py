@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.trial.run_length import FEWEST_TIMED, FEWEST_WARM, Enough
+from tfdoctor.trial.clock import FEWEST_TIMED, FEWEST_WARM, Enough
 
 START_S = 8.0
 

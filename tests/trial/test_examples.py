@@ -1,26 +1,18 @@
 """The examples of a step are seen in each run: the figures are per example where they differ."""
 
-import sys
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-from tests.trial.made import Machine, join, stage_of
-from tests.trial.test_rounds import clock, row
+from tests.trial.made import Machine, join, row, stage_of
 from tests.trial.test_times import loop
-from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial
 from tfdoctor.trial import trial
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
-from tfdoctor.trial.running import Runner
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import AS_IS, Variant
 from tfdoctor.trial.times import Loop, TrialTimes, times_of
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import AS_IS, ORIGINAL, Variant
-
-__all__ = ["clock"]
 
 LARGER = Variant("batch x 2", examples=Fraction(2), model="a step has 64 examples instead of 32", may_keep=False)
 
@@ -75,39 +67,3 @@ def test_unknown_examples_of_a_patch_leave_its_figure_as_it_is(clock: Callable[[
     assert found.examples == 1
     assert found.measured is not None
     assert found.measured.share == pytest.approx(0.5, abs=0.01)
-
-
-KERAS = """
-import keras, numpy as np, tensorflow as tf
-x = np.zeros((24, 8, 8, 1), "float32")
-data = tf.data.Dataset.from_tensor_slices((x, np.zeros(24, "float32"))).batch(48).repeat()
-model = keras.Sequential([keras.Input((8, 8, 1)), keras.layers.Flatten(), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(data, steps_per_epoch=5000, verbose=0)
-"""
-
-LOOP = """
-import tensorflow as tf
-for _ in tf.data.Dataset.range(100).batch(7):
-    pass
-w = tf.Variable(tf.zeros((3, 1)))
-@tf.function
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(x @ w)
-    w.assign_sub(0.01 * tape.gradient(loss, w))
-    return loss
-for x in tf.data.Dataset.from_tensor_slices(tf.ones((64, 3))).batch(16).repeat(5000):
-    step(x)
-"""
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize(("script", "examples"), [(KERAS, 24), (LOOP, 16)])
-def test_the_batches_of_a_run_are_seen(script: str, examples: int, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(script)
-    program = RecordedProgram((sys.executable, "train.py"), tmp_path, Kind.SCRIPT)
-    with Runner.of(program, layer=False) as stage:
-        run = stage.run(ORIGINAL, Enough(seconds=0.5), 0)
-    assert isinstance(run.times, TrialTimes), run
-    assert run.times.loop.examples == examples

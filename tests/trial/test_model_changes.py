@@ -6,24 +6,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from tests.edits.recorded import finding, recorded
 from tests.report.diagnoses import tried
-from tests.trial.made import Machine, join, stage_of
-from tests.trial.test_rounds import row
-from tests.trial.test_times import loop
+from tests.trial.made import Machine, join, row, stage_of
 from tfdoctor.diagnosis.trials import TrainingState, Trials
 from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
 from tfdoctor.terms.verdict import LayerWidth, Location, Remedy
-from tfdoctor.trial import model_changes, proposals, trial
-from tfdoctor.trial.model_changes import ModelChanges
-from tfdoctor.trial.times import Loop, NoTimes, TrialTimes, per_examples, times_of
-from tfdoctor.trial.variants import Variant
+from tfdoctor.trial import proposals, trial
+from tfdoctor.trial.program import NotTried, Variant
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
@@ -70,24 +65,24 @@ def recording(folder: Path, **program: Any) -> Recording:
     return replace(made, program=record)
 
 
-def proposed(of: Recording, *only: str, keep: bool = False) -> ModelChanges:
+def proposed(of: Recording, *only: str, keep: bool = False) -> tuple[list[Variant], list[NotTried]]:
     results = (finding("small-batch"), finding("unaligned-dimension", remedy(4)))
     diagnosis: Diagnosis = replace(tried(), results=results)
-    return model_changes.of_report(of, diagnosis, only, keep=keep)
+    return proposals.changes_of_model(of, diagnosis, only, keep=keep)
 
 
 def test_without_their_names_they_are_not_tried(tmp_path: Path) -> None:
-    changes = proposed(recording(tmp_path))
-    assert changes.variants == ()
-    assert [one.name for one in changes.not_tried] == ["a larger batch", "unaligned-dimension"]
-    assert "--only small-batch" in changes.not_tried[0].why
-    assert "--only unaligned-dimension" in changes.not_tried[1].why
-    assert proposed(recording(tmp_path), "prefetch") == ModelChanges((), ())
+    variants, missing = proposed(recording(tmp_path))
+    assert variants == []
+    assert [one.name for one in missing] == ["a larger batch", "unaligned-dimension"]
+    assert "--only small-batch" in missing[0].why
+    assert "--only unaligned-dimension" in missing[1].why
+    assert proposed(recording(tmp_path), "prefetch") == ([], [])
 
 
 def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
-    changes = proposed(recording(tmp_path), "small-batch")
-    names = {one.name: one for one in changes.variants}
+    variants, _ = proposed(recording(tmp_path), "small-batch")
+    names = {one.name: one for one in variants}
     assert list(names) == [TWICE, FOUR_TIMES]
     for factor, variant in zip((2, 4), names.values(), strict=True):
         (text,) = variant.files.values()
@@ -96,7 +91,7 @@ def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
         assert variant.action == f"Use {32 * factor} examples a batch instead of 32"
         assert variant.model == f"a step has {32 * factor} examples instead of 32"
         assert not variant.may_keep
-    assert all(one.may_keep for one in proposed(recording(tmp_path), "small-batch", keep=True).variants)
+    assert all(one.may_keep for one in proposed(recording(tmp_path), "small-batch", keep=True)[0])
 
 
 @pytest.mark.parametrize(
@@ -109,14 +104,14 @@ def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
     ],
 )
 def test_a_batch_of_unknown_origin_says_so(tmp_path: Path, program: Mapping[str, object], why: str) -> None:
-    changes = proposed(recording(tmp_path, **program), "small-batch")
-    assert changes.variants == ()
-    assert [one.name for one in changes.not_tried] == [TWICE, FOUR_TIMES]
-    assert why in changes.not_tried[0].why
+    variants, missing = proposed(recording(tmp_path, **program), "small-batch")
+    assert variants == []
+    assert [one.name for one in missing] == [TWICE, FOUR_TIMES]
+    assert why in missing[0].why
 
 
 def test_a_width_is_the_advised_one(tmp_path: Path) -> None:
-    (variant,) = proposed(recording(tmp_path), "unaligned-dimension").variants
+    ((variant,), _) = proposed(recording(tmp_path), "unaligned-dimension")
     (text,) = variant.files.values()
     assert text.decode() == TEXT.replace("130", "128")
     assert variant.examples == 1
@@ -130,8 +125,8 @@ def test_widths_that_the_file_does_not_show_promise_nothing(tmp_path: Path) -> N
     one = replace(both, outcome=finding("unaligned-dimension", remedy(4)).outcome)
     for result, promised in ((both, None), (one, saving)):
         diagnosis = replace(tried(), results=(result,))
-        changes = model_changes.of_report(of, diagnosis, ["unaligned-dimension"], keep=False)
-        assert [variant.promised for variant in changes.variants] == [promised]
+        variants, _ = proposals.changes_of_model(of, diagnosis, ["unaligned-dimension"], keep=False)
+        assert [variant.promised for variant in variants] == [promised]
 
 
 def test_the_patch_of_the_report_has_none_of_them(tmp_path: Path) -> None:
@@ -143,23 +138,13 @@ def test_the_patch_of_the_report_has_none_of_them(tmp_path: Path) -> None:
 
 def test_two_changes_of_a_file_are_made_together(tmp_path: Path) -> None:
     of = recording(tmp_path)
-    twice, _ = proposed(of, "small-batch").variants
-    (narrower,) = proposed(of, "unaligned-dimension").variants
+    (twice, _), _ = proposed(of, "small-batch")
+    ((narrower,), _) = proposed(of, "unaligned-dimension")
     both = proposals.joined(of, [twice, narrower], {})
     (text,) = both.files.values()
     assert text.decode() == TEXT.replace("130", "128").replace("batch(32)", "batch(64)")
     assert both.examples == 2
     assert both.model == f"{twice.model} and {narrower.model}"
-
-
-def test_a_saving_of_a_larger_batch_is_per_example() -> None:
-    times = times_of(Loop.read(loop([12.0] * 200)))
-    assert isinstance(times, TrialTimes)
-    own = per_examples(times, Fraction(2))
-    assert isinstance(own, TrialTimes)
-    assert own.step_ms == pytest.approx(6.0)
-    assert np.allclose(own.blocks_ms, 6.0)
-    assert per_examples(NoTimes("crashed"), Fraction(2)) == NoTimes("crashed")
 
 
 def conduct(*, may_keep: bool) -> tuple[Trials, list[str]]:

@@ -8,54 +8,18 @@ import pytest
 
 from tests.edits.recorded import finding, recorded, remedy
 from tests.report.diagnoses import tried
+from tests.trial.test_diffs import DIFF
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.trials import Difference, Measured, Trial, Trials
-from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedDataset, RecordedFunction
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import of_recording, proposals
-from tfdoctor.trial.merging import merged
-from tfdoctor.trial.variants import Variant, distinct
-
-DIFF = """--- a/train.py
-+++ b/train.py
-@@ -1,2 +1,2 @@
--x = 1
-+x = 2
- y = 3
-"""
-
-
-def test_a_patch_is_applied_to_copies(tmp_path: Path) -> None:
-    script, patch = tmp_path / "train.py", tmp_path / "mine.diff"
-    script.write_text("x = 1\ny = 3\n")
-    patch.write_text(DIFF)
-    variant = proposals.of_patch(patch, tmp_path)
-    assert variant.files == {script: b"x = 2\ny = 3\n"}
-    assert variant.name == "mine.diff"
-    assert script.read_text() == "x = 1\ny = 3\n"
-
-
-@pytest.mark.parametrize(("text", "why"), [("x = 5\n", "does not apply"), ("", "does not apply")])
-def test_a_patch_that_does_not_apply_is_one_sentence(tmp_path: Path, text: str, why: str) -> None:
-    (tmp_path / "train.py").write_text(text)
-    patch = tmp_path / "mine.diff"
-    patch.write_text(DIFF)
-    with pytest.raises(InputError, match=why) as raised:
-        proposals.of_patch(patch, tmp_path)
-    assert "\n" not in str(raised.value)
-
-
-def test_a_file_that_is_no_patch_is_refused(tmp_path: Path) -> None:
-    patch = tmp_path / "mine.diff"
-    patch.write_text("hello\n")
-    with pytest.raises(InputError, match="is no diff"):
-        proposals.of_patch(patch, tmp_path)
+from tfdoctor.trial.program import Variant, distinct
 
 
 def test_what_needs_no_recording_is_checked_before_one_is_made(tmp_path: Path) -> None:
@@ -77,11 +41,6 @@ def test_what_needs_no_recording_is_checked_before_one_is_made(tmp_path: Path) -
     ):
         with pytest.raises(InputError, match=why):
             check(**asked)
-
-
-def test_a_patch_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="check the path"):
-        proposals.of_patch(tmp_path / "none.diff", tmp_path)
 
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
@@ -163,80 +122,9 @@ def test_the_same_change_is_tried_once() -> None:
     assert distinct([first, second]) == [first]
 
 
-@pytest.mark.parametrize("name", ["../outside.py", "/etc/outside.py"])
-def test_a_patch_touches_nothing_outside_of_the_folder(tmp_path: Path, name: str) -> None:
-    """Trap: the copy that a patch is tried on must not land above the folder for copies."""
-    folder, outside = tmp_path / "run", tmp_path / "outside.py"
-    folder.mkdir()
-    outside.write_text("x = 1\ny = 3\n")
-    patch = tmp_path / "mine.diff"
-    patch.write_text(DIFF.replace("a/train.py", f"a/{name}").replace("b/train.py", f"b/{name}"))
-    with pytest.raises(InputError, match="outside of the folder"):
-        proposals.of_patch(patch, folder)
-    assert outside.read_text() == "x = 1\ny = 3\n"
-
-
-ADDS = """--- /dev/null
-+++ b/train.py
-@@ -0,0 +1 @@
-+x = 2
-"""
-
-DELETES = """--- a/train.py
-+++ /dev/null
-@@ -1,2 +0,0 @@
--x = 1
--y = 3
-"""
-
-RENAMES = """diff --git a/train.py b/other.py
-similarity index 50%
-rename from train.py
-rename to other.py
-""" + DIFF.replace("b/train.py", "b/other.py")
-
-
-@pytest.mark.parametrize("text", [ADDS, DELETES, RENAMES])
-def test_a_patch_that_adds_deletes_or_renames_a_file_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "train.py").write_text("x = 1\ny = 3\n")
-    patch = tmp_path / "mine.diff"
-    patch.write_text(text)
-    with pytest.raises(InputError, match="adds or deletes a file, or renames one"):
-        proposals.of_patch(patch, tmp_path)
-
-
 def test_variants_of_one_name_keep_their_own_figures() -> None:
     one, other = (Variant("fix.diff", environment={"A": value}) for value in "12")
     assert [variant.name for variant in distinct([one, other])] == ["fix.diff", "fix.diff (2)"]
-
-
-def test_changes_of_other_lines_of_one_file_go_together() -> None:
-    base = b"a = 1\n" + b"x = 0\n" * 8 + b"b = 1\n"
-    one, other = base.replace(b"a = 1", b"a = 2"), base.replace(b"b = 1", b"b = 2")
-    assert merged(base, one, other) == one.replace(b"b = 1", b"b = 2")
-    with pytest.raises(Declined, match="the same lines"):
-        merged(base, one, base.replace(b"a = 1", b"a = 3"))
-
-
-@pytest.mark.parametrize(
-    ("name", "line"), [("train.py", "-- /dev/null"), ("train.py", "-- x"), ("tr\u00e4in it.py", "x = 1")]
-)
-def test_the_lines_of_a_hunk_are_no_headers(tmp_path: Path, name: str, line: str) -> None:
-    """Trap: a removed line that starts with two dashes looks like the name of a file."""
-    (tmp_path / name).write_text(f"{line}\ny = 3\n")
-    patch = tmp_path / "mine.diff"
-    text = DIFF.replace("train.py", f"{name}\t" if " " in name else name)
-    patch.write_text(text.replace("-x = 1", f"-{line}"))
-    variant = proposals.of_patch(patch, tmp_path)
-    assert variant.files == {tmp_path / name: b"x = 2\ny = 3\n"}
-
-
-def test_a_patch_that_changes_no_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("x = 1\ny = 3\n")
-    patch = tmp_path / "mine.diff"
-    patch.write_text("diff --git a/train.py b/train.py\nold mode 100644\nnew mode 100755\n")
-    with pytest.raises(InputError, match="changes the text of no file"):
-        proposals.of_patch(patch, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["=mine.diff", "python-input="])

@@ -11,11 +11,10 @@ import pytest
 
 from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
 from tfdoctor.trial.times import NoTimes, TrialTimes
-from tfdoctor.trial.variants import ORIGINAL, Variant
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 

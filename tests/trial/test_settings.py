@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.edits.recorded import recorded
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord
@@ -47,81 +47,96 @@ def proposed(
     return ({one.name: {**one.environment, **one.runner} for one in tried}, {one.name: one.why for one in useless})
 
 
-def test_threads_are_tried_where_they_differ_from_the_default() -> None:
-    tried, _ = proposed(machine(8, 4, 8))
-    assert tried["1 intra-op thread"] == {"TF_NUM_INTRAOP_THREADS": "1"}
-    assert tried["4 intra-op threads"] == {"TF_NUM_INTRAOP_THREADS": "4"}
-    assert tried["4 inter-op threads"] == {"TF_NUM_INTEROP_THREADS": "4"}
-    assert "8 intra-op threads" not in tried
-
-
-def test_a_quota_of_a_container_is_a_number_of_threads_to_try() -> None:
-    tried, _ = proposed(machine(64, 64, 6))
-    assert {"1 inter-op thread", "6 inter-op threads"} <= set(tried)
-
-
-def test_one_core_leaves_nothing_to_try() -> None:
-    tried, why = proposed(machine(1, 1, 1))
-    assert not [name for name in tried if "thread" in name and "intra" in name]
-    assert "default is 1" in why["other numbers of intra-op threads"]
-
-
-def test_the_default_may_be_that_of_the_environment() -> None:
-    tried, _ = proposed(machine(8, 8, 8), {"TF_NUM_INTRAOP_THREADS": "1"})
-    assert "1 intra-op thread" not in tried
-    assert tried["8 intra-op threads"] == {"TF_NUM_INTRAOP_THREADS": "8"}
-
-
-def test_what_the_program_sets_is_not_tried() -> None:
-    options = {"threading.private_threadpool_size": 3}
-    tried, why = proposed(
-        machine(),
-        run={"devices": CPU, "intra_op_threads": 2, "inter_op_threads": 0},
-        datasets=[{"id": 0, "class": "BatchDataset", "options": options}],
-        feeds=0,
-    )
-    assert "the program sets" in why["other numbers of intra-op threads"]
-    assert "1 inter-op thread" in tried
-    assert "the program sets" in why["threads of their own for tf.data"]
+FED = {"datasets": [{"id": 3, "class": "BatchDataset", "options": {}}], "feeds": 3}
+OWN_POOL = {"id": 0, "class": "BatchDataset", "options": {"threading.private_threadpool_size": 3}}
+INTER, INTRA = "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"
+XLA, ONEDNN, MODE = "TF_XLA_FLAGS", "TF_ENABLE_ONEDNN_OPTS", "TF_GPU_THREAD_MODE"
+VNNI, AVX2 = (machine(8, 4, 8, flag) for flag in ("avx512_vnni", "avx2"))
+NUMBERS, POOL = "other numbers of intra-op threads", "threads of their own for tf.data"
+KERNELS = "threads of their own for GPU kernels"
 
 
 @pytest.mark.parametrize(
-    ("compiled", "flags", "name", "sets"),
+    ("about", "here", "environment", "program", "tried", "useless"),
     [
-        (True, "", "XLA off", {NO_XLA: 1}),
-        (False, "--tf_xla_auto_jit=2 --x", "XLA off", {"TF_XLA_FLAGS": "--x"}),
-        (False, "--x", "XLA for all graphs", {"TF_XLA_FLAGS": f"--x {settings.CLUSTERING}"}),
-        (None, "", "XLA for all graphs", {"TF_XLA_FLAGS": settings.CLUSTERING}),
+        # Numbers of threads that differ from the default, which may be that of the environment:
+        (
+            "intra-op",
+            machine(),
+            {},
+            {},
+            {"1 intra-op thread": {INTRA: "1"}, "4 intra-op threads": {INTRA: "4"}},
+            {},
+        ),
+        (
+            "inter-op",
+            machine(),
+            {},
+            {},
+            {"1 inter-op thread": {INTER: "1"}, "4 inter-op threads": {INTER: "4"}},
+            {},
+        ),
+        (  # a quota of a container
+            "inter-op",
+            machine(64, 64, 6),
+            {},
+            {},
+            {"1 inter-op thread": {INTER: "1"}, "6 inter-op threads": {INTER: "6"}},
+            {},
+        ),
+        ("intra-op", machine(1, 1, 1), {}, {}, {}, {NUMBERS: "default is 1"}),
+        ("intra-op", machine(8, 8, 8), {INTRA: "1"}, {}, {"8 intra-op threads": {INTRA: "8"}}, {}),
+        ("intra-op", machine(), {}, {"run": {"intra_op_threads": 2}}, {}, {NUMBERS: "the program sets"}),
+        ("intra-op", machine(), {}, {"run": {"devices": GPU}}, {}, {NUMBERS: "runs on a GPU"}),
+        # A pool of threads needs a pipeline:
+        ("tf.data", machine(), {}, {}, {}, {POOL: "no tf.data pipeline feeds the training"}),
+        ("tf.data", machine(8, 4, 6), {}, FED, {POOL: {POOL_THREADS: 6}}, {}),
+        ("tf.data", machine(), {}, {"datasets": [OWN_POOL], "feeds": 0}, {}, {POOL: "the program sets"}),
+        # XLA and oneDNN are tried the other way round:
+        ("XLA", machine(), {}, {"run": {"jit_compile": True}}, {"XLA off": {NO_XLA: 1}}, {"XLA for": "compiled"}),
+        ("XLA", machine(), {XLA: "--tf_xla_auto_jit=2 --x"}, {}, {"XLA off": {XLA: "--x"}}, {"XLA for": "already"}),
+        (
+            "XLA",
+            machine(),
+            {XLA: "--x"},
+            {"run": {"jit_compile": False}},
+            {"XLA for all graphs": {XLA: f"--x {settings.CLUSTERING}"}},
+            {"XLA off": "does not use"},
+        ),
+        (
+            "XLA",
+            machine(),
+            {},
+            {"run": {"jit_compile": None}},
+            {"XLA for all graphs": {XLA: settings.CLUSTERING}},
+            {"XLA off": "not recorded"},
+        ),
+        ("XLA", machine(), {}, {"run": {"run_eagerly": True}}, {}, {"XLA": "eagerly"}),
+        ("oneDNN", VNNI, {}, {}, {"oneDNN off": {ONEDNN: "0"}}, {}),
+        ("oneDNN", AVX2, {}, {}, {"oneDNN on": {ONEDNN: "1"}}, {}),
+        ("oneDNN", AVX2, {ONEDNN: "1"}, {}, {"oneDNN off": {ONEDNN: "0"}}, {}),
+        ("oneDNN", VNNI, {ONEDNN: "0"}, {}, {"oneDNN on": {ONEDNN: "1"}}, {}),
+        ("oneDNN", VNNI, {}, {"run": {"devices": GPU}}, {}, {"oneDNN": "runs on a GPU"}),
+        ("GPU", machine(), {}, {}, {}, {KERNELS: "the training uses no GPU"}),
+        ("GPU", machine(), {}, {"run": {"devices": GPU}}, {KERNELS: {MODE: "gpu_private"}}, {}),
+        ("GPU", machine(), {MODE: "x"}, {"run": {"devices": GPU}}, {}, {KERNELS: "set already"}),
     ],
 )
-def test_xla_is_tried_the_other_way_round(
-    *, compiled: bool | None, flags: str, name: str, sets: Mapping[str, object]
+def test_what_is_tried_and_why_not(
+    about: str,
+    here: Machine,
+    environment: dict[str, str],
+    program: dict[str, Any],
+    tried: dict[str, object],
+    useless: dict[str, str],
 ) -> None:
-    tried, why = proposed(machine(), {"TF_XLA_FLAGS": flags}, run={"devices": CPU, "jit_compile": compiled})
-    assert {key: value for key, value in tried.items() if "XLA" in key} == {name: sets}
-    assert len([key for key in why if "XLA" in key]) == 1
-
-
-def test_an_eager_program_has_nothing_for_xla() -> None:
-    tried, why = proposed(machine(), run={"devices": CPU, "run_eagerly": True})
-    assert not [name for name in tried if "XLA" in name]
-    assert "eagerly" in why["XLA"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "value", "name"),
-    [
-        (("avx512_vnni",), None, "oneDNN off"),
-        (("avx2",), None, "oneDNN on"),
-        (("avx2",), "1", "oneDNN off"),
-        (("avx512_vnni",), "0", "oneDNN on"),
-    ],
-)
-def test_onednn_is_tried_the_other_way_round(flags: tuple[str, ...], value: str | None, name: str) -> None:
-    environment = {"TF_ENABLE_ONEDNN_OPTS": value} if value else {}
-    tried, _ = proposed(machine(8, 4, 8, *flags), environment)
-    assert tried[name] == {"TF_ENABLE_ONEDNN_OPTS": "0" if name.endswith("off") else "1"}
-    assert len([key for key in tried if "oneDNN" in key]) == 1
+    run = {"devices": CPU, **program.get("run", {})}
+    found, why = proposed(here, environment, **{**program, "run": run})
+    assert {name: sets for name, sets in found.items() if about in name} == tried
+    left = {name: one for name, one in why.items() if about in name}
+    assert len(left) == len(useless)
+    for name, words in useless.items():
+        assert [words in one for other, one in left.items() if name in other] == [True]
 
 
 def test_other_processors_have_no_onednn_to_switch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,22 +144,6 @@ def test_other_processors_have_no_onednn_to_switch(monkeypatch: pytest.MonkeyPat
     tried, why = proposed(machine())
     assert not [name for name in tried if "oneDNN" in name]
     assert "aarch64" in why["oneDNN"]
-
-
-def test_a_gpu_leaves_out_what_acts_on_the_cpu() -> None:
-    tried, why = proposed(machine(), run={"devices": GPU})
-    assert {"oneDNN", "other numbers of intra-op threads"} <= set(why)
-    assert tried["threads of their own for GPU kernels"] == {"TF_GPU_THREAD_MODE": "gpu_private"}
-    _, why = proposed(machine())
-    assert why["threads of their own for GPU kernels"] == "the training uses no GPU"
-
-
-def test_a_pool_of_its_own_needs_a_pipeline() -> None:
-    _, why = proposed(machine())
-    assert why["threads of their own for tf.data"] == "no tf.data pipeline feeds the training"
-    fed = [{"id": 3, "class": "BatchDataset", "options": {}}]
-    tried, _ = proposed(machine(8, 4, 6), datasets=fed, feeds=3)
-    assert tried["threads of their own for tf.data"] == {POOL_THREADS: 6}
 
 
 def test_tcmalloc_is_loaded_beside_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from tests.trial.test_times import loop
 from tfdoctor.diagnosis.trials import TrainingState
+from tfdoctor.trial.program import Variant
 from tfdoctor.trial.times import NoTimes, Timing
 from tfdoctor.trial.training import compare
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import Variant
 
 
 def run(folder: Path, digest: str, losses: list[float], sizes: list[int]) -> TrialRun:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.trial import enter_layer
+from tfdoctor.trial.running import LEASH
 from tfdoctor.trial.turns import TurningRun, take_turns
 
 TURN_S = 0.4
@@ -32,12 +32,10 @@ with open(sys.argv[1], "w") as file:
         sum(range(5_000))
 """
 
-GUARD = [sys.executable, "-I", "-S", str(Path(enter_layer.__file__)), "null"]
-
 
 def starting(*words: str) -> Callable[[], subprocess.Popen[bytes]]:
     """Return what starts Python below the process that ends it when tfdoctor is gone."""
-    command = [*GUARD, sys.executable, *words]
+    command = [*LEASH, sys.executable, *words]
     return lambda: subprocess.Popen(command, start_new_session=True)
 
 
@@ -99,7 +97,7 @@ def test_stopped_processes_end_with_tfdoctor(tmp_path: Path) -> None:
     script = f"""
 import subprocess, sys
 from tfdoctor.trial.turns import TurningRun, take_turns
-command = {[*GUARD, sys.executable, "-c", BUSY]!r}
+command = {[*LEASH, sys.executable, "-c", BUSY]!r}
 runs = [TurningRun(lambda name=name: subprocess.Popen([*command, name, "60"], start_new_session=True), 60.0)
         for name in sys.argv[1:]]
 take_turns(runs, {TURN_S})

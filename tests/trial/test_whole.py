@@ -6,18 +6,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from tests.trial.made import Machine, join, row, stage_of
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import RunSaving
-from tfdoctor.diagnosis.trials import Difference, Trial, Trials
+from tfdoctor.diagnosis.trials import Difference, Trials
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
-from tfdoctor.trial import proposals, whole
-from tfdoctor.trial.run_length import NEVER, Enough
+from tfdoctor.trial import proposals, trial
+from tfdoctor.trial.clock import NEVER, Enough
+from tfdoctor.trial.program import AS_IS, Variant
 from tfdoctor.trial.times import NoTimes
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import AS_IS, Variant
 
 
 @dataclass
@@ -55,28 +56,14 @@ def variant(name: str, share: float = 0.3, recurs: Recurrence = Recurrence.PER_E
     return Variant(name, promised_run=promised, rules=(name,))
 
 
-@pytest.fixture
-def passing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Let the runs take time without waiting."""
-    now = [0.0]
-    monkeypatch.setattr("tfdoctor.trial.clock.time.monotonic", lambda: now[0])
-
-    def tick(seconds: float) -> None:
-        now[0] += seconds
-
-    return tick
+def tried(
+    program: Program, *variants: Variant, minutes: float = 60.0, say: Callable[[str], object] = str
+) -> Trials:
+    return trial.conduct(stage_of(program.run), trial.Agenda(variants, join, minutes, say=say))[0]
 
 
-def tried(program: Program, *variants: Variant, minutes: float = 60.0) -> Trials:
-    return whole.conduct(program.run, variants, minutes, lambda _: None)
-
-
-def row(trials: Trials, name: str) -> Trial:
-    return next(row for row in trials.rows if row.name == name)
-
-
-def test_what_a_change_saves_of_the_whole_run(passing: Callable[[float], None]) -> None:
-    program = Program({"epoch-boundary": 0.7}, tick=passing)
+def test_what_a_change_saves_of_the_whole_run(clock: Callable[[float], None]) -> None:
+    program = Program({"epoch-boundary": 0.7}, tick=clock)
     trials = tried(program, variant("epoch-boundary"), variant("nothing", 0.1))
     saved = row(trials, "epoch-boundary").measured
     assert saved
@@ -84,6 +71,7 @@ def test_what_a_change_saves_of_the_whole_run(passing: Callable[[float], None]) 
     assert saved.low < 0.3 < saved.high
     assert saved.difference is Difference.SAVES
     assert row(trials, "epoch-boundary").kept
+    assert row(trials, "epoch-boundary").run_ms == pytest.approx(42_000.0, rel=0.02)
     other = row(trials, "nothing")
     assert not other.kept
     assert other.measured
@@ -91,56 +79,49 @@ def test_what_a_change_saves_of_the_whole_run(passing: Callable[[float], None]) 
     assert trials.as_is_run_ms == pytest.approx(60_000.0, rel=0.02)
 
 
-def test_rounds_alternate_and_begin_with_the_first_run(passing: Callable[[float], None]) -> None:
-    program = Program({}, tick=passing)
+def test_rounds_alternate_and_begin_with_the_first_run(clock: Callable[[float], None]) -> None:
+    program = Program({}, tick=clock)
     tried(program, variant("a", 0.5), variant("b", 0.4), minutes=9.5)
     assert program.order[:8] == [AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
     assert len(set(program.numbers)) == len(program.numbers)
     assert all(plan.steps == NEVER for plan in program.plans)
 
 
-def test_what_does_not_fit_into_the_time_says_how_much_it_needs(passing: Callable[[float], None]) -> None:
-    program = Program({"a": 0.5}, tick=passing)
+def test_what_does_not_fit_into_the_time_says_how_much_it_needs(clock: Callable[[float], None]) -> None:
+    program = Program({"a": 0.5}, tick=clock)
     trials = tried(program, variant("a", 0.5), variant("b", 0.4), minutes=6.5)
     assert row(trials, "a").measured
     assert row(trials, "b").runs == 0
     assert "two rounds of whole runs take about" in row(trials, "b").missing
-    short = tried(Program({}, tick=passing), variant("a"), minutes=3.0)
+    said = list[str]()
+    short = tried(Program({}, tick=clock), variant("a"), minutes=3.0, say=said.append)
     assert short.rounds == 0
     assert short.needed_minutes == pytest.approx(6.0, rel=0.05)
     assert "two rounds of whole runs take about 6 minutes" in row(short, "a").missing
+    told, _, advice = said[1].partition("so a result is unlikely: ")
+    assert told == "3 minutes allow one more run, and two rounds of whole runs need 5, "
+    said.clear()
+    tried(Program({}, tick=clock), variant("a"), minutes=float(advice.split()[1]), say=said.append)
+    assert not any("unlikely" in one for one in said)
 
 
-def test_too_few_minutes_for_whole_runs_are_told_with_how_many_would_do(passing: Callable[[float], None]) -> None:
-    def told(minutes: float) -> list[str]:
-        said: list[str] = []
-        program = Program({}, tick=passing)
-        whole.conduct(program.run, [variant("a")], minutes / 2, said.append, share=0.5)
-        return [one for one in said if "unlikely" in one]
-
-    (short,) = told(3.0)
-    start, _, advice = short.partition("so a result is unlikely: ")
-    assert start == "3 minutes allow no more runs, and two rounds of whole runs need 5, "
-    assert not told(float(advice.removeprefix("--minutes ").removesuffix(" would do")))
-
-
-def test_a_change_that_fails_has_no_figure(passing: Callable[[float], None]) -> None:
-    program = Program({}, {"a": "NameError: name 'x' is not defined"}, tick=passing)
+def test_a_change_that_fails_has_no_figure(clock: Callable[[float], None]) -> None:
+    program = Program({}, {"a": "NameError: name 'x' is not defined"}, tick=clock)
     failed = row(tried(program, variant("a")), "a")
     assert failed.measured is None
     assert failed.missing == "NameError: name 'x' is not defined"
 
 
-def test_a_program_that_fails_as_it_is_cannot_be_timed(passing: Callable[[float], None]) -> None:
-    program = Program({}, {AS_IS: "ValueError: no data"}, tick=passing)
+def test_a_program_that_fails_as_it_is_cannot_be_timed(clock: Callable[[float], None]) -> None:
+    program = Program({}, {AS_IS: "ValueError: no data"}, tick=clock)
     with pytest.raises(CaptureError, match="ValueError: no data"):
         tried(program, variant("a"))
 
 
 def test_a_promise_about_each_step_is_measured_by_steps() -> None:
-    assert whole.is_about_run(variant("a", recurs=Recurrence.ONCE))
-    assert not whole.is_about_run(variant("a", recurs=Recurrence.PER_STEP))
-    assert not whole.is_about_run(Variant("patch.diff"))
+    assert trial.is_about_run(variant("a", recurs=Recurrence.ONCE))
+    assert not trial.is_about_run(variant("a", recurs=Recurrence.PER_STEP))
+    assert not trial.is_about_run(Variant("patch.diff"))
 
 
 def test_the_promise_is_of_the_run_that_the_trial_makes() -> None:
@@ -156,10 +137,15 @@ def test_the_promise_is_of_the_run_that_the_trial_makes() -> None:
     assert proposals.of_whole_run(replace(result, run=told)) == told
 
 
-def test_both_kinds_of_trials_are_one_report(passing: Callable[[float], None]) -> None:
-    of_run = tried(Program({"a": 0.7}, tick=passing), variant("a"))
-    both = whole.merged(Trials(rows=(Trial(name="prefetch"),), as_is_ms=20.0, runs=6), of_run)
-    assert [one.name for one in both.rows] == ["prefetch", "a"]
-    assert both.as_is_ms == 20.0
-    assert both.as_is_run_ms == of_run.as_is_run_ms
-    assert both.runs == 6 + of_run.runs
+def test_both_kinds_of_trials_are_one_report(clock: Callable[[float], None]) -> None:
+    machine = Machine({"prefetch": 0.7}, tick=clock)
+    plan = trial.Agenda([variant("a"), Variant("prefetch")], join, 60.0)
+    both, kept = trial.conduct(stage_of(machine.run), plan)
+    assert [(one.name, bool(one.step_ms), bool(one.run_ms)) for one in both.rows] == [
+        ("prefetch", True, False),
+        ("a", False, True),
+    ]
+    assert both.as_is_ms == pytest.approx(10.0, rel=0.05)
+    assert both.as_is_run_ms == pytest.approx(15_000.0)
+    assert both.runs == len(machine.order)
+    assert [one.name for one in kept] == ["prefetch"]

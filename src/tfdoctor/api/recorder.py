@@ -11,7 +11,7 @@ from typing import Self
 
 from tfdoctor.api.run import PROFILED, Results, begin, planned, say
 from tfdoctor.capture import in_process
-from tfdoctor.capture.agent.process.other_threads import OtherThreads
+from tfdoctor.capture.agent.process.all_threads import OtherThreads
 from tfdoctor.terms.errors import CaptureError, NotEmptyError, TfdoctorError
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 from tfdoctor.api import inline
 from tfdoctor.capture import Plan, in_process
 from tfdoctor.capture.agent.process.stack import user_line
-from tfdoctor.capture.result_line import sentence
+from tfdoctor.capture.progress import sentence
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
 from tfdoctor.report.formats import FORMATS, is_streamed

@@ -17,14 +17,12 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Self
 
-from tfdoctor.capture import manifest, run_times
+from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.process.frames import clean_error
 from tfdoctor.capture.agent.process.masking import cleaned_begin
-from tfdoctor.capture.assemble import assemble
-from tfdoctor.capture.environment import agent_plan
-from tfdoctor.capture.folder import Folder, claim
-from tfdoctor.capture.plan import Plan
-from tfdoctor.capture.run_times import Moment
+from tfdoctor.capture.folder import Folder, assemble, claim
+from tfdoctor.capture.manifest import Moment, times_begun, times_ended
+from tfdoctor.capture.plan import Plan, agent_plan
 from tfdoctor.capture.sampler_process import SamplerProcess
 from tfdoctor.recording import SAMPLES, Recording, folders
 from tfdoctor.recording.agent import AgentError
@@ -67,6 +65,7 @@ class InProcessRecording:
         self.pid, self.folder, self.state, self.what = os.getpid(), folder, state, what
         self.recording: Recording | None = None
         self.faults: list[str] = []
+        self.names: dict[str, str] = {}  # of a notebook's cells, by what is shown in their place
         self.samplers: SamplerProcess | None = None
         self.since: Moment | None = None
         self.going_on: Callable[[], bool] = lambda: True  # False: the fit was left without end()
@@ -83,26 +82,30 @@ class InProcessRecording:
             OutputError: the recording cannot be written where it should be.
         """
         with _Process.lock:
-            _end_abandoned()
+            before = under_way()
+            if before is not None and before.going_on():
+                raise CaptureError(
+                    f"The recording {before.folder.out} is still running: end it before you start another."
+                )
+            if before is not None:  # its fit has left it
+                before.abandoned()
             folder = claim(plan)
             initial = manifest.begin(plan, [at], folder.worker)
             state = replace(initial, python=sys.executable)
             manifest.write(folder.out, state)
             _Process.under_way = started = cls(folder, state, what)
-        started._start(plan, places)
+        atexit.register(started.abandoned)
+        started.names = {shown: name for name, shown in places.items() if shown}
+        with started._careful("samples"):
+            started.samplers = SamplerProcess(folder.out / SAMPLES, plan.sample_every_ms)
+        with started._careful("start"):  # last: from here on, time is the user's
+            block = _agent_module("hooks.block")
+            _Process.block = block.begin(agent_plan(plan, folder.processes), places, _Process.block)
+        with started._careful("times"):  # the user's part begins; written for a process that is killed
+            started.since = Moment.now()
+            started.state = replace(state, times=times_begun(started.since, started.pid))
+            manifest.write(folder.out, started.state)
         return started
-
-    def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
-        atexit.register(self.abandoned)
-        with self._careful("samples"):
-            self.samplers = SamplerProcess(self.folder.out / SAMPLES, plan.sample_every_ms)
-        with self._careful("start"):  # last: from here on, time is the user's
-            settings = agent_plan(plan, self.folder.processes)
-            _Process.block = _agent_module("hooks.block").begin(settings, places, _Process.block)
-        with self._careful("times"):  # the user's part begins; written for a process that is killed
-            self.since = Moment.now()
-            self.state = replace(self.state, times=run_times.begun(self.since, self.pid))
-            manifest.write(self.folder.out, self.state)
 
     def join(self, model: object, frame: FrameType) -> None:
         """Record the running fit of a model."""
@@ -112,8 +115,8 @@ class InProcessRecording:
 
     def end(self, error: BaseException | None = None) -> None:
         """End the recording and write it; a second call does nothing."""
-        reason = f"end-of-{self.what}" if error is None else "exception"
-        self._end("interrupt" if isinstance(error, KeyboardInterrupt) else reason, error)
+        reason = "interrupt" if isinstance(error, KeyboardInterrupt) else "exception"
+        self._end(f"end-of-{self.what}" if error is None else reason, error)
 
     def abandoned(self) -> None:
         """End a recording without end(): the fit raised, or the process exits."""
@@ -140,7 +143,7 @@ class InProcessRecording:
     def _write(self, reason: str, error: BaseException | None, until: Moment) -> Recording:
         """Write the recording as `tfdoctor profile` does."""
         if self.state.times and self.since:
-            times = run_times.ended(self.state.times, self.since, until)
+            times = times_ended(self.state.times, self.since, until)
             self.state = replace(self.state, times=times)
         samplings = self.samplers.stop() if self.samplers else ()
         if self.samplers and self.samplers.why:
@@ -153,7 +156,7 @@ class InProcessRecording:
         if reason == "unfinished":
             outcome = replace(outcome, exit_code=None)
         faults = tuple(AgentError("record", fault) for fault in self.faults)
-        assemble(self.folder, replace(ended, outcome=outcome, agent_errors=faults), recorded)
+        assemble(self.folder, replace(ended, outcome=outcome, agent_errors=faults), recorded, self.names)
         return Recording.open(self.folder.out)
 
     @contextlib.contextmanager
@@ -163,17 +166,6 @@ class InProcessRecording:
             yield
         except Exception as error:  # noqa: BLE001  # any fault of ours
             self.faults.append(cleaned_begin(f"{where}: {type(error).__name__}: {error}", 500))
-
-
-def _end_abandoned() -> None:
-    """End a recording that its fit has left; raise CaptureError if one still runs."""
-    recording = under_way()
-    if recording is not None and not recording.going_on():
-        recording.abandoned()
-    elif recording is not None:
-        raise CaptureError(
-            f"The recording {recording.folder.out} is still running: end it before you start another."
-        )
 
 
 def _code(error: BaseException | None) -> int:

@@ -31,19 +31,18 @@ def interpreter(named: str | None) -> str:
         CaptureError: there is no such interpreter.
     """
     if named is not None:
-        return _executable(named)
+        path = shutil.which(named)
+        if path is None:
+            raise CaptureError(f"Python interpreter {named} not found: name another with --python.")
+        return path
     users = _on_path()
     if is_alone() and users is None:
         raise CaptureError("There is no python on PATH: name the script's with --python.")
     on_path = _called() and _called() == shutil.which("tfdoctor")
-    by_path = Path(_called()).name == "tfdoctor" and users is not None and _is_activated(users)
+    environment = Path(users).parent.parent if users else Path()
+    activated = (environment / "pyvenv.cfg").is_file() or environment.parent.name == "envs"  # not conda's base
+    by_path = Path(_called()).name == "tfdoctor" and activated
     return users if users and (on_path or by_path or is_alone()) else sys.executable
-
-
-def _is_activated(python: str) -> bool:
-    """Say whether a Python of PATH is that of an environment, which somebody has put there; not conda's base."""
-    root = Path(python).parent.parent
-    return (root / "pyvenv.cfg").is_file() or root.parent.name == "envs"
 
 
 def notice(python: str) -> str:
@@ -66,13 +65,6 @@ def _called() -> str:
     return os.environ.get(own_python.MARK, "")
 
 
-def _executable(name: str) -> str:
-    path = shutil.which(name)
-    if path is None:
-        raise CaptureError(f"Python interpreter {name} not found: name another with --python.")
-    return path
-
-
 def _on_path() -> str | None:
     """Return `python` of PATH, or `python3` where there is none; not that of an environment for tfdoctor alone."""
     alone = Path(PREFIX, "bin").resolve() if is_alone() else None
@@ -90,14 +82,25 @@ def _is_ours(python: str) -> bool:
 def _has_tensorflow(python: str) -> bool:
     """Whether an interpreter finds TensorFlow; one that does not answer is given the benefit of the doubt."""
     try:
-        asked = subprocess.run(  # noqa: S603 - the user's interpreter
-            [python, "-c", HAS_TENSORFLOW],
-            env=own_python.users(os.environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=ASK_S,
-            check=False,
-        )
+        return asked(python, HAS_TENSORFLOW).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return True
-    return asked.returncode == 0
+
+
+def asked(python: str, code: str) -> subprocess.CompletedProcess[str]:
+    """Return what an interpreter of the user's answers to a few lines, in the environment of the user's script.
+
+    Raises:
+        OSError: it cannot be started.
+        TimeoutExpired: it does not answer.
+    """
+    return subprocess.run(  # noqa: S603 - the user's interpreter
+        [python, "-c", code],
+        env=own_python.users(os.environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=ASK_S,
+        check=False,
+    )

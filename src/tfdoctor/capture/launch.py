@@ -4,33 +4,35 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from tfdoctor.capture import background, manifest, run_times
+from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.process.rank import unreadable
-from tfdoctor.capture.assemble import assemble
-from tfdoctor.capture.environment import PLAN, environment
-from tfdoctor.capture.folder import Folder, claim
+from tfdoctor.capture.folder import Folder, assemble, claim
 from tfdoctor.capture.interpreter import notice
-from tfdoctor.capture.plan import Kind, Plan
-from tfdoctor.capture.progress import Title, fresh_line
-from tfdoctor.capture.result_line import is_poor, sentence
-from tfdoctor.capture.run_times import Moment
-from tfdoctor.capture.sampler import Sampler, SamplingThread
+from tfdoctor.capture.manifest import Moment, times_begun, times_ended
+from tfdoctor.capture.plan import PLAN, Kind, Plan, environment
+from tfdoctor.capture.progress import Title, fresh_line, is_poor, sentence
+from tfdoctor.capture.sampler import SamplingThread, all_samplers
 from tfdoctor.capture.signals import Forwarder, forwarded
-from tfdoctor.capture.written_files import written_since
-from tfdoctor.recording import MANIFEST, SAMPLES, Recording, folders
+from tfdoctor.capture.user_folder import written_since
+from tfdoctor.recording import SAMPLES, Recording, folders
+from tfdoctor.recording.folders import Process, reported
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.remote.uploads import UPLOADS
-from tfdoctor.terms.errors import CaptureError, LostRecordingError, OutputError
-from tfdoctor.terms.replacement import unwritten
+from tfdoctor.terms.errors import CaptureError, LostRecordingError, TfdoctorError
+from tfdoctor.terms.record import Record
+from tfdoctor.terms.replacement import unwritten, writing
+
+GRACE_S = 1.0  # How long processes may take to end that end because the command has: managers, trackers, workers
+POLL_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """A recording and the exit code of the script, which becomes that of tfdoctor."""
 
     recording: Recording
@@ -50,8 +52,8 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     command = plan.command()
     folder = claim(plan)
     state = manifest.begin(plan, command, folder.worker)
-    _begin(folder, state)
-    samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
+    samplers = all_samplers() if plan.sample_every_ms else []
+    samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, samplers)
     variables = environment(plan, folder.processes)
     for name in unreadable(os.environ) if plan.out and not plan.quiet else ():
         print(f"tfdoctor: note: {name} is not what a launcher sets, and is ignored", file=stderr)
@@ -71,28 +73,6 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     return Outcome(recording, manifest.exit_code(returncode))
 
 
-def _begin(folder: Folder, state: Manifest) -> None:
-    """Write the manifest of a run that is about to start.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    try:
-        manifest.write(folder.out, state)
-    except OSError as error:
-        folder.drop()
-        raise OutputError(unwritten(folder.out, error)) from error
-
-
-def _samplers(plan: Plan) -> list[Sampler]:
-    """Return the samplers; without sampling none is imported."""
-    if not plan.sample_every_ms:
-        return []
-    from tfdoctor.capture.sampler.all_samplers import all_samplers  # noqa: PLC0415 - only when needed
-
-    return all_samplers()
-
-
 def _run(
     command: list[str],
     variables: Mapping[str, str],
@@ -102,34 +82,64 @@ def _run(
     state: Manifest,
 ) -> tuple[int, Manifest]:
     """Run the script in our terminal and process group; return its return code, and the manifest with its times."""
-    since = Moment.now()
     try:
-        child = subprocess.Popen(command, env=variables)  # noqa: S603  # the user's script
-    except OSError as error:
-        (folder.out / MANIFEST).unlink()
+        with writing(folder.out):
+            manifest.write(folder.out, state)
+        since = Moment.now()
+        try:
+            child = subprocess.Popen(command, env=variables)  # noqa: S603  # the user's script
+        except OSError as error:
+            raise CaptureError(f"{command[0]} could not be started: {error.strerror}.") from error
+    except TfdoctorError:
         folder.drop()
-        raise CaptureError(f"{command[0]} could not be started: {error.strerror}.") from error
+        raise
     forwarder.started(child.pid)
     samples.start(child.pid)
-    times = run_times.begun(since, child.pid)
+    times = times_begun(since, child.pid)
     with contextlib.suppress(OSError):  # a full disk: the end of the run says so
         manifest.write(folder.out, replace(state, times=times))
     returncode = child.returncode = forwarder.wait(child.pid)
-    return returncode, replace(state, times=run_times.ended(times, since, Moment.now()))
+    return returncode, replace(state, times=times_ended(times, since, Moment.now()))
 
 
 def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread, plan: str) -> Manifest:
     """Write the recording of the ended run; return its manifest."""
     try:
         recorded = folders.processes(folder.out)
-        pid = state.times.pid if state.times else None
-        state = replace(state, background=background.going_on(PLAN, plan, recorded, pid))
+        state = replace(state, background=_background(plan, recorded, state.times.pid if state.times else None))
         ended = manifest.end(state, returncode, samples.stop(), recorded)
-        began_ns = state.clock[0].unix_ns
-        written = written_since(Path(state.cwd), began_ns, folder.shared or folder.out)
+        written = written_since(Path(state.cwd), state.clock[0].unix_ns, folder.shared or folder.out)
         return assemble(folder, replace(ended, written=written), recorded)
     except OSError as error:
         code = manifest.exit_code(returncode)
         raise LostRecordingError(
             unwritten(folder.out, error, f"make room, then run `tfdoctor report {folder.out}`"), code
         ) from error
+
+
+def _background(plan: str, recorded: Sequence[Process], pid: int | None) -> tuple[int, ...]:
+    """Return the numbers of the processes that go on, where what they do is what the recording should be about.
+
+    That is where no process has trained, or one that goes on has; `pid` is the command. We wait for them no more
+    than a shell does. All processes of a run have its plan in their environment.
+    """
+    until = time.monotonic() + GRACE_S
+    while left := tuple(_carriers(plan)):
+        shown = reported(recorded, pid)
+        if shown is not None and shown.trained and shown.state.pid not in left:
+            return ()
+        if time.monotonic() >= until:
+            return left
+        time.sleep(POLL_S)
+    return ()
+
+
+def _carriers(plan: str) -> Iterator[int]:
+    import psutil  # noqa: PLC0415 - takes 20 ms, which only the end of a run has
+
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(PLAN) == plan:
+                yield process.pid
+        except (psutil.Error, OSError):  # another user's, or it has ended
+            continue

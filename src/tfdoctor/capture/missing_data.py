@@ -81,11 +81,17 @@ def _no_trace(done: Manifest, process: Process) -> str:
         )
     if seen:
         return _too_few(done, process)
-    if other := _other_framework(done, process):
-        return other
-    if "tensorflow" not in done.versions:
-        return _no_tensorflow(done, process)
-    return f"{failed} before a training step: {_cure(done)}" if failed else _no_steps(done)
+    elsewhere = _other_framework(done, process)
+    if elsewhere or "tensorflow" not in done.versions:
+        return elsewhere or _no_tensorflow(done, process)
+    if failed:
+        return f"{failed} before a training step: {_cure(done)}"
+    elapsed_s = (done.clock[-1].monotonic_ns - done.clock[0].monotonic_ns) / 1e9
+    time = f" in {elapsed_s:.0f} s" if elapsed_s >= _plan(done).watch_s else ""
+    return (
+        f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): if it trains, "
+        "trace by time with --for 2s"
+    )
 
 
 def _too_few(done: Manifest, process: Process) -> str:
@@ -93,7 +99,7 @@ def _too_few(done: Manifest, process: Process) -> str:
     failed, seen, warmup = failure(done), done.steps.seen, _plan(done).warmup
     steps = "1 step" if seen == 1 else f"{seen} steps"
     if not process.state.finished:
-        return f"{failed or ABRUPT} after at least {steps}, before tracing started: {_cure_of_early(done)}"
+        return f"{failed or ABRUPT} after at least {steps}, before tracing started: {_cure(done, early=True)}"
     if failed:
         return f"{failed} after {steps}, during warm-up ({warmup}): {_cure(done)}"
     advice = f"use --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
@@ -120,27 +126,18 @@ def failure(done: Manifest) -> str:
     return f"the {kind} ended with exit code {code}" if code else ""
 
 
-def _stopped(done: Manifest) -> bool:
-    """Return whether somebody ended the run, or it ended early, rather than failed."""
-    return done.outcome.signal in OUTSIDE or not failure(done)
-
-
-def _cure(done: Manifest) -> str:
-    """Return the advice for a run that failed or ended early."""
-    return "let it finish" if _stopped(done) else "fix that first"
-
-
-def _cure_of_early(done: Manifest) -> str:
-    """Return the advice for a run that ended before tracing started, perhaps because its steps are long."""
-    if _stopped(done) and _plan(done).warmup > 1:
-        return f"{_cure(done)}, or trace fewer steps and earlier with --warmup 1 --steps 5"
-    return _cure(done)
+def _cure(done: Manifest, *, early: bool = False) -> str:
+    """Return the advice for a run that was ended, or that failed; `early`: perhaps because its steps are long."""
+    if failure(done) and done.outcome.signal not in OUTSIDE:
+        return "fix that first"
+    fewer = ", or trace fewer steps and earlier with --warmup 1 --steps 5"
+    return f"let it finish{fewer if early and _plan(done).warmup > 1 else ''}"
 
 
 def _no_tensorflow(done: Manifest, process: Process) -> str:
     failed, attempted = failure(done), process.state.wanted == "tensorflow"
     if _abrupt(process):
-        return f"{failed or ABRUPT} before tracing started: {_cure_of_early(done)}"
+        return f"{failed or ABRUPT} before tracing started: {_cure(done, early=True)}"
     hiding = _hiding(done) if attempted else ""
     if hiding:
         prefix = f"{failed}: " if failed else ""
@@ -174,12 +171,3 @@ def _hiding(done: Manifest) -> str:
     if kind is Kind.SCRIPT:
         folder = (folder / _plan(done).script).resolve().parent
     return next((name for name in HIDING if (folder / name).is_file()), "")
-
-
-def _no_steps(done: Manifest) -> str:
-    elapsed_s = (done.clock[-1].monotonic_ns - done.clock[0].monotonic_ns) / 1e9
-    time = f" in {elapsed_s:.0f} s" if elapsed_s >= _plan(done).watch_s else ""
-    return (
-        f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): if it trains, "
-        "trace by time with --for 2s"
-    )

@@ -1,13 +1,20 @@
-"""The plan of a recording, checked before anything is created."""
+"""The plan of a recording, checked before anything is created, and the environment that takes it to the agent."""
 
+import json
+import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
+from tfdoctor import own_python
 from tfdoctor.capture.interpreter import interpreter
 from tfdoctor.terms.errors import CaptureError
 
+SITE = str(Path(__file__).parent / "site")
+PLAN = "TFDOCTOR_PLAN"
 WATCH_S = 60.0  # Seconds of training without a visible step after which we suggest to trace by time (--for)
 
 
@@ -65,40 +72,63 @@ class Plan:
         Raises:
             CaptureError: there is no such script or program, or it is of another kind.
         """
-        match self.kind:
-            case Kind.SCRIPT:
-                _check_script(self.script)
-            case Kind.COMMAND:
-                _check_program(self.script, self.python)
-            case Kind.MODULE if not all(part.isidentifier() for part in self.script.split(".")):
-                raise CaptureError(f"{self.script} is not a module name: -m takes package.module.")
-            case Kind.MODULE:
-                pass
+        if self.kind is Kind.SCRIPT:
+            _check_script(self.script)
+        elif self.kind is Kind.MODULE and not all(part.isidentifier() for part in self.script.split(".")):
+            raise CaptureError(f"{self.script} is not a module name: -m takes package.module.")
+        elif self.kind is Kind.COMMAND and self.python is not None:
+            raise CaptureError("--python applies to a script or -m only: a command chooses its own interpreter.")
+        elif self.kind is Kind.COMMAND and shutil.which(self.script) is None:
+            hint = "remove the --" if self.script.endswith(".py") else "check its path"
+            raise CaptureError(f"Program {self.script} not found: {hint}.")
 
     def command(self) -> list[str]:
         """Return the command to start."""
-        match self.kind:
-            case Kind.SCRIPT:
-                return [self.interpreter(), self.script, *self.args]
-            case Kind.MODULE:
-                return [self.interpreter(), "-m", self.script, *self.args]
-            case Kind.COMMAND:
-                return [self.script, *self.args]
-
-    def interpreter(self) -> str:
-        """Return the Python that runs the script."""
-        return interpreter(self.python)
+        words = [self.script, *self.args]
+        if self.kind is Kind.COMMAND:
+            return words
+        return [interpreter(self.python), *(["-m"] if self.kind is Kind.MODULE else []), *words]
 
 
-def _check_program(program: str, python: str | None) -> None:
-    if python is not None:
-        raise CaptureError("--python applies to a script or -m only: a command chooses its own interpreter.")
-    if shutil.which(program) is None:
-        hint = "remove the --" if program.endswith(".py") else "check its path"
-        raise CaptureError(f"Program {program} not found: {hint}.")
+def environment(plan: Plan, processes: Path) -> dict[str, str]:
+    """Return the environment for the run; each agent creates its folder below `processes`."""
+    hidden = plan.kind is not Kind.COMMAND
+    return agent_environment(own_python.users(os.environ), agent_plan(plan, processes), hidden=hidden)
+
+
+def agent_environment(variables: Mapping[str, str], settings: Mapping[str, Any], *, hidden: bool) -> dict[str, str]:
+    """Return environment variables with those that load the agent.
+
+    A command sees our variables, since launchers copy their environment (`env=dict(os.environ, …)`); the agent
+    hides them from a script or a module.
+    """
+    inherited = variables.get("PYTHONPATH")
+    others = [entry for entry in inherited.split(os.pathsep) if entry != SITE] if inherited else []
+    empty = inherited in ("", os.pathsep.join([SITE, SITE]))
+    paths = [SITE, *others, *([SITE] if empty else [])]  # twice marks a PYTHONPATH that was set but empty
+    visibility = "hidden" if hidden else "visible"
+    return {
+        **variables,
+        "PYTHONPATH": os.pathsep.join(paths),
+        PLAN: f"{os.getpid()} {visibility} {json.dumps(settings)}",
+    }
+
+
+def agent_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
+    """Return the part of the plan that the agent needs, as JSON."""
+    return {
+        "processes": str(processes),
+        "steps": plan.steps,
+        "warmup": plan.warmup,
+        "seconds": plan.seconds,
+        "stop_after": plan.stop_after,
+        "trace": plan.trace,
+        "watch_s": plan.watch_s,
+    }
 
 
 def _check_script(script: str) -> None:
+    """Refuse notebooks, programs and scripts in other languages."""
     path = Path(script)
     if not path.exists():
         raise CaptureError(f"Script {script} not found: check the path.")
@@ -109,13 +139,8 @@ def _check_script(script: str) -> None:
             head = file.read(4096)
     except OSError as error:
         raise CaptureError(f"{script} cannot be read ({error.strerror}): check its permissions.") from error
-    _check_head(script, path.suffix, head)
-
-
-def _check_head(script: str, suffix: str, head: bytes) -> None:
-    """Refuse notebooks, programs and scripts in other languages."""
     first = head.split(b"\n", 1)[0]
-    if suffix == ".ipynb":
+    if path.suffix == ".ipynb":
         raise CaptureError(
             f"{script} is a notebook: convert it first with `jupyter nbconvert --to script {script}`."
         )

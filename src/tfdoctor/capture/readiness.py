@@ -5,17 +5,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tfdoctor import own_python
 from tfdoctor.capture import machine
-from tfdoctor.capture.cgroup import memory_limit
-from tfdoctor.capture.interpreter import interpreter
-from tfdoctor.capture.sampler import Sampler
-from tfdoctor.capture.sampler.all_samplers import all_samplers
-from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
+from tfdoctor.capture.interpreter import asked, interpreter
+from tfdoctor.capture.sampler import Sampler, SamplerUnavailable, all_samplers
+from tfdoctor.terms.record import Record
 
 OLDEST = (2, 9)  # TensorFlow in whose processes the agent works
 
@@ -34,8 +30,6 @@ for name in {FRAMEWORKS!r}:
 print(json.dumps({{"python": ".".join(map(str, sys.version_info[:3])), "packages": found}}))
 """
 
-ASK_S = 30.0
-
 # The settings of NVIDIA's driver: ``RmProfilingAdminOnly: 1`` reserves its counters for root.
 DRIVER = Path("/proc/driver/nvidia/params")
 
@@ -50,8 +44,7 @@ SAMPLED = {
 GIB = 2**30
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
+class Ability(Record):
     """Something that a recording needs or contains."""
 
     name: str
@@ -82,15 +75,9 @@ def _frameworks(python: str) -> Iterator[Ability]:
         yield Ability("Python", works=False, what=f"{python} was not found", remedy=remedy, needed=True)
         return
     try:
-        ran = subprocess.run(  # noqa: S603 - the user's interpreter
-            [path, "-c", ASK],
-            env=own_python.users(os.environ),
-            capture_output=True,
-            text=True,
-            timeout=ASK_S,
-            check=True,
-        )
-        found = json.loads(ran.stdout)
+        answer = asked(path, ASK)
+        answer.check_returncode()
+        found = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         what = f"{path} does not run ({type(error).__name__})"
         yield Ability("Python", works=False, what=what, remedy="repair it", needed=True)
@@ -129,7 +116,7 @@ def _machine() -> Iterator[Ability]:
     host = machine.host()
     cores = f"{host.cores_usable:g} of {host.cores_logical} cores usable, {host.cpu_model}"
     yield Ability("CPU", works=True, what=cores)
-    whole, limit = host.memory_bytes or 0, memory_limit()
+    whole, limit = host.memory_bytes or 0, machine.memory_limit()
     memory = f"{whole / GIB:.3g} GiB"
     if limit is not None and limit < whole:
         memory = f"{limit / GIB:.3g} of {memory}, by the limit of the control group"

@@ -66,8 +66,7 @@ class SamplerProcess:
 
 def main(pid: int, path: Path, period_ms: int) -> None:
     """Sample a process until it ends or our standard input is closed."""
-    from tfdoctor.capture.sampler import SamplingThread  # noqa: PLC0415 - only the process that samples
-    from tfdoctor.capture.sampler.all_samplers import all_samplers  # noqa: PLC0415 - same
+    from tfdoctor.capture.sampler import SamplingThread, all_samplers  # noqa: PLC0415 - only the process that samples
 
     samples = SamplingThread(path, period_ms, all_samplers())
     with contextlib.suppress(psutil.NoSuchProcess):

@@ -33,9 +33,11 @@ class Witness:
     def __init__(self) -> None:
         self.program = shutil.which("cat")
         self.pid, self.pipe = 0, -1
-        self._start()
+        self.renew()
 
-    def _start(self) -> None:
+    def renew(self) -> None:
+        """Start another one: what is pending stays so."""
+        self.dismiss()
         if self.program is None:
             return
         reading, self.pipe = os.pipe()
@@ -60,11 +62,6 @@ class Witness:
         line = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
         bits = int(line.split()[1], 16)
         return {number for number in WATCHED if bits >> (number - 1) & 1}
-
-    def renew(self) -> None:
-        """Start another one: what is pending stays so."""
-        self.dismiss()
-        self._start()
 
     def dismiss(self) -> None:
         """End the witness; it also ends when tfdoctor does, even by SIGKILL."""

@@ -104,7 +104,7 @@ class TryOptions(Group):
         "--keep-model-changes",
     )
     layer: bool = option(
-        "Throw away what the runs write, where the kernel allows it.", "--layer/--no-layer", default=True
+        "Throw away what the runs write, where bubblewrap is installed.", "--layer/--no-layer", default=True
     )
     yes: bool = switch(
         "Do not ask before running the program where the files that it writes cannot be discarded.", "--yes", "-y"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from tfdoctor.capture.revision import user
+from tfdoctor.capture.user_folder import user
 from tfdoctor.cli.commands import HistoryOptions
 from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import tell, untried

@@ -97,9 +97,9 @@ def _page(applied: "Rulebook", name: str) -> str:
 def check(given: CheckOptions) -> int:
     """Say what a recording on this machine would contain, and return the exit code."""
     from tfdoctor.capture.readiness import Ability, abilities  # noqa: PLC0415 - not for the others
-    from tfdoctor.trial.running import layer_possible  # noqa: PLC0415 - same
+    from tfdoctor.trial import layer  # noqa: PLC0415 - same
 
-    stays, git = layer_possible(Path.cwd()), shutil.which("git")
+    stays, git = layer.why_not(Path.cwd()), shutil.which("git")
     asks = "`tfdoctor try` asks before it runs the program, whose files stay written" if stays else ""
     thrown = stays or "writes of its runs are thrown away"
     missing = "git was not found, so `tfdoctor try --patch` has nothing to apply a patch with"

@@ -26,10 +26,9 @@ from tfdoctor.report.trials import no_savings
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import CaptureError, InputError, OutputError
 from tfdoctor.terms.replacement import writing
-from tfdoctor.trial import of_recording, stored
-from tfdoctor.trial.keeping import diff
+from tfdoctor.trial import layer, of_recording, stored
+from tfdoctor.trial.diffs import kept_diff
 from tfdoctor.trial.of_recording import Request, Tried
-from tfdoctor.trial.running import layer_possible
 
 UNASKED = (
     "Nothing was run, because the writes of the runs cannot be thrown away and there is no terminal to ask at: "
@@ -112,7 +111,7 @@ def _recording(given: TryOptions, request: Request, applied: Rulebook) -> Record
         return outcome.noted(Recording.open(path))
     kind, script, args = what(given.ctx, given.module, given.command or [])
     of_recording.check(request, {rule.name for rule in applied.rules})
-    discards = given.layer and not layer_possible(Path.cwd())
+    discards = given.layer and not layer.why_not(Path.cwd())
     if not given.yes and not sys.stdin.isatty() and not discards:
         raise CaptureError(UNASKED)
     ended = profile(Plan(script, args, given.out, kind=kind, stop_after=True), stderr=sys.stderr)
@@ -134,13 +133,13 @@ def _store(tried: Tried, recording: Recording) -> None:
 def _keep(target: Path | None, tried: Tried, recording: Recording) -> None:
     if target is None:
         return
-    kept = diff(tried.kept, tried.before, recording)
-    for path in kept.left_out:
-        say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
-    if left_out := no_savings(tried.diagnosis.trials.rows if tried.diagnosis.trials else ()):
-        say(f"not in the patch: {left_out}")
-    if not kept.diff:
+    diff, folder, left_out = kept_diff(tried.kept, tried.before, recording)
+    for path in left_out:
+        say(f"not in the patch: {path} is outside {folder}: change it by hand")
+    if useless := no_savings(tried.diagnosis.trials.rows if tried.diagnosis.trials else ()):
+        say(f"not in the patch: {useless}")
+    if not diff:
         not_written("no change proved to help", str(target))
         return
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
-    write_file(str(target), kept.diff, "" if kept.folder == run else str(kept.folder))
+    write_file(str(target), diff, "" if folder == run else str(folder))

@@ -39,8 +39,11 @@ class Baseline(Record):
 
 def program_of(recording: Recording) -> str:
     """Return the name of the recorded script, module or command; "" for a trace of another profiler."""
-    plan = recording.manifest.plan if recording.manifest else None
-    return Path(plan.script).name if plan else ""
+    run = recording.manifest
+    if run is None or run.plan is None:
+        return ""
+    script, _ = manifest.program_of(run.command) if run.plan.kind == "command" else (run.plan.script, ())
+    return Path(script or run.plan.script).name  # of `mpirun python train.py`, as in its report, train.py
 
 
 def program_of_report(diagnosis: Diagnosis) -> str:

@@ -5,6 +5,6 @@ diff.
 """
 
 from tfdoctor.edits.patch import edited
-from tfdoctor.edits.repository import line_hashes, repository_paths
+from tfdoctor.edits.source import line_hashes, repository_paths
 
 __all__ = ["edited", "line_hashes", "repository_paths"]

@@ -2,8 +2,9 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.syntax import last_name, named, positional
 
 KEYWORD_ONLY = 99  # More positional arguments than any call has
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice, insert, only
+from tfdoctor.edits.syntax import last_name
 from tfdoctor.terms.record import Record
 
 # Methods of tf.data.Dataset that return a dataset, without prefetch.
@@ -58,17 +59,9 @@ def calls_on(module: SyntaxTree, line: int, methods: Iterable[str]) -> list[cst.
     """
     if not line:
         raise Declined("the line of the pipeline is unknown")
-    return begun_on(module, [call for call in module.all(cst.Call) if _method(call) in methods], line)
-
-
-def begun_on(module: SyntaxTree, calls: Iterable[cst.Call], line: int) -> list[cst.Call]:
-    """Return those of some calls that begin on a line, else those that span it.
-
-    Python 3.11 reports the line of the method's name for a call in a chain.
-    """
-    calls = list(calls)
-    names = [call.func.attr if isinstance(call.func, cst.Attribute) else call for call in calls]
-    begun = [call for call, name in zip(calls, names, strict=True) if module.line(name) == line]
+    calls = [call for call in module.all(cst.Call) if _method(call) in methods]
+    # Python 3.11 reports the line of the method's name for a call in a chain.
+    begun = [call for call in calls if isinstance(call.func, cst.Attribute) and module.line(call.func.attr) == line]
     return begun or [call for call in calls if module.covers(call, line)]
 
 

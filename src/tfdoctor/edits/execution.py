@@ -5,19 +5,33 @@ import re
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.callbacks import must_see_epochs_only
-from tfdoctor.edits.eager import must_compile
-from tfdoctor.edits.module import SyntaxTree, dotted, last_name, named, receiver
+from tfdoctor.edits.graph import must_compile
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice, in_example, insert, only
+from tfdoctor.edits.syntax import dotted, last_name, named, positional, receiver, undecorated
 from tfdoctor.recording.program import ProgramRecord
-
-FUNCTION = "tensorflow.function"
 
 # Arguments of a model's compile().
 COMPILED_WITH = frozenset(
     ["jit_compile", "loss", "loss_weights", "metrics", "optimizer", "run_eagerly", "steps_per_execution",
      "weighted_metrics"]
 )  # fmt: skip
+
+# Keras' callbacks that need epochs only, where they are given no other arguments than these; None: with any
+# arguments (https://keras.io/api/callbacks/).
+BY_EPOCH: dict[str, frozenset[str] | None] = {
+    "BackupAndRestore": frozenset(["backup_dir"]),
+    "CSVLogger": None,
+    "EarlyStopping": None,
+    "LambdaCallback": frozenset(["on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end"]),
+    "LearningRateScheduler": None,
+    "ModelCheckpoint": frozenset(["filepath", "mode", "monitor", "save_best_only", "save_weights_only", "verbose"]),
+    "ReduceLROnPlateau": None,
+    "TensorBoard": frozenset(["histogram_freq", "log_dir", "write_graph", "write_images"]),
+}
+
+_CALLBACKS = ("keras.callbacks", "tf_keras.callbacks", "tensorflow.keras.callbacks")
+_PLACE = 5  # Of ``callbacks`` among the positional arguments: fit(x, y, batch_size, epochs, verbose, ...)
 
 _STEPS = r"steps_per_execution=(\d+)"
 _NOT_COMPILED = re.compile(r"\b(py_function|numpy_function|tf\.print)\b")
@@ -30,7 +44,8 @@ def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         (function, decorator)
         for function in module.all(cst.FunctionDef)
         for decorator in function.decorators
-        if module.means(undecorated(decorator), FUNCTION) and "GradientTape" in module.written(function)
+        if module.means(undecorated(decorator), "tensorflow.function")
+        and "GradientTape" in module.written(function)
     ]
     around = [pair for pair in everywhere if module.covers(pair[0], line)]
     functions = around or ([] if models else everywhere)
@@ -60,7 +75,7 @@ def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Spl
     number = in_example(_STEPS, example, "the number of steps")
     if re.search(r"\bon_(train_)?batch_(begin|end)\b", module.text):
         raise Declined("a callback in the file runs at each batch, and would see fewer")
-    must_see_epochs_only(module)
+    _must_see_epochs_only(module)
     if re.search(r"\bvalidation_steps\b|\.evaluate\([^)]*\bsteps\b", module.text):
         raise Declined("the file sets the number of evaluation steps, which Keras would round up")
     call = _compile(module, line)
@@ -77,28 +92,58 @@ def must_fill_epochs(program: ProgramRecord, _: SyntaxTree, example: str) -> Non
         raise Declined(f"{number[1]} does not divide the {steps} steps of an epoch, so Keras may train on more")
 
 
+def _must_see_epochs_only(module: SyntaxTree) -> None:
+    """Decline where a callback may need each batch: of several steps in one call it sees the last."""
+    fits = module.methods("fit")
+    if not fits:
+        raise Declined("the file does not call fit(), so the callbacks are unknown")
+    for call in fits:
+        if any(argument.star for argument in call.args):
+            raise Declined(".fit() is called with * or **, so the callbacks are unknown")
+        given = named(call).get("callbacks") or next(iter(positional(call)[_PLACE:]), cst.Name("None"))
+        match module.passed_on(given):
+            case cst.Name(value="None"):
+                continue
+            case cst.List(elements=elements) | cst.Tuple(elements=elements) if all(
+                _by_epoch(module, module.passed_on(element.value)) for element in elements
+            ):
+                continue
+            case _:
+                raise Declined("a callback of fit() may need every batch, and would see fewer")
+
+
+def _by_epoch(module: SyntaxTree, callback: cst.BaseExpression | None) -> bool:
+    """Say whether a callback needs epochs only: it is one of Keras', or of a class of the file.
+
+    The methods of the file's classes are checked by their names elsewhere.
+    """
+    if not isinstance(callback, cst.Call):
+        return False
+    classes = [one for one in module.all(cst.ClassDef) if one.name.value == module.written(callback.func)]
+    bases = [base.value for definition in classes for base in definition.bases]
+    if len(classes) == len(bases) == 1 and any(module.means(bases[0], f"{one}.Callback") for one in _CALLBACKS):
+        return True
+    name = last_name(callback.func)
+    if name not in BY_EPOCH or not any(module.means(callback.func, f"{one}.{name}") for one in _CALLBACKS):
+        return False
+    allowed = BY_EPOCH[name]
+    by_place = any(argument.keyword is None for argument in callback.args[1:])
+    return allowed is None or (not by_place and named(callback).keys() <= allowed)
+
+
 def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Write False where the file sets run_eagerly=True for a model that does not need it."""
     if "run_functions_eagerly" in module.text:
         raise Declined("the file calls run_functions_eagerly, and some functions may need it")
     must_compile(module)
-    values = [value for value in _run_eagerly_values(module) if module.written(value) == "True"]
+    arguments = [value for call in module.calls("compile") if (value := named(call).get("run_eagerly"))]
+    attributes = [one.value for one in module.all(cst.Assign) if last_name(one.targets[0].target) == "run_eagerly"]
+    values = [value for value in (*arguments, *attributes) if module.written(value) == "True"]
     chosen = [value for value in values if module.line(value) == line] or values
     if len(chosen) != 1:
         many = "sets run_eagerly=True in several places" if chosen else "has no run_eagerly=True"
         raise Declined(f"the file {many}")
     return [module.replaced(chosen[0], "False")]
-
-
-def _run_eagerly_values(module: SyntaxTree) -> list[cst.BaseExpression]:
-    """Return the values that compile() is given as run_eagerly, and that attributes of this name are set to."""
-    arguments = [value for call in module.calls("compile") if (value := named(call).get("run_eagerly"))]
-    attributes = [
-        assignment.value
-        for assignment in module.all(cst.Assign)
-        if last_name(assignment.targets[0].target) == "run_eagerly"
-    ]
-    return arguments + attributes
 
 
 def _compile(module: SyntaxTree, line: int) -> cst.Call:
@@ -108,29 +153,18 @@ def _compile(module: SyntaxTree, line: int) -> cst.Call:
 
 
 def _compiles(module: SyntaxTree) -> list[cst.Call]:
-    """Return the calls of a model's compile(), by its arguments and by the other uses of the model."""
-    return [
-        call
-        for call in module.methods("compile")
-        if (model := receiver(call))
-        and dotted(model).partition(".")[0] not in module.imports
-        and _of_model(module, call, model)
-    ]
+    """Return the calls of a model's compile(), and not of re.compile(), which takes a pattern and flags."""
+    calls = module.methods("compile")
+    return [call for call in calls if (model := receiver(call)) and _is_models(module, call, model)]
 
 
-def _of_model(module: SyntaxTree, call: cst.Call, receiver: cst.BaseExpression) -> bool:
-    """Say whether compile() is a model's and not re.compile(), which takes a pattern and flags."""
+def _is_models(module: SyntaxTree, call: cst.Call, model: cst.BaseExpression) -> bool:
+    """Say whether compile() is a model's by its arguments, or by the other uses of the model."""
     second = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else None
-    trained = rf"(?<![\w.]){re.escape(module.written(receiver))}\.(fit|evaluate|train_on_batch)\("
-    return (
+    trained = rf"(?<![\w.]){re.escape(module.written(model))}\.(fit|evaluate|train_on_batch)\("
+    return dotted(model).partition(".")[0] not in module.imports and (
         bool(named(call).keys() & COMPILED_WITH)
         or any(argument.star for argument in call.args)
         or isinstance(second, cst.SimpleString | cst.Call)
         or re.search(trained, module.text) is not None
     )
-
-
-def undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
-    """Return the name of a decorator, without arguments."""
-    expression = decorator.decorator
-    return expression.func if isinstance(expression, cst.Call) else expression

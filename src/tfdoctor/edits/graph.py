@@ -1,72 +1,50 @@
-"""The edit that turns an eager training step into a graph, where the file shows that nothing else changes."""
+"""The edit that turns an eager training step into a graph, where the file shows that nothing else changes.
+
+``must_be_traceable`` and ``must_compile`` ask the same of a Keras model that was compiled to run eagerly.
+"""
 
 import re
 
 import libcst as cst
 
-from tfdoctor.edits.eager import must_compile
-from tfdoctor.edits.loop_bodies import loops_on
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Elsewhere, Splice, insert
+from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.syntax import dotted, given
 from tfdoctor.edits.traceable import Traceable
-from tfdoctor.edits.values import Values, given
+from tfdoctor.edits.values import is_tensor, keras_class, why_not_fixed
+from tfdoctor.recording.program import ProgramRecord
 
-FUNCTION = "tensorflow.function"
+_KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
 
 _DIFFERENT_SHAPES = re.compile(r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged")
 
 
 def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Decorate the function that is defined on a line, or those of the loop there that take gradients."""
-    values = Values(module)
+    """Decorate the function that is defined on a line, or those of the loop there that take gradients.
+
+    Declines unless a graph can hold them and they get only tensors and fixed objects.
+    """
     defined = [f for f in module.all(cst.FunctionDef) if module.line(f) == line]
-    taped = [f for f in defined if "GradientTape" in module.written(f)] or _taped(module, line)
-    if any(values.repeated(function) for function in taped):
+    steps = [f for f in defined if "GradientTape" in module.written(f)] or _taped(module, line)
+    if any(module.repeated(step) for step in steps):
         raise Declined("the step is defined anew in a loop, and each would be traced anew")
-    if unclear := next((f for f in taped if values.function(f.name.value) is not f), None):
+    if unclear := next((f for f in steps if module.function(f.name.value) is not f), None):
         raise Declined(f"several functions are called {unclear.name.value}")
-    return _in_graphs(module, values, taped)
-
-
-def graph_of_call(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Decorate the function around a line that a loop calls, or the one that the line of a loop calls."""
-    values = Values(module)
-    around = [f for f in module.all(cst.FunctionDef) if module.covers(f.body, line)]
-    found = [f for f in around if any(map(values.repeated, values.calls(f)))]
-    found = found or [
-        own
-        for call in module.on(cst.Call, line)
-        if isinstance(call.func, cst.Name)
-        and values.repeated(call)
-        and (own := values.function(call.func.value)) is not None
-    ]
-    if len(found) != 1:
-        raise Elsewhere("the line is not in one function of the file that a loop calls")
-    calls = module.inside(cst.Call, found[0])
-    methods = [call.func.attr.value for call in calls if isinstance(call.func, cst.Attribute)]
-    assigns = any(method.startswith("assign") for method in methods)  # a variable of TensorFlow
-    if not assigns and not any(values.from_tensorflow(call.func) for call in calls):
-        raise Elsewhere(f"{found[0].name.value}() runs no operations of TensorFlow")
-    return _in_graphs(module, values, found)
-
-
-def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef]) -> list[Splice]:
-    """Decorate functions; decline unless a graph can hold them and gets only tensors and fixed objects."""
     if "functions_eagerly" in module.text:
         raise Declined("the file calls run_functions_eagerly")
     if _DIFFERENT_SHAPES.search(module.text):
         raise Declined("the batches differ in shape, and each new shape would be traced anew")
-    _must_have_pure_layers(module, values)
+    _must_have_pure_layers(module)
     traceable = Traceable(module, batch_is_known=True)
     for step in steps:
         traceable.check(step)
-        must_get_tensors(values, step)
-    return [decorated(module, step) for step in steps]
+        _must_get_tensors(module, step)
+    return [_decorated(module, step) for step in steps]
 
 
 def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
     """Return the functions that the loop around a line calls and in which a tape records."""
-    loops = loops_on(module, line)
+    loops = module.loops(line)
     if not loops:
         raise Declined("no loop is at the recorded line")
     loop = max(loops, key=module.line)  # the one that begins there, else the innermost around it
@@ -83,60 +61,121 @@ def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
     return taped
 
 
-def _must_have_pure_layers(module: SyntaxTree, values: Values) -> None:
+def _must_have_pure_layers(module: SyntaxTree) -> None:
     """Decline where a layer or model that is not from Keras may need eager steps."""
     must_compile(module)
     if re.search(r"\bLambda\(", module.text):
         raise Declined("a Lambda layer calls a function that may need eager steps")
     traceable = Traceable(module, batch_is_known=True)
     for definition in module.all(cst.ClassDef):
-        if values.keras_class(definition.name.value):
+        if keras_class(module, definition.name.value):
             traceable.check_class(definition)
     for target in module.all(cst.AssignTarget):
         changes = isinstance(target.target, cst.Attribute) and target.target.attr.value == "trainable"
-        if changes and (values.repeated(target) or any(module.around(target, cst.FunctionDef))):
+        if changes and (module.repeated(target) or module.home(target)):
             raise Declined(
                 f"line {module.line(target)} sets trainable, and a graph keeps the variables it began with"
             )
 
 
-def must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
+def _must_get_tensors(module: SyntaxTree, step: cst.FunctionDef) -> None:
     """Decline where a step may be called with values that would be traced anew, or whose type would differ."""
-    calls, name = values.calls(step), step.name.value
+    calls, name = module.uses(step), step.name.value
     if not calls or step.params.star_kwarg or isinstance(step.params.star_arg, cst.Param):
         raise Declined(f"{name}() is not only called by its name")
     for call in calls:
         for parameter in (*step.params.params, *step.params.kwonly_params):
             value = given(step, call, parameter.name.value)
-            if value is None or not _is_steady(values, value):
+            if value is None or not _is_steady(module, value):
                 raise Declined(
                     f"the file does not show that {name}() gets a tensor or a constant as {parameter.name.value}"
                 )
 
 
-def _is_steady(values: Values, value: cst.BaseExpression) -> bool:
+def _is_steady(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     """Say whether an argument is a tensor, or the same object at each call."""
-    if values.is_tensor(value):
+    if is_tensor(module, value):
         return True
     match value:
-        case cst.Name(value="True" | "False" | "None"):
+        case cst.Name(value="True" | "False" | "None") | cst.BaseNumber() | cst.SimpleString():
             return True
         case cst.Name():
-            sources = values.sources(value)
-            through = len(sources) == 1 and sources[0].whole
-            parameter = any(isinstance(node, cst.Param) for node in values.module.bound(value))
-            if parameter and through:
-                return _is_steady(values, sources[0].value)
-            return not values.why_not_fixed(value)
-        case cst.BaseNumber() | cst.SimpleString():
-            return True
+            sources = module.sources(value)
+            parameter = any(isinstance(node, cst.Param) for node in module.bound(value))
+            if parameter and len(sources) == 1 and sources[0].whole:
+                return _is_steady(module, sources[0].value)
+            return not why_not_fixed(module, value)
         case _:
             return False
 
 
-def decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
+def _decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
     """Insert the decorator above a function."""
-    name = module.imported(FUNCTION, function, "the function")
+    name = module.imported("tensorflow.function", function, "the function")
     start = module.lines.start(module.span(function)[0])
-    indent = module.lines.indent(start)
-    return insert(start, f"{indent}@{name}{module.lines.newline}")
+    return insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}")
+
+
+def must_be_traceable(program: ProgramRecord, module: SyntaxTree, _: str) -> None:
+    """Decline unless a graph can hold all layers of the run, and its model: those of Keras, and the file's own."""
+    traceable = Traceable(module, batch_is_known=False)
+    if program.layers is None:
+        raise Declined("the recording does not contain the layers of the model")
+    for layer in program.layers:
+        if layer.module.partition(".")[0] not in _KERAS:
+            definition = keras_class(module, layer.kind)
+            if layer.module != "__main__" or definition is None:
+                raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
+            traceable.check_class(definition)
+        if layer.kind == "Lambda":
+            raise Declined("a Lambda layer calls a function that may need eager steps")
+
+
+def must_compile(module: SyntaxTree) -> None:
+    """Decline where functions that are not from Keras may be part of the step."""
+    for call in module.all(cst.Call):
+        values = [argument.value for argument in call.args]
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "compile":
+            if not all(_plain(module, value) for value in values):
+                raise Declined("an argument of compile() may need eager steps")
+        elif _makes_layer(module, call) and any(_takes_function(module, value) for value in values):
+            raise Declined("a function given to a layer may need eager steps")
+
+
+def _plain(module: SyntaxTree, value: cst.BaseExpression) -> bool:
+    """Say whether an expression consists of constants and names of TensorFlow and Keras."""
+    if module.inside(cst.Lambda, value):
+        return False
+    for name in _roots(module, value):
+        if _of_keras(module, name) or name.value in ("True", "False", "None"):
+            continue
+        assigned = module.passed_on(name)
+        if assigned is None or not _plain(module, assigned):
+            return False
+    return True
+
+
+def _makes_layer(module: SyntaxTree, call: cst.Call) -> bool:
+    """Say whether a name in a ``layers`` package of Keras is called."""
+    first, _, rest = dotted(call.func).partition(".")
+    names = [f"{origin}.{rest}".split(".") for origin in module.imports.get(first, ())]
+    return any("layers" in parts and parts[0] in _KERAS for parts in names)
+
+
+def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
+    """Say whether a value may be, or hold, a function that is neither from Keras nor from numpy."""
+    definitions = module.all(cst.FunctionDef) + module.all(cst.ClassDef)
+    defined = {definition.name.value for definition in definitions}
+    roots = {name.value for name in _roots(module, value) if not _of_keras(module, name)}
+    imported = {name for name in roots if module.imports.get(name, {"numpy"}) != {"numpy"}}
+    return bool(module.inside(cst.Lambda, value) or imported or roots & defined)
+
+
+def _of_keras(module: SyntaxTree, name: cst.Name) -> bool:
+    origins = module.imports.get(name.value)
+    return origins is not None and all(origin.partition(".")[0] in _KERAS for origin in origins)
+
+
+def _roots(module: SyntaxTree, value: cst.BaseExpression) -> list[cst.Name]:
+    """Return the names in an expression, without those of attributes and of arguments."""
+    return [name for name in module.inside(cst.Name, value) if not module.is_label(name)]

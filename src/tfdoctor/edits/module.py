@@ -1,6 +1,6 @@
-"""A parsed file: the place and the parents of its nodes, and the names of its imports."""
+"""The source model: a parsed file, the place of its nodes, what binds its names, and what runs how often."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -8,12 +8,35 @@ import libcst as cst
 from libcst.metadata import ImportAssignment, MetadataWrapper, ParentNodeProvider, PositionProvider, ScopeProvider
 
 from tfdoctor.edits.splice import Declined, Lines, Splice, known
+from tfdoctor.edits.syntax import dotted, given, last_name, part_of, receiver
+from tfdoctor.terms.record import Record
 
 Node = TypeVar("Node", bound=cst.CSTNode)
+Loop = cst.For | cst.While
+
+TENSORFLOW = frozenset(["keras", "tensorflow", "tf_keras"])
+
+
+class BoundValue(Record):
+    """What binds a name: an expression, or each element of one; ``place`` counts in a tuple, -1 is all of it."""
+
+    value: cst.BaseExpression
+    place: int = -1
+    each: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the name stands for the expression itself."""
+        return self.place < 0 and not self.each
+
+    @property
+    def part(self) -> cst.BaseExpression | None:
+        """The expression itself, or its element at the place; None where that is not written."""
+        return self.value if self.place < 0 else part_of(self.value, self.place)
 
 
 class SyntaxTree:
-    """The syntax of a text, with offsets into it."""
+    """A parsed text, with offsets into it."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -120,6 +143,137 @@ class SyntaxTree:
             ahead.extend(node.children)
         return sorted((node for node in nodes if node in self._positions), key=place)
 
+    def is_top_level(self, node: cst.CSTNode) -> bool:
+        """Say whether the line of a node is a statement of the file itself, in no block."""
+        line = self.nearest(node, cst.SimpleStatementLine)
+        return line is not None and self.parent(line) is self.tree
+
+    # What binds the names
+
+    def bound(self, name: cst.Name) -> list[cst.CSTNode]:
+        """Return the nodes that bind a name in its scope: assigned names, parameters, definitions, imports."""
+        scope = self._scopes.get(name)
+        found = scope[name.value] if scope is not None else ()
+        return [assignment.node for assignment in found if hasattr(assignment, "node")]
+
+    def is_label(self, name: cst.Name) -> bool:
+        """Say whether a name is that of an attribute or of an argument, and stands for no variable."""
+        parent = self.parent(name)
+        if isinstance(parent, cst.Attribute):
+            return parent.attr is name
+        return isinstance(parent, cst.Arg) and parent.keyword is name
+
+    def sources(self, name: cst.Name) -> list[BoundValue]:
+        """Return everything that a name may stand for; [] where one of its bindings cannot be followed."""
+        found = [self.source(node) for node in self.bound(name)]
+        return [source for source in found if source] if all(found) else []
+
+    def always(self, name: cst.Name, holds: Callable[[cst.BaseExpression], bool]) -> bool:
+        """Say whether a name stands for known expressions, and all of them are of a kind."""
+        sources = self.sources(name)
+        return bool(sources) and all(source.whole and holds(source.value) for source in sources)
+
+    def passed_on(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
+        """Return the value of a name that is assigned once and is otherwise only passed on; None of other names."""
+        if not isinstance(value, cst.Name) or value.value == "None":
+            return value
+        around = [self.parent(name) for name in self.all(cst.Name) if name.value == value.value]
+        assigned = [self.parent(node) for node in around if isinstance(node, cst.AssignTarget)]
+        plain = all(isinstance(node, cst.AssignTarget | cst.Arg | cst.Element) for node in around)
+        only = assigned[0] if len(assigned) == 1 and plain else None
+        return only.value if isinstance(only, cst.Assign) else None
+
+    def source(self, node: cst.CSTNode) -> BoundValue | None:
+        """Return what a binding gives a name: an assignment, a loop, or the only call of a function."""
+        parent, place = self.parent(node), -1
+        if isinstance(node, cst.Param) or isinstance(parent, cst.Param):
+            return self._argument(node if isinstance(node, cst.Param) else parent)
+        if isinstance(parent, cst.Element) and isinstance(outer := self.parent(parent), cst.Tuple | cst.List):
+            place = list(outer.elements).index(parent)
+            node, parent = outer, self.parent(outer)
+        if isinstance(parent, cst.AssignTarget):
+            assigned = self.parent(parent)
+            return BoundValue(assigned.value, place) if isinstance(assigned, cst.Assign) else None
+        if isinstance(parent, cst.For) and parent.target is node:
+            return BoundValue(parent.iter, place, each=True)
+        if isinstance(parent, cst.Element):  # for i, (x, y) in enumerate(dataset)
+            around = self.parent(parent)
+            loop = self.parent(around) if around else None
+            if isinstance(loop, cst.For) and isinstance(around, cst.Tuple):
+                return BoundValue(loop.iter, list(around.elements).index(parent), each=True)
+        return None
+
+    def _argument(self, parameter: cst.CSTNode | None) -> BoundValue | None:
+        """Return what the only call of a function gives a parameter."""
+        if not isinstance(parameter, cst.Param):
+            return None
+        function, calls = self.nearest(parameter, cst.FunctionDef), self.callers(parameter)
+        if function is None or len(calls) != 1:
+            return None
+        value = given(function, calls[0], parameter.name.value)
+        # A name in a loop is followed to what it stands for; any other expression is computed at each turn.
+        unclear = self.repeated(calls[0]) and not isinstance(value, cst.Name)
+        return None if value is None or unclear else BoundValue(value)
+
+    # Functions, and what runs how often
+
+    def function(self, name: str) -> cst.FunctionDef | None:
+        """Return the only function of the file with a name that is no method."""
+        found = [f for f in self.all(cst.FunctionDef) if f.name.value == name]
+        plain = [f for f in found if not isinstance(self.parent(self.parent(f) or f), cst.ClassDef)]
+        return plain[0] if len(plain) == len(found) == 1 else None
+
+    def uses(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """Return the calls of a function by its name; [] where the name is also used otherwise."""
+        names = [
+            name
+            for name in self.all(cst.Name)
+            if name.value == function.name.value
+            and name is not function.name
+            and not self.is_label(name)
+            and any(node is function for node in self.bound(name))
+        ]
+        calls = [call for name in names if isinstance(call := self.parent(name), cst.Call) and call.func is name]
+        return calls if len(calls) == len(names) else []
+
+    def callers(self, node: cst.CSTNode) -> list[cst.Call]:
+        """Return the calls of the function around a node; [] where the file has no one function of its name."""
+        function = self.nearest(node, cst.FunctionDef)
+        own = function is not None and self.function(function.name.value) is function
+        return self.uses(function) if function is not None and own else []
+
+    def returned(self, name: str, holds: Callable[[cst.BaseExpression], bool]) -> bool:
+        """Say whether all results of a function of the file are of a kind."""
+        function = self.function(name)
+        returns = [node.value for node in self.all(cst.Return) if self.nearest(node, cst.FunctionDef) is function]
+        return bool(returns) and all(value is not None and holds(value) for value in returns)
+
+    def loops(self, line: int) -> list[Loop]:
+        """Return the loops that have a line, the outermost first."""
+        return [node for node in self._nodes if isinstance(node, cst.For | cst.While) and self.covers(node, line)]
+
+    def own(self, root: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield a node and what runs with it, in the order of the text, and not in functions that it defines."""
+        yield root
+        for child in root.children:
+            if not isinstance(child, cst.FunctionDef | cst.ClassDef | cst.Lambda):
+                yield from self.own(child)
+
+    def repeated(self, node: cst.CSTNode) -> bool:
+        """Say whether a node is in a loop or a comprehension of its function."""
+        around = self.outward(node, cst.FunctionDef)
+        return any(isinstance(outer, cst.For | cst.While | cst.BaseComp) for outer in around)
+
+    def runs_once(self, node: cst.CSTNode) -> bool:
+        """Say whether a statement runs once: in no loop, and in a function that is called once."""
+        if self.repeated(node):
+            return False
+        calls = self.callers(node)
+        once = self.nearest(node, cst.FunctionDef) is None
+        return once or (len(calls) == 1 and self.runs_once(calls[0]))
+
+    # What imports mean
+
     @cached_property
     def imports(self) -> dict[str, set[str]]:
         """The dotted names that each imported name may stand for: {"tf": {"tensorflow"}}."""
@@ -154,6 +308,13 @@ class SyntaxTree:
         """Say whether an expression stands for a dotted name, by the imports of the file."""
         return self.written(node) == self.name_of(origin, node)
 
+    def from_tensorflow(self, node: cst.CSTNode) -> str:
+        """Return ``tensorflow.nn.relu`` of an expression by the imports of the file, "" of all others."""
+        first, _, rest = dotted(node).partition(".")
+        names = {f"{origin}.{rest}" if rest else origin for origin in self.imports.get(first, ())}
+        name = next(iter(names)) if len(names) == 1 else ""
+        return name if name.partition(".")[0] in TENSORFLOW else ""
+
     def _sees(self, name: str, node: cst.CSTNode) -> bool:
         """Say whether a name stands for an import, and nothing else, in the scope of a node."""
         scope = self._scopes.get(node)
@@ -167,12 +328,6 @@ class SyntaxTree:
             isinstance(assignment, ImportAssignment) and self.span(assignment.node)[0] < before
             for assignment in known
         )
-
-    def bound(self, name: cst.Name) -> list[cst.CSTNode]:
-        """Return the nodes that bind a name in its scope: assigned names, parameters, definitions, imports."""
-        scope = self._scopes.get(name)
-        found = scope[name.value] if scope is not None else ()
-        return [assignment.node for assignment in found if hasattr(assignment, "node")]
 
     @cached_property
     def _scopes(self) -> Any:  # noqa: ANN401 - libcst's mapping of nodes to scopes
@@ -216,60 +371,3 @@ def _imported(statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str
             yield origin.removeprefix(package), origin
         else:
             yield origin.partition(".")[0], origin.partition(".")[0]
-
-
-def dotted(node: cst.CSTNode) -> str:
-    """Return ``a.b.c`` of such an expression, and "" of any other."""
-    match node:
-        case cst.Name(value=name):
-            return name
-        case cst.Attribute(value=value, attr=cst.Name(value=name)):
-            before = dotted(value)
-            return f"{before}.{name}" if before else ""
-        case _:
-            return ""
-
-
-def named(call: cst.Call) -> dict[str, cst.BaseExpression]:
-    """Return the arguments that a call gives by name."""
-    return {argument.keyword.value: argument.value for argument in call.args if argument.keyword}
-
-
-def positional(call: cst.Call) -> list[cst.BaseExpression]:
-    """Return the arguments that a call gives by their place."""
-    return [argument.value for argument in call.args if argument.keyword is None]
-
-
-def receiver(node: cst.CSTNode | None) -> cst.BaseExpression | None:
-    """Return ``x`` of the call ``x.method()``; None of anything else."""
-    return node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
-
-
-def method_of(node: cst.CSTNode | None) -> str:
-    """Return ``method`` of the call ``x.method()``; "" of anything else."""
-    return last_name(node.func) if isinstance(node, cst.Call) and receiver(node) else ""
-
-
-def root_name(node: cst.CSTNode) -> str:
-    """Return the name that an expression of attributes and items starts with, "" of any other."""
-    while isinstance(node, cst.Attribute | cst.Subscript):
-        node = node.value
-    return node.value if isinstance(node, cst.Name) else ""
-
-
-def last_name(node: cst.CSTNode) -> str:
-    """Return ``c`` of ``anything.c`` and of ``c``, and "" of any other expression."""
-    match node:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
-            return name
-        case _:
-            return ""
-
-
-def is_docstring(part: cst.CSTNode) -> bool:
-    """Say whether a statement of a body is a docstring."""
-    match part:
-        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString())]):
-            return True
-        case _:
-            return False

@@ -1,26 +1,65 @@
-"""From the remedies of findings to edits of files, and to the one patch that holds all of them.
+"""From the remedies of findings to edits of files: in one patch that holds all of them, or as files for a trial.
 
 libcst takes as long to import as all rules together: it is imported for the first file that can be edited.
 """
 
+import difflib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import Order as Ordering
 from tfdoctor.diagnosis.savings import Relationship
-from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, known, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy
 
 if TYPE_CHECKING:
-    from tfdoctor.edits.by_id import Kind
     from tfdoctor.edits.module import SyntaxTree
+
+
+class FileChange(Record):
+    """A file as it is and as it will be; ``path`` is relative, with slashes."""
+
+    path: str
+    before: bytes
+    after: bytes
+
+
+def unified(changes: Iterable[FileChange], within: str = "") -> bytes:
+    """Return a diff that ``git apply`` accepts in the folder that the paths are relative to.
+
+    ``within`` is the path of that folder in its repository: "jobs/train/", or "" at the top or without one.
+    Where a path begins with it, git would read the path from the top and change another file. Such a diff
+    names all files from the top, in the header that git reads.
+    """
+    ordered = sorted(changes, key=lambda change: change.path)
+    ends = [f"{side}{change.path}" for change in ordered for side in ("", "a/", "b/")]
+    if not within or not any(end.startswith(within) for end in ends):
+        return b"".join(map(_diff, ordered))
+    changed = [change for change in ordered if change.before != change.after]
+    from_top = [replace(change, path=f"{within}{change.path}") for change in changed]
+    return b"".join(f"diff --git a/{change.path} b/{change.path}\n".encode() + _diff(change) for change in from_top)
+
+
+def _diff(change: FileChange) -> bytes:
+    # Latin-1 maps each byte to a character and back, whatever the file's encoding is.
+    texts = (data.decode("latin-1") for data in (change.before, change.after))
+    before, after = (list(StringIO(text)) for text in texts)  # lines end at line feeds only, as git's do
+    # A tab ends a name with spaces.
+    end = "\t" if " " in change.path else ""
+    names = (f"a/{change.path}{end}", f"b/{change.path}{end}")
+    lines = list(difflib.unified_diff(before, after, *names))
+    head = "".join(lines[:2]).encode()
+    ended = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines[2:])
+    return head + "".join(ended).encode("latin-1")
 
 
 @dataclass(slots=True)
@@ -39,20 +78,20 @@ class Draft:
         Raises:
             Declined: why there is none.
         """
-        by_hand = Declined(rule.by_hand)
         if not remedy.edit_id:
-            raise by_hand
+            raise Declined(rule.by_hand)
         at = known(remedy.at or self.sources.trains(), "the line to change is unknown")
         source = self.sources[at.path]
         from tfdoctor.edits.by_id import CHECKS, KINDS  # noqa: PLC0415 - brings libcst: see above
 
-        kind = rule.edits().get(remedy.edit_id) or KINDS.get(remedy.edit_id)
-        if kind is None:
-            raise by_hand
+        kind = known(({**KINDS, **rule.edits()}).get(remedy.edit_id), rule.by_hand)
         module = self._module(source)
         if remedy.edit_id in CHECKS:
             CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
-        splices = splices_of(kind, module, at.line, remedy.code)
+        try:
+            splices = kind(module, at.line, remedy.code)
+        except RecursionError as error:  # a = f(b) and b = f(a), or a function that returns its own result
+            raise Declined("names of the file stand for each other") from error
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         replacements = replaced(source.text, splices)
@@ -91,18 +130,6 @@ class Draft:
             for name, source in changed.items()
         ]
         return unified(changes, next((source.within for source in changed.values()), ""))
-
-
-def splices_of(kind: "Kind", module: "SyntaxTree", line: int, code: str) -> list[Splice]:
-    """Return what an edit changes in a file.
-
-    Raises:
-        Declined: why it cannot be made.
-    """
-    try:
-        return kind(module, line, code)
-    except RecursionError as error:  # a = f(b) and b = f(a), or a function that returns its own result
-        raise Declined("names of the file stand for each other") from error
 
 
 def edited(
@@ -189,3 +216,48 @@ def _must_parse(source: SourceFile, splices: Iterable[Splice]) -> None:
             compile(source.encoded(text), source.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise Declined("the edited file would not be valid Python") from error
+
+
+def changed_files(
+    recording: Recording, results: Sequence[Result], more: Iterable[tuple[str, Sequence[Splice]]] = ()
+) -> Mapping[Path, bytes]:
+    """Return the files that the first edits of these findings change, by absolute path with links resolved.
+
+    Of each finding, the edits of one kind are taken: its other remedies are other ways to the same end.
+    ``more`` are further replacements, each with the name of its file in reports.
+
+    Raises:
+        Declined: why a finding has no edit, or does not go with those before it.
+    """
+    draft = Draft(Sources(recording))
+    for result in results:
+        _add(draft, result)
+    for path, splices in more:
+        if why := draft.add(draft.sources[path], list(splices)):
+            raise Declined(why)
+    return {
+        Path(draft.sources.recorded(source.path)).resolve(): source.encoded(
+            spliced(source.text, draft.splices[name])
+        )
+        for name, source in draft.named.items()
+        if name in draft.splices
+    }
+
+
+def _add(draft: Draft, result: Result) -> None:
+    """Add the edits of a finding."""
+    if not isinstance(result.outcome, Finding):
+        raise Declined("it is no finding")
+    why, taken = "", ""
+    for remedy in result.outcome.remedies:
+        if taken not in ("", remedy.edit_id):
+            continue
+        try:
+            _, source, splices = draft.edit(remedy, result.rule)
+        except Declined as reason:
+            why = why or str(reason)
+            continue
+        missing = draft.add(source, splices)
+        taken, why = (taken, missing) if missing else (remedy.edit_id, why)
+    if not taken:
+        raise Declined(why or "it has no remedy")

@@ -1,18 +1,55 @@
-"""Edits of tf.data pipelines."""
+"""Edits of tf.data pipelines: parallel stages, a prefetch, and a cache where every pass completes it.
+
+A cache stands before what differs from pass to pass.
+"""
 
 import re
+from collections.abc import Iterator
+from functools import partial
 
-from tfdoctor.edits.arguments import setting
-from tfdoctor.edits.chains import appended, methods_of, only_call, whole_chain
+import libcst as cst
+
+from tfdoctor.edits.arguments import setting, written
+from tfdoctor.edits.chains import (
+    MAKERS,
+    TRANSFORMATIONS,
+    Segment,
+    appended,
+    assigned,
+    assigned_before,
+    calls_of,
+    calls_on,
+    exchanged,
+    in_block,
+    mapped_before,
+    methods_of,
+    only_call,
+    rebound,
+    segment,
+    target,
+    whole_chain,
+)
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice
-from tfdoctor.edits.uses import must_only_train
+from tfdoctor.edits.splice import Declined, Splice, only
+from tfdoctor.edits.syntax import last_name, method_of, receiver
 from tfdoctor.recording.program import ProgramRecord
 
 AUTOTUNE = "tensorflow.data.AUTOTUNE"
 
 _KEEPS_ORDER = ("deterministic", "experimental_deterministic")
 _ORDER = "the pipeline is not deterministic, so the order of its examples would change"
+
+# After these the elements differ in each epoch, and a cache would freeze them.
+RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
+MOVES = frozenset(["shuffle", "repeat"])  # Stages that may stand behind the cache of single elements instead
+# Stages that pass on each element, so that a shuffle or a repetition may move behind them.
+PASSING = frozenset(["map", "filter", "with_options", "prefetch"])
+
+MAPPED = re.compile(r"^dataset = dataset\.map\((\w+)")
+# The stage to cache in the rule's example: a mapped function, or the call of a library.
+MADE = re.compile(r"^dataset = (\w+)\(\.\.\.\)")
+
+_ATTRIBUTES = re.compile(r"\.(class_names|file_paths)\b")
 
 
 def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -23,6 +60,20 @@ def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [appended(module, call, f".prefetch({module.imported(AUTOTUNE, call)})", rank=1)]
 
 
+def _parallel(method: str, position: int, module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Give ``num_parallel_calls`` to a method on a line, which takes so many positional arguments before it."""
+    call = only_call(module, line, {method})
+    if re.search(r"deterministic\s*=\s*(?!True\b|None\b)", module.text):
+        raise Declined(_ORDER)
+    autotune = module.imported(AUTOTUNE, call)
+    return [setting(module, call, "num_parallel_calls", autotune, instead_of=("None",), position=position)]
+
+
+parallel_map = partial(_parallel, "map", 1)
+parallel_batch = partial(_parallel, "batch", 2)
+parallel_interleave = partial(_parallel, "interleave", 3)
+
+
 def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
     """Decline parallel calls where the recorded options let them change the order of the examples."""
     options = [dataset.options or {} for dataset in program.datasets]
@@ -30,56 +81,129 @@ def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
         raise Declined(_ORDER)
 
 
-# Windows that are copied into one array: a million of 100 numbers of four bytes take 400 MB.
-MOST_WINDOWS = 1_000_000
+def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
+    """Insert ``.cache()`` after the stage that is written on a line, and move shuffle and repeat behind it."""
+    if made := MADE.match(example):
+        return [appended(module, _library_call(module, line, made[1]), ".cache()")]
+    if (whole := _unshuffled(module, line)) is not None:
+        return [appended(module, whole, ".cache()")]
+    call = _stage(module, line, example)
+    if (exchanged := _behind_cache(module, call)) is not None:
+        return exchanged
+    statements = [call, *_statements_before(module, call)]
+    moved = [part for statement in statements for part in _moved(module, statement)]
+    _must_be_the_same(module, call, moved)
+    removed = [_removed(module, statement, part) for statement, part in moved]
+    within = all(statement is call for statement, _ in moved)
+    behind = [part.text if within else part.text.strip() for _, part in reversed(moved)]
+    return [*removed, appended(module, call, f".cache(){''.join(behind)}")]
 
 
-def must_be_of_numbers(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
-    """Decline windows that are too many for one array, or not of a series of single numbers."""
-    stages = {dataset.id: dataset for dataset in program.datasets}
-    windows = [dataset for dataset in program.datasets if dataset.made_by == "window"]
-    for window in windows:
-        spec = stages[window.inputs[0]].element_spec if window.inputs[:1] else ""
-        if not spec.startswith("TensorSpec(shape=()"):
-            raise Declined("the recording does not show that the series is one of single numbers")
-        if not 0 < (window.cardinality or 0) <= MOST_WINDOWS:
-            raise Declined("the windows are too many for one array, or their number is unknown")
+def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Change ``.repeat().cache()`` to ``.cache().repeat()`` within one chain."""
+    call = only_call(module, line, {"cache"})
+    repeat = receiver(call)
+    if not isinstance(repeat, cst.Call) or method_of(repeat) != "repeat":
+        raise Declined("repeat() does not stand directly before cache() in one chain")
+    return exchanged(module, repeat, call)
 
 
-def must_have_open_lengths(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
-    """Decline where padded_batch() would not pad by itself: it pads dimensions that are open."""
-    stages = {dataset.id: dataset for dataset in program.datasets}
-    padded = [dataset for dataset in program.datasets if dataset.made_by == "padded_batch"]
-    specs = [stages[one.inputs[0]].element_spec for one in padded if one.inputs[:1]]
-    if not specs or not all("None," in spec.replace("name=None", "") for spec in specs):
-        raise Declined("the recording does not show that the sequences have lengths of their own")
-    if any("unknown" in spec for spec in specs):
-        raise Declined("the recording does not show the number of dimensions of the elements")
+def _behind_cache(module: SyntaxTree, call: cst.Call) -> list[Splice] | None:
+    """Change ``.cache().map(f)`` to ``.map(f).cache()``; None where no cache in memory stands directly before."""
+    before = receiver(call)
+    cached = isinstance(before, cst.Call) and method_of(before) == "cache" and not before.args
+    if not isinstance(before, cst.Call) or not cached or method_of(call) != "map":
+        return None
+    _must_draw_nothing(module, call)
+    return exchanged(module, before, call)
 
 
-def parallel(method: str, position: int) -> "ArgumentEdit":
-    """Return the edit that gives a method ``num_parallel_calls``."""
-    return ArgumentEdit(method, "num_parallel_calls", "", ("None",), position)
+def _must_draw_nothing(module: SyntaxTree, call: cst.Call) -> None:
+    if any("random" in module.written(node) for node in mapped_before(module, call)):
+        raise Declined("a function mapped before it uses random numbers")
 
 
-class ArgumentEdit:
-    """An edit that gives one argument to the call of a method on a line."""
-
-    def __init__(self, method: str, argument: str, value: str, instead_of: tuple[str, ...], position: int) -> None:
-        self.method, self.argument, self.value = method, argument, value
-        self.instead_of, self.position = instead_of, position
-
-    def __call__(self, module: SyntaxTree, line: int, _: str) -> list[Splice]:
-        """Return the splices; a value of "" is AUTOTUNE by the file's own name."""
-        call = only_call(module, line, {self.method})
-        if re.search(r"deterministic\s*=\s*(?!True\b|None\b)", module.text):
-            raise Declined(_ORDER)
-        value = self.value or module.imported(AUTOTUNE, call)
-        return [setting(module, call, self.argument, value, instead_of=self.instead_of, position=self.position)]
+def _stage(module: SyntaxTree, line: int, example: str) -> cst.Call:
+    """Return the only stage on a line, or the one that maps the example's function."""
+    named = MAPPED.match(example)
+    calls = calls_on(module, line, TRANSFORMATIONS | MAKERS)
+    maps = [call for call in calls if method_of(call) == "map"]
+    if named and named[1] != "function":
+        maps = [call for call in maps if call.args and module.written(call.args[0].value) == named[1]]
+    if named and len(calls) > 1 and len(maps) == 1:
+        return maps[0]
+    return only_call(module, line, TRANSFORMATIONS | MAKERS)
 
 
-def drop_remainder(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Give ``drop_remainder=True`` to the batch() on a line, of a dataset that is only trained on."""
-    call = only_call(module, line, {"batch"})
-    must_only_train(module, call)
-    return [setting(module, call, "drop_remainder", "True", instead_of=(), position=1)]
+def _unshuffled(module: SyntaxTree, line: int) -> cst.Call | None:
+    """Return the call of a library on a line with no stage of the file, which is told not to shuffle."""
+    if not line or calls_on(module, line, TRANSFORMATIONS | MAKERS):
+        return None
+    made = [
+        last_name(call.func)
+        for call in module.on(cst.Call, line)
+        if last_name(call.func).endswith("dataset_from_directory")
+    ]
+    call = _library_call(module, line, made[0]) if len(made) == 1 else None
+    plain = call is not None and written(module, call, "shuffle") == "False"
+    return call if plain else None
+
+
+def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
+    """Return the only call of a library's function on a line, which returns one dataset."""
+    call = only(module.calls(name, line=line), f"line {line} has {{}} of {name}()")
+    around = module.parent(call)
+    if not isinstance(around, cst.Assign) or not all(
+        isinstance(target.target, cst.Name) for target in around.targets
+    ):
+        raise Declined(f"{name}() is not assigned to one name, so it may return several datasets")
+    if _ATTRIBUTES.search(module.text):
+        raise Declined("the file reads class_names or file_paths, which a cached dataset does not have")
+    return call
+
+
+def _moved(module: SyntaxTree, chain: cst.Call) -> Iterator[tuple[cst.Call, Segment]]:
+    """Yield the shuffles and repetitions of a chain that may move behind its end, the last first."""
+    for call in calls_of(chain):
+        if last_name(call.func) in MOVES:
+            yield chain, segment(module, call)
+        elif last_name(call.func) not in PASSING:
+            return
+
+
+def _must_be_the_same(module: SyntaxTree, call: cst.Call, moved: list[tuple[cst.Call, Segment]]) -> None:
+    """Decline where more before the cache differs from pass to pass than what moves."""
+    chains = [call, *assigned_before(module, call)]
+    methods = [method for chain in chains for method in methods_of(chain)]
+    random = [method for method in methods if method in RANDOM | {"repeat", "cache"}]
+    if len(random) > len(moved):
+        raise Declined("the stages before it are random, repeated or already cached")
+    stages = [stage for chain in chains for stage in calls_of(chain)]
+    listing = [stage for stage in stages if last_name(stage.func) == "list_files"]
+    if any(written(module, stage, "shuffle") != "False" for stage in listing):
+        raise Declined("list_files() shuffles the names in each epoch, and a cache would keep one order")
+    _must_draw_nothing(module, call)
+
+
+def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:
+    """Yield the chains of the statements directly before, which give the same name its dataset."""
+    line, above, _ = in_block(module, call)
+    name = rebound(line)
+    for earlier in reversed(above) if name else ():
+        chain = assigned(earlier)
+        if chain is None or target(earlier) != name:
+            return
+        yield chain
+        if rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
+            return
+
+
+def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
+    """Remove a stage; the whole line where nothing else is left of it."""
+    if "#" in module.text[part.end : module.lines.end(part.end)]:
+        raise Declined("a comment stands beside a stage that has to move")
+    line = module.nearest(chain, cst.SimpleStatementLine)
+    if line is not None and rebound(line) and len(methods_of(chain)) == 1:
+        start = module.lines.start(module.span(line)[0])
+        return Splice(start, module.lines.next(part.end), 0, "")
+    return Splice(part.start, part.end, 0, "")

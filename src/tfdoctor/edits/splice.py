@@ -19,10 +19,6 @@ class Declined(Exception):  # noqa: N818 - not an error: the report shows the ge
     """An edit is not made; the message is a clause that says why."""
 
 
-class Elsewhere(Declined):
-    """An edit does not concern what is on the line, so that another kind of edit may."""
-
-
 def only(found: Sequence[Found], why: str, noun: str = "call") -> Found:
     """Return the only one of those found.
 

@@ -278,7 +278,8 @@ class SeenPlace(Record):
     seen: Count
     at: SourceLine | None = None
     callback: str = ""
-    makes: bool | None = None
+    looped: Count | None = None  # the line of the loop around the training call that is under way
+    makes: bool | None = None  # what that call is given; of older recordings, see `LoopMakers`
     inside: bool = False  # within a training call
     caller: SourceLine | None = None  # the user's line that called the function of ``at``
     calls: str = ""  # the function that ``at`` calls

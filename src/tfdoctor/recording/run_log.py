@@ -4,8 +4,10 @@ Times are seconds since the process began, on the system's monotonic clock; amou
 ``process`` comes first. ``call`` and ``stack`` define numbers that later lines use. ``span`` tells one long call
 alone. ``bucket`` adds up what happened from its start to its end; buckets follow one another without gaps, and
 their width grows with the run, so that the file of a week stays small. ``run-now.json`` holds the bucket that was
-open when the file was last written. ``trace`` is a call that traced a tf.function, ``kept`` a statement of a loop
-around training that keeps what it is given, ``framework`` one that was imported, ``end`` how the process ended.
+open when the file was last written. ``trace`` is a call that traced a tf.function, ``trains`` one that trains,
+``framework`` one that was imported, ``end`` how the process ended. Of the source, tfdoctor itself adds afterwards
+``assigned``, the line of a number that was traced, ``makers``, what makes the arguments of a call that trains, and
+``kept``, a statement of a loop around training that keeps what it is given.
 """
 
 from collections.abc import Mapping
@@ -135,11 +137,15 @@ class Span(Record):
 
 
 class TracedNumber(Record):
-    """A Python number, text or truth value that a call gave to a parameter, and the line that assigned it."""
+    """A Python number, text or truth value that a call gave to a parameter, and its place from the last argument.
+
+    ``at`` is the line that assigned it, of older recordings: see `AssignedNumber`.
+    """
 
     name: str
     value: str
     at: Line | None = None
+    place: Count = 0
 
 
 class FunctionTrace(Record):
@@ -156,6 +162,7 @@ class FunctionTrace(Record):
     defined: Line | None = None  # where the Python function is defined
     kept: bool = False  # an earlier function object was made of the same Python function
     numbers: tuple[TracedNumber, ...] = ()
+    given: Count = 0  # arguments of the call
 
 
 class Census(Record):
@@ -163,6 +170,30 @@ class Census(Record):
 
     at_s: Amount
     types: Mapping[str, int] = field(default_factory=dict)
+
+
+class TrainingCall(Record):
+    """A call that trains: the user's frames around it by file, line and function, the innermost first."""
+
+    frames: tuple[tuple[str, int, str], ...]
+    fits: bool = False  # it is Keras' fit
+    direct: bool = False  # the user's line makes it, not a library
+
+
+class AssignedNumber(Record):
+    """The line that assigned the name that a call at a line passes to a parameter of a traced function."""
+
+    function: str
+    name: str
+    call: Line
+    at: Line
+
+
+class LoopMakers(Record):
+    """The lines of the loop around a call that trains that make its arguments: each the first and last of some."""
+
+    at: Line
+    lines: tuple[tuple[int, int], ...]
 
 
 class KeptStatement(Record):
@@ -209,8 +240,9 @@ class DroppedCalls(Record):
 # The record of each kind of line.
 KINDS: dict[str, type] = {
     "process": RunProcess, "call": CallPlace, "stack": SeenStack, "bucket": Bucket, "span": Span,
-    "trace": FunctionTrace, "long": LongStep, "census": Census, "kept": KeptStatement, "framework": RunFramework,
-    "end": ProcessEnd, "dropped": DroppedCalls,
+    "trace": FunctionTrace, "long": LongStep, "census": Census, "trains": TrainingCall, "makers": LoopMakers,
+    "assigned": AssignedNumber, "kept": KeptStatement, "framework": RunFramework, "end": ProcessEnd,
+    "dropped": DroppedCalls,
 }  # fmt: skip
 
 
@@ -225,6 +257,9 @@ class RunLog(Record):
     traces: tuple[FunctionTrace, ...] = ()
     long_steps: tuple[LongStep, ...] = ()
     censuses: tuple[Census, ...] = ()
+    training: tuple[TrainingCall, ...] = ()
+    assigned: tuple[AssignedNumber, ...] = ()
+    makers: tuple[LoopMakers, ...] = ()
     kept: tuple[KeptStatement, ...] = ()
     frameworks: tuple[RunFramework, ...] = ()
     end: ProcessEnd | None = None  # None: killed, or still running

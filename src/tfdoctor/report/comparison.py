@@ -23,9 +23,9 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.report.files import contract, plain
 from tfdoctor.report.formats.md import filled
-from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.pictures.palette import PART_COLOURS
+from tfdoctor.report.pictures.step_bars import StepBar, pieces
 from tfdoctor.report.run import PHASE_NOUNS
-from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.template import fill
 from tfdoctor.report.terminal import grid_table

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric, Series
 from tfdoctor.report import history_words as words
-from tfdoctor.report.figures import Figure, as_text, figure_json, mark
 from tfdoctor.report.files import contract, plain
 from tfdoctor.report.formats.md import filled
-from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS
+from tfdoctor.report.pictures.figures import Figure, as_text, figure_json, mark
+from tfdoctor.report.pictures.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.tables import texts
 from tfdoctor.report.template import fill
 from tfdoctor.report.terminal import grid_table, more

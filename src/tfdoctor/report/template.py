@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from tfdoctor.report import findings, hosts, run, sections, sentences, tables, trial_words, trials, words
-from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
-from tfdoctor.report.timeline import caption, lanes, ticks
+from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
+from tfdoctor.report.pictures.timeline import caption, lanes, ticks
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, place, quantity
 from tfdoctor.terms.text import block, name, prose, sentence, unbroken
 

@@ -20,9 +20,9 @@ from tfdoctor.diagnosis.gates import BudgetCheck
 from tfdoctor.diagnosis.work import PhaseRow, ProfileRow
 from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
-from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.pictures.palette import PART_COLOURS
+from tfdoctor.report.pictures.step_bars import lines
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, RunSection, cells, where
-from tfdoctor.report.step_bars import lines
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width

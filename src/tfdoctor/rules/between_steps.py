@@ -74,13 +74,11 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
             f"({milliseconds(longer.step_ms)}), so that this work may grow with the step number"
         )
     at = first.at if first else None
-    remedy = Remedy(
-        "Do less work between steps, or do it every 100 steps", CODE["loop"], at, "loop-work" if at else ""
-    )
+    remedy = Remedy("Do less work between steps, or do it every 100 steps", CODE["loop"], at)
     if first and first.callback:
         remedy = Remedy(
             f"Run the work of {first.callback} every 100 batches or once per epoch", CODE["callback"], at,
-            "every-hundred-batches", changes="it sees every 100th batch of an epoch",
+            changes="it sees every 100th batch of an epoch",
         )  # fmt: skip
     table = Table.of(
         hotspots,

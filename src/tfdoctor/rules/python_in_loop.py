@@ -11,6 +11,7 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
+BY_HAND = "whether the next step needs this work is not certain from the file"
 
 KEPT = 0.01  # Share of the time that is left when the work is done every 100 steps
 MOST = 0.5  # Share of the lines' time that no later step depends on, from which the saving is what to expect
@@ -100,6 +101,6 @@ def check(
     return Finding(
         summary=summary + mostly,
         evidence=(*measures, table),
-        remedies=(Remedy(RARELY if first.makes is False else IF_NOT_NEEDED, CODE["loop"], first.at, "loop-work"),),
+        remedies=(Remedy(RARELY if first.makes is False else IF_NOT_NEEDED, CODE["loop"], first.at),),
         effects=Effect.of_stages({Stage.HOST: time_ms, Stage.DEVICE: computing_ms}, StepWork.LOOP_BODY, *saved),
     )

@@ -7,7 +7,7 @@ __doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
-BY_HAND = "which shapes may be padded to one size is not in the file"
+BY_HAND = "which shapes may be padded to one size, or left out, is not in the file"
 
 SPEC = re.compile(r"\b\w+Spec\(")
 WHOLE = "dataset = dataset.batch({}, drop_remainder=True)"
@@ -62,7 +62,7 @@ def check(
     if any("None" in rest for _, *rest in shapes):
         remedy = Remedy("Pad the batches to a few lengths", lengths)
     elif any(first == "None" for first, *_ in shapes) and len(partial) == 1 and partial[0]:
-        remedy = Remedy("Drop the last, smaller batch", whole, partial[0], "drop-remainder")
+        remedy = Remedy("Drop the last, smaller batch", whole, partial[0])
     return Finding(
         concern=Concern.LONG_STEPS,
         summary=f"{summary}{share}; the longest compilation took {milliseconds(compiling.longest_ms)}",

@@ -9,30 +9,18 @@ from pathlib import Path
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import RunSaving, Saving
-from tfdoctor.diagnosis.trials import Difference, Measured, Trials
+from tfdoctor.diagnosis.trials import Difference, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InputError
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
-from tfdoctor.trial import (
-    combining,
-    consent,
-    model_changes,
-    parts,
-    proposals,
-    room,
-    settings,
-    taking_out,
-    trial,
-    whole,
-)
+from tfdoctor.trial import diffs, layer, proposals, schedule, settings, taking_out, trial
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.originals import Originals
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.running import Runner, layer_possible
-from tfdoctor.trial.variants import NotTried, Variant, distinct
+from tfdoctor.trial.program import NotTried, Originals, RecordedProgram, Variant, distinct
+from tfdoctor.trial.rounds import AROUND
+from tfdoctor.trial.running import Runner
+from tfdoctor.trial.schedule import LEAST_ROUNDS
 
 FOR_CHANGES = 2 / 3  # Share of the time that changes have where large parts follow that no change is known for
 OFF = 3  # Exit code when a promise was off by more than the limit
@@ -79,9 +67,9 @@ def check(request: Request, rules: Collection[str]) -> None:
     """
     proposals.of_environment(request.environment)
     for patch in request.patches:
-        rule, _, path = str(patch).partition("=") if not patch.exists() else ("", "", str(patch))
-        proposals.must_be_diff(Path(path or rule))
-        _must_be_rules("--patch", [rule] if path and rule else [], rules)
+        rule, path = _rule_and_diff(patch)
+        diffs.must_be_diff(path)
+        _must_be_rules("--patch", [rule] if rule else [], rules)
     _must_be_rules("--only", request.only, rules)
 
 
@@ -89,6 +77,16 @@ def _must_be_rules(option: str, names: Iterable[str], rules: Collection[str]) ->
     unknown = [name for name in names if name not in rules]
     if unknown:
         raise InputError(f"{option} {unknown[0]}: there is no such rule, see `tfdoctor rules`.")
+
+
+def _rule_and_diff(patch: Path) -> tuple[str, Path]:
+    """Return the two parts of RULE=DIFF; "" for the rule of a path."""
+    rule, equals, path = str(patch).partition("=")
+    if not equals or patch.exists():
+        return "", patch
+    if not rule or not path:
+        raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
+    return rule, Path(path)
 
 
 def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tried:
@@ -101,30 +99,24 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     program = programs.of(recording)
     programs.originals(recording)
     wanted = _wanted(recording, diagnosis, program, request)
-    variants, missing = wanted.changes, wanted.not_tried
-    _must_have_any([*variants, *wanted.without], missing, edits=request.tries_edits)
-    if (why := _no_steps(recording)) and not all(map(whole.is_about_run, variants)):
+    variants = wanted.changes
+    _must_have_any([*variants, *wanted.without], wanted.not_tried, edits=request.tries_edits)
+    if (why := _no_steps(recording)) and not all(map(trial.is_about_run, variants)):
         raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
     before = programs.originals(recording, (path for one in variants for path in one.files))
-    layer = _layer(program, request, recording, len(variants) + len(wanted.without))
+    thrown = _thrown_away(program, request, recording, len(variants) + len(wanted.without))
 
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, wanted.results)
 
-    excluding = combining.rivals(diagnosis.order)
-    plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
-    stage = partial(
-        Runner.of,
-        program,
-        layer=layer,
-        check=before.must_be_unchanged,
-        run_bytes=room.bytes_beside_others(diagnosis),
-    )
+    rivals = schedule.rivals(diagnosis.order)
+    plan = trial.Agenda(variants, join, request.minutes, wanted.not_tried, request.say, rivals)
+    memory = programs.bytes_beside_others(diagnosis)
+    stage = partial(Runner.of, program, layer=thrown, check=before.must_be_unchanged, run_bytes=memory)
     trials, kept = _all_of(stage, plan, wanted.without, taking_out.RecordedRun.of(diagnosis))
     before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
-    trials = replace(trials, layer=layer)
-    return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
+    return Tried(trial.with_measured(diagnosis, replace(trials, layer=thrown)), all_kept, before)
 
 
 def _no_steps(recording: Recording) -> str:
@@ -147,20 +139,31 @@ class Wanted(Record):
 def _wanted(recording: Recording, diagnosis: Diagnosis, program: RecordedProgram, request: Request) -> Wanted:
     """Return what a trial tries: the parts in place of the edits where the user asks for them.
 
-    Where nothing is asked for, large parts follow that no finding has an edit for.
+    A finding without an edit can be tried where a change of the model or a patch is for it. Where nothing is asked
+    for, large parts follow that no finding has an edit for.
     """
     edited: list[tuple[Variant, Result]] = []
     unedited: list[NotTried] = []
+    model: list[Variant] = []
+    missing: list[NotTried] = []
     if request.tries_edits:
-        edited, unedited = proposals.edits(recording, diagnosis, request.only, keep=request.keep_model_changes)
-    own, missing = _besides_edits(recording, diagnosis, program, request, unedited)
-    changes = distinct([*(variant for variant, _ in edited), *own])
+        only, keep = request.only, request.keep_model_changes
+        edited, unedited = proposals.edits(recording, diagnosis, only, keep=keep)
+        model, missing = proposals.changes_of_model(recording, diagnosis, only, keep=keep)
+    named = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
+    named += proposals.of_environment(request.environment)
+    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
+    replaced = (
+        {one.name for one in model} | {one.name for one in missing} | {rule for one in named for rule in one.rules}
+    )
+    missing = [*(one for one in unedited if one.name not in replaced), *missing, *useless]
     without: list[Variant] = []
     if request.parts or request.names_nothing:
-        without, unknown = parts.of_recording(recording, diagnosis)
-        missing = [*missing, *(unknown if request.parts else ())]
+        without, unknown = taking_out.of_recording(recording, diagnosis)
+        missing += unknown if request.parts else []
     if not request.parts:
-        without = parts.unexplained(without, diagnosis)
+        without = taking_out.unexplained(without, diagnosis)
+    changes = distinct([*(variant for variant, _ in edited), *model, *named, *usual])
     return Wanted(changes, {one.rule.name: one for _, one in edited}, without, missing)
 
 
@@ -169,7 +172,7 @@ def _all_of(
     plan: trial.Agenda,
     without: Sequence[Variant],
     recorded: taking_out.RecordedRun,
-) -> tuple[Trials, tuple[Variant, ...]]:
+) -> trial.Outcome:
     """Try the changes, and the program without its parts in what is left of the time."""
     clock = TrialClock(plan.minutes)
     kept: tuple[Variant, ...] = ()
@@ -177,58 +180,11 @@ def _all_of(
     if plan.variants:
         share = FOR_CHANGES if without else 1.0
         with stage() as runner:
-            trials, kept = _conducted(runner, replace(plan, minutes=share * plan.minutes, share=share))
+            trials, kept = trial.conduct(runner, replace(plan, minutes=share * plan.minutes, share=share))
     if without and not trials.ended_early:
         with stage() as runner:
-            found = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say)
-        trials = found.added_to(trials, without)
+            trials = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say, trials)
     return trials, kept
-
-
-def _besides_edits(
-    recording: Recording,
-    diagnosis: Diagnosis,
-    program: RecordedProgram,
-    request: Request,
-    unedited: Sequence[NotTried],
-) -> tuple[list[Variant], list[NotTried]]:
-    """Return the changes of the model, those that the user named and the settings; and what cannot be tried.
-
-    A finding without an edit can be tried where one of these is for it.
-    """
-    model = model_changes.ModelChanges((), ())
-    if request.tries_edits:
-        model = model_changes.of_report(recording, diagnosis, request.only, keep=request.keep_model_changes)
-    named = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
-    named += proposals.of_environment(request.environment)
-    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
-    replaced = {one.name for one in model.variants} | {one.name for one in model.not_tried}
-    replaced |= {rule for one in named for rule in one.rules}
-    missing = [one for one in unedited if one.name not in replaced]
-    return [*model.variants, *named, *usual], [*missing, *model.not_tried, *useless]
-
-
-def _conducted(stage: Runner, plan: trial.Agenda) -> tuple[Trials, tuple[Variant, ...]]:
-    """Run the trial of steps, and that of whole runs for what promises to save other time of the run.
-
-    What proved to help the steps is kept, else the change that saves most of the whole run: of both together
-    nothing is known.
-    """
-    about_run = [variant for variant in plan.variants if whole.is_about_run(variant)]
-    of_steps = [variant for variant in plan.variants if not whole.is_about_run(variant)]
-    if not about_run:
-        return trial.conduct(stage, plan)
-    if of_steps:
-        plan = replace(plan, minutes=plan.minutes / 2, share=plan.share / 2)
-    of_run = whole.conduct(stage.run, about_run, plan.minutes, plan.say, plan.share)
-    missing = tuple((one.name, one.why) for one in plan.not_tried)
-    if not of_steps or of_run.ended_early:
-        trials = replace(of_run, layer=stage.layer, not_tried=missing)
-        return trials, whole.helped(of_run, about_run)
-    trials, kept = trial.conduct(stage, replace(plan, variants=of_steps))
-    if kept:
-        of_run = replace(of_run, rows=tuple(replace(row, kept=False) for row in of_run.rows))
-    return whole.merged(trials, of_run), kept or whole.helped(of_run, about_run)
 
 
 def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
@@ -237,14 +193,12 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     Raises:
         InputError: the patch does not apply, or the report has no such finding.
     """
-    rule, equals, path = str(patch).partition("=")
-    if not equals or patch.exists():
-        return proposals.of_patch(patch, folder)
-    if not rule or not path:
-        raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
+    rule, path = _rule_and_diff(patch)
+    if not rule:
+        return diffs.of_patch(path, folder)
     result = proposals.finding(diagnosis, rule)
-    patched = proposals.of_patch(Path(path), folder)
-    return replace(patched, rules=(rule,), promised=result.saving, promised_run=proposals.of_whole_run(result))
+    patched, of_run = diffs.of_patch(path, folder), proposals.of_whole_run(result)
+    return replace(patched, rules=(rule,), promised=result.saving, promised_run=of_run)
 
 
 def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, edits: bool) -> None:
@@ -264,7 +218,7 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, 
             "The report advises no change, and no part of the program takes enough to be taken out, so there is "
             "nothing to try: name a --patch or --env."
         )
-    unknown = [one.why for one in missing if one.name == parts.WHOLE]
+    unknown = [one.why for one in missing if one.name == taking_out.WHOLE]
     if unknown:
         raise InputError(f"Nothing is known of the program's parts ({unknown[0]}): record it again.")
     why = "; ".join(f"{one.name}: {one.why}" for one in missing[:3])
@@ -273,13 +227,13 @@ def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, 
     )
 
 
-def _layer(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
+def _thrown_away(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
     """Say whether the runs' writes are thrown away; where they cannot be, ask.
 
     Raises:
         InputError: the program cannot be shown its changed files without a layer.
     """
-    why = layer_possible(program.folder) if request.layer else "--no-layer"
+    why = layer.why_not(program.folder) if request.layer else "--no-layer"
     if not why:
         return True
     if program.kind is Kind.COMMAND:
@@ -288,7 +242,8 @@ def _layer(program: RecordedProgram, request: Request, recording: Recording, var
             "try the script that it starts."
         )
     written = recording.manifest.written if recording.manifest else None
-    request.consent(consent.warning(why, program.folder, variants, request.minutes, written))
+    runs = LEAST_ROUNDS * (AROUND + variants) + 1
+    request.consent(layer.warning(why, program.folder, runs, request.minutes, written))
     return False
 
 
@@ -301,17 +256,13 @@ def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
         return 0
     promises = [(row.promised_run or row.promised, row.measured) for row in diagnosis.trials.rows]
     rows = [(promised, measured) for promised, measured in promises if promised is not None]
-    compared = [
-        _off(promised, measured)
+    off = [
+        max(
+            measured.low - promised.share,
+            0.0 if promised.bound is Bound.AT_MOST else promised.share - measured.high,
+        )
         for promised, measured in rows
         if measured and measured.difference is not Difference.UNKNOWN
     ]
-    unmeasured = bool(rows) and not compared
-    return OFF if unmeasured or max(compared, default=0.0) > limit else 0
-
-
-def _off(promised: Saving | RunSaving, measured: Measured) -> float:
-    """Return how far a promise is from the interval, as a share of the step or of the run; 0 within it."""
-    too_low = measured.low - promised.share
-    too_high = 0.0 if promised.bound is Bound.AT_MOST else promised.share - measured.high
-    return max(0.0, too_low, too_high)
+    unmeasured = bool(rows) and not off
+    return OFF if unmeasured or max(off, default=0.0) > limit else 0

@@ -1,17 +1,77 @@
-"""The program that a trial runs: the recorded command, in its folder and environment."""
+"""The program that a trial runs, in its folder and environment; its files as they are; and variants of it."""
 
 import hashlib
+import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import chain, count
 from pathlib import Path
+from typing import Self
 
 from tfdoctor import own_python
-from tfdoctor.capture.agent.process.masking import MASK
+from tfdoctor.capture.agent.process.masking import MASK, masked
 from tfdoctor.capture.plan import Kind
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.edits.splice import Splice
+from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record, field
-from tfdoctor.trial.originals import Originals
+
+Stamp = tuple[int, int, int, int]  # What changes with the text of a file: times in ns, size in bytes, and inode
+
+
+class Originals(Record):
+    """The texts of files; the changed copies that variants see are made from them."""
+
+    texts: Mapping[Path, bytes]
+    _stamps: dict[Path, Stamp | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> Self:
+        """Read the files.
+
+        Raises:
+            InputError: one cannot be read.
+        """
+        stamps = {path: _stamp(path) for path in paths}
+        return cls({path: _read(path) for path in stamps}, stamps)
+
+    def must_be_unchanged(self) -> None:
+        """Check that the files are as they were: runs as it is would otherwise see another text than variants.
+
+        Raises:
+            InputError: one has changed, or is gone.
+        """
+        for path, text in self.texts.items():
+            now = _stamp(path)
+            if now is not None and now == self._stamps[path]:
+                continue
+            if now is None or _read(path) != text:
+                raise InputError(
+                    f"{path} changed while the trial ran, so nothing is claimed: "
+                    "try the program again, and leave its files unchanged meanwhile."
+                )
+            self._stamps[path] = now
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): run the trial where the source is.") from error
 
 
 class RecordedProgram(Record):
@@ -49,8 +109,10 @@ def of(recording: Recording) -> RecordedProgram:
     folder = Path(manifest.cwd)
     if not folder.is_dir():
         raise InputError(f"The folder of the run, {folder}, does not exist: run it where it is.")
+    if manifest.plan.kind not in set(Kind):
+        raise InputError("The recording is of a running job or a notebook: try a recording of a script.")
     environment = {name: value for name, value in manifest.environment.items() if MASK not in value}
-    return RecordedProgram(manifest.command, folder, _kind(manifest.plan.kind), environment)
+    return RecordedProgram(manifest.command, folder, Kind(manifest.plan.kind), environment)
 
 
 def originals(recording: Recording, more: Iterable[Path] = ()) -> Originals:
@@ -67,13 +129,102 @@ def originals(recording: Recording, more: Iterable[Path] = ()) -> Originals:
     return found
 
 
-def _kind(kind: str) -> Kind:
-    try:
-        return Kind(kind)
-    except ValueError as error:
-        raise InputError("The recording is of a running job or a notebook: try a recording of a script.") from error
-
-
 def variables(program: RecordedProgram, changes: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a run: ours, what was recorded, and what a variant sets."""
     return {"PYTHONHASHSEED": "0", **own_python.users(os.environ), **program.environment, **changes}
+
+
+# Parts of a step on a CPU in which the program computes; in others it may wait.
+COMPUTE = ("host", "device", "transfer")
+# Share of the step from which a wait counts, and share of the cores from which it is for computation.
+WAITS, BUSY = 0.05, 0.7
+
+
+def bytes_beside_others(diagnosis: Diagnosis) -> float | None:
+    """Return the memory of a run that may take turns with others, as far as it is known.
+
+    None on an accelerator, as TensorFlow takes all of its memory; and where steps wait while cores are idle, as
+    what a program waits for outside of it goes on while it is stopped.
+    """
+    steps, conditions = diagnosis.steps, diagnosis.conditions
+    computes = sum(steps.shown_breakdown_ms.get(part, 0.0) for part in COMPUTE)
+    cores, used = conditions.cores_usable, conditions.cores_run
+    busy = cores and used and used >= BUSY * cores
+    waits_outside = not busy and computes <= (1 - WAITS) * (steps.shown_ms or 0.0)
+    return None if diagnosis.subject.device is not DeviceKind.CPU or waits_outside else conditions.host_bytes
+
+
+AS_IS = "as it is"
+
+FEWEST_HIDDEN = 4  # Characters of a credential that is looked for in what a program prints
+
+
+class Variant(Record):
+    """A change of the program: other texts of files, environment variables, or settings that the agent makes."""
+
+    name: str
+    files: Mapping[Path, bytes] = field(default_factory=dict)  # by absolute path with links resolved
+    environment: Mapping[str, str] = field(default_factory=dict)
+    runner: Mapping[str, int] = field(default_factory=dict)  # what the agent sets in the program
+    action: str = ""  # what it changes, in the words of the report
+    rules: tuple[str, ...] = ()  # whose findings it fixes
+    promised: Saving | None = None
+    promised_run: RunSaving | None = None
+    patched: bool = False  # its texts are those of a patch of the user's
+    exact: bool = False  # the weights must be the same as without it
+    reorders: bool = False  # but for the order in which it draws random numbers
+    model: str = ""  # how it changes what is trained, as a clause
+    may_keep: bool = True  # it may be among the changes that are kept
+    examples: Fraction = Fraction(1)  # of a step, for each one of the program as it is
+    splices: tuple[tuple[str, tuple[Splice, ...]], ...] = ()  # by file: changes that no finding's edit makes
+    parts: tuple[str, ...] = ()  # the names of the variants that it makes at once
+    without: RunPart | None = None  # the part of the program that the agent takes out
+    share: float | None = None  # of that part in what recurs in the run
+
+    @property
+    def edited(self) -> bool:
+        """Whether its texts are made by the edits of findings, which can be made together."""
+        return bool(self.rules) and not self.patched and not self.splices
+
+    @property
+    def expected(self) -> float | None:
+        """The share of the run that the report expects it to save, or of the step; None where it has no figure."""
+        promises = (self.promised_run, self.promised)
+        return next((one.share for one in promises if one and math.isfinite(one.share)), None)
+
+    @property
+    def credentials(self) -> list[str]:
+        """The values of its variables that are not to be shown; of the shortest, every text would have some."""
+        pairs = [(f"{name}={value}", value) for name, value in self.environment.items()]
+        return [value for pair, value in pairs if len(value) >= FEWEST_HIDDEN and masked([pair]) != [pair]]
+
+
+ORIGINAL = Variant(AS_IS)
+
+
+class NotTried(Record):
+    """A change that is no variant, and why."""
+
+    name: str
+    why: str
+
+
+def divided(found: Iterable[Variant | NotTried]) -> tuple[list[Variant], list[NotTried]]:
+    """Return the variants, and what cannot be tried."""
+    both = list(found)
+    return [one for one in both if isinstance(one, Variant)], [one for one in both if isinstance(one, NotTried)]
+
+
+def distinct(variants: Sequence[Variant]) -> list[Variant]:
+    """Return the variants without those that change the same as one before, each with a name of its own."""
+    kept: list[Variant] = []
+    changes = []
+    for variant in variants:
+        change = variant.files, variant.environment, variant.runner
+        if change not in changes:
+            changes.append(change)
+            taken = {other.name for other in kept}  # results are kept by name
+            numbered = (f"{variant.name} ({number})" for number in count(2))
+            names = chain([variant.name], numbered)
+            kept.append(replace(variant, name=next(name for name in names if name not in taken)))
+    return kept

@@ -1,13 +1,9 @@
-"""What to try: the edits that the report advises, patches of the user's, and settings of the environment."""
+"""What to try: the edits that the report advises, changes of the batch and of widths, and environment variables."""
 
-import os
-import re
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -15,15 +11,19 @@ from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving
-from tfdoctor.edits.files import changed_files
-from tfdoctor.edits.splice import Declined
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.patch import changed_files
+from tfdoctor.edits.sizes import larger_batch, width
+from tfdoctor.edits.source import Sources
+from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLine
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Finding, Remedy
-from tfdoctor.trial.merging import merged
-from tfdoctor.trial.variants import NotTried, Variant
+from tfdoctor.trial.diffs import merged
+from tfdoctor.trial.program import NotTried, Variant, divided
 
 # Edits that move work without changing its arithmetic, so that the weights must stay the same.
 EXACT = frozenset(
@@ -34,10 +34,7 @@ EXACT = frozenset(
         "parallel-interleave",
         "cache",
         "cache-before-repeat",
-        "autotune-on",
-        "convert-once",
         "steps-per-execution",
-        "every-hundred-steps",
         "run-eagerly-off",
     }
 )
@@ -61,8 +58,9 @@ def edits(
     _check_named("--only", only, findings)
     variants, missing = [], []
     for result in findings:
-        if (only and result.rule.name not in only) or _has_width(result):
-            continue
+        remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
+        if (only and result.rule.name not in only) or any(remedy.width is not None for remedy in remedies):
+            continue  # other widths of layers are variants of their own
         try:
             files = changed_files(recording, [result])
         except Declined as reason:
@@ -76,12 +74,6 @@ def edits(
         else:
             variants.append((variant, result))
     return sorted(variants, key=lambda pair: -(pair[0].expected or 0.0)), missing
-
-
-def _has_width(result: Result) -> bool:
-    """Say whether a finding advises other widths of layers, which are variants of their own (`model_changes`)."""
-    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
-    return any(remedy.width is not None for remedy in remedies)
 
 
 def _findings(diagnosis: Diagnosis) -> list[Result]:
@@ -190,118 +182,6 @@ def _files_of_all(
     return files
 
 
-def must_be_diff(patch: Path) -> bytes:
-    """Return the content of a diff.
-
-    Raises:
-        InputError: the file cannot be read, or is no diff.
-    """
-    try:
-        data = patch.read_bytes()
-    except OSError as error:
-        raise InputError(f"{patch} cannot be read ({error.strerror}): check the path of the patch.") from error
-    if not HUNK.search(data):
-        raise InputError(f"{patch} is no diff: make it with `git diff --relative` in the folder of the run.")
-    return data
-
-
-HUNK = re.compile(rb"^(?:@@ |diff --git |GIT binary patch)", re.MULTILINE)  # What every diff has
-
-
-def of_patch(patch: Path, folder: Path) -> Variant:
-    """Return the variant of a diff, as `git apply` would make it in the program's folder.
-
-    Raises:
-        InputError: the file is no diff that applies there.
-    """
-    data = must_be_diff(patch)
-    if shutil.which("git") is None:
-        raise InputError("--patch needs git, which applies the patch to copies: install it.")
-    with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:
-        files = _patched(patch, data, folder, Path(temporary))
-    return Variant(name=patch.name, files=files, patched=True)
-
-
-def _patched(patch: Path, data: bytes, folder: Path, root: Path) -> dict[Path, bytes]:
-    """Return the files that a diff changes, as it makes them in an empty folder.
-
-    Raises:
-        InputError: the file is no diff that applies there.
-    """
-    try:
-        names = _touched(data, patch, root)
-        for name in names:
-            if (folder / name).is_file():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / name, root / name)
-        _git_apply(data, root)
-    except _NotAppliedError as why:
-        raise InputError(
-            f"{patch} does not apply in {folder} ({why}): "
-            "make it with `git diff --relative` in the folder of the run."
-        ) from why
-    after = {name: (root / name).read_bytes() for name in names}
-    if all((folder / name).read_bytes() == text for name, text in after.items()):
-        raise InputError(f"{patch} changes the text of no file: try a patch that does.")
-    return {(folder / name).resolve(): text for name, text in after.items()}
-
-
-class _NotAppliedError(Exception):
-    """What git says of a diff that it does not apply."""
-
-
-def _git_apply(data: bytes, root: Path, *options: str) -> bytes:
-    """Let git apply a diff in a folder that is in no repository, or tell of it; return what it prints.
-
-    Raises:
-        _NotAppliedError: git refuses.
-    """
-    done = subprocess.run(  # noqa: S603 - git, with options of ours
-        ["git", "apply", *options, "-"],  # noqa: S607 - the git of the user's PATH
-        input=data,
-        cwd=root,
-        env={
-            "GIT_CEILING_DIRECTORIES": str(root.parent),
-            "LC_ALL": "C",
-            "PATH": os.environ.get("PATH", os.defpath),
-        },
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        errors = [line for line in lines if line.startswith("error: ")] or lines
-        raise _NotAppliedError(errors[0] if errors else "git gives no reason")
-    return done.stdout
-
-
-TEXT_ONLY = (b" mode change ", b" rewrite ")  # What git says of a file of the same name
-
-
-def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:
-    """Return the paths that a diff changes, without their first folder (a/ and b/).
-
-    Raises:
-        InputError: it adds, deletes or renames a file, or names one outside of the folder.
-        _NotAppliedError: git cannot read it.
-    """
-    names = dict.fromkeys(
-        os.fsdecode(entry.split(b"\t", 2)[2])
-        for entry in _git_apply(diff, root, "--numstat", "-z").split(b"\0")
-        if entry
-    )
-    summary = _git_apply(diff, root, "--summary").splitlines()
-    if not all(line.startswith(TEXT_ONLY) for line in summary):
-        raise InputError(f"{patch} adds or deletes a file, or renames one: only changes of files can be tried.")
-    outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]
-    if outside:
-        raise InputError(
-            f"{patch} names {outside[0]}, which is outside of the folder of the run: "
-            "make it with `git diff --relative` there."
-        )
-    return list(names)
-
-
 def of_environment(settings: Iterable[str]) -> list[Variant]:
     """Return a variant for each NAME=VALUE, whose name shows no credential.
 
@@ -316,3 +196,144 @@ def of_environment(settings: Iterable[str]) -> list[Variant]:
             raise InputError(f"--env {shown}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
         variants.append(Variant(name=shown, environment={name: value}))
     return variants
+
+
+FACTORS = (2, 4)  # How much larger the batches are that are tried
+# The rules that advise a larger batch for the sake of the step.
+BATCH_RULES = ("small-batch", "small-replica-batch")
+
+WIDTH_RULE = "unaligned-dimension"
+
+ARRAYS = "arrays"  # The kind of input for which Keras makes the batches
+Splices = tuple[tuple[str, tuple[Splice, ...]], ...]  # By the name of a file in reports, what is replaced in it
+
+
+def changes_of_model(
+    recording: Recording, diagnosis: Diagnosis, only: Sequence[str], *, keep: bool
+) -> tuple[list[Variant], list[NotTried]]:
+    """Return larger batches and other widths, which change what is trained: those whose rule `only` names.
+
+    `keep` lets them into what is kept.
+    """
+    findings = {result.rule.name: result for result in _findings(diagnosis)}
+    made: list[Variant | NotTried] = []
+    for rule in (*BATCH_RULES, WIDTH_RULE):
+        if rule not in findings:
+            continue
+        if not only:
+            name = rule if rule == WIDTH_RULE else "a larger batch"
+            made.append(NotTried(name, f"it changes what is trained, so it is tried only with --only {rule}"))
+        elif rule in only and rule == WIDTH_RULE:
+            made.append(_unless_declined(rule, lambda name: _aligned(recording, findings[name])))
+        elif rule in only:
+            for factor in FACTORS:
+                name = f"batch \N{MULTIPLICATION SIGN} {factor}"
+                made.append(_unless_declined(name, partial(_larger, recording, factor)))
+    variants, missing = divided(made)
+    return [replace(one, may_keep=keep) for one in variants], missing
+
+
+def _unless_declined(name: str, make: Callable[[str], Variant]) -> Variant | NotTried:
+    try:
+        return make(name)
+    except Declined as reason:
+        return NotTried(name, str(reason))
+
+
+def _larger(recording: Recording, factor: int, name: str) -> Variant:
+    """Return the variant with larger batches.
+
+    Raises:
+        Declined: the files do not show where their size is set.
+    """
+    sources = Sources(recording)
+    (path, line), size = _batch(sources.program)
+    shown = sources.places.shown(path)
+    module = SyntaxTree(sources[shown].text)
+    found = larger_batch(module, line, (size, factor * size), _other_texts(sources, shown))
+    splices: Splices = ((shown, tuple(found)),)
+    return Variant(
+        name=name,
+        action=f"Use {factor * size} examples a batch instead of {size}",
+        files=changed_files(recording, (), splices),
+        splices=splices,
+        examples=Fraction(factor),
+        model=f"a step has {factor * size} examples instead of {size}",
+    )
+
+
+def _batch(program: ProgramRecord) -> tuple[SourceLine, int]:
+    """Return the line that sets the size of a training batch, and the size.
+
+    Raises:
+        Declined: the recording does not show it.
+    """
+    size = program.run.batch_size
+    if program.input_kind == ARRAYS:
+        place = program.run.fit_at
+    else:
+        stages = list(_batching(program))
+        if len(stages) > 1:
+            raise Declined("the pipeline makes batches at several stages")
+        place = stages[0].at if stages else None
+        size = stages[0].parameters.batch_size if stages else None
+    if place is None or size is None or size != (program.run.batch_size or size):
+        raise Declined("the recording does not show where the size of the batches is set")
+    return place, size
+
+
+def _batching(program: ProgramRecord) -> Iterator[RecordedDataset]:
+    """Yield the stages that make batches on the way to the training loop, each with one input."""
+    stages = {dataset.id: dataset for dataset in program.datasets}
+    at, seen = program.feeds, set[int]()
+    while at is not None and at in stages and at not in seen:
+        seen.add(at)
+        if stages[at].parameters.batch_size is not None:
+            yield stages[at]
+        at = stages[at].inputs[0] if len(stages[at].inputs) == 1 else None
+
+
+def _aligned(recording: Recording, result: Result) -> Variant:
+    """Return the variant with the widths that the finding advises, as far as the files show them.
+
+    Raises:
+        Declined: they show none, or cannot be changed.
+    """
+    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
+    sources, why = Sources(recording), "the finding names no width"
+    made, splices = list[Remedy](), list[tuple[str, tuple[Splice, ...]]]()
+    for remedy in remedies:
+        if remedy.width is None or remedy.at is None:
+            why = "the line to change is unknown"
+            continue
+        path, numbers = remedy.at.path, (remedy.width.now, remedy.width.target)
+        try:
+            module = SyntaxTree(sources[path].text)
+            found = width(module, remedy.at.line, numbers, _other_texts(sources, path))
+        except Declined as reason:
+            why = str(reason)
+            continue
+        made.append(remedy)
+        splices.append((path, tuple(found)))
+    files = changed_files(recording, (), splices)
+    if not files:
+        raise Declined(why)
+    return Variant(
+        name=result.rule.name,
+        action="; ".join(remedy.action for remedy in made),
+        files=files,
+        splices=tuple(splices),
+        rules=(result.rule.name,),
+        promised=result.saving if len(made) == len(remedies) else None,
+        model="layers have other widths",
+    )
+
+
+def _other_texts(sources: Sources, path: str) -> list[str]:
+    """Return the texts of the other files of the run.
+
+    Raises:
+        Declined: one of them cannot be read.
+    """
+    shown = (sources.places.shown(recorded) for recorded in sources.hashes)
+    return [sources[other].text for other in shown if other != path]

@@ -5,39 +5,41 @@ that a machine that gets slower or faster favors none. Where the memory holds al
 (`turns`) instead of following each other. Which variants a round holds is in `schedule`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from statistics import median
 
 import numpy as np
 
 from tfdoctor.diagnosis.trials import Measured
+from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import statistics
-from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.run_length import FIRST_RUN, Enough
+from tfdoctor.trial.clock import FIRST_RUN, LIMIT_FACTOR, LIMIT_S, Enough, TrialClock
+from tfdoctor.trial.program import ORIGINAL, Variant
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.statistics import Round
-from tfdoctor.trial.times import NoTimes, TrialTimes, examples_ratio, other_examples, per_examples
+from tfdoctor.trial.times import NoTimes, TrialTimes, examples_ratio, other_examples
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import ORIGINAL, Variant
 
 AROUND = 2  # Runs of the program as it is in a round
+WHOLE_FROM = 1_000_000  # Number before that of the first whole run: runs of steps have smaller ones
 
-RunOne = Callable[[Variant, Enough, int], TrialRun]
-RunByTurns = Callable[[Sequence[Variant], Enough, int], Sequence[TrialRun]]
 Say = Callable[[str], object]
 
 
 @dataclass(slots=True)
 class Runs:
-    """All runs of a trial so far."""
+    """All runs of a trial so far: of steps, or whole ones, of which only the time to their end counts."""
 
-    one: RunOne
+    stage: Runner
     clock: TrialClock
     say: Say
-    by_turns: RunByTurns
-    at_once: Callable[[], int]  # how many runs may go on at once
+    whole: bool = False
+    by_mean: bool = False  # the mean over all steady steps is compared, not the typical step
     enough: Enough = FIRST_RUN
-    number: int = 0
+    number: int = 0  # of the last run: each has a folder of its own
     tries: list[TrialRun] = field(default_factory=list)  # all of them, the first too
     original: list[TrialRun] = field(default_factory=list)  # as it is, in rounds
     tried: dict[str, list[TrialRun]] = field(default_factory=dict)
@@ -50,11 +52,26 @@ class Runs:
     ready: list[TrialRun] = field(default_factory=list)  # of this round, in its order
     turns: int = 0  # rounds whose runs took turns
     alone: bool = False  # the program fails beside itself
-    by_mean: bool = False  # the mean over all steady steps is compared, not the typical step
+
+    @contextmanager
+    def until_interrupted(self) -> Iterator[None]:
+        """Let Ctrl-C end the run that is going on.
+
+        Raises:
+            InterruptedTrialError: it came before a round had ended.
+        """
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            if not self.rounds:
+                raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
+            self.interrupted = True
 
     def first(self) -> TrialRun:
         """Run the program as it is, before any round: the plan of all other runs follows from its step."""
-        self.enough = self.enough.within(self.clock.left_s)
+        self.enough = replace(
+            self.enough, limit_s=max(LIMIT_S, self.clock.left_s)
+        )  # nobody knows how long a start is
         run = self._run(ORIGINAL, "first run, as it is")
         if isinstance(run.times, TrialTimes):
             step_s, call_s = run.times.loop.usual_s
@@ -63,24 +80,41 @@ class Runs:
             self.clock.usual_s = start_s + self.enough.planned_s(step_s, call_s)
         return run
 
+    def first_whole(self) -> None:
+        """Run the program as it is, to its end: the first run of the first round.
+
+        Raises:
+            CaptureError: it fails, or takes longer than the time of the trial.
+        """
+        self.number, self.enough = WHOLE_FROM, Enough.whole(max(LIMIT_S, self.clock.left_s))
+        run = self._run(ORIGINAL, "whole run, as it is")
+        if run.error:
+            raise CaptureError(
+                f"The program cannot be timed from its start to its end as it is ({run.error}): run it by itself, "
+                "or allow more with --minutes."
+            )
+        self.ready = [run]
+        self.clock.usual_s = run.seconds
+        self.enough = Enough.whole(LIMIT_FACTOR * run.seconds + LIMIT_S)
+
     def round(self, variants: Sequence[Variant]) -> None:
         """Run one round, as far as the time allows; without both runs as it is, it counts for nothing."""
         turn = list(variants)
         if len(self.rounds) % 2:
             turn.reverse()
-        number = len(self.rounds) + 1
-        turns = self._take_turns([ORIGINAL, *turn, ORIGINAL], number)
-        before = self._original(number)
+        name = f"round {len(self.rounds) + 1}{' of whole runs' if self.whole else ''}"
+        turns = self._take_turns([ORIGINAL, *turn, ORIGINAL], name)
+        before = self._original(name)
         if not isinstance(before, TrialTimes):
             self.spoiled += 1
             return
         timed: dict[str, TrialTimes | NoTimes] = {}
         for variant in turn:
-            # Time for this run, and the last as it is:
-            if self.ready or self.clock.left_s >= AROUND * self.clock.usual_s:
-                timed[variant.name] = self._variant(variant, number, before)
-        left = self.ready or self.clock.left_s > 0
-        after = self._original(number) if timed and left else None
+            # Time for this run, and the last as it is; a round of whole runs begins only where there is for all.
+            if self.whole or self.ready or self.clock.left_s >= AROUND * self.clock.usual_s:
+                timed[variant.name] = self._variant(variant, name, before)
+        left = self.whole or self.ready or self.clock.left_s > 0
+        after = self._original(name) if timed and left else None
         if not isinstance(after, TrialTimes):
             self.spoiled += 1
             return
@@ -92,21 +126,33 @@ class Runs:
         self.rounds.append(_round(before, after, comparable))
         self.turns += turns
 
-    def _original(self, number: int) -> TrialTimes | NoTimes:
-        run = self._run(ORIGINAL, f"round {number}, as it is")
-        self.original.append(run)
-        return run.times
+    def times(self, run: TrialRun) -> TrialTimes | NoTimes:
+        """Return the figures of a run that count here."""
+        if not self.whole:
+            return run.times
+        why = run.error or run.ineffective
+        return NoTimes(why) if why else TrialTimes.of_whole_run(run.seconds)
 
-    def _variant(self, variant: Variant, number: int, before: TrialTimes) -> TrialTimes | NoTimes:
-        run = self._run(variant, f"round {number}, {variant.name}")
-        own = self.tried.setdefault(variant.name, [])
+    def whole_ms(self, runs: Sequence[TrialRun]) -> float | None:
+        """Return the median over runs of the whole run, or of the mean over all steady steps."""
+        times = [times.whole_ms for run in runs if isinstance(times := self.times(run), TrialTimes)]
+        return median(times) if times else None
+
+    def _original(self, name: str) -> TrialTimes | NoTimes:
+        run = self._run(ORIGINAL, f"{name}, as it is")
+        self.original.append(run)
+        return self.times(run)
+
+    def _variant(self, variant: Variant, name: str, before: TrialTimes) -> TrialTimes | NoTimes:
+        run = self._run(variant, f"{name}, {variant.name}")
+        own, times = self.tried.setdefault(variant.name, []), self.times(run)
         own.append(run)
-        why = run.times.why if isinstance(run.times, NoTimes) else ""
+        why = times.why if isinstance(times, NoTimes) else ""
         if not any(one.error for one in self.original):  # else it fails as it is, too
             why = run.error or why
         if why:
             self.why[variant.name] = why if len(own) == 1 else f"run {len(own)} failed: {why}"
-        return self._per_examples(variant, run.times, before)
+        return self._per_examples(variant, times, before)
 
     def _per_examples(
         self, variant: Variant, times: TrialTimes | NoTimes, original: TrialTimes
@@ -123,7 +169,7 @@ class Runs:
         if ratio is None:
             return times
         self.examples.setdefault(variant.name, ratio)
-        return per_examples(times, ratio)
+        return times.per_examples(ratio)
 
     def _other_steps(self, name: str, times: TrialTimes, original: TrialTimes) -> bool:
         """Say whether a variant's steps are not those of the program as it is, and note it.
@@ -137,14 +183,16 @@ class Runs:
         self.why[name] = "its steps cannot be compared: the updates of the weights could not be counted"
         return True
 
-    def _take_turns(self, order: Sequence[Variant], number: int) -> bool:
+    def _take_turns(self, order: Sequence[Variant], name: str) -> bool:
         """Do the runs of a round at once, and say whether: where there is room, until that fails as it is."""
+        if self.whole:
+            return False
         self.ready = []
-        if self.alone or self.at_once() < len(order):
+        if self.alone or self.stage.at_once() < len(order):
             return False
         names = [variant.name for variant in order[1:-1]]
-        self._tell(f"round {number}, as it is and with {', '.join(names)} by turns")
-        runs = self.by_turns(order, self.enough, self.number + 1)
+        self._tell(f"{name}, as it is and with {', '.join(names)} by turns")
+        runs = self.stage.by_turns(order, self.enough, self.number + 1)
         self._note(runs)
         self.alone = bool(runs[0].error or runs[-1].error)
         self.ready = [] if self.alone else list(runs)
@@ -157,7 +205,7 @@ class Runs:
             if not run.error or self.clock.left_s < self.clock.usual_s:
                 return run
         self._tell(what)
-        run = self.one(variant, self.enough, self.number + 1)
+        run = self.stage.run(variant, self.enough, self.number + 1)
         self._note([run])
         return run
 
@@ -185,7 +233,8 @@ class Runs:
             return None
         chances = max(1, len(self.tried.keys() - self.sets))
         rounds = statistics.wholes(self.rounds) if self.by_mean else self.rounds
-        return statistics.saving(rounds, name, chances)
+        found = statistics.saving(rounds, name, chances)
+        return replace(found, of_run=True) if found and self.whole else found
 
     def measured(self, names: Sequence[str]) -> Mapping[str, Measured]:
         """Return what was measured of each variant that has a figure."""

@@ -1,35 +1,33 @@
 """One run of a variant: a process of its own, which sees its files changed and ends when it has its figures."""
 
 import hashlib
-import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.capture.environment import agent_environment
-from tfdoctor.capture.plan import Kind
-from tfdoctor.facts.run_work.run_parts import RunPart
+import psutil
+
+from tfdoctor.capture.plan import agent_environment
 from tfdoctor.terms.record import Record
+from tfdoctor.trial import layer as layers
 from tfdoctor.trial import program as programs
-from tfdoctor.trial.counters import EnergyCounters
-from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.run_length import Enough
+from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.times import TrialTimes
-from tfdoctor.trial.trial_run import TrialRun, hiding, read_runs
+from tfdoctor.trial.trial_run import EnergyCounters, TrialRun, hiding, read_runs
 from tfdoctor.trial.turns import TurningRun, take_turns
-from tfdoctor.trial.variants import Variant
 
 # Of the folders of trials; the number of tfdoctor's process follows, and where that number holds.
 PREFIX = "tfdoctor-try-"
-LAYER_SHARE = 0.5  # Share of the free memory that what a run writes may take
+LEASH = (sys.executable, "-I", "-S", str(Path(__file__).with_name("leash.py")))
 # Share of the free memory that runs which take turns may have: a variant may need more than the recorded run.
 MEMORY_SHARE = 0.5
 
@@ -65,7 +63,7 @@ class Runner(Record):
         """Return how many runs may go on at once: one where they would write into the same files."""
         if not self.layer or not self.run_bytes:
             return 1
-        return max(1, int(MEMORY_SHARE * _free_memory() / self.run_bytes))
+        return max(1, int(MEMORY_SHARE * psutil.virtual_memory().available / self.run_bytes))
 
     def run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
         """Run the program once, changed as the variant says.
@@ -101,47 +99,39 @@ class Runner(Record):
         self.check()
         folders = [self.folder / f"run{at}" for at in range(number, number + len(variants))]
         processes = [
-            TurningRun(self._start(variant, own, enough, len(variants), began), enough.limit_s)
+            TurningRun(partial(self._start, variant, own, enough.beside(len(variants)), began), enough.limit_s)
             for variant, own in zip(variants, folders, strict=True)
         ]
-        with _foreign(processes) as foreign:
-            take_turns(processes)
+        before = _others_s()
+        take_turns(processes)
+        seconds = sum(one.seconds for one in processes)
+        foreign = max(0.0, (_others_s() - before) / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
         self.check()
-        runs = read_runs(folders, processes, foreign())
+        runs = read_runs(folders, processes, foreign)
         return tuple(hiding(run, one.credentials) for one, run in zip(variants, runs, strict=True))
 
     def _start(
-        self, variant: Variant, own: Path, enough: Enough, beside: int, began: Callable[[int], None]
-    ) -> Callable[[], subprocess.Popen[bytes]]:
-        """Return what starts a run in its folder, of as many at once."""
-
-        def start() -> subprocess.Popen[bytes]:
-            processes = own / "processes"
-            processes.mkdir(parents=True)
-            texts = _write_texts(own, variant)
-            plan = _agent_plan(processes, enough.beside(beside), {} if self.layer else texts, variant)
-            environment = agent_environment(
-                programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
+        self, variant: Variant, own: Path, enough: Enough, began: Callable[[int], None]
+    ) -> subprocess.Popen[bytes]:
+        """Start a run in its folder."""
+        processes, program = own / "processes", self.program
+        processes.mkdir(parents=True)
+        texts = _write_texts(own, variant)
+        plan = _agent_plan(processes, enough, {} if self.layer else texts, variant)
+        variables = programs.variables(program, variant.environment)
+        entering = layers.entering(program.folder, texts, [processes]) if self.layer else []
+        with (own / "log").open("wb") as output:
+            child = subprocess.Popen(  # noqa: S603 - the user's program
+                [*LEASH, *entering, *program.command],
+                env=agent_environment(variables, plan, hidden=program.hidden),
+                cwd=program.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
-            command = [*_launcher(self._layer(own, texts, beside)), *self.program.command]
-            child = _popen(command, environment, self.program.folder, own / "log")
-            began(child.pid)
-            return child
-
-        return start
-
-    def _layer(self, own: Path, texts: Mapping[str, str], beside: int = 1) -> dict[str, object] | None:
-        if not self.layer:
-            return None
-        mount = own / "layer"
-        mount.mkdir()
-        return {
-            "changed": texts,
-            "keep": [str(own / "processes")],
-            "bytes": int(_free_memory() * LAYER_SHARE / beside),
-            "folder": str(self.program.folder),
-            "mount": str(mount),
-        }
+        began(child.pid)
+        return child
 
 
 def folder_prefix(number: int) -> str:
@@ -168,39 +158,27 @@ def _sweep() -> None:
 
 def _end_processes(folder: Path) -> None:
     """End the processes of a killed trial that were in sessions of their own: their plan names its folder."""
-    for process in Path("/proc").iterdir():
-        if process.name.isdecimal():
-            try:
-                if os.fsencode(f"{folder}/run") in (process / "environ").read_bytes():
-                    os.kill(int(process.name), signal.SIGKILL)
-            except (PermissionError, ProcessLookupError, FileNotFoundError):
-                continue  # another user's, or it has ended
+    for process in psutil.process_iter(["environ"]):
+        if any(f"{folder}/run" in value for value in (process.info["environ"] or {}).values()):
+            with suppress(psutil.Error):  # it has ended
+                process.kill()
 
 
-def layer_possible(folder: Path) -> str:
-    """Return "" where a layer can be made for a program in this folder, otherwise why not."""
-    program = RecordedProgram((sys.executable, "-c", ""), folder, Kind.COMMAND)
-    with Runner.of(program, layer=True) as stage:
-        own = stage.folder / "probe"
-        (own / "processes").mkdir(parents=True)
-        command = [*_launcher(stage._layer(own, {})), sys.executable, "-I", "-S", "-c", ""]  # noqa: SLF001
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    if done.returncode == 0:
-        return ""
-    return done.stderr.strip().rpartition("layer: ")[2] or f"exit code {done.returncode}"
-
-
-def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
-    """Write the changed texts next to the run; return which file each stands for."""
+def _write_texts(own: Path, variant: Variant) -> dict[Path, Path]:
+    """Write the changed texts next to the run; return by file which one is shown in its place."""
     texts = {}
     for number, (path, data) in enumerate(variant.files.items()):
-        text = own / f"text{number}.py"
-        text.write_bytes(data)
-        texts[str(path)] = str(text)
+        texts[path] = own / f"text{number}.py"
+        texts[path].write_bytes(data)
+        shutil.copymode(path, texts[path])
     return texts
 
 
-def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str], variant: Variant) -> dict[str, object]:
+def _agent_plan(
+    processes: Path, enough: Enough, changed: Mapping[Path, Path], variant: Variant
+) -> dict[str, object]:
+    part = variant.without
+    without = part and {"part": str(part.part), "name": part.name, "at": part.line, "length": part.length}
     plan: dict[str, object] = {
         "processes": str(processes),
         "steps": enough.steps,
@@ -209,67 +187,13 @@ def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str], var
         "stop_after": True,
         "watch_s": enough.limit_s,
         "trial": enough.for_agent(),
-        "variant": {
-            "settings": dict(variant.runner),
-            "environment": dict(variant.environment),
-            "without": _without(variant.without),
-        },
+        "variant": {"settings": dict(variant.runner), "environment": dict(variant.environment), "without": without},
     }
-    return plan | ({"changed": dict(changed)} if changed else {})
+    return plan | ({"changed": {str(path): str(text) for path, text in changed.items()}} if changed else {})
 
 
-def _without(part: RunPart | None) -> dict[str, object] | None:
-    """Return the part that a variant takes out, as the agent gets it."""
-    if part is None:
-        return None
-    return {"part": str(part.part), "name": part.name, "at": part.line, "length": part.length}
-
-
-def _launcher(layer: Mapping[str, object] | None) -> list[str]:
-    script = Path(__file__).with_name("enter_layer.py")
-    return [sys.executable, "-I", "-S", str(script), json.dumps(layer)]
-
-
-def _popen(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path
-) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
-        return subprocess.Popen(  # noqa: S603 - the user's program
-            command,
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-
-@contextmanager
-def _foreign(processes: Sequence[TurningRun]) -> Iterator[Callable[[], float]]:
-    """Give what returns, at the end, the share of the machine's cores that other programs took meanwhile."""
-    before, started = os.times(), _cpu_seconds()
-
-    def share() -> float:
-        return max(0.0, others / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
-
-    yield share
-    after = os.times()
-    own = after.children_user + after.children_system - before.children_user - before.children_system
-    others = _cpu_seconds() - started - own
-    seconds = sum(one.seconds for one in processes)
-
-
-def _free_memory() -> int:
-    """Return the memory in bytes that programs may still take, as the kernel estimates it."""
-    for line in Path("/proc/meminfo").read_text("ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time in s that all programs have used since the machine started."""
-    fields = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:]
-    user, nice, system, _idle, _iowait, irq, softirq = map(int, fields[:7])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+def _others_s() -> float:
+    """Return the CPU time in s that all programs but those of the trial have used since the machine started."""
+    all_of, own = psutil.cpu_times(), os.times()
+    busy = all_of.user + all_of.nice + all_of.system + all_of.irq + all_of.softirq
+    return float(busy) - own.children_user - own.children_system

@@ -3,23 +3,33 @@
 1. Where the time is too short for all, those that promise most come first, and those that change the model last:
    they begin when all others have had a first round and the time holds the further rounds of these, too. Nothing
    begins unless a second round still fits in, because one round alone gives no figure.
-2. The changes that helped are tried together (`combining`).
+2. The changes that helped are tried together: those that helped alone are added one by one, the best first. A
+   change stays when the set with it is faster than the set without: both run in the same rounds. Of changes that
+   exclude each other, the faster one stays.
 3. What time is left makes the widest intervals narrower, again of those that promise most first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from tfdoctor.diagnosis.trials import Difference, Measured
+from tfdoctor.diagnosis.savings import Order, Relationship
+from tfdoctor.diagnosis.trials import Beside, Difference, Measured
 from tfdoctor.terms.humanize import counted
+from tfdoctor.trial import statistics
+from tfdoctor.trial.program import Variant
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.variants import Variant
 
 # Says whether a variant's weights became infinite or NaN, so that further rounds would time nothing of use.
 Lost = Callable[[Variant], bool]
+# Makes one variant of several; None where they do not go together.
+Join = Callable[[Sequence[Variant]], Variant | None]
+Pairs = frozenset[frozenset[str]]  # Rules whose findings exclude each other
 LEAST_ROUNDS, MOST_ROUNDS = 3, 12  # Rounds that a variant gets before others get more, and at most
 NARROW = 0.02  # Half of an interval, in shares of the step, below which a variant needs no more rounds
 CLEARLY_WORSE = -0.10  # Saving below which a variant is dropped after two rounds that agree
+MOST_OF_SETS = 6  # Rounds of two sets, while the one with the change seems to be faster and that is not sure
+MOST_WHOLE = 4  # Rounds of whole runs at most: each takes minutes, and two agree or do not
 MOST_SPOILED = 3  # Rounds without a figure of the program as it is after which the trial ends
 
 
@@ -72,15 +82,10 @@ def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
     begun = [one for one in first if one not in new]
     begun.sort(key=lambda one: runs.done(one.name))
     later = [one for one in waiting if one.model] if keeping else []
-    joining = later if later and _fit(runs, begun, later) else []
-    return begun[: affordable - AROUND] + joining
-
-
-def _fit(runs: Runs, begun: Sequence[Variant], later: Sequence[Variant]) -> bool:
-    """Say whether the time holds the least rounds of those begun, and a figure for all that come later."""
-    rest = [LEAST_ROUNDS - runs.done(one.name) for one in begun]
+    rest = [LEAST_ROUNDS - runs.done(one.name) for one in begun]  # and a figure for all that come later:
     rest += [max(1, FEWEST_ROUNDS - runs.done(one.name)) for one in later]
-    return AROUND * max(rest) + sum(rest) <= runs.clock.affordable()
+    fits = later and AROUND * max(rest) + sum(rest) <= affordable
+    return begun[: affordable - AROUND] + (later if fits else [])
 
 
 def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
@@ -88,18 +93,18 @@ def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
     alone = [one for one in variants if one.name not in runs.sets]
     while runs.spoiled < MOST_SPOILED:
         first_rounds(runs, alone, lost)  # where runs became shorter, there is time for more
-        wide = [one for one in by_promise(variants) if _wide(runs, one, lost)]
+        wide = [
+            one
+            for one in by_promise(variants)
+            if (measured := runs.saving(one.name)) is not None
+            and runs.done(one.name) < MOST_ROUNDS
+            and not _dropped(runs, one, lost)
+            and (measured.high - measured.low) / 2 > NARROW
+        ]
         batch = wide[: max(0, runs.clock.affordable() - AROUND)]
         if not batch:
             return
         runs.round(batch)
-
-
-def _wide(runs: Runs, variant: Variant, lost: Lost) -> bool:
-    done, measured = runs.done(variant.name), runs.saving(variant.name)
-    if measured is None or done >= MOST_ROUNDS or _dropped(runs, variant, lost):
-        return False
-    return (measured.high - measured.low) / 2 > NARROW
 
 
 def _dropped(runs: Runs, variant: Variant, lost: Lost) -> bool:
@@ -122,6 +127,102 @@ def is_clearly_worse(measured: Measured) -> bool:
     return max(measured.rounds) < CLEARLY_WORSE
 
 
+def whole_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
+    """Run the rounds of whole runs that fit into the time: two or more, of those that promise most."""
+    fit = (runs.clock.affordable() + 1) // FEWEST_ROUNDS - AROUND  # the first run is part of the first round
+    ordered = sorted(variants, key=lambda one: -(one.promised_run.share if one.promised_run else 0.0))
+    turn = ordered[: max(0, fit)]
+    while turn and runs.spoiled < MOST_SPOILED:
+        runs.round(turn)
+        turn = [variant for variant in turn if variant.name not in runs.why]
+        if runs.clock.affordable() < AROUND + len(turn) or len(runs.rounds) >= MOST_WHOLE:
+            return
+
+
+def whole_shortage(runs: Runs, variants: Sequence[Variant]) -> str:
+    """Return that two rounds of all variants do not fit into the time, and what would do; "" where they do."""
+    more = FEWEST_ROUNDS * (AROUND + len(variants)) - 1  # the first run is part of the first round
+    least = FEWEST_ROUNDS * (AROUND + 1) - 1
+    return runs.clock.shortage(f"{counted(FEWEST_ROUNDS, 'round')} of whole runs", more, least)
+
+
 def helps(measured: Measured | None) -> bool:
     """Say whether a variant was shown to save time."""
     return measured is not None and measured.difference is Difference.SAVES
+
+
+def rivals(order: Order | None) -> Pairs:
+    """Return the rules whose findings exclude each other, as the diagnosis says: fix one or the other."""
+    relations = order.relations if order else ()
+    return frozenset(
+        frozenset((relation.rule, other))
+        for relation in relations
+        if relation.kind is Relationship.INSTEAD
+        for other in relation.others
+    )
+
+
+@dataclass(slots=True)
+class Combination:
+    """The changes that help together so far."""
+
+    runs: Runs
+    variants: Sequence[Variant]  # all, in the report's order: a set's name has this order
+    join: Join
+    broken: Callable[[Variant], bool]  # whether a variant trains something else than it should
+    rivals: Pairs = frozenset()
+    kept: list[Variant] = field(default_factory=list)
+    best: Variant | None = None  # all of them at once
+    made: dict[str, Variant] = field(default_factory=dict)  # sets, by name
+    beside: dict[str, Beside] = field(default_factory=dict)  # how a change did, by its name
+
+    def add(self, helped: Iterable[Variant]) -> None:
+        """Try to add these changes; those that were tried before are left out."""
+        for variant in helped:
+            if variant not in self.kept and variant.name not in self.beside:
+                self._add(variant)
+
+    def _add(self, variant: Variant) -> None:
+        if self.best is None:
+            self.kept, self.best = [variant], variant
+            return
+        excluded = [one for one in self.kept if self._exclude(one, variant)]
+        left = [one for one in self.kept if one not in excluded]
+        parts = [one for one in self.variants if one == variant or one in left]
+        candidate = parts[0] if len(parts) == 1 else self.join(parts)
+        if candidate is None:
+            return
+        if len(parts) > 1:
+            self.made[candidate.name] = candidate
+            self.runs.sets.add(candidate.name)
+        measured = _versus(self.runs, self.best, candidate)
+        if measured is None:
+            return
+        self.beside[variant.name] = Beside(
+            others=tuple(one.name for one in excluded or self.kept), instead=bool(excluded), measured=measured
+        )
+        # One of two that exclude each other must be chosen, so the faster one is; a change is added only where the
+        # trial showed that it saves more.
+        faster = measured.share > 0 if excluded else measured.difference is Difference.SAVES
+        if faster and not self.broken(candidate):
+            self.kept, self.best = parts, candidate
+
+    def _exclude(self, one: Variant, other: Variant) -> bool:
+        """Say whether two changes cannot be made together: by the diagnosis, or in the same lines."""
+        pairs = (frozenset((a, b)) for a in one.rules for b in other.rules)
+        if set(one.rules) & set(other.rules) or any(pair in self.rivals for pair in pairs):
+            return True
+        return self.join([one, other]) is None
+
+
+def _versus(runs: Runs, best: Variant, candidate: Variant) -> Measured | None:
+    """Run two variants in the same rounds; return what the second saves of the step of the first."""
+    while runs.spoiled < MOST_SPOILED and not runs.why.keys() & {best.name, candidate.name}:
+        done = runs.with_both(best.name, candidate.name)
+        measured = statistics.against(runs.rounds, candidate.name, best.name)
+        unsure = measured is not None and measured.difference is Difference.NONE and measured.share > 0
+        needed = max(LEAST_ROUNDS - done, int(unsure and done < MOST_OF_SETS))
+        if not needed or runs.clock.affordable() < needed * (AROUND + 2):
+            break
+        runs.round([best, candidate])
+    return None if candidate.name in runs.why else statistics.against(runs.rounds, candidate.name, best.name)

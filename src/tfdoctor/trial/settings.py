@@ -3,15 +3,16 @@
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from tfdoctor.capture import machine
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings
 from tfdoctor.terms.record import Record
-from tfdoctor.trial.program import RecordedProgram, variables
-from tfdoctor.trial.variants import NotTried, Variant
+from tfdoctor.trial.program import NotTried, RecordedProgram, Variant, divided, variables
 
 Chosen = Iterator[Variant | NotTried]
 
@@ -28,6 +29,7 @@ ONEDNN_SINCE = (2, 9)
 # may use, without regard to a cgroup's quota (tensorflow/core/common_runtime/process_util.cc).
 THREADS = (("inter-op", "TF_NUM_INTEROP_THREADS"), ("intra-op", "TF_NUM_INTRAOP_THREADS"))
 
+SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 GPU_MODE = "TF_GPU_THREAD_MODE"
 PRELOAD = "LD_PRELOAD"
 POOL_OPTION = "threading.private_threadpool_size"
@@ -45,17 +47,10 @@ class Machine(Record):
     @classmethod
     def this(cls) -> "Machine":
         """Return the machine that the trial runs on."""
-        cores = os.sched_getaffinity(0)
-        return cls(len(cores), _physical(cores), max(1, int(machine.usable_cores())), machine.host())
-
-
-def _physical(cores: set[int]) -> int | None:
-    """Return the number of physical cores among logical ones, as the kernel groups them."""
-    at = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-    try:
-        return len({Path(at.format(core)).read_text("ascii") for core in cores})
-    except OSError:
-        return None
+        cores, physical = os.sched_getaffinity(0), None
+        with suppress(OSError):  # they are grouped as the kernel says
+            physical = len({Path(SIBLINGS.format(core)).read_text("ascii") for core in cores})
+        return cls(len(cores), physical, max(1, int(machine.usable_cores())), machine.host())
 
 
 def of_recording(
@@ -66,18 +61,15 @@ def of_recording(
     environment = variables(program, {})
     here = here or Machine.this()
     version = recording.manifest.versions.get("tensorflow", "") if recording.manifest else ""
-    chosen: list[Variant | NotTried] = [
-        *_xla(known.run, environment),
-        *_threads(known, environment, here),
-        *_onednn(known.run, environment, here.host, version),
-        *_allocator(environment),
-        *_data_threads(known, here),
-        *_gpu_threads(known.run, environment),
-    ]
-    return (
-        [one for one in chosen if isinstance(one, Variant)],
-        [one for one in chosen if isinstance(one, NotTried)],
+    chosen = (
+        _xla(known.run, environment),
+        _threads(known, environment, here),
+        _onednn(known.run, environment, here.host, version),
+        _allocator(environment),
+        _data_threads(known, here),
+        _gpu_threads(known.run, environment),
     )
+    return divided(chain.from_iterable(chosen))
 
 
 def _xla(run: RunSettings, environment: Mapping[str, str]) -> Chosen:
@@ -125,15 +117,12 @@ def _onednn(run: RunSettings, environment: Mapping[str, str], host: HostMachine,
     elif _on_gpu(run):
         yield NotTried("oneDNN", "the step runs on a GPU, which does not use it")
     else:
-        capable = bool(ONEDNN_FLAGS & set(host.cpu_flags)) and _version(version) >= ONEDNN_SINCE
+        numbers = [
+            int(part) if part.isdecimal() else 99 for part in version.split(".")[:2]
+        ]  # unknown: a present one
+        capable = bool(ONEDNN_FLAGS & set(host.cpu_flags)) and tuple(numbers) >= ONEDNN_SINCE
         is_on = environment.get(ONEDNN, "1" if capable else "0").lower() in ("1", "true")
         yield Variant(f"oneDNN {'off' if is_on else 'on'}", environment={ONEDNN: str(int(not is_on))})
-
-
-def _version(text: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version; an unknown one is taken for a present one."""
-    parts = text.split(".")[:2]
-    return tuple(map(int, parts)) if parts and all(part.isdecimal() for part in parts) else (99, 0)
 
 
 def _allocator(environment: Mapping[str, str]) -> Chosen:

@@ -18,7 +18,7 @@ the same way: its interval is wide, since it holds every pause of the machine, b
 of the typical step, it is the one that is reported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -80,21 +80,27 @@ def drift(rounds: Sequence[Round]) -> Measured | None:
 
 def saving(rounds: Sequence[Round], name: str, chances: int = 1) -> Measured | None:
     """Return what a variant saves of the step, one of `chances` that are tried; None of fewer than two rounds."""
-    ratios = np.array([one.ratio(name) for one in rounds if name in one.variants])
-    if len(ratios) < FEWEST_ROUNDS:
-        return None
-    measured = _measured(ratios, _half(ratios, RATIO, rounds, chances))
-    return _as_far_as(measured, saving(wholes(rounds), name, chances))
+    return _compared(rounds, lambda one: one.ratio(name), {name}, RATIO, chances)
 
 
 def against(rounds: Sequence[Round], name: str, other: str) -> Measured | None:
     """Return what a variant saves of the step of another; None where fewer than two rounds have both."""
-    both = [one.variants for one in rounds if name in one.variants and other in one.variants]
-    if len(both) < FEWEST_ROUNDS:
+
+    def difference(one: Round) -> float:
+        return _log(one.variants[name]) - _log(one.variants[other])
+
+    return _compared(rounds, difference, {name, other}, DIFFERENCE, 1)
+
+
+def _compared(
+    rounds: Sequence[Round], log: Callable[[Round], float], names: set[str], variance: float, chances: int
+) -> Measured | None:
+    """Return what the logarithms of the rounds that have the variants show; ``variance`` in variances of a run."""
+    logs = np.array([log(one) for one in rounds if names <= one.variants.keys()])
+    if len(logs) < FEWEST_ROUNDS:
         return None
-    differences = np.array([_log(one[name]) - _log(one[other]) for one in both])
-    measured = _measured(differences, _half(differences, DIFFERENCE, rounds, 1))
-    return _as_far_as(measured, against(wholes(rounds), name, other))
+    measured = _measured(logs, _half(logs, variance, rounds, chances))
+    return _as_far_as(measured, _compared(wholes(rounds), log, names, variance, chances))
 
 
 def wholes(rounds: Sequence[Round]) -> list[Round]:
@@ -118,13 +124,15 @@ def _as_far_as(typical: Measured, whole: Measured | None) -> Measured:
 
 
 def _half(logs: Floats, variance: float, rounds: Sequence[Round], chances: int) -> float:
-    """Return half of the interval of a variant; `variance` is that of a ratio in variances of a run."""
+    """Return half of the interval of a variant, wider where the program as it is differs from itself."""
     own, count = float(np.sum((logs - logs.mean()) ** 2)) / variance, len(logs)
     as_is = sum(one.drift**2 for one in rounds) / DIFFERENCE
     freedom = len(rounds) + count - 1
     error = float(np.sqrt(variance * (own + as_is) / freedom / count))
-    half = max(_half_alone(logs), student(freedom, OUTSIDE / chances) * error)
-    return half + MARGIN + _systematic(rounds)
+    half = max(_half_alone(logs), student(freedom, OUTSIDE / chances) * error) + MARGIN
+    itself = drift(rounds)
+    differs = itself is not None and itself.difference in (Difference.SAVES, Difference.COSTS)
+    return half + abs(float(np.log1p(-itself.share))) if itself is not None and differs else half
 
 
 def _half_alone(logs: Floats) -> float:
@@ -132,31 +140,16 @@ def _half_alone(logs: Floats) -> float:
     return student(len(logs) - 1) * float(np.std(logs, ddof=1)) / float(np.sqrt(len(logs)))
 
 
-def _systematic(rounds: Sequence[Round]) -> float:
-    """Return the logarithm by which the program as it is differs from itself, where it does."""
-    itself = drift(rounds)
-    differs = itself is not None and itself.difference in (Difference.SAVES, Difference.COSTS)
-    return abs(float(np.log1p(-itself.share))) if itself is not None and differs else 0.0
-
-
 def _measured(logs: Floats, half: float) -> Measured:
     """Turn logarithms of ratios into savings: the share of the step that is gone."""
     middle = float(logs.mean())
     share, least, most = (float(1 - np.exp(log)) for log in (middle, middle + half, middle - half))
     low, high = (0.0 if abs(end) < ZERO else end for end in (least, most))
-    return Measured(
-        share=share,
-        low=low,
-        high=high,
-        difference=_difference(low, high),
-        rounds=tuple(float(1 - np.exp(log)) for log in logs),
-    )
-
-
-def _difference(low: float, high: float) -> Difference:
-    """Return what an interval says; no difference is said only where it holds zero."""
     if low > 0:
-        return Difference.SAVES
-    if high < 0:
-        return Difference.COSTS
-    return Difference.UNKNOWN if (high - low) / 2 > NOISY else Difference.NONE
+        difference = Difference.SAVES
+    elif high < 0:
+        difference = Difference.COSTS
+    else:  # no difference is said only where the interval holds zero
+        difference = Difference.UNKNOWN if (high - low) / 2 > NOISY else Difference.NONE
+    rounds = tuple(float(1 - np.exp(log)) for log in logs)
+    return Measured(share=share, low=low, high=high, difference=difference, rounds=rounds)

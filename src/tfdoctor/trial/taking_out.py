@@ -1,34 +1,93 @@
 """A trial of the program without its parts: by its steps where a part is in them, else by whole runs.
 
-The mean over the steady steps is compared, not the typical step: a checkpoint in every fifth step costs time that
-the typical one does not show. What lies between epochs, or comes so seldom that fifty steps may hold none of it,
-shows in whole runs only.
+Those are tried that the recording shows to take time. The mean over the steady steps is compared, not the typical
+step: a checkpoint in every fifth step costs time that the typical one does not show. What lies between epochs, or
+comes so seldom that fifty steps may hold none of it, shows in whole runs only.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import inf
-from statistics import median
 from typing import Self
 
+from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.trials import Measured, PartTrial, Trials
+from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
+from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.record import Record
-from tfdoctor.trial import schedule, whole
+from tfdoctor.terms.text import prose
+from tfdoctor.terms.verdict import Finding
+from tfdoctor.trial import schedule, trial
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.rounds import AROUND, Runs
+from tfdoctor.trial.program import NotTried, Variant
+from tfdoctor.trial.rounds import AROUND, Runs, Say
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.times import NoTimes, TrialTimes
+from tfdoctor.trial.times import MS_PER_S, NoTimes
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import Variant
 
+# Share of what recurs in the run from which on a part is tried: less is within the usual interval of a trial.
+WORTH = 0.02
+# The same for a part that is tried without being asked for, because no finding has an edit for it.
+UNEXPLAINED = 0.15
+WHOLE = "the program without its parts"  # The name of what cannot be tried where no part is known
+BOUND = "input-bound"  # The rule that bounds what all changes of the input can save
 LEAST_STEPS = 60  # Steps of a run below which its parts are timed by whole runs: those of the warm-up are left out
 
 NO_TIME = "its two rounds did not fit into the minutes: allow more with --minutes"
 
-Say = Callable[[str], object]
+
+def of_recording(recording: Recording, diagnosis: Diagnosis) -> tuple[list[Variant], list[NotTried]]:
+    """Return a variant for each part that takes time, the largest first; or why there is none."""
+    chart = chart_of(recording)
+    parts = chart.get(RunParts)
+    if parts is None:
+        return [], [NotTried(WHOLE, chart.why_missing(RunParts))]
+    worth = [one for one in parts.parts if parts.share(one) >= WORTH]
+    same = [(one.part, one.name if one.part is Part.CALLBACK else one.line) for one in worth]
+    distinct = [one for n, one in enumerate(worth) if same[n] not in same[:n]]  # of those that take the same out
+    return [_variant(one, parts.share(one), diagnosis) for one in distinct], []
+
+
+def unexplained(variants: Sequence[Variant], diagnosis: Diagnosis) -> list[Variant]:
+    """Return the large parts for which no finding has an edit."""
+    edited = [result for result in diagnosis.results if any(edit.before or edit.after for edit in result.edits)]
+    large = [one for one in variants if (one.share or 0.0) >= UNEXPLAINED]
+    return [one for one in large if one.without and not any(_covers(result, one.without) for result in edited)]
+
+
+def _covers(result: Result, part: RunPart) -> bool:
+    """Say whether the edit of a finding is about a part: of the input, or at its line."""
+    if part.part is Part.INPUT:
+        return result.rule.topic is Topic.INPUT
+    places = {(place.path, place.line) for place in result.places}
+    places |= {(edit.at.path, edit.at.line) for edit in result.edits if edit.at}
+    return part.at is not None and (part.at.path, part.at.line) in places
+
+
+def bound_of(diagnosis: Diagnosis) -> Result | None:
+    """Return the finding that bounds what the input can save."""
+    found = (r for r in diagnosis.results if isinstance(r.outcome, Finding) and r.saving)
+    return next((result for result in found if result.rule.name == BOUND), None)
+
+
+def _variant(part: RunPart, share: float, diagnosis: Diagnosis) -> Variant:
+    bound = bound_of(diagnosis) if part.part is Part.INPUT else None
+    line = f"({prose(part.at.path)}:{part.at.line})" if part.at else ""
+    return Variant(
+        name=" ".join(filter(None, ("without", part.name, line))),  # results are kept by it
+        without=part,
+        share=share,
+        rules=(BOUND,) if bound else (),
+        promised=bound.saving if bound else None,
+        may_keep=False,
+    )
 
 
 class RecordedRun(Record):
@@ -43,78 +102,32 @@ class RecordedRun(Record):
         run = diagnosis.run
         if run is None or not run.whole:
             return cls(inf, diagnosis.steps.count)
-        return cls(run.total_ms / whole.MS_PER_S, run.steps)
-
-
-@dataclass(slots=True)
-class PartTrials:
-    """What was measured of the parts, by the variants' names, and the runs that it took."""
-
-    rows: dict[str, PartTrial] = field(default_factory=dict)
-    runs: list[TrialRun] = field(default_factory=list)
-    rounds: int = 0
-    interrupted: bool = False
-
-    def put(self, variant: Variant, row: PartTrial) -> None:
-        """Add what one way of measuring gives; what another one measured, or why it could not, stays."""
-        if row.measured or variant.name not in self.rows:
-            self.rows[variant.name] = row
-
-    def added_to(self, trials: Trials, variants: Sequence[Variant]) -> Trials:
-        """Return a trial with these parts, in the order of the variants."""
-        foreign = [run.foreign for run in self.runs]
-        return replace(
-            trials,
-            parts=tuple(self.rows[one.name] for one in variants if one.name in self.rows),
-            runs=trials.runs + len(self.runs),
-            rounds=trials.rounds + self.rounds,
-            minutes=trials.minutes + sum(run.seconds for run in self.runs) / 60,
-            foreign=max([trials.foreign, *([median(foreign)] if foreign else [])]),
-            ended_early=trials.ended_early or self.interrupted,
-        )
-
-
-Method = Callable[[Runner, Sequence[Variant], float, Say, PartTrials], None]
+        return cls(run.total_ms / MS_PER_S, run.steps)
 
 
 def conduct(
-    stage: Runner, variants: Sequence[Variant], recorded: RecordedRun, minutes: float, say: Say
-) -> PartTrials:
-    """Run the program without each part and as it is, by turns.
+    stage: Runner, variants: Sequence[Variant], recorded: RecordedRun, minutes: float, say: Say, trials: Trials
+) -> Trials:
+    """Run the program without each part and as it is, by turns; add what that shows to a trial.
 
     Ctrl-C ends the run that is going on, and what was measured by then is returned.
     """
-    clock, found = TrialClock(minutes), PartTrials()
+    clock, rows = TrialClock(minutes), dict[str, PartTrial]()
     of_runs, of_steps = divided(variants, recorded, minutes)
-    half = 0.5 if of_steps else 1.0
-    _guarded(_by_whole_runs, stage, of_runs, half * minutes, say, found)
-    broken = [one for one in of_runs if _may_be_in_steps(one, found)]
-    left = max(0.0, clock.left_s) / 60
-    _guarded(_by_steps, stage, [*of_steps, *broken], left, say, found)
-    return found
+    whole_minutes = minutes / 2 if of_steps else minutes
+    whole_runs = partial(trial.whole_runs, stage, of_runs, TrialClock(whole_minutes), say)
+    trials = _measured(whole_runs, of_runs, rows, trials)
+    of_steps += [one for one in of_runs if _may_be_in_steps(one, rows)]
+    steps = partial(_by_steps, stage, of_steps, TrialClock(max(0.0, clock.left_s) / 60), say)
+    trials = _measured(steps, of_steps, rows, trials)
+    return replace(trials, parts=tuple(rows[one.name] for one in variants if one.name in rows))
 
 
-def _may_be_in_steps(variant: Variant, found: PartTrials) -> bool:
+def _may_be_in_steps(variant: Variant, rows: Mapping[str, PartTrial]) -> bool:
     """Say whether a whole run fails without a part that its steps may show: these come before what misses it."""
-    row, part = found.rows.get(variant.name), variant.without
+    row, part = rows.get(variant.name), variant.without
     failed = row is not None and row.measured is None and row.runs > 0
     return failed and part is not None and part.in_step is not False
-
-
-def _guarded(
-    by: Method, stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials
-) -> None:
-    """Measure parts in one way; where the program cannot be timed so, their rows say why."""
-    if not variants or found.interrupted:
-        return
-    try:
-        by(stage, variants, minutes, say, found)
-    except (CaptureError, InterruptedTrialError) as error:
-        found.interrupted = isinstance(error, InterruptedTrialError)
-        sentence = str(error).rstrip(".")
-        why = sentence[:1].lower() + sentence[1:]  # it follows "because"
-        for one in variants:
-            found.rows.setdefault(one.name, _row(one, missing=why))
 
 
 def divided(
@@ -137,77 +150,50 @@ def divided(
     return of_runs, [one for one in variants if one not in of_runs]
 
 
-def _by_whole_runs(stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials) -> None:
-    """Time whole runs.
-
-    Raises:
-        CaptureError: the program cannot be timed as it is.
-        InterruptedTrialError: Ctrl-C came before a round had ended.
-    """
-    runs = whole.rounds_of(stage.run, variants, TrialClock(minutes), say)
-    for one in variants:
-        own = runs.tried.get(one.name, [])
-        row = _row(
-            one,
-            measured=runs.saving(one.name),
-            as_is_ms=_run_ms(runs.original),
-            without_ms=_run_ms(own),
-            runs=len(own),
-            missing=_why(own) or whole.how_long(runs),
-        )
-        found.put(one, row)
-    found.runs += runs.all
-    found.rounds += len(runs.rounds)
-    found.interrupted |= runs.interrupted
-
-
-def _run_ms(runs: Sequence[TrialRun]) -> float | None:
-    times = [whole.MS_PER_S * run.seconds for run in runs if not run.error]
-    return median(times) if times else None
-
-
-def _by_steps(stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials) -> None:
-    """Time the steady steps of runs.
-
-    Raises:
-        CaptureError: the program cannot be timed as it is.
-        InterruptedTrialError: Ctrl-C came before a round had ended.
-    """
-    clock = TrialClock(minutes)
-    runs = Runs(stage.run, clock, say, stage.by_turns, stage.at_once, by_mean=True)
+def _measured(
+    run: Callable[[], Runs], variants: Sequence[Variant], rows: dict[str, PartTrial], trials: Trials
+) -> Trials:
+    """Measure parts in one way; where the program cannot be timed so, their rows say why."""
+    if not variants or trials.ended_early:
+        return trials
     try:
-        _rounds(runs, variants)
-    except KeyboardInterrupt as error:
-        if not runs.rounds:
-            raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
-        runs.interrupted = True
+        runs = run()
+    except (CaptureError, InterruptedTrialError) as error:
+        sentence = str(error).rstrip(".")
+        why = sentence[:1].lower() + sentence[1:]  # it follows "because"
+        for one in variants:
+            rows.setdefault(one.name, _row(one, missing=why))
+        return replace(trials, ended_early=isinstance(error, InterruptedTrialError))
     for one in variants:
         own = runs.tried.get(one.name, [])
         row = _row(
             one,
             measured=runs.saving(one.name),
-            as_is_ms=_mean_ms(runs.original),
-            without_ms=_mean_ms(own),
+            as_is_ms=runs.whole_ms(runs.original),
+            without_ms=runs.whole_ms(own),
             runs=len(own),
-            missing=_why(own) or runs.why.get(one.name) or NO_TIME,
+            missing=_why(own) or runs.why.get(one.name) or (trial.how_long(runs) if runs.whole else NO_TIME),
         )
-        found.put(one, row)
-    found.runs += runs.tries
-    found.rounds += len(runs.rounds)
-    found.interrupted |= runs.interrupted
+        if row.measured or one.name not in rows:  # what another way measured, or why it could not, stays
+            rows[one.name] = row
+    return trial.added(trials, runs)
 
 
-def _rounds(runs: Runs, variants: Sequence[Variant]) -> None:
-    """Run the rounds that fit in.
+def _by_steps(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
+    """Run the rounds of steps that fit in.
 
     Raises:
         CaptureError: the program cannot be timed as it is.
+        InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    first = runs.first()
-    if isinstance(first.times, NoTimes):
-        raise CaptureError(f"The program cannot be timed as it is: {first.error or first.times.why}.")
-    schedule.first_rounds(runs, variants, lambda _: False)
-    schedule.narrow(runs, variants, lambda _: False)
+    runs = Runs(stage, clock, say, by_mean=True)
+    with runs.until_interrupted():
+        first = runs.first()
+        if isinstance(first.times, NoTimes):
+            raise CaptureError(f"The program cannot be timed as it is: {first.error or first.times.why}.")
+        schedule.first_rounds(runs, variants, lambda _: False)
+        schedule.narrow(runs, variants, lambda _: False)
+    return runs
 
 
 def _why(own: Sequence[TrialRun]) -> str:
@@ -216,11 +202,6 @@ def _why(own: Sequence[TrialRun]) -> str:
     if failed:
         return f"the program fails without it ({failed})"
     return next((run.ineffective for run in own if run.ineffective), "")
-
-
-def _mean_ms(runs: Sequence[TrialRun]) -> float | None:
-    times = [run.times.whole_ms for run in runs if isinstance(run.times, TrialTimes)]
-    return median(times) if times else None
 
 
 def _row(

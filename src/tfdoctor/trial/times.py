@@ -12,10 +12,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.terms.record import Record, field
 
 Floats = npt.NDArray[np.float64]
+MS_PER_S = 1000.0
 
 BLOCKS = 20  # Blocks that the steady steps of a run are cut into: their spread shows how steady it was
 BLOCK_MS = 50.0  # Shortest block: a pause of the operating system is a small part of it
@@ -29,7 +30,6 @@ class Loop(Record):
     """One training loop as the agent saw it."""
 
     source: str  # how its steps were found
-    at: tuple[Any, ...] | None  # its line
     starts_ms: Floats  # when each call began, shape (calls,)
     sizes: npt.NDArray[np.int64]  # steps of each call, shape (calls,)
     warmup: int  # steps left out at the start, as the agent's plan said
@@ -45,7 +45,6 @@ class Loop(Record):
         """Read one loop of `timing.json`."""
         return cls(
             str(loop["source"]),
-            tuple(loop["at"]) if loop["at"] else None,
             np.asarray(loop["starts_ns"], dtype=np.float64) / 1e6,
             np.asarray(loop["sizes"], dtype=np.int64),
             int(loop["warmup"]),
@@ -138,19 +137,23 @@ class TrialTimes(Record):
         """The examples of what the figures are of: an update of the weights, or a step; None where not seen."""
         return None if self.loop.examples is None else self.loop.examples / self.per
 
+    @classmethod
+    def of_whole_run(cls, seconds: float) -> Self:
+        """Return the time from the start of a program to its end, of which no step is known."""
+        none = np.zeros(0)
+        loop = Loop("", none, none.astype(np.int64), 0, 0)
+        return cls(np.array([MS_PER_S * seconds]), MS_PER_S * seconds, 1, loop, Fraction(1), counted=False)
+
+    def per_examples(self, ratio: Fraction) -> Self:
+        """Return the figures for as many examples as a step as it is has: 1 / `ratio` of those of a larger step."""
+        own = float(ratio)
+        return replace(self, blocks_ms=self.blocks_ms / own, whole_ms=self.whole_ms / own)
+
 
 class NoTimes(Record):
     """Why a run has no figure."""
 
     why: str
-
-
-def per_examples(times: TrialTimes | NoTimes, ratio: Fraction) -> TrialTimes | NoTimes:
-    """Return the figures of a larger step for as many examples as a step as it is has: 1 / `ratio` of its own."""
-    if isinstance(times, NoTimes):
-        return times
-    own = float(ratio)
-    return replace(times, blocks_ms=times.blocks_ms / own, whole_ms=times.whole_ms / own)
 
 
 def examples_ratio(times: TrialTimes, original: TrialTimes) -> Fraction | None:
@@ -176,7 +179,6 @@ class TrainedState(Record):
     step: int
     digest: str | None = None  # of the weights
     losses: Mapping[int, float] = field(default_factory=dict)  # by steps done
-    why: str = ""  # why there is no digest
 
 
 class Timing(Record):
@@ -199,10 +201,10 @@ class Timing(Record):
         data = json.loads(path.read_text("utf-8"))
         return cls(
             tuple(Loop.read(loop) for loop in data["loops"]),
-            tuple(_state(loop["state"], loop["sizes"]) for loop in data["loops"]),
+            tuple(_state(loop) for loop in data["loops"]),
             data["finite"],
             bool(data["enough"]),
-            _ineffective(data.get("settings", {})) or _not_reached(data.get("without")),
+            _ineffective(data.get("settings", {}), data.get("without")),
         )
 
     def chosen(self) -> int | None:
@@ -221,28 +223,25 @@ def _usual(sizes: Sequence[int]) -> int | None:
     return usual if usual > 0 and 2 * sizes.count(usual) > len(sizes) else None
 
 
-def _ineffective(settings: dict[str, Any]) -> str:
-    """Return why a variant's settings did not reach the program, or ""."""
+def _ineffective(settings: dict[str, Any], without: dict[str, Any] | None) -> str:
+    """Return why a variant's settings did not reach the program, or its part was not taken out; else ""."""
     if replaced := settings.get("replaced"):
         return f"the program sets {' and '.join(replaced)} itself"
     unused = [name for name, times in settings.get("reached", {}).items() if not times]
-    return UNUSED[unused[0]] if unused else ""
-
-
-def _not_reached(without: dict[str, Any] | None) -> str:
-    """Return why a part was not taken out, or ""."""
+    if unused:
+        return UNUSED[unused[0]]
     if without is None or without["reached"]:
         return ""
     return str(without["refused"]) or "nothing of it ran in the steps that were timed"
 
 
-def _state(state: dict[str, Any] | None, sizes: Sequence[int]) -> TrainedState | None:
+def _state(loop: dict[str, Any]) -> TrainedState | None:
     """Return what training had done; a call of several steps returns the loss after the last of them."""
-    if state is None:
+    if (state := loop["state"]) is None:
         return None
-    by_steps = zip(accumulate(sizes), state["losses"], strict=False)
+    by_steps = zip(accumulate(loop["sizes"]), state["losses"], strict=False)
     losses = {steps: loss for steps, loss in by_steps if loss is not None}
-    return TrainedState(int(state["step"]), state.get("digest"), losses, str(state.get("why", "")))
+    return TrainedState(int(state["step"]), state.get("digest"), losses)
 
 
 def aligned(loops: Sequence[Loop]) -> list[Loop]:

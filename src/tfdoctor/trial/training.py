@@ -8,9 +8,9 @@ from itertools import combinations
 from tfdoctor.diagnosis.trials import TrainingMatch, TrainingState
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
+from tfdoctor.trial.program import Variant
 from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import Variant
 
 EXAMPLES = 5  # Losses that the report shows
 # An exact change moves the losses by more than this many times what two runs as it is differ by, and by at least

@@ -1,69 +1,168 @@
-"""A trial from its variants to what was measured."""
+"""A trial from its variants to what was measured: by its steps, or by whole runs.
+
+Time that comes once or with each epoch does not show in the steps. So a change whose promise is about the whole run
+is timed by whole runs: the rounds are the same, but each run is the whole process. That takes long, so what does
+not fit into the time is not tried, and the reason says how much time it needs.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from statistics import median
+from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import BROKEN, Measured, TrainingState, Trial, Trials
+from tfdoctor.diagnosis.trials import BROKEN, Difference, Measured, TrainingState, Trial, Trials
 from tfdoctor.edits.splice import Declined
 from tfdoctor.stored.report import finished
-from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.kinds import EnergySource
+from tfdoctor.terms.record import Record
+from tfdoctor.terms.verdict import Recurrence
 from tfdoctor.trial import schedule, statistics, training
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.combining import Combination, Pairs
-from tfdoctor.trial.rounds import AROUND, Runs
+from tfdoctor.trial.program import NotTried, Variant
+from tfdoctor.trial.rounds import AROUND, Runs, Say
 from tfdoctor.trial.running import Runner
+from tfdoctor.trial.schedule import Combination, Pairs
 from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
-from tfdoctor.trial.variants import NotTried, Variant
 
 # Makes one variant of several; raises Declined where they do not go together.
 Join = Callable[[Sequence[Variant]], Variant]
+Outcome = tuple[Trials, tuple[Variant, ...]]  # What was measured, and what proved to help together, in their order
 
 
-@dataclass(slots=True)
-class Agenda:
+class Agenda(Record):
     """What a trial tries."""
 
     variants: Sequence[Variant]
     join: Join
     minutes: float = 10.0
     not_tried: Sequence[NotTried] = ()
-    say: Callable[[str], object] = field(default=lambda _: None)
+    say: Say = lambda _: None
     rivals: Pairs = frozenset()
     share: float = 1.0  # which part the minutes are of those that the user allowed
 
 
-def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
-    """Run the trial; return what was measured, and the variants that proved to help together, in their order.
+def is_about_run(variant: Variant) -> bool:
+    """Whether a variant promises to save time of the run that is not that of its typical steps."""
+    promised = variant.promised_run
+    return promised is not None and promised.recurs is not Recurrence.PER_STEP
 
-    Ctrl-C ends the run that is going on, and what was measured by then is returned.
+
+def conduct(stage: Runner, plan: Agenda) -> Outcome:
+    """Run the trial of steps, and that of whole runs for what promises to save other time of the run.
+
+    What proved to help the steps is kept, else the change that saves most of the whole run: of both together
+    nothing is known. Ctrl-C ends the run that is going on, and what was measured by then is returned.
 
     Raises:
         CaptureError: the program cannot be timed even as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    clock = TrialClock(plan.minutes, share=plan.share)
-    runs = Runs(stage.run, clock, plan.say, stage.by_turns, stage.at_once)
+    about_run = [variant for variant in plan.variants if is_about_run(variant)]
+    of_steps = [variant for variant in plan.variants if not is_about_run(variant)]
+    if not about_run:
+        return _by_steps(stage, plan)
+    if of_steps:
+        plan = replace(plan, minutes=plan.minutes / 2, share=plan.share / 2)
+    of_run, best = _by_whole_runs(stage, replace(plan, variants=about_run))
+    if not of_steps or of_run.ended_early:
+        return of_run, best
+    trials, kept = _by_steps(stage, replace(plan, variants=of_steps))
+    rows = tuple(replace(row, kept=row.kept and not kept) for row in of_run.rows)
+    both = replace(trials, rows=(*trials.rows, *rows), as_is_run_ms=of_run.as_is_run_ms)
+    return _summed(both, of_run), kept or best
+
+
+def added(trials: Trials, runs: Runs) -> Trials:
+    """Return a trial with the numbers of further runs."""
+    return _summed(trials, _numbers(runs))
+
+
+def _summed(trials: Trials, others: Trials) -> Trials:
+    return replace(
+        trials,
+        rounds=trials.rounds + others.rounds,
+        runs=trials.runs + others.runs,
+        minutes=trials.minutes + others.minutes,
+        foreign=max(trials.foreign, others.foreign),
+        ended_early=trials.ended_early or others.ended_early,
+    )
+
+
+def _numbers(runs: Runs) -> Trials:
+    """Return how many runs there were, how long they took, and what disturbed them."""
+    return Trials(
+        rows=(),
+        rounds=len(runs.rounds),
+        runs=len(runs.tries),
+        minutes=sum(run.seconds for run in runs.tries) / 60,
+        foreign=median([run.foreign for run in runs.tries] or [0.0]),
+        ended_early=runs.interrupted,
+    )
+
+
+def whole_runs(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
+    """Run the rounds of whole runs that fit into the time.
+
+    Raises:
+        CaptureError: the program cannot be timed as it is.
+        InterruptedTrialError: Ctrl-C came before a round had ended.
+    """
+    runs = Runs(stage, clock, say, whole=True)
+    with runs.until_interrupted():
+        runs.first_whole()
+        if short := schedule.whole_shortage(runs, variants):
+            say(short)
+        schedule.whole_rounds(runs, variants)
+    return runs
+
+
+def how_long(runs: Runs) -> str:
+    """Return how much time a further variant needs by whole runs, as a clause."""
+    needed = _needed_minutes(runs, max(1, len(runs.tried) + 1))
+    return f"two rounds of whole runs take about {needed:.0f} minutes: allow more with --minutes"
+
+
+def _by_whole_runs(stage: Runner, plan: Agenda) -> Outcome:
+    runs = whole_runs(stage, plan.variants, TrialClock(plan.minutes, share=plan.share), plan.say)
+    trials = _trials(stage, plan, runs, [_row(runs, variant) for variant in plan.variants])
+    shown = [row for row in trials.rows if row.measured and row.measured.difference is Difference.SAVES]
+    best = max(shown, key=lambda row: row.measured.share if row.measured else 0.0, default=None)
+    rows = tuple(replace(row, kept=row is best) for row in trials.rows)
+    kept = tuple(one for one in plan.variants if best is not None and one.name == best.name)
+    return replace(trials, rows=rows, as_is_run_ms=runs.whole_ms(runs.original)), kept
+
+
+def _by_steps(stage: Runner, plan: Agenda) -> Outcome:
+    runs = Runs(stage, TrialClock(plan.minutes, share=plan.share), plan.say)
     combination = Combination(runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals)
-    try:
-        _run_all(stage, runs, combination, plan.variants)
-    except KeyboardInterrupt as error:
-        if not runs.rounds:
-            raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
-        runs.interrupted = True
-    kept = _kept(runs, combination)
-    return _trials(stage, plan, runs, combination, kept), kept
+    with runs.until_interrupted():
+        _run_all(runs, combination, plan.variants)
+    kept, best = _kept(runs, combination), combination.best
+    sets = [one for one in combination.made.values() if one.name in runs.tried]
+    rows = [
+        replace(_row(runs, variant), kept=variant in kept, beside=combination.beside.get(variant.name))
+        for variant in [*plan.variants, *sets]
+    ]
+    originals, updates = _times(runs.original), _updates(runs)
+    trials = replace(
+        _trials(stage, plan, runs, rows),
+        as_is_ms=_typical([one.step_ms for one in originals], updates),
+        as_is_whole_ms=_typical([one.whole_ms for one in originals], updates),
+        as_is_energy_j=_energy(runs.original, updates),
+        together=best.name if best is not None and len(kept) > 1 else "",
+    )
+    return trials, kept
 
 
-def _run_all(stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]) -> None:
-    _check(runs.first(), runs, layer=stage.layer)
+def _run_all(runs: Runs, combination: Combination, variants: Sequence[Variant]) -> None:
+    _check(runs.first(), runs)
     if short := schedule.shortage(runs, variants):
         runs.say(short)
 
@@ -72,13 +171,13 @@ def _run_all(stage: Runner, runs: Runs, combination: Combination, variants: Sequ
 
     schedule.first_rounds(runs, variants, lost)
     if not runs.rounds and runs.original:
-        _check(runs.original[-1], runs, layer=stage.layer)
+        _check(runs.original[-1], runs)
     combination.add(_helped(runs, variants))
     schedule.narrow(runs, [*variants, *combination.made.values()], lost)
     combination.add(_helped(runs, variants))  # some are shown to help only now
 
 
-def _check(run: TrialRun, runs: Runs, *, layer: bool) -> None:
+def _check(run: TrialRun, runs: Runs) -> None:
     """Refuse a program that cannot be timed.
 
     Raises:
@@ -94,7 +193,7 @@ def _check(run: TrialRun, runs: Runs, *, layer: bool) -> None:
     if run.error and run.seconds >= runs.enough.limit_s:
         raise CaptureError(_too_long(runs))
     if run.error:
-        other = ", and if it works then, give --no-layer" if layer else ""
+        other = ", and if it works then, give --no-layer" if runs.stage.layer else ""
         raise CaptureError(f"The program failed when it ran as it is ({why}): run it by itself{other}.")
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
 
@@ -152,60 +251,54 @@ def _kept(runs: Runs, combination: Combination) -> tuple[Variant, ...]:
     return tuple(_helped(runs, combination.variants)[:1])
 
 
-def _trials(stage: Runner, plan: Agenda, runs: Runs, combination: Combination, kept: Sequence[Variant]) -> Trials:
-    sets = [one for one in combination.made.values() if one.name in runs.tried]
-    best = combination.best
-    rows = [
-        replace(_row(runs, variant), kept=variant in kept, beside=combination.beside.get(variant.name))
-        for variant in [*plan.variants, *sets]
-    ]
-    originals = _times(runs.original)
-    updates = _updates(runs)
-    return Trials(
+def _trials(stage: Runner, plan: Agenda, runs: Runs, rows: Sequence[Trial]) -> Trials:
+    return replace(
+        _numbers(runs),
         rows=tuple(rows),
-        as_is_ms=_typical([one.step_ms for one in originals], updates),
-        as_is_whole_ms=_typical([one.whole_ms for one in originals], updates),
         as_is=statistics.drift(runs.rounds),
-        as_is_energy_j=_energy(runs.original, updates),
-        rounds=len(runs.rounds),
         rounds_by_turns=runs.turns,
-        runs=len(runs.tries),
-        minutes=sum(run.seconds for run in runs.tries) / 60,
-        foreign=median(run.foreign for run in runs.tries),
         layer=stage.layer,
-        ended_early=runs.interrupted,
         not_tried=tuple((missing.name, missing.why) for missing in plan.not_tried),
-        together=best.name if best is not None and len(kept) > 1 else "",
         needed_minutes=None if runs.rounds else _needed_minutes(runs),
     )
 
 
-def _needed_minutes(runs: Runs) -> float:
-    """Return how long the fewest rounds of one variant take, with the first run."""
-    more = statistics.FEWEST_ROUNDS * (AROUND + 1)
-    return (len(runs.tries) + more) * runs.clock.usual_s / 60
+def _needed_minutes(runs: Runs, variants: int = 1) -> float:
+    """Return how long the fewest rounds of so many variants take, with the first run of steps."""
+    before = 0 if runs.whole else len(runs.tries)
+    return (before + statistics.FEWEST_ROUNDS * (AROUND + variants)) * runs.clock.usual_s / 60
 
 
 def _row(runs: Runs, variant: Variant) -> Trial:
-    own = runs.tried.get(variant.name, [])
-    times, measured, updates = _times(own), runs.saving(variant.name), _updates(runs)
-    if measured is not None and schedule.is_clearly_worse(measured):
+    own, measured = runs.tried.get(variant.name, []), runs.saving(variant.name)
+    if measured is not None and schedule.is_clearly_worse(measured) and not runs.whole:
         measured = replace(measured, dropped=True)
     return Trial(
         name=variant.name,
-        parts=variant.parts,
         action=variant.action,
         rules=variant.rules,
-        promised=variant.promised,
-        examples=float(runs.examples.get(variant.name, variant.examples)),
         measured=measured,
-        step_ms=_typical([one.step_ms for one in times], updates),
-        whole_ms=_typical([one.whole_ms for one in times], updates),
         training=training.compare(variant, own, runs.original) if own else None,
-        energy_j=_energy(own, updates),
         runs=len(own),
         missing="" if measured else _missing(runs, variant.name),
+        **(_of_whole_runs if runs.whole else _of_steps)(runs, variant, own),
     )
+
+
+def _of_whole_runs(runs: Runs, variant: Variant, own: Sequence[TrialRun]) -> dict[str, Any]:
+    return {"promised_run": variant.promised_run, "run_ms": runs.whole_ms(own)}
+
+
+def _of_steps(runs: Runs, variant: Variant, own: Sequence[TrialRun]) -> dict[str, Any]:
+    times, updates = _times(own), _updates(runs)
+    return {
+        "parts": variant.parts,
+        "promised": variant.promised,
+        "examples": float(runs.examples.get(variant.name, variant.examples)),
+        "step_ms": _typical([one.step_ms for one in times], updates),
+        "whole_ms": _typical([one.whole_ms for one in times], updates),
+        "energy_j": _energy(own, updates),
+    }
 
 
 def _missing(runs: Runs, name: str) -> str:
@@ -213,7 +306,10 @@ def _missing(runs: Runs, name: str) -> str:
     if name in runs.why:
         return runs.why[name]
     if runs.interrupted:
-        return "the trial was interrupted before its second round had ended"
+        kind = " of whole runs" if runs.whole else ""
+        return f"the trial was interrupted before its second round{kind} had ended"
+    if runs.whole:
+        return f"its promise is about the whole run, and {how_long(runs)}"
     if runs.spoiled >= schedule.MOST_SPOILED:
         return "the steps of the program as it is could not be timed in several rounds"
     limit = runs.clock.minutes

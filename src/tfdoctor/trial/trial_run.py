@@ -1,17 +1,25 @@
-"""What a run of a trial has measured, from what the agent of its training process wrote."""
+"""What a run of a trial has measured, from what the agent of its training process wrote, and from counters."""
 
 import signal
+import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
 
 from tfdoctor.capture.agent.process.masking import MASK, cleaned_begin
-from tfdoctor.capture.agent.timing import TIMING
+from tfdoctor.capture.agent.trial.timing import TIMING
+from tfdoctor.capture.sampler import Sampler, SamplingThread
+from tfdoctor.capture.sampler.nvml import NvmlSampler
+from tfdoctor.capture.sampler.rapl import RaplSampler
+from tfdoctor.facts.savings.energy import LEAST_S, counters_of
+from tfdoctor.recording.files import Notes, samples
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record, field
-from tfdoctor.trial.times import Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of
+from tfdoctor.trial.times import MS_PER_S, Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of
 from tfdoctor.trial.turns import TurningRun
+
+PERIOD_MS = 250  # Of the samplers' own ticks: each reads its counters at the first one after a second
 
 
 class TrialRun(Record):
@@ -28,67 +36,54 @@ class TrialRun(Record):
     energy_j: Mapping[EnergySource, float] = field(default_factory=dict)  # of an update, by counters
 
 
-class Written(Record):
-    """What the agents of a run's processes wrote in its folder, and the loop that is timed."""
+class _Written(Record):
+    """What the agents of a run's processes wrote, and the loop that is timed."""
 
-    own: Path
     timings: Sequence[Timing]
     timing: Timing | None = None  # of the process that trained longest: others may evaluate, or try a step
     chosen: int = 0
     loop: Loop | None = None
 
-    @classmethod
-    def of(cls, own: Path) -> Self:
-        """Read it."""
-        timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
-        loops = [(timing, n) for timing in timings if (n := timing.chosen()) is not None]
-        best = max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
-        if best is None:
-            return cls(own, timings)
-        timing, chosen = best
-        return cls(own, timings, timing, chosen, timing.loops[chosen])
-
 
 def read_runs(folders: Sequence[Path], processes: Sequence[TurningRun], foreign: float) -> list[TrialRun]:
     """Return what runs gave that took turns; ``foreign`` is the share of the cores that other programs took."""
-    read = [Written.of(own) for own in folders]
+    read = [_written(own) for own in folders]
     loops = iter(aligned([one.loop for one in read if one.loop]))
+    read = [replace(one, loop=next(loops)) if one.loop else one for one in read]
     return [
-        _run(replace(one, loop=next(loops)) if one.loop else one, process, foreign)
-        for one, process in zip(read, processes, strict=True)
+        replace(_run(one, process, own / "log"), seconds=process.seconds, foreign=foreign)
+        for one, process, own in zip(read, processes, folders, strict=True)
     ]
 
 
-def _run(written: Written, process: TurningRun, foreign: float) -> TrialRun:
-    code, seconds, timing = process.code, process.seconds, written.timing
+def _written(own: Path) -> _Written:
+    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
+    loops = [(timing, n) for timing in timings if (n := timing.chosen()) is not None]
+    if not loops:
+        return _Written(timings)
+    timing, chosen = max(loops, key=lambda one: one[0].loops[one[1]].covers_ms)
+    return _Written(timings, timing, chosen, timing.loops[chosen])
+
+
+def _run(written: _Written, process: TurningRun, log: Path) -> TrialRun:
+    code, timing, timings = process.code, written.timing, written.timings
     if code is None:
-        why = NoTimes("the run took too long")
-        return TrialRun(why, exit_code=-1, error="the run took too long", seconds=seconds)
+        why = "the run took too long"
+        return TrialRun(NoTimes(why), exit_code=-1, error=why)
     # What fails after the agent has ended the run is the end of threads that are still at work:
     ended = timing is not None and timing.enough
-    error = "" if code == 0 or ended else _error(code, written.own / "log")
+    error = "" if code == 0 or ended else _error(code, log)
     if timing is None or written.loop is None:
-        timings = written.timings
-        why = NoTimes(error or _too_few(timings))
         idle = [timing.ineffective for timing in timings]
-        return TrialRun(
-            why,
-            exit_code=code,
-            error=error,
-            seconds=seconds,
-            foreign=foreign,
-            ineffective=idle[0] if idle and all(idle) else "",
-        )
-    times = times_of(written.loop.on(process.own_ms))
+        ineffective = idle[0] if idle and all(idle) else ""
+        return TrialRun(NoTimes(error or _too_few(timings)), exit_code=code, error=error, ineffective=ineffective)
     return TrialRun(
-        NoTimes(timing.ineffective) if timing.ineffective else times,
+        NoTimes(timing.ineffective) if timing.ineffective else times_of(written.loop.on(process.own_ms)),
         timing.states[written.chosen],
         timing.finite,
         code,
         error,
-        seconds,
-        foreign,
-        timing.ineffective,
+        ineffective=timing.ineffective,
     )
 
 
@@ -115,12 +110,41 @@ def _error(code: int, log: Path) -> str:
     """Return why a program failed: the last line that it printed, or the signal that killed it."""
     if code == 128 + signal.SIGKILL:
         return "it was killed, as the kernel does where memory runs out"
-    if code - 128 in set(signal.Signals):
-        return f"it crashed with {signal.Signals(code - 128).name}; {_last_line(log)}"
-    return _last_line(log)
-
-
-def _last_line(log: Path) -> str:
     lines = log.read_text("utf-8", errors="replace").strip().splitlines()
     errors = [line for line in lines if line and not line[0].isspace()]
-    return cleaned_begin(errors[-1], 300) if errors else "it printed nothing"
+    last = cleaned_begin(errors[-1], 300) if errors else "it printed nothing"
+    return (
+        f"it crashed with {signal.Signals(code - 128).name}; {last}" if code - 128 in set(signal.Signals) else last
+    )
+
+
+class EnergyCounters:
+    """Reads the counters once a second while a run goes on, in threads of tfdoctor's own process."""
+
+    def __init__(self, path: Path, samplers: Sequence[Sampler] = ()) -> None:
+        self.path = path
+        self.thread = SamplingThread(path, PERIOD_MS, samplers or [NvmlSampler(), RaplSampler()])
+        self.behind_s = (time.time_ns() - time.perf_counter_ns()) / 1e9
+
+    def start(self, pid: int) -> None:
+        """Begin to read; the environment of this process says which boards it may use."""
+        self.thread.start(pid)
+
+    def stop(self) -> None:
+        """Read no more, and release the devices."""
+        self.thread.stop()
+
+    def per_update(self, times: TrialTimes) -> Mapping[EnergySource, float]:
+        """Return the joules of an update of the weights by source; of a source that counts too little, nothing.
+
+        The steps' times are those of the system's monotonic clock, as `time.perf_counter` reads it on Linux.
+        """
+        begin, end = (at / MS_PER_S + self.behind_s for at in times.loop.steady_span_ms())
+        found: dict[EnergySource, list[float | None]] = defaultdict(list)
+        for counter in counters_of(samples(self.path, Notes())):
+            joules, seconds = counter.within([(begin, end)]) if counter.counts else (0.0, 0.0)
+            enough = seconds >= LEAST_S
+            found[counter.source].append(joules / seconds * (end - begin) if enough else None)
+        updates = times.steps * float(times.per)
+        known = {source: [one for one in each if one is not None] for source, each in found.items()}
+        return {source: sum(each) / updates for source, each in known.items() if len(each) == len(found[source])}

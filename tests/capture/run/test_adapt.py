@@ -1,5 +1,6 @@
 """How many batches and examples a layer is adapted to, as far as the dataset says before it is read."""
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.capture import agent
 
-calls: Any = agent.load("run.phase_calls")
+calls: Any = agent.load("run.phases")
 
 
 class Dataset:
@@ -25,9 +26,8 @@ class Dataset:
 @pytest.fixture
 def adapted(monkeypatch: pytest.MonkeyPatch) -> Any:
     eager = SimpleNamespace(executing_eagerly=lambda: True)
-    monkeypatch.setattr(calls.tensorflow_api, "context", lambda: eager)
-    log = SimpleNamespace(fault=lambda where, error: pytest.fail(f"{where}: {error!r}"))
-    of = calls.PhaseCalls(None, log)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", eager)
+    of = calls.Phases(None)
     return lambda *args, **kwargs: of.adapted((object(), *args), kwargs)
 
 

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from tests.capture import agent
 
 clocks: Any = agent.load("run.clock")
-times: Any = agent.load("run.call_times")
-elsewhere: Any = agent.load("run.other_thread_traces")
 kinds = agent.load("run.kinds")
 kept: Any = agent.load("process.kept").time
 """Where the agent's modules look at the time."""
@@ -27,8 +25,13 @@ class BrokenError(Exception):
     """An exception of the user's."""
 
 
-def journal() -> Any:
-    return agent.load("process.journal").Journal()
+@contextlib.contextmanager
+def traced_elsewhere(clock: Any) -> Iterator[None]:
+    """Trace a function in a thread that is not followed."""
+    traced = clocks.TracedElsewhere(clock, "step", None)
+    traced.begins()
+    yield
+    traced.ends()
 
 
 def frame() -> FrameType | None:
@@ -430,7 +433,7 @@ def test_a_thread_that_traces_is_followed_while_the_main_thread_waits_for_it() -
     seen = []
 
     def trace() -> None:
-        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+        with traced_elsewhere(clock):
             seen.append((clock.ours(), clock.current.kind))
 
     clock.trains = True
@@ -449,7 +452,7 @@ def test_no_thread_that_traces_is_followed_while_the_main_thread_works() -> None
     def trace() -> None:
         while not begun:
             pass
-        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+        with traced_elsewhere(clock):
             seen.append(clock.ours())
         over.append(True)
 
@@ -467,7 +470,7 @@ def test_a_thread_that_waited_has_the_account_again_when_it_goes_on() -> None:
     clock, lent, over = started(), threading.Event(), threading.Event()
 
     def trace() -> None:
-        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+        with traced_elsewhere(clock):
             while clock.lent is None:
                 clock.sampled()
             lent.set()
@@ -489,7 +492,7 @@ def test_the_sampler_sees_that_a_thread_goes_on() -> None:
     clock, lent, over, seen = started(), threading.Event(), threading.Event(), []
 
     def trace() -> None:
-        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+        with traced_elsewhere(clock):
             while clock.lent is None:
                 clock.sampled()
             lent.set()
@@ -521,7 +524,7 @@ def test_a_trace_that_is_waited_for_between_steps_is_no_part_of_them() -> None:
     clock = started()
 
     def trace() -> None:
-        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+        with traced_elsewhere(clock):
             while clock.lent is None:
                 clock.sampled()
             time.sleep(0.2)
@@ -539,7 +542,7 @@ def test_a_trace_is_seen_once_the_main_thread_waits_for_it() -> None:
     clock, begun, over = started(), [], threading.Event()
 
     def trace() -> None:
-        with elsewhere.TracedElsewhere(clock, journal(), "step"):
+        with traced_elsewhere(clock):
             begun.append(clock.ours())
             over.wait()
 
@@ -618,13 +621,13 @@ def test_nothing_is_recorded_before_the_begin() -> None:
 
 
 def test_spans_are_bounded_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(times, "MOST_SPANS", 5)
-    monkeypatch.setattr(times, "MOST_LONG_SPANS", 12)
+    monkeypatch.setattr(clocks, "MOST_SPANS", 5)
+    monkeypatch.setattr(clocks, "MOST_LONG_SPANS", 12)
     with fake_time() as time:
         clock = started()
         for number in range(20):
             slow = number % 2
-            call(clock, kinds.PREDICT, lambda slow=slow: setattr(time, "now", time.now + slow * times.LONG_NS))
+            call(clock, kinds.PREDICT, lambda slow=slow: setattr(time, "now", time.now + slow * clocks.LONG_NS))
     assert len(clock.spans) == 5 + 4
     assert clock.dropped == 11
 
@@ -676,9 +679,9 @@ def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
         clock.step_ends(clock.step_begins(inspect.currentframe(), "keras-fit", 1))  # in the loop of fit itself
         clock.leave(fit)
         clock.leave(clock.enter(kinds.EVALUATE, "Model.evaluate", inspect.currentframe()))
-    assert [call.fits for call in clock.kept.calls] == [False, True]
+    assert [call["fits"] for call in clock.kept.new] == [False, True]
     clock.begin(threading.get_ident())
-    assert not clock.kept.calls
+    assert not clock.kept.new
 
 
 class Traced:

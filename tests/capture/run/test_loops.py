@@ -85,7 +85,7 @@ def test_the_innermost_loop_is_the_smallest() -> None:
         "for epoch in xs:\n    mark('epoch')\n    for x in xs:\n        mark('step')\n        mark('metric')\n"
         "    for x in xs:\n        mark('validation')\n    mark('end')\n"
     )
-    inner = {name: loops.innermost(code, at) for name, (code, at, _) in marks.items()}
+    inner = {name: loops.around(code, at)[0] for name, (code, at, _) in marks.items()}
     assert inner["step"] == inner["metric"]
     assert inner["epoch"] == inner["end"]
     assert len({inner["step"], inner["epoch"], inner["validation"]}) == 3
@@ -99,7 +99,7 @@ def test_what_follows_a_loop_with_a_handler_is_in_none() -> None:
         "    mark('export')\ntrain()\n"
     )
     marks = seen(source)
-    step, epoch = (loops.innermost(*marks[name][:2]) for name in ("step", "epoch"))
+    step, epoch = (loops.around(*marks[name][:2])[0] for name in ("step", "epoch"))
     assert step != epoch
     assert not loops.holds(step, marks["epoch"][1])
     assert not marks["export"][2]

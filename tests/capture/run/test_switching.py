@@ -52,7 +52,7 @@ def test_a_thread_of_ours_that_waits_is_none_of_the_script(interval: Any) -> Non
         pace.rest(0.0)
 
     run.__code__ = run.__code__.replace(co_filename=str(switching.__file__))
-    thread = agent.load("process.own_threads").OwnThread(run)
+    thread = agent.load("process.all_threads").OwnThread(run)
     while not started:
         time.sleep(0.001)
     frame = sys._current_frames()[started[0]]  # noqa: SLF001 - as a sample does

@@ -9,7 +9,7 @@ import pytest
 
 from tests.capture import agent
 
-work = agent.load("run.work")
+work = agent.load("run.stacks")
 
 
 def caller() -> FrameType:

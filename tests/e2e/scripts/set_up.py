@@ -1,4 +1,4 @@
-"""Trains a small model over a dataset and says in the middle which threads it has.
+"""Reads a dataset, trains a small model over another one, and says in the middle which threads it has.
 
 Arguments: "xla" compiles the step with XLA, "sets" makes the program choose its settings itself.
 """
@@ -18,6 +18,9 @@ if "sets" in sys.argv:
 
 weights = tf.Variable(tf.ones((32, 8)))
 data = tf.data.Dataset.from_tensor_slices(tf.ones((512, 32))).map(lambda x: x + 1.0).batch(4)
+
+for _ in tf.data.Dataset.range(100).batch(7):
+    pass
 
 
 @tf.function(jit_compile="xla" in sys.argv)

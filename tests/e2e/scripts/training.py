@@ -69,25 +69,13 @@ def fit():
 def arrays():
     model = build()
     x = np.ones([160, FEATURES], "float32")
-    model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0)
-    digest(model)
-    sys.exit(3)
+    model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0, callbacks=[At(step15=interrupt)])
 
 
 def execution():
     model = build(steps_per_execution=4)
     model.fit(pipeline(40), epochs=2, verbose=0)
     return model
-
-
-def with_action(action, batches=40):
-    model = build()
-    model.fit(pipeline(batches), verbose=0, callbacks=[At(step15=action)])
-    return model
-
-
-def ctrl_c():
-    with_action(interrupt)
 
 
 class Fed(keras.utils.PyDataset):

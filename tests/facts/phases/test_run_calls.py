@@ -10,7 +10,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import NUMBERED, ChangingNumber, MadeCall, RunCalls, RunTraces
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
 from tfdoctor.recording.program import ProgramRecord, RunSettings
-from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
+from tfdoctor.recording.run_log import AssignedNumber, FunctionTrace, TracedNumber
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -200,6 +200,20 @@ LR = ChangingNumber("lr", tuple(RATES), Location("tune.py", 61))
 
 def test_python_numbers_that_change_are_told_with_their_line() -> None:
     assert changing(*({"lr": rate, "kind": "'a'"} for rate in RATES)) == (LR,)
+
+
+def test_the_source_says_which_line_assigned_a_number() -> None:
+    run, call = Run(), ("/job/tune.py", 70)
+    for number, rate in enumerate(RATES):
+        given = (TracedNumber("lr", rate),)
+        run.traces.append(FunctionTrace("step", call, float(number), 500.0, 0, numbers=given))
+    run.python(9.0, "tune.py:7")
+    known, at = run.recording(), ("/job/tune.py", 61)
+    assert known.run is not None
+    others = AssignedNumber("other", "lr", call, call), AssignedNumber("step", "lr", at, call)
+    assigned = AssignedNumber("step", "lr", call, at), *others
+    (found,) = RunTraces.measure(replace(known, run=replace(known.run, assigned=assigned))).functions
+    assert found.numbers == (LR,)
 
 
 def test_numbers_are_the_cause_where_each_is_traced_for_two_shapes() -> None:

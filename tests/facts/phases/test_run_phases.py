@@ -16,7 +16,7 @@ from tfdoctor.facts.phases.phase_spans import MOST_SPANS
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording.agent import TracedWindow
+from tfdoctor.recording.agent import TracedWindow, WindowCost
 from tfdoctor.recording.manifest import CapturePlan, EndedProcess, RunTimes
 from tfdoctor.recording.run_log import (
     Bucket,
@@ -527,6 +527,21 @@ def test_other_processes_and_clocks_are_mentioned() -> None:
         "The machine slept for 20.0 s",
         "The wall clock was set by 3.00 s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "too_long", "advice"),
+    [
+        (8, True, "--steps 4 traces less, --no-trace traces nothing."),
+        (1, True, "--no-trace traces nothing."),
+        (8, False, ""),
+    ],
+)
+def test_a_profiler_that_took_too_long_is_told_with_its_seconds(steps: int, advice: str, *, too_long: bool) -> None:
+    cost = WindowCost(steps, start_s=0.5, stop_s=6.0, run_s=26.0, too_long=too_long)
+    found = RunPhases.measure(replace(own_loop().recording(), manifest=manifest(costs=(cost,))), None)
+    told = f"To start and to stop the profiler took 6.5 s (25 % of the run until then): {advice}"
+    assert found.notes == ((told,) if advice else ())
 
 
 def test_a_trace_alone_is_an_account_of_its_window() -> None:

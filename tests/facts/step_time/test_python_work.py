@@ -1,6 +1,7 @@
 """What Python does in and between the steps: tracing, single operations, compiling, and where it was seen."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tests.builders import Row, chart, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.recording.run_log import LoopMakers, RunLog, RunProcess
 from tfdoctor.terms.verdict import Location
 
 STEPS = 6
@@ -110,6 +112,17 @@ def test_the_lines_that_make_batches_count_where_they_make_them_anew() -> None:
     assert [place.at for place in found.makers] == [Location("train.py", 3)]
     assert found.share(found.makers) == pytest.approx(0.75)
     assert seen(places=places, fed=None).makers == ()
+
+
+def test_the_source_says_which_lines_make_batches() -> None:
+    lines = {4: 4, 9: 5, 7: 7, 8: None}  # of samples, and those of the loop that they are in
+    places = [{"at": ["/home/me/train.py", at], "seen": 1, "looped": looped} for at, looped in lines.items()]
+    python = {"places": places, "fed": {"at": ["/home/me/train.py", 6]}}
+    made = LoopMakers(("/home/me/train.py", 6), ((3, 5), (6, 6)))
+    run = RunLog(RunProcess(), {}, {}, (), makers=(made,))
+    known = replace(recording({"python": python}, manifest=manifest()), run=run)
+    found = chart(trace(), known).fact(StackSamples)
+    assert [one.makes for one in found.places] == [True, True, False, None]
 
 
 def test_an_older_record_does_not_tell() -> None:

@@ -69,44 +69,42 @@ def enter(text: str, name: str) -> Watcher:
 def install(plan: AgentPlan, log: journal.Journal | None = None, recorder: RunRecorder | None = None) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
     from . import installed
-    from .hooks import forks, run_end
+    from .hooks import ends
     from .process import imports
 
     log = log or journal.Journal(plan["out"])
     parts = installed.Installed(plan, log, recorder)
     parts.finder = imports.watch(_hooks(parts), log)
-    run_end.install(parts)
-    forks.watch(parts)
+    ends.watch(parts)
+    ends.watch_forks(parts)
     log.write()
     return parts
 
 
 def _hooks(parts: Installed) -> dict[str, list[Hook]]:
-    """Return all hooks, by the module that they patch, in the order in which they act."""
-    from . import timing
-    from .hooks import keras_loop, session_loop, tf_hooks, users_profiler
-    from .program import chosen, debugging, registry, training_state
-    from .without import patches
+    """Return what to patch in which module, in the order in which hooks act; the outermost listeners first."""
+    from .entry_points import FUNCTIONS
+    from .hooks import keras_steps, session_steps, tensorflow_steps, users_profiler
+    from .program import registry, training_state
+    from .run.phases import Phases
+    from .trial.timing import TimedWindow
 
-    trainers = keras_loop.trainers(parts)
-    parts.trainers = list(trainers.values())
-    every: dict[str, list[Hook]] = {}
-    window = parts.window
-    trial = window if isinstance(window, timing.TimedWindow) else None
-    for hooks in (
-        patches.hooks(trial.without) if trial else {},  # beneath what times the steps
-        tf_hooks.hooks(parts),
-        registry.hooks(parts.registry),
-        {name: [keras.patch] for name, keras in trainers.items()},
-        session_loop.hooks(parts),
-        users_profiler.hooks(parts),
-        debugging.hooks(parts.aids),
-        chosen.hooks(parts.registry.choices),
-        parts.run.hooks(),
-        trial.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9)) if trial else {},
-    ):
+    window, stream, lending = parts.window, parts.stream, users_profiler.Lending(parts.window)
+    trial = window if isinstance(window, TimedWindow) else None
+    if trial is None:
+        Phases(parts.recorder.clock).listen(stream)
+        tensorflow_steps.account(stream, parts)
+    keras_steps.listen(stream, parts)
+    tensorflow_steps.count(stream, parts)
+    session_steps.listen(stream, parts, lending)
+    users_profiler.listen(stream, lending)
+    if trial is not None:  # beneath what times the steps
+        trial.settings.listen(stream)
+        if trial.without is not None:
+            trial.without.listen(stream)
+    registry.listen(stream, parts.registry)
+    every: dict[str, list[Hook]] = {FUNCTIONS: [lambda _: training_state.seed()]} if trial is not None else {}
+    for hooks in (users_profiler.hooks(parts), stream.hooks()):
         for name, acts in hooks.items():
             every.setdefault(name, []).extend(acts)
-    if parts.window.plan.get("trial"):
-        every[tf_hooks.FUNCTIONS].insert(0, lambda _: training_state.seed())
     return every

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from .loops.data_loop import ThreadLoops
+from .loops.training_loops import ThreadLoops
 from .loops.watch import Watch
 from .program.program import ProgramFile
 from .program.registry import Registry
-from .run.hooks import RunHooks
-from .run.phase_calls import OwnWork
+from .run.phases import OwnWork
 from .run.recorder import RunRecorder
-from .timing import TimedWindow
+from .stream import WINDOW, Stream
+from .trial.timing import TimedWindow
 from .window.call_arguments import CallArguments
 from .window.passed_batches import PassedBatches
-from .window.planning import goes_on
 from .window.stack_samples import StackSampler
 from .window.steps import StepKind
 from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import FrameType
-    from typing import Protocol
-
-    from .loops.data_loop import DataLoops
-    from .process.declared import AgentPlan
+    from .loops.training_loops import TrainingLoops
+    from .process.declared import AgentPlan, Foreign
     from .process.imports import Watcher
     from .process.journal import Journal
     from .window.steps import StepCounter
-
-    class FitWatcher(Protocol):
-        """What watches the fits of one Keras."""
-
-        fit: StepCounter | None
-
-        def join(self, model: object, frame: FrameType) -> None:
-            """Take part in a fit that is running."""
 
 
 class Installed:
@@ -44,9 +31,10 @@ class Installed:
     finder: Watcher  # set once the hooks are known
 
     def __init__(self, plan: AgentPlan, log: Journal, recorder: RunRecorder | None = None) -> None:
-        self.log = log
-        self.recorder = recorder or RunRecorder(log)
+        self.log, self.recorder = log, recorder or RunRecorder(log)
+        clock = self.recorder.clock
         self.registry = Registry(log)
+        self.stream = Stream(log)
         self.program = ProgramFile(self.registry, traced=plan.get("trace", True))
         kind = TimedWindow if plan.get("trial") else TraceWindow
         self.window: TraceWindow = kind(plan, log, self.registry, self.program)
@@ -54,14 +42,13 @@ class Installed:
         self.arguments = CallArguments(log)
         self.lengths = self.registry.lengths
         self.batches = PassedBatches(self.window, self.lengths)
-        self.aids = self.registry.aids
+        self.aids = self.registry.choices
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
-        self.trainers: Sequence[FitWatcher] = ()
-        self.run = RunHooks(self.recorder, log, self.window)
-        self.window.own_work = lambda: OwnWork(self.run.phases)
+        self.trainers: list[Foreign] = []  # of each Keras that is imported
+        self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)
+        self.window.own_work = lambda: OwnWork(clock)
         self.window.budget.run_s = self.recorder.seconds
-        clock = self.recorder.clock
         self.registry.unused_gradients.wanted = not plan.get("trial")
         self.window.after_start += [
             self.registry.unused_gradients.rest,
@@ -88,10 +75,10 @@ class Installed:
         """A window begins at a step of this source."""
         self.arguments.begin(source)
         self.aids.begin()
-        more = goes_on(self.window, source)
+        more = self.window.goes_on(source)
         self.samples.begin(self._training(source), more_to_come=more)
 
-    def _training(self, source: StepCounter) -> DataLoops | None:
+    def _training(self, source: StepCounter) -> TrainingLoops | None:
         """Return what this thread is doing; samples cannot separate a session's calls from the rest."""
         return None if source.kind is StepKind.SESSION else self.local.loops
 

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from tfdoctor import own_python
-from tfdoctor.capture.attach.address import Address
+from tfdoctor.terms.errors import CaptureError
+from tfdoctor.terms.record import Record
 
 CHILD = Path(__file__).with_name("client_child.py")
 
@@ -32,9 +33,71 @@ IDLE = "No trace event is collected from"
 # The client's log line for a gRPC error: its status and message.
 RETURNED = re.compile(r"\breturned ([A-Z_]+): (.*)")
 
+# Messages of gRPC and of the server, with what they mean for the user.
+REASONS = {
+    "Another profiling session": "another profile is running there: try again when it is done",
+    "Connection refused": (
+        "nothing listens on this port: call tf.profiler.experimental.server.start({port}) in the job first"
+    ),
+    "hostname lookup": "unknown host: check its name",
+    "HTTP/2": "no profiler server listens on this port: check the port",
+    "UNIMPLEMENTED": "no profiler server listens on this port: check the port",
+    "timed out": "no answer: check the address and the firewall",
+    "Socket closed": "the connection was lost before the trace arrived: check whether the job has ended",
+    "Connection reset": "the connection was lost before the trace arrived: check whether the job has ended",
+    "DEADLINE_EXCEEDED": "no trace arrived in time",
+}
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+# A host name, an IPv4 address or an IPv6 address in brackets; then a port.
+ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+\]):(?P<port>\d{1,5})")
+
+HIGHEST_PORT = 65535
+
+
+class Address(Record):
+    """A host and a port, as the user wrote them."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse_all(cls, text: str) -> tuple[Self, ...]:
+        """Read `host:port`, several with commas, with or without TensorFlow's `grpc://`.
+
+        Raises:
+            CaptureError: a part is not an address, or an address occurs twice.
+        """
+        addresses = tuple(cls.parse(part.strip()) for part in text.split(","))
+        for place, address in enumerate(addresses):
+            if address in addresses[:place]:
+                raise CaptureError(f"{address} is listed twice: list each worker once.")
+        return addresses
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read one address.
+
+        Raises:
+            CaptureError: the text is not an address.
+        """
+        match = ADDRESS.fullmatch(text.removeprefix("grpc://"))
+        if match is None or not 0 < int(match["port"]) <= HIGHEST_PORT:
+            raise CaptureError(
+                f"{text!r} is not an address: write host:port, such as localhost:6009, with the port "
+                "that the job passed to tf.profiler.experimental.server.start()."
+            )
+        return cls(match["host"].lower(), int(match["port"]))
+
+    @property
+    def name(self) -> str:
+        """The name of its files, without characters that are special to a shell."""
+        return f"{self.host.strip('[]').replace(':', '-')}_{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Answer(Record):
     """The result of asking one server; `why` says why there is no trace."""
 
     address: Address
@@ -57,7 +120,16 @@ def ask(addresses: Sequence[Address], private: Path, seconds: float) -> tuple[An
     try:
         for address in addresses:
             arguments = (str(address), str(private), RUN, f"{seconds * 1000:.0f}", str(start_ns))
-            children.append(_start(arguments))
+            child = subprocess.Popen(  # noqa: S603 - our own child
+                [sys.executable, "-P", str(CHILD), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=own_python.own(os.environ),
+                encoding="utf-8",
+                errors="replace",
+            )
+            children.append(child)
         return tuple(
             _answer(address, child, deadline, private / "plugins" / "profile" / RUN)
             for address, child in zip(addresses, children, strict=True)
@@ -68,18 +140,6 @@ def ask(addresses: Sequence[Address], private: Path, seconds: float) -> tuple[An
             child.communicate()
 
 
-def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(  # noqa: S603 - our own child
-        [sys.executable, "-P", str(CHILD), *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=own_python.own(os.environ),
-        encoding="utf-8",
-        errors="replace",
-    )
-
-
 def _answer(address: Address, child: subprocess.Popen[str], deadline: float, folder: Path) -> Answer:
     try:
         output, log = child.communicate(timeout=max(0.0, deadline - time.monotonic()))
@@ -88,43 +148,22 @@ def _answer(address: Address, child: subprocess.Popen[str], deadline: float, fol
     written = folder / f"{str(address).replace(':', '_')}.xplane.pb"
     if child.returncode == 0 and written.is_file():
         return Answer(address, written, _started(output))
-    if IDLE in log and RETURNED.search(log) is None:
+    returned = RETURNED.search(log)
+    if IDLE in log and returned is None:
         why = "the job ran no TensorFlow operation in this time: attach while it trains, or trace longer"
         return Answer(address, None, _started(output), why=why)
-    return Answer(address, reached=False, why=reason(address, child.returncode, log))
+    if child.returncode < 0:
+        why = f"the profiler client was killed by signal {-child.returncode}"
+    elif returned is None:
+        lines = [line.strip() for line in log.splitlines() if line.strip()]
+        why = lines[-1] if lines else "the profiler client failed without a message"
+    else:
+        error = f"{returned[1]}: {returned[2]}"
+        known = (words.format(port=address.port) for part, words in REASONS.items() if part in error)
+        why = next(known, error.rstrip("."))
+    return Answer(address, reached=False, why=why)
 
 
 def _started(output: str) -> int:
     match = STARTED.search(output)
     return int(match[1]) if match else 0
-
-
-def reason(address: Address, returncode: int, log: str) -> str:
-    """Return the sentence that says why a server sent no trace."""
-    if returncode < 0:
-        return f"the profiler client was killed by signal {-returncode}"
-    match = RETURNED.search(log)
-    if match is None:
-        lines = [line.strip() for line in log.splitlines() if line.strip()]
-        return lines[-1] if lines else "the profiler client failed without a message"
-    error = match[0].removeprefix("returned ")
-    for part, words in REASONS.items():
-        if part in error:
-            return words.format(port=address.port)
-    return error.rstrip(".")
-
-
-# Messages of gRPC and of the server, with what they mean for the user.
-REASONS = {
-    "Another profiling session": "another profile is running there: try again when it is done",
-    "Connection refused": (
-        "nothing listens on this port: call tf.profiler.experimental.server.start({port}) in the job first"
-    ),
-    "hostname lookup": "unknown host: check its name",
-    "HTTP/2": "no profiler server listens on this port: check the port",
-    "UNIMPLEMENTED": "no profiler server listens on this port: check the port",
-    "timed out": "no answer: check the address and the firewall",
-    "Socket closed": "the connection was lost before the trace arrived: check whether the job has ended",
-    "Connection reset": "the connection was lost before the trace arrived: check whether the job has ended",
-    "DEADLINE_EXCEEDED": "no trace arrived in time",
-}

@@ -8,38 +8,46 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from tfdoctor.capture.sampler.unavailable import NoDevice, SamplerUnavailable
 from tfdoctor.recording.manifest import Sampling
 
+PATIENCE_S = 2.0  # How long the end of the run waits for an unfinished reading, which takes below half a second
+TICK_S = 0.001  # Ticks vary by less
 
-class Sampler(Protocol):
-    """Reads a part of the machine again and again."""
+
+class SamplerUnavailable(Exception):  # noqa: N818  # nothing went wrong
+    """The device, its driver or its library is missing; the text tells the user which."""
+
+
+class NoDevice(SamplerUnavailable):
+    """The machine has no such device, so a recording lacks nothing."""
+
+
+class Sampler:
+    """Reads a part of the machine again and again, no more often than each `every_s`."""
 
     name: str
+    every_s = 0.0
 
     def start(self, pid: int) -> None:
-        """Prepare to sample; raises when there is nothing to sample."""
+        """Prepare to sample the run of a process; raises when there is nothing to sample."""
 
     def read(self) -> dict[str, Any]:
-        """Return the entries of one sample."""
+        """Return the entries of one sample; nothing where there is no new value."""
+        raise NotImplementedError
 
     def stop(self) -> str:
         """Release the device; return what could not be sampled and why, or ""."""
-
-
-PATIENCE_S = 2.0  # How long the end of the run waits for an unfinished reading, which takes below half a second
+        return ""
 
 
 class _State:
-    """The status and the cost of a sampler."""
-
     def __init__(self, sampler: Sampler) -> None:
         self.sampler, self.status, self.reason = sampler, "off", ""
         self.absent = False
         self.count, self.cost_s = 0, 0.0
-        self.call_started = time.perf_counter()
+        self.call_started, self.read_at = time.perf_counter(), -float("inf")
 
     def elapsed_s(self) -> float:
         """Return how long the present call has taken, in s."""
@@ -57,7 +65,9 @@ class _State:
             self.status, self.reason = "unavailable", f"{type(error).__name__}: {error}"
 
     def read(self) -> dict[str, Any]:
-        self.call_started = time.perf_counter()
+        if time.monotonic() - self.read_at < self.sampler.every_s - TICK_S:
+            return {}
+        self.call_started, self.read_at = time.perf_counter(), time.monotonic()
         try:
             sample = self.sampler.read()
         except Exception as error:  # noqa: BLE001  # the run goes on without this sampler
@@ -149,3 +159,10 @@ class SamplingThread:
                 file.write(line)
         except OSError as error:
             self.error = f"samples could not be written: {error}"
+
+
+def all_samplers() -> list[Sampler]:
+    """Return a new sampler of each kind, which finds out at its start whether it has something to sample."""
+    from tfdoctor.capture.sampler import host, nvml, rapl, tpu  # noqa: PLC0415 - a run without samples needs none
+
+    return [host.HostSampler(), nvml.NvmlSampler(), rapl.RaplSampler(), tpu.TpuSampler(), tpu.TpuSdkSampler()]

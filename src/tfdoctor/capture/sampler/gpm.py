@@ -63,15 +63,12 @@ class Gpm:
         self.nvml.nvmlGpmMetricsGet(request)
         self.samples = [newer, older]
         window, self.sampled_at = now - self.sampled_at, now
-        return {"gpm_window_s": round(window, 4), **self._values(request)}
-
-    def _values(self, request: Any) -> dict[str, float]:  # noqa: ANN401
-        """Return the metrics without errors; a value may be NaN."""
-        return {
+        values = {
             METRICS[metric.metricId]: round(metric.value, 3)
             for metric in request.metrics[: len(METRICS)]
-            if metric.nvmlReturn == self.nvml.NVML_SUCCESS and metric.value == metric.value
+            if metric.nvmlReturn == self.nvml.NVML_SUCCESS and metric.value == metric.value  # it may be NaN
         }
+        return {"gpm_window_s": round(window, 4), **values}
 
     def close(self) -> None:
         """Free the samples, which NVML allocated outside of Python."""

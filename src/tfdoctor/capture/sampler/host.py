@@ -7,12 +7,13 @@ from typing import Any
 
 import psutil
 
-from tfdoctor.capture.cgroup import cpu_quota, statistics_file, throttled_us
+from tfdoctor.capture.machine import cpu_quota, statistics_file, throttled_us
+from tfdoctor.capture.sampler import Sampler
 
 TREE_S = 1.0  # How often to search for new processes of the run, which reads all of /proc
 
 
-class HostSampler:
+class HostSampler(Sampler):
     """Reads /proc through psutil; what the system does not provide is left out."""
 
     name = "host"
@@ -52,10 +53,6 @@ class HostSampler:
         }
         return {"host": {key: value for key, value in host.items() if value is not None}}
 
-    def stop(self) -> str:
-        """Do nothing: no resource is held."""
-        return ""
-
     def _run(self) -> tuple[dict[int, float], int]:
         """Return the CPU percent (of one core) of each of the run's processes, and the RSS of all."""
         shares: dict[int, float] = {}
@@ -79,15 +76,12 @@ class HostSampler:
             tree = [self.root, *self.root.children(recursive=True)]
         except psutil.Error:
             return []
-        self.processes = {p.pid: self.processes.get(p.pid) or _started(p) for p in tree}
+        for process in tree:
+            if process.pid not in self.processes:
+                with suppress(psutil.Error):  # it ended meanwhile
+                    process.cpu_percent()  # the first is always 0: else its work counts as other programs'
+        self.processes = {process.pid: self.processes.get(process.pid, process) for process in tree}
         return list(self.processes.values())
-
-
-def _started(process: psutil.Process) -> psutil.Process:
-    """Take a process's first reading, which is always 0: else its work counts as other programs'."""
-    with suppress(psutil.Error):  # it ended meanwhile
-        process.cpu_percent()
-    return process
 
 
 def _pressure(kind: str) -> int | None:

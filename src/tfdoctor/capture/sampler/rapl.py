@@ -7,66 +7,33 @@ Source: https://docs.kernel.org/power/powercap/powercap.html
 """
 
 import re
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.capture.sampler.unavailable import NoDevice
+from tfdoctor.capture.sampler import NoDevice, Sampler
 
 ZONES = Path("/sys/class/powercap")
-
 ZONE = re.compile(r"intel-rapl:\d+")
-
 PACKAGE = "package-"  # How the names of packages begin: package-0
 # Between readings: the energy of a second is known to a thousandth, as the counter changes each millisecond.
 PERIOD_S = 1.0
-
 J_PER_UJ = 1e-6
 
 
-@dataclass(slots=True)
-class Package:
-    """One package of the CPU, and what its counter has shown so far, in microjoules."""
-
-    name: str
-    counter: Path
-    range_uj: int
-    last_uj: int
-    counted_uj: int = 0
-
-    @classmethod
-    def of(cls, zone: Path) -> "Package":
-        """Begin to count.
-
-        Raises:
-            OSError: the counter cannot be read.
-        """
-        counter = zone / "energy_uj"
-        range_uj = int((zone / "max_energy_range_uj").read_text("ascii"))
-        return cls(_name(zone), counter, range_uj, int(counter.read_text("ascii")))
-
-    def energy_j(self) -> float:
-        """Return the energy in joules since counting began."""
-        now = int(self.counter.read_text("ascii"))
-        passed = now - self.last_uj
-        self.counted_uj += passed if passed >= 0 else passed + self.range_uj
-        self.last_uj = now
-        return self.counted_uj * J_PER_UJ
-
-
-class RaplSampler:
+class RaplSampler(Sampler):
     """Reads the counters of all packages; without one that it may read, there is nothing to sample."""
 
     name = "rapl"
+    every_s = PERIOD_S
 
     def __init__(self, zones: Path = ZONES) -> None:
         self.zones = zones
-        self.packages: list[Package] = []
-        self.read_at = -float("inf")
+        # By package, in microjoules: what its counter showed at last, and what it has counted since the start.
+        self.last_uj: dict[Path, int] = {}
+        self.counted_uj: dict[Path, int] = {}
 
     def start(self, pid: int) -> None:  # noqa: ARG002  # counters are of the machine
-        """Find the packages.
+        """Find the packages, and begin to count.
 
         Raises:
             NoDevice: there are none, or their counters are for root alone: most users need no energy.
@@ -76,25 +43,24 @@ class RaplSampler:
         if not packages:
             raise NoDevice("this machine shows no energy counter of its CPU")
         try:
-            self.packages = [Package.of(zone) for zone in packages]
+            self.last_uj = {zone: _number(zone, "energy_uj") for zone in packages}
         except PermissionError as error:
             raise NoDevice("only root may read the energy counters of the CPU") from error
+        self.counted_uj = dict.fromkeys(packages, 0)
 
     def read(self) -> dict[str, Any]:
-        """Return the energy of each package, or nothing if the last reading is more recent than PERIOD_S."""
-        now = time.monotonic()
-        if now - self.read_at < PERIOD_S - 0.001:  # ticks vary by less than a millisecond
-            return {}
-        self.read_at = now
-        return {
-            "package": [
-                {"name": package.name, "energy_j": round(package.energy_j(), 6)} for package in self.packages
-            ]
-        }
+        """Return the energy of each package since the start, in joules."""
+        for zone, before in self.last_uj.items():
+            self.last_uj[zone] = now = _number(zone, "energy_uj")
+            self.counted_uj[zone] += (
+                now - before if now >= before else now - before + _number(zone, "max_energy_range_uj")
+            )
+        counted = self.counted_uj.items()
+        return {"package": [{"name": _name(zone), "energy_j": round(uj * J_PER_UJ, 6)} for zone, uj in counted]}
 
-    def stop(self) -> str:
-        """Do nothing: no resource is held."""
-        return ""
+
+def _number(zone: Path, name: str) -> int:
+    return int((zone / name).read_text("ascii"))
 
 
 def _name(zone: Path) -> str:

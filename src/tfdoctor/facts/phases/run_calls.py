@@ -3,7 +3,7 @@
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MS, RunCourse, main_steps, numbered, usual_step, whole_run
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording.run_log import CallPlace, FunctionTrace, Line, RunLog, Span
+from tfdoctor.recording.run_log import AssignedNumber, CallPlace, FunctionTrace, Line, RunLog, Span
 
 # Calls that a line of the user's makes; the others are parts of these, or of loops.
 TOLD = (
@@ -250,18 +250,21 @@ def _definitions(
             starts_s=tuple(trace.start for trace in traces), alike_ms=sum(again), alike=len(again),
             defined=place(next((trace.defined for trace in traces if trace.defined), None)),
             redefined=2 * sum(not trace.kept for trace in traces) > len(traces),
-            numbers=tuple(_changing(traces, place)),
+            numbers=tuple(_changing(traces, place, course.log.assigned)),
         )  # fmt: skip
 
 
-def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:
+def _changing(
+    traces: Sequence[FunctionTrace], place: Places, assigned: Sequence[AssignedNumber]
+) -> Iterator[ChangingNumber]:
     """Yield the parameters whose Python numbers and texts account for the traces; none where shapes may.
 
     A truth value has two graphs at most, and is no reason to trace again and again.
     """
     told = traces[:NUMBERED]
     given: dict[str, dict[str, None]] = defaultdict(dict)
-    lines: dict[str, Line] = {}
+    function, call = traces[0].name, traces[0].at
+    lines = {one.name: one.at for one in assigned if (one.function, one.call) == (function, call)}
     for one in (one for trace in told for one in trace.numbers if one.value not in TRUTHS):
         given[one.name][one.value] = None
         if one.at:

@@ -9,7 +9,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import TENSORFLOW, RunLog
-from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.humanize import counted, duration
 from tfdoctor.terms.run_time import PhaseLine, PhaseSegment
 from tfdoctor.terms.text import shorten
 
@@ -182,5 +182,11 @@ def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
     if jumped >= WORTH_SAYING_MS:
         set_by = f"The wall clock was set by {milliseconds(jumped)} meanwhile"
         yield f"{set_by}; the account uses a clock that cannot be set."
+    for cost in manifest.costs if manifest else ():
+        if cost.too_long and cost.run_s:
+            seconds = cost.start_s + cost.stop_s
+            took = f"{duration(1e3 * seconds)} ({percent(seconds / cost.run_s)} of the run until then)"
+            fewer = f"--steps {cost.steps // 2} traces less, " if cost.steps > 1 else ""
+            yield f"To start and to stop the profiler took {took}: {fewer}--no-trace traces nothing."
     if log.dropped:
         yield f"{counted(log.dropped, 'call')} of the run were counted, but not recorded one by one."

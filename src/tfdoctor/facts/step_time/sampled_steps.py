@@ -13,6 +13,7 @@ from tfdoctor.facts.steps.step import chain, compilations
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
+from tfdoctor.recording.run_log import RunLog
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import SAMPLED
@@ -160,14 +161,15 @@ class StackSamples(Record):
             cure = "" if recording.run else framework.with_tfdoctor
             raise Unavailable(f"the stack of Python between two steps was not sampled{cure}")
         locate, fed = Places.of(recording), record.fed or FedCall()
-        makers = (one for one in record.places if one.makes and one.at != fed.at)
+        places = _with_makers(record.places, recording.run, fed)
+        makers = (one for one in places if one.makes and one.at != fed.at)
         graphs = [one for one in (program.graphs if program else ()) if not one.outer and one.kind != "dataset"]
         others = (operation for one in graphs if one.name != fed.function for operation in one.operations)
         reads = any(operation.type == READ for operation in others)  # variables, in another function
         return cls(
             tuple(
                 TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
-                for one in record.places
+                for one in places
                 if not one.inside
             ),
             locate(fed.at),
@@ -198,3 +200,12 @@ class StackSamples(Record):
     def share(self, places: Iterable[TimedLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""
         return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
+
+
+def _with_makers(places: Sequence[SeenPlace], run: RunLog | None, fed: FedCall) -> Sequence[SeenPlace]:
+    """Return places that say whether they make what a call is fed, as far as its loop is known."""
+    spans = next((one.lines for one in (run.makers if run else ()) if one.at == fed.at), None)
+    if spans is None:
+        return places
+    looped = {line for first, last in spans for line in range(first, last + 1)}
+    return [replace(one, makes=one.looped in looped) if one.looped else one for one in places]

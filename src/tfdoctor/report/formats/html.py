@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import findings
-from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
+from tfdoctor.report.pictures.charts import charts
+from tfdoctor.report.pictures.step_bars import step_bars
 from tfdoctor.report.run import PHASE_COLOURS
-from tfdoctor.report.step_bars import step_bars
 from tfdoctor.report.template import environment, fill
 
 # The picture that shows what the rules of a topic find.

@@ -10,7 +10,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.report import words
 from tfdoctor.report.page import page
-from tfdoctor.report.step_bars import lines
+from tfdoctor.report.pictures.step_bars import lines
 from tfdoctor.report.template import fill
 
 LIMIT = 64_000  # Bytes: GitHub refuses comments of more than 65,536 characters

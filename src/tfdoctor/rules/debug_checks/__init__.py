@@ -6,7 +6,7 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 PRECONDITIONS = (found(DebugChecks, lambda checks: checks.rows, "No operation of the step only checks values"),)
-BY_HAND = "whether the checks in the training function are still needed is not in the file"
+BY_HAND = "whether the checks are still needed is not in the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) 
     at = next((row.at for row in checks.rows if row.at), None)
     remedy = Remedy("Remove the checks from the training function", CODE["rarely"], at)
     if checks.everywhere:
-        remedy = Remedy("Remove tf.debugging.enable_check_numerics()", CODE["flag"], checks.at, "debugging-off")
+        remedy = Remedy("Remove tf.debugging.enable_check_numerics()", CODE["flag"], checks.at)
     return judged(
         Measure.share("share of the step in checks of values", share, limits.share),
         Measure("operations per step that check values", count(checks.calls)),

@@ -33,9 +33,9 @@ Made = dict[str, cst.BaseExpression]  # what __init__ and build make, by the att
 
 def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Set the policy that the rule's example names, and ``dtype="float32"`` of the last layer."""
-    policy, values = in_example(r'set_global_policy\("(mixed_\w+)"\)', example, "the policy")[1], Values(module)
-    own = [node for node in module.all(cst.ClassDef) if values.keras_class(node.name.value)]
-    outputs = _outputs(values, own)
+    policy = in_example(r'set_global_policy\("(mixed_\w+)"\)', example, "the policy")[1]
+    own = [node for node in module.all(cst.ClassDef) if keras_class(module, node.name.value)]
+    outputs = _outputs(module, own)
     last = [output for output in outputs if output is not None and last_name(output.func) in OUTPUTS]
     if len(last) != len(outputs):
         raise Declined("the file does not show which layer is the last one")
@@ -48,7 +48,7 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
             raise Declined("the file defines layers of its own, which may not support 16-bit precision")
     if policy == "mixed_float16" and "GradientTape" in module.text:
         raise Declined("a custom training loop has to scale the loss for float16")
-    _must_keep_types(values, own)
+    _must_keep_types(module, own)
     here = (node for node in module.tree.body if module.covers(node, line))
     first = known(next(here, None), "the first layer is not at the recorded line")
     kept = [
@@ -56,12 +56,12 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
         for output in last
         if not written(module, output, "dtype")
     ]
-    return [_policy_line(module, values, first, policy), *kept]
+    return [_policy_line(module, first, policy), *kept]
 
 
-def _policy_line(module: SyntaxTree, values: Values, first: cst.CSTNode, policy: str) -> Splice:
+def _policy_line(module: SyntaxTree, first: cst.CSTNode, policy: str) -> Splice:
     """Insert the line after the last import above the first layer, with an import where Keras has no name."""
-    origins = {values.from_tensorflow(call.func) for call in module.all(cst.Call)}
+    origins = {module.from_tensorflow(call.func) for call in module.all(cst.Call)}
     used = [name for name in KERAS if any(origin.startswith(f"{name}.layers.") for origin in origins)]
     package = only(used, f"the file makes layers of {'more than one' if used else 'no'} Keras package")
     (at, below), newline = imports_above(module, first), module.lines.newline
@@ -76,9 +76,8 @@ def _policy_line(module: SyntaxTree, values: Values, first: cst.CSTNode, policy:
     return insert(at, f'{added}{newline}{newline}{name}.set_global_policy("{policy}")')
 
 
-def _outputs(values: Values, own: list[cst.ClassDef]) -> list[cst.Call | None]:
+def _outputs(module: SyntaxTree, own: list[cst.ClassDef]) -> list[cst.Call | None]:
     """Return the calls that make the last layer of each model; None where the file does not show it."""
-    module = values.module
     calls = module.calls("Sequential", "Model")
     models = [call for call in calls if not any(module.within(call, definition) for definition in own)]
     plain = all(last_name(call.func) == "Sequential" for call in models)
@@ -86,11 +85,11 @@ def _outputs(values: Values, own: list[cst.ClassDef]) -> list[cst.Call | None]:
         if len(models) != 1 and (not plain or own or not models):
             raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
         return [_of_sequential(module, call) if plain else _of_functional(module, call) for call in models]
-    classes = [node for node in own if values.from_tensorflow(node.bases[0].value).endswith(".Model")]
+    classes = [node for node in own if module.from_tensorflow(node.bases[0].value).endswith(".Model")]
     model = only(classes, "the file defines {}", "model")
     match [node.value for part in _methods(model, "call") for node in module.inside(cst.Return, part)]:
         case [cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=layer))]:
-            made = _made(values, model).get(layer.value)
+            made = _made(module, model).get(layer.value)
             return [made if isinstance(made, cst.Call) else None]
         case _:
             return [None]
@@ -162,41 +161,41 @@ def _methods(definition: cst.ClassDef, *names: str) -> list[cst.FunctionDef]:
     return [part for part in parts if part.name.value in names]
 
 
-def _made(values: Values, definition: cst.ClassDef) -> Made:
+def _made(module: SyntaxTree, definition: cst.ClassDef) -> Made:
     """Return the layers that __init__ and build assign once to attributes of self."""
-    module, made = values.module, defaultdict[str, list[cst.BaseExpression]](list)
+    made = defaultdict[str, list[cst.BaseExpression]](list)
     setup = _methods(definition, "__init__", "build")
     for node in (node for node in module.all(cst.Assign) if module.nearest(node, cst.FunctionDef) in setup):
         for target in node.targets:
             if module.written(target.target).startswith("self."):
                 made[last_name(target.target)].append(node.value)
-    return {name: first for name, [first, *more] in made.items() if not more and _is_layer(values, first)}
+    return {name: first for name, [first, *more] in made.items() if not more and _is_layer(module, first)}
 
 
-def _is_layer(values: Values, value: cst.BaseExpression) -> bool:
+def _is_layer(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     match value:
         case cst.ListComp(elt=made):
-            return _is_layer(values, made)
+            return _is_layer(module, made)
         case cst.List(elements=elements):
-            return bool(elements) and all(_is_layer(values, element.value) for element in elements)
+            return bool(elements) and all(_is_layer(module, element.value) for element in elements)
         case cst.Call(func=func):
-            origin = values.from_tensorflow(func)
-            own = isinstance(func, cst.Name) and values.keras_class(func.value) is not None
+            origin = module.from_tensorflow(func)
+            own = isinstance(func, cst.Name) and keras_class(module, func.value) is not None
             return own or ".layers." in origin or origin.endswith(".Sequential")
         case _:
             return False
 
 
-def _must_keep_types(values: Values, own: list[cst.ClassDef]) -> None:
+def _must_keep_types(module: SyntaxTree, own: list[cst.ClassDef]) -> None:
     """Decline where a call() of the file may mix two types, or something other than call() uses a layer."""
-    module, every = values.module, set[str]()
+    every = set[str]()
     for definition in own:
-        name, layers = definition.name.value, _made(values, definition)
+        name, layers = definition.name.value, _made(module, definition)
         method = only(_methods(definition, "call"), f"{name} has no call() of its own")
         if len([one for one in method.params.params if one.name.value not in FLAGS]) != 1:
             raise Declined(f"call() of {name} takes several inputs, which may differ in type")
         calls = module.inside(cst.Call, method.body)
-        wrong: list[cst.CSTNode] = [call for call in calls if not _keeps(values, call, layers)]
+        wrong: list[cst.CSTNode] = [call for call in calls if not _keeps(module, call, layers)]
         # Names fit that are local, a layer, a part of Keras' names or a Python number.
         for one in module.inside(cst.Name, method.body):
             parent = module.parent(one)
@@ -208,8 +207,8 @@ def _must_keep_types(values: Values, own: list[cst.ClassDef]) -> None:
                 fits = not own_part or (one.value in layers and plain) or given
             else:
                 local = all(module.within(node, method) for node in module.bound(one))
-                named_so = is_label(module, one) or bool(values.from_tensorflow(one))
-                fits = local or named_so or isinstance(values.object(one), cst.BaseNumber)
+                named_so = module.is_label(one) or bool(module.from_tensorflow(one))
+                fits = local or named_so or isinstance(made_by(module, one), cst.BaseNumber)
             wrong += [] if fits else [one]
         if wrong:
             raise Declined(f"line {module.line(wrong[0])} may compute with two types under the policy")
@@ -220,10 +219,10 @@ def _must_keep_types(values: Values, own: list[cst.ClassDef]) -> None:
             raise Declined(f"line {line} calls .{method_of(call)}(), whose result would have 16 bits")
 
 
-def _keeps(values: Values, call: cst.Call, layers: Made) -> bool:
+def _keeps(module: SyntaxTree, call: cst.Call, layers: Made) -> bool:
     """Say whether a call is one of a layer, of super, or of a function that keeps the type."""
-    if origin := values.from_tensorflow(call.func):
-        is_argument = isinstance(values.module.parent(call), cst.Arg)
+    if origin := module.from_tensorflow(call.func):
+        is_argument = isinstance(module.parent(call), cst.Arg)
         return last_name(call.func) in KEEP_TYPE or (is_argument and origin.endswith(".range"))
     match call.func:
         case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
@@ -231,7 +230,7 @@ def _keeps(values: Values, call: cst.Call, layers: Made) -> bool:
         case cst.Name(value="zip" | "enumerate" | "reversed" | "range"):
             return True
         case cst.Name() as func:  # for layer in self.layers
-            sources = values.sources(func)
+            sources = module.sources(func)
             lists = [source.value for source in sources if source.each and isinstance(source.value, cst.Attribute)]
             return len(lists) == len(sources) != 0 and all(last_name(one) in layers for one in lists)
         case _:

@@ -169,9 +169,7 @@ class LateShrinking(Record):
         if self.crops:
             code = f"image = image[top:top + {height}, left:left + {width}]  # before {place}"
         action = f"{'Crop' if self.crops else 'Resize'} the images before changing their pixels"
-        within = first is not None and self.at is not None and first.path == self.at.path
-        edit_id = "earlier-resize" if within and not self.crops else ""
-        return Remedy(action, code, self.at or first, edit_id, changes="the images differ slightly")
+        return Remedy(action, code, self.at or first, changes="the images differ slightly")
 
     @property
     def spared_ms(self) -> float:

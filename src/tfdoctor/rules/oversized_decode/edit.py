@@ -11,8 +11,8 @@ _SIZED = re.compile(r"crop|slice|pad|shape|^size$|extract_patches|reshape")
 
 def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give the ``ratio`` of the rule's example to the only decode_jpeg() on a line."""
-    ratio, values = re.search(r"ratio=([248])\b", example), Values(module)
-    calls = [call for call in module.on(cst.Call, line) if values.from_tensorflow(call.func) in DECODERS]
+    ratio = re.search(r"ratio=([248])\b", example)
+    calls = [call for call in module.on(cst.Call, line) if module.from_tensorflow(call.func) in DECODERS]
     if ratio is None or len(calls) != 1:
         raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of decode_jpeg()")
     function = known(module.nearest(calls[0], cst.FunctionDef), "the images are decoded in no function")

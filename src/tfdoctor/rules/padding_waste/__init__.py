@@ -159,9 +159,8 @@ def _remedies(
     )
     if not own_is_enough:
         return (Remedy(ACTION, by_length, source.at),)
-    edit_id = "own-length" if source.maker is BatchMaker.DATASET else ""
     changes = "a model without a mask sees less padding"
-    own = Remedy(OWN, padded, source.at, edit_id, changes=changes)
+    own = Remedy(OWN, padded, source.at, changes=changes)
     return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
 
 

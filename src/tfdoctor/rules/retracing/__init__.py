@@ -10,7 +10,7 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 
-BY_HAND = "whether the function may compute with a tensor instead of a Python value is not in the file"
+BY_HAND = "what the function needs anew at each call is a question about the script"
 
 KERAS = (RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT)  # Calls whose functions ``compile`` discards
 WITHIN_KERAS = (*KERAS, RunCall.EPOCH)  # Calls that trace such functions
@@ -135,9 +135,9 @@ def _of_older(run: RunTracing | None, retracing: Retracing, breakdown: Breakdown
     made, remedy = "", _for_change(worst.name, worst.changed, worst.at)
     if worst.remade:
         made = f" as {worst.made} separate function objects"
-        remedy = Remedy(ONCE.format(worst.name), CODE["once"], worst.at, "function-once")
+        remedy = Remedy(ONCE.format(worst.name), CODE["once"], worst.at)
         if worst.in_fit:
-            remedy = Remedy(ONE_COMPILE, CODE["compile"], worst.at, "compile-once")
+            remedy = Remedy(ONE_COMPILE, CODE["compile"], worst.at)
     return Finding(
         summary=f"{worst.name} was traced in {worst.traced} of {worst.calls} calls{made}, which took "
         f"{milliseconds(worst.step_ms)} per step over the run, beside {milliseconds(breakdown.step_ms)} of "
@@ -173,7 +173,7 @@ def _for_change(name: str, changed: Sequence[str], at: Location | None) -> Remed
     """Choose by what changes: a Python number, a shape, or something else."""
     if changed and all(map(NUMBER.fullmatch, changed)):
         code = CODE["tensor"].format(name, "step")
-        return Remedy(f"Pass {name} a tensor instead of a Python number", code, at, "tensor-argument")
+        return Remedy(f"Pass {name} a tensor instead of a Python number", code, at)
     found = [match for value in changed if (match := SHAPED.match(value))]
     shapes = [tuple(match[1].split(", ")) for match in found]
     if len(shapes) < len(changed) or len(set(shapes)) < SEVERAL:
@@ -187,10 +187,10 @@ def _for_change(name: str, changed: Sequence[str], at: Location | None) -> Remed
     if not lengths:
         rows = max((int(first) for first in dimensions[0] if first.isdecimal()), default="batch_size")
         action = f"Give {name} batches of one shape, or leave the shape open"
-        return Remedy(action, CODE["shape"].format(rows, signature, name), at, "reduce-retracing")
+        return Remedy(action, CODE["shape"].format(rows, signature, name), at)
     action = f"Leave the input shape of {name} open, or pad the input to a few lengths"
     buckets = bucketing(few_lengths(lengths), fixed=True)
-    return Remedy(action, CODE["open"].format(signature, name, buckets), at, "reduce-retracing")
+    return Remedy(action, CODE["open"].format(signature, name, buckets), at)
 
 
 def _of_numbers(function: TracedDefinition) -> Remedy:
@@ -203,7 +203,7 @@ def _of_numbers(function: TracedDefinition) -> Remedy:
     tensors = "), tf.constant(".join(one.name for one in numbers)
     what = "tensors instead of Python numbers" if len(numbers) > 1 else "a tensor instead of a Python number"
     code = CODE["tensor"].format(name, tensors)
-    return Remedy(f"Pass {name} {what}", code, first.at or function.at, "tensor-argument")
+    return Remedy(f"Pass {name} {what}", code, first.at or function.at)
 
 
 def _over_run(
@@ -245,12 +245,12 @@ def _over_run(
     share = again_ms / phases.total_ms
     remedy = _for_change(worst.name, changed.get(worst.name, ()), worst.at)
     if compiled:
-        remedy = Remedy(KEPT_OPTIMIZER, CODE["compile"], compiled.at, "compile-once")
+        remedy = Remedy(KEPT_OPTIMIZER, CODE["compile"], compiled.at)
     elif anew and of_keras:
         remedy = Remedy(ONE_COMPILE, CODE["compile"], worst.at)
     elif anew:
         at = worst.defined if worst.redefined and worst.defined else worst.at
-        remedy = Remedy(ONCE.format(worst.name), CODE["once"], at, "function-once")
+        remedy = Remedy(ONCE.format(worst.name), CODE["once"], at)
     elif worst.numbers:
         remedy = _of_numbers(worst)
     return Finding(

@@ -7,8 +7,7 @@ MIRRORED = frozenset(f"tensorflow.distribute.{package}MirroredStrategy" for pack
 
 def one_replica(module: SyntaxTree, _: int, __: str) -> list[Splice]:
     """Write ``tf.distribute.get_strategy()`` for the only ``tf.distribute.MirroredStrategy(...)``."""
-    values = Values(module)
-    calls = [call for call in module.all(cst.Call) if values.from_tensorflow(call.func) in MIRRORED]
+    calls = [call for call in module.all(cst.Call) if module.from_tensorflow(call.func) in MIRRORED]
     call = only(calls, "the file has {} of tf.distribute.MirroredStrategy()")
     name = module.name_of("tensorflow.distribute.get_strategy", call)
     if name is None or isinstance(module.parent(call), cst.Attribute):

@@ -73,11 +73,9 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         most=SHOWN_ROWS,
     )
     write = Remedy(
-        f"Write every {often} steps", CODE["write"].format(often),
-        edit_id="every-hundred-steps" if often == MOST_STEPS else "",
-        changes="nothing is written in the other steps",
-    )  # fmt: skip
-    in_step = replace(write, code=CODE["write-in-graph"].format(often), edit_id="")
+        f"Write every {often} steps", CODE["write"].format(often), changes="nothing is written in the other steps"
+    )
+    in_step = replace(write, code=CODE["write-in-graph"].format(often))
     apart = Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS))
     each = [
         figure
@@ -171,13 +169,9 @@ def _beside(
 # What to do instead of calls other than writes; the sources are linked on the page.
 INSTEAD: dict[SlowCall | None, Remedy] = {
     SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", CODE["fit"]),
-    SlowCall.PREDICT: Remedy(
-        "Call predict_on_batch, or the model in a tf.function", CODE["predict"], edit_id="calls-per-batch"
-    ),
+    SlowCall.PREDICT: Remedy("Call predict_on_batch, or the model in a tf.function", CODE["predict"]),
     SlowCall.EVALUATE: Remedy("Call test_on_batch, or evaluate once per epoch", CODE["evaluate"]),
-    SlowCall.WEIGHTS: Remedy(
-        "Update the variables in place, in a tf.function", CODE["assign"], edit_id="assign-weights"
-    ),
+    SlowCall.WEIGHTS: Remedy("Update the variables in place, in a tf.function", CODE["assign"]),
     SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
     SlowCall.SAVE: Remedy("Save every 1,000 steps or once per epoch", CODE["save"]),
     SlowCall.MODEL: Remedy("Call the model in a tf.function", CODE["model"]),

@@ -25,7 +25,6 @@ REMEDIES = {
     LimitOrigin.PROGRAM: Remedy(
         "Let operations use all cores of the job",
         CODE["all-cores"],
-        edit_id="all-cores",
         changes="other programs of the machine get less of them",
     ),
     LimitOrigin.VARIABLE: Remedy("Set the variable to the cores of the job, or remove it", UNSET),

@@ -1,7 +1,7 @@
 """The edit that gives the layers of a line another width, where the file shows the number."""
 
 from tfdoctor.edits.kit import *
-from tfdoctor.edits.widths import width
+from tfdoctor.edits.sizes import width
 
 
 def layer_width(module: SyntaxTree, line: int, example: str) -> list[Splice]:

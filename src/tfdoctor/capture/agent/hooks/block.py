@@ -8,7 +8,6 @@ from .. import install
 from ..process import journal, stack
 from ..process.journal import guarded
 from .earlier_objects import Earlier
-from .earlier_objects_used import EarlierUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class Block:
         self.installed = install({**plan, "out": self.log.out}, self.log)
         self.installed.recorder.watch_forks()
         self.earlier = Earlier(self.installed)
-        self.installed.program.before.append(EarlierUse(self.earlier).complete)
+        self.installed.program.before.append(self.earlier.complete)
 
     def begin(self, places: Mapping[str, str | None]) -> None:
         """Begin to record; `places` are names for source files: a notebook's cells, or None for others'."""

@@ -7,27 +7,27 @@ unknown. Of functions and layers only those in use are described, for others may
 
 from __future__ import annotations
 
-import functools
+import collections
 import sys
 import weakref
 
+from ..entry_points import DATASETS, FUNCTIONS, LAYERS
 from ..process import by_identity
-from ..process.frames import hide
 from ..process.journal import guarded
 from ..process.live_objects import alive
 from ..process.marks import LOOPS, TRAINS
 from ..program import traced_graphs
-from ..program.registry import DATASETS, LAYERS
-from .tf_hooks import FUNCTIONS
+from ..stream import Point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..installed import Installed
-    from ..process.declared import Foreign, FunctionClass, TfDataset
+    from ..process.declared import Foreign, KerasLayer, TfDataset
     from ..process.marks import Marks
     from ..program.layers import Entry
+    from ..stream import Args, Held, Kwargs
 
 
 class Earlier:
@@ -39,6 +39,7 @@ class Earlier:
         self.layers: list[Entry] = []
         # Functions that train and were not called yet: a reference and their marks, by id.
         self.waiting: dict[int, tuple[weakref.ref[object], Marks]] = {}
+        self.watches = False  # the calls of tf.functions
 
     def begin(self) -> None:
         """Count what was built before this recording as built earlier, with what the one before has seen."""
@@ -64,8 +65,10 @@ class Earlier:
         memory: dict[int, Marks] = {}
         for function in things["functions"]:
             self._function(function, memory)
-        if self.waiting:
-            _watch_calls(sys.modules[FUNCTIONS].Function, self)
+        if self.waiting and not self.watches:
+            self.watches = True
+            kind, stream = sys.modules[FUNCTIONS].Function, self.installed.stream
+            kind._call = stream.wrap(Point(self.log, kind._call, "_call", kind), [(self.noted, "")])
 
     def _adopt(self, datasets: Iterable[TfDataset]) -> None:
         """Adopt datasets; those that were not seen being made have neither a line nor a name."""
@@ -91,9 +94,9 @@ class Earlier:
         if marks:
             self.waiting[id(function)] = weakref.ref(function), marks
 
-    @guarded("call")
-    def noted(self, function: object) -> None:
+    def noted(self, _: Held, args: Args, __: Kwargs, ___: object) -> None:
         """A tf.function is being called: as if this call had traced it."""
+        function = args[0]
         reference, marks = self.waiting.pop(id(function), (None, None))
         if reference is None or marks is None or reference() is not function:
             return
@@ -111,19 +114,64 @@ class Earlier:
         }
         return [part for part, is_unseen in unseen.items() if is_unseen]
 
+    # What turned out to be in use: the registry gets that, and no more
 
-def _watch_calls(kind: FunctionClass, earlier: Earlier) -> None:
-    """Note which tf.functions are called, until all those that matter were."""
-    original = kind._call
-    if getattr(original, "_tfdoctor", False):
-        return
+    def complete(self) -> None:
+        """Let the registry have what was used of what is earlier."""
+        self._graphs()
+        self._layers()
+        self._unname()
 
-    @functools.wraps(original)
-    def _call(self: object, *args: object, **kwargs: object) -> object:
-        if earlier.waiting:
-            earlier.noted(self)
-        return original(self, *args, **kwargs)
+    @guarded("earlier functions")
+    def _graphs(self) -> None:
+        """Add the graphs of functions that were called since."""
+        registry = self.registry
+        known = {id(reference()) for reference in registry.graphs}
+        called = (reference() for reference in self.called)
+        for concrete in (each for function in called for each in traced_graphs.concrete(function)):
+            for graph in traced_graphs.with_inner(concrete.graph):
+                if id(graph) not in known:
+                    known.add(id(graph))
+                    registry.graphs.append(weakref.ref(graph))
+                    if graph not in registry.scopes:
+                        registry.unseen.add(graph)
 
-    own: Foreign = hide(_call)
-    own._tfdoctor = True
-    kind._call = own
+    @guarded("earlier layers")
+    def _layers(self) -> None:
+        """Add the layers that fit trains, and those that the graphs were traced through.
+
+        Of layers of one name nobody knows which an operation belongs to: none of them is added.
+        """
+        used = self._used()
+        names = collections.Counter(layer.name for layer, _ in used)
+        new = (reference() for reference, _ in self.registry.layers)
+        names.update(layer.name for layer in new if layer is not None)
+        gone = {id(layer) for layer, _ in used} | {id(None)}
+        self.layers = [entry for entry in self.layers if id(entry[0]()) not in gone]
+        self.registry.layers += [entry for layer, entry in used if names[layer.name] == 1]
+
+    def _used(self) -> list[tuple[KerasLayer, Entry]]:
+        """Return the earlier layers that the model has, or that a graph names."""
+        registry = self.registry
+        model = registry.model()
+        of_model = {id(layer) for layer in (model._flatten_layers() if model is not None else ())}
+        graphs = (reference() for reference in registry.graphs)
+        scopes = [registry.scopes.get(graph, {}) for graph in graphs if graph is not None]
+        named = {name for of_graph in scopes for name in of_graph.values()}
+        alive = ((entry[0](), entry) for entry in self.layers)
+        return [
+            (layer, entry)
+            for layer, entry in alive
+            if layer is not None and (id(layer) in of_model or layer.name in named)
+        ]
+
+    @guarded("names of datasets")
+    def _unname(self) -> None:
+        """What stands on datasets without a name must not be taken for them: it loses its own."""
+        unnamed, numbers = self.datasets, self.registry.numbering.numbers
+        for dataset in (reference() for reference in self.registry.datasets):
+            if dataset is None or not hasattr(dataset, "_inputs"):
+                continue
+            if any(source in unnamed for source in dataset._inputs()):
+                unnamed.add(dataset)
+                numbers.pop(dataset, None)

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-import functools
-
-from ..process.frames import hide
+from ..entry_points import PROFILER
 from ..process.journal import guarded
-from ..window import window_start
-from ..window.captures import USERS, Capture
-from ..window.profiler import Borrowed, ProfilerApi
-from ..window.tracing import OPEN, WAITING
+from ..window.captures import ProfilerApi
+from ..window.window import OPEN, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
 
     from ..installed import Installed
-    from ..process.declared import Foreign, ProfilerModule
+    from ..process.declared import ProfilerModule
     from ..process.imports import Hooks
+    from ..stream import Args, Held, Kwargs, Stream
     from ..window.window import TraceWindow
-
-PROFILER = "tensorflow.python.profiler.profiler_v2"
-CLIENT = "tensorflow.python.profiler.profiler_client"
 
 ENDED_EARLY = (
     "the trace ended early, for the script profiled by itself (a profiler of its own, or RunOptions.FULL_TRACE): "
     "for a longer one, run it without that"
 )
+
+
+def hooks(installed: Installed) -> Hooks:
+    """Learn of the profiler when TensorFlow brings it, before it is patched."""
+    window = installed.window
+
+    def found(module: ProfilerModule) -> None:
+        window.profiler = ProfilerApi(module)
+        if window.plan.get("seconds"):
+            installed.watch.begin()
+
+    return {PROFILER: [found]}
+
+
+def listen(stream: Stream, lending: Lending) -> None:
+    """Yield the profiler when the user wants it."""
+    stream.on("profiler start", lambda _: lending.starts)
+    stream.on("profiler stop", lambda _: lending.stops)
+    # What all ways to a session within Python come to:
+    stream.on("profiled call", lambda _: lambda held, *_: lending.lend(held))
 
 
 class Lending:
@@ -44,84 +57,38 @@ class Lending:
             self.log.missing("window", ENDED_EARLY)
         self.window.close("user-profiler")
 
-    def alone(self, call: Callable[..., object]) -> Callable[..., object]:
-        """Return a function that profiles as it runs, with no profiler of ours beside it."""
-        window = self.window
+    def lend(self, held: Held) -> None:
+        """A call profiles, with no profiler of ours beside it; of the steps in it, none opens a window."""
+        self.give_way()
+        held.append((self._given_back, None))
+        self.window.lent += 1
 
-        @functools.wraps(call)
-        def users_call(*args: object, **kwargs: object) -> object:
-            self.give_way()
-            window.lent += 1  # of the steps in it, none opens a window
-            try:
-                return call(*args, **kwargs)
-            finally:
-                window.lent -= 1
+    def _given_back(self, *_: object) -> None:
+        self.window.lent = max(0, self.window.lent - 1)
 
-        return hide(users_call)
+    def starts(self, held: Held, args: Args, kwargs: Kwargs, _: object) -> None:
+        """The user starts the profiler: once it runs, mark its steps, and use its trace."""
+        held.append((self._started, args[0] if args else kwargs.get("logdir")))
+        self.give_way()
 
-    @guarded("user's profiler")
-    def lent(self, logdir: str | os.PathLike[str]) -> None:
-        """The user's profiler is running: mark its steps, and use its trace."""
+    def _started(self, logdir: str | os.PathLike[str], _: object, error: BaseException | None) -> None:
         window = self.window
         with window.lock:
             waiting = window.wanted and window.state is WAITING
-            if waiting and window.profiler is not None and logdir:
-                warmup = window.plan["warmup"]
-                capture = Capture(window.log.out, window.captures, None, warmup)
-                capture.record["profiler"] = USERS
-                window_start.opened(window, capture, Borrowed(window.profiler, logdir))
+            if error is None and waiting and window.profiler is not None and logdir:
+                capture = window.new_capture(window.profiler)
+                capture.borrow(logdir)
+                window.opened(capture)
 
-    @guarded("user's profiler")
-    def ending(self) -> None:
+    def stops(self, held: Held, _: Args, __: Kwargs, ___: object) -> None:
         """The user's profiler is about to stop: nothing is marked after this."""
-        session = self.window.session
-        if session is not None and self.window.borrowed():
-            session.finish()
+        held.append((self._stopped, None))
+        capture = self.window.capture
+        if capture is not None and capture.borrowed:
+            capture.finish()
         else:
             self.window.close("user-profiler")  # they have none, and shall hear that
 
-    @guarded("user's profiler")
-    def ended(self) -> None:
-        """The user's profiler has written its trace."""
-        if self.window.borrowed():
+    def _stopped(self, *_: object) -> None:
+        if self.window.borrowed():  # it has written its trace
             self.window.close("user-profiler")
-
-
-def hooks(installed: Installed) -> Hooks:
-    """Learn of the profiler when TensorFlow brings it, and yield it when the user wants it."""
-    window = installed.window
-
-    def found(module: ProfilerModule) -> None:
-        window.profiler = ProfilerApi(module)
-        _patch(module, window)
-        if window.plan.get("seconds"):
-            installed.watch.begin()
-
-    def found_client(module: Foreign) -> None:
-        module.trace = Lending(window).alone(module.trace)
-
-    return {PROFILER: [found], CLIENT: [found_client]}
-
-
-def _patch(module: ProfilerModule, window: TraceWindow) -> None:
-    """Notice the user's calls, before and after."""
-    start, stop, lending = module.start, module.stop, Lending(window)
-    session = module._pywrap_profiler.ProfilerSession
-    session.start = lending.alone(session.start)  # what all ways to one within Python come to
-
-    @functools.wraps(start)
-    def users_start(logdir: str | os.PathLike[str], *args: object, **kwargs: object) -> object:
-        lending.give_way()
-        result = start(logdir, *args, **kwargs)
-        lending.lent(logdir)
-        return result
-
-    @functools.wraps(stop)
-    def users_stop(*args: object, **kwargs: object) -> object:
-        lending.ending()
-        try:
-            return stop(*args, **kwargs)
-        finally:
-            lending.ended()
-
-    module.start, module.stop = hide(users_start), hide(users_stop)

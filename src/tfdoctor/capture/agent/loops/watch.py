@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from ..process.all_threads import OtherThreads, OwnThread
 from ..process.budget import FEWEST_CALLS
 from ..process.journal import guarded
 from ..process.kept import time
-from ..process.other_threads import OtherThreads
-from ..process.own_threads import OwnThread
-from ..process.runtime import in_use
 from ..process.stack import user_line, way_of
-from ..window.planning import COST, is_bounded
+from ..process.tensorflow_api import in_use
 from ..window.steps import StepKind
-from ..window.tracing import DONE, PROFILED, SAMPLING, WAITING
-from .call_loop import GRAPH_SECONDS
+from ..window.window import COST, DONE, PROFILED, SAMPLING, WAITING
+from .training_loops import GRAPH_SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +69,7 @@ class Watch:
         elif window.deadline is not None:
             if now >= window.deadline:
                 window.close("time")
-            elif is_bounded(window) and not window.budget.more_calls(FEWEST_CALLS, 1):
+            elif window.is_bounded() and not window.budget.more_calls(FEWEST_CALLS, 1):
                 window.close(COST)
         elif capture is not None and capture.idle(now) and not window.borrowed():
             window.close("idle")

@@ -15,23 +15,16 @@ from .kept import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypedDict
-
-    class CostOfWindow(TypedDict):
-        """What a window cost the run, in seconds; the manifest has one for each."""
-
-        steps: int
-        stopped_by: str
-        start_s: float
-        stop_s: float
-        slowed_s: float
-        program_s: float
+    from typing import Any
 
 
 SHARE = 0.1  # Of the run so far, without tfdoctor's own work, that this may take
 # Of fewer traced calls no saving is computed: these may take more of the run so far, which goes on.
 FEWEST_CALLS, FEWEST_SHARE = 5, 0.25
 LEAST_S = 0.5  # What it may take of the shortest run, all in all
+# What the profiler may take to start or to stop; of a run of less than 50 s it is SHARE until then, or LEAST_S. A
+# smaller window follows one where it took longer.
+LONGEST_S = 5.0
 LEAST_OPEN_S = 0.25  # What a window may cost beside its start, which is paid for by then
 STOP_PER_MB_S = 0.045  # Seconds that the profiler's stop takes for each MB that it has noted, at most
 # The same for a second of CPU time in the window: 0.02 for convolutions, 2 where single elements are mapped.
@@ -75,17 +68,18 @@ class CaptureBudget:
 
     def clear(self) -> None:
         """Begin another recording."""
-        self.windows: list[CostOfWindow] = []
+        self.windows: list[dict[str, Any]] = []  # `tfdoctor.recording.agent.WindowCost` reads them
         self.described_s = 0.0
         self.stop_per_cpu, self.stop_per_mb = STOP_PER_CPU_S, STOP_PER_MB_S
         self.noted_mb = 0.0  # in the open window
         self.usual_s: float | None = None  # of a step in the open window, without the profiler
+        self.most_steps: int | None = None  # of the next window, where the profiler took too long
 
     @property
     def spent_s(self) -> float:
         """All that was spent."""
-        of_windows = (cost["start_s"] + cost["stop_s"] + cost["slowed_s"] for cost in self.windows)
-        return self.described_s + sum(of_windows)
+        spent_s: float = sum(cost["start_s"] + cost["stop_s"] + cost["slowed_s"] for cost in self.windows)
+        return self.described_s + spent_s
 
     def left_s(self) -> float:
         """Return what may be spent now; there is always something."""
@@ -93,16 +87,8 @@ class CaptureBudget:
 
     def opens(self, start_s: float, usual_s: float | None) -> None:
         """A profiler was started for steps that usually take so long."""
-        self.windows.append(
-            {
-                "steps": 0,
-                "stopped_by": "",
-                "start_s": round(start_s, 4),
-                "stop_s": 0.0,
-                "slowed_s": 0.0,
-                "program_s": 0.0,
-            }
-        )
+        window = {"steps": 0, "stopped_by": "", "start_s": round(start_s, 4), "too_long": False}
+        self.windows.append({**window, "stop_s": 0.0, "slowed_s": 0.0, "program_s": 0.0, "run_s": 0.0})
         self.usual_s = usual_s
         self.in_use = self.in_use or heap.reader()
         self.mb_at = self.in_use() if self.in_use else 0.0
@@ -110,13 +96,11 @@ class CaptureBudget:
 
     def more_calls(self, calls: int, k: int) -> int:
         """Return after how many more calls, of k steps, to look at the open window again; 0 closes it."""
-        cost_s = self._slowed(calls * k) + self._expected_stop_s()
-        return more_calls(calls, cost_s, self.run_s(), self.spent_s)
-
-    def _expected_stop_s(self) -> float:
         if self.in_use:
-            return self.stop_per_mb * self._noted_mb()
-        return self.stop_per_cpu * (time.process_time() - self.cpu_at)
+            stop_s = self.stop_per_mb * self._noted_mb()
+        else:
+            stop_s = self.stop_per_cpu * (time.process_time() - self.cpu_at)
+        return more_calls(calls, self._slowed(calls * k) + stop_s, self.run_s(), self.spent_s)
 
     def _noted_mb(self) -> float:
         """Return what was taken since the least that was in use: what the program frees hides none of it."""
@@ -136,12 +120,16 @@ class CaptureBudget:
     def measured(self, steps: int, reason: str) -> None:
         """The steps of the open window are over."""
         self.noted_mb = self._noted_mb()
-        self.windows[-1]["steps"], self.windows[-1]["stopped_by"] = steps, reason
-        self.windows[-1]["slowed_s"] = round(self._slowed(steps), 4)
+        self.windows[-1].update(steps=steps, stopped_by=reason, slowed_s=round(self._slowed(steps), 4))
 
     def stops(self, stop_s: float) -> None:
         """The profiler was stopped, and its trace written; this is what the next window will cost as well."""
-        self.windows[-1]["stop_s"] = round(stop_s, 4)
+        window, run_s = self.windows[-1], self.run_s() - stop_s
+        window.update(stop_s=round(stop_s, 4), run_s=round(run_s, 4))
+        took_s, may_s = max(window["start_s"], stop_s), min(LONGEST_S, max(LEAST_S, SHARE * run_s))
+        if took_s > may_s:
+            window["too_long"] = True
+            self.most_steps = max(1, int(window["steps"] * may_s / took_s))
         cpu_s = time.process_time() - self.cpu_at - stop_s
         if cpu_s > 0:
             self.stop_per_cpu = stop_s / cpu_s

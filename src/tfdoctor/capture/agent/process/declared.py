@@ -1,7 +1,6 @@
-"""What the agent sees of TensorFlow and Keras, and what it replaces there: for the type checker alone.
+"""What the agent sees of TensorFlow and Keras, and what it is given: for the type checker alone.
 
-No module imports this when it runs. The protocols of classes and modules (`IteratorClass`, `ProfilerModule`)
-declare each function that the agent replaces; the others declare what it reads of the objects.
+No module imports this when it runs.
 """
 
 from __future__ import annotations
@@ -9,223 +8,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-# An object of TensorFlow, Keras or NumPy whose type is not declared here: the border of what is checked.
+# Objects, classes and modules of TensorFlow, Keras and NumPy: the border of what is checked. The names say what is
+# meant; what these have is up to the versions, and only tests with them tell.
 Foreign: TypeAlias = Any
 
-# What is replaced
-
-
-class IteratorClass(Protocol):
-    """`OwnedIterator` and `DistributedIteratorBase`: a `__next__` is where a step of a loop begins."""
-
-    __next__: Callable[[Foreign], object]
-
-
-class FunctionClass(Protocol):
-    """What `tf.function` makes: a call of it may trace graphs, `_call` is one that is not nested."""
-
-    __call__: Callable[..., object]
-    _call: Callable[..., object]
-
-
-class ConcreteFunctionClass(Protocol):
-    """One trace of a tf.function: `_call_flat` runs its graph."""
-
-    _call_flat: Callable[..., object]
-
-
-class TapeClass(Protocol):
-    """`GradientTape`: `gradient` shows that something trains."""
-
-    gradient: Callable[..., object]
-
-
-class ScopeClass(Protocol):
-    """Keras's `name_scope`: entering one names the operations of a layer."""
-
-    __enter__: Callable[[Foreign], object]
-
-
-class SessionClass(Protocol):
-    """`BaseSession` of TensorFlow 1: what every kind of session runs by."""
-
-    run: Callable[..., object]
-    _make_callable_from_options: Callable[..., object]
-
-
-class TrainerClass(Protocol):
-    """Keras's model: `fit`, and what makes the functions that it calls once a step."""
-
-    fit: Callable[..., object]
-    make_train_function: Callable[..., object]
-    make_test_function: Callable[..., object]
-
-
-class SessionModule(Protocol):
-    """`tensorflow.python.client.session`; the agent notes on it whether a session was made."""
-
-    BaseSession: SessionClass
-    _tfdoctor_made: bool
-
-
-class CallbackClass(Protocol):
-    """`CheckNumericsCallback`: looks at each operation that Python runs or builds."""
-
-    callback: Callable[..., object]
-
-
-class NumericsModule(Protocol):
-    """`tensorflow.python.debug.lib.check_numerics_callback`."""
-
-    CheckNumericsCallback: CallbackClass
-    enable_check_numerics: Callable[..., object]
-    disable_check_numerics: Callable[..., object]
-
-
-class EagerRunModule(Protocol):
-    """`tensorflow.python.eager.polymorphic_function.eager_function_run`."""
-
-    run_functions_eagerly: Callable[..., object]
-
-
-class DebugDataModule(Protocol):
-    """`tensorflow.python.data.ops.debug_mode`."""
-
-    enable_debug_mode: Callable[..., object]
-
-
-class DeterminismModule(Protocol):
-    """`tensorflow.python.framework.config`, from TensorFlow 2.8 on."""
-
-    enable_op_determinism: Callable[..., object]
-    disable_op_determinism: Callable[..., object]
-
-
-class ConfigModule(Protocol):
-    """`tensorflow.python.framework.config`."""
-
-    set_intra_op_parallelism_threads: Callable[..., object]
-
-
-class ProfilerModule(Protocol):
-    """`tensorflow.python.profiler.profiler_v2`: one profiler a process, which is `_profiler`."""
-
-    start: Callable[..., object]
-    stop: Callable[..., object]
-    _profiler: object | None
-    _pywrap_profiler: Foreign
-
-
-# What is read
-
-
-class DType(Protocol):
-    """A type of elements."""
-
-    name: str
-
-
-class TensorShape(Protocol):
-    """A `TensorShape`, whose rank may be unknown."""
-
-    rank: int | None
-
-    def as_list(self) -> list[int | None]:
-        """Return the sizes; None is unknown."""
-
-    def num_elements(self) -> int | None:
-        """Return the number of elements, if it is known."""
-
-    def __getitem__(self, at: int) -> int: ...
-
-
-class GraphOperation(Protocol):
-    """A node of a graph."""
-
-    name: str
-    type: str
-    inputs: Sequence[Tensor]
-    outputs: Sequence[Tensor]
-    control_inputs: Sequence[GraphOperation]
-    traceback: Traceback | None
-    op_def: Foreign
-    node_def: Foreign
-
-    def get_attr(self, name: str) -> object:
-        """Return the value of an attribute."""
-
-
-class Tensor(Protocol):
-    """A value of a graph, or an eager one."""
-
-    dtype: DType
-    shape: TensorShape
-    op: GraphOperation
-
-    def numpy(self) -> Foreign:
-        """Return the value of an eager tensor: an array, a number or bytes."""
-
-    def __getitem__(self, at: int) -> Tensor: ...
-
-
-class Traceback(Protocol):
-    """Where an operation was made."""
-
-    def __iter__(self) -> Iterator[TracedFrame]: ...
-
-
-class TracedFrame(Protocol):
-    """One frame of it."""
-
-    filename: str
-    lineno: int
-    name: str
-
-
-class Graph(Protocol):
-    """A graph of operations."""
-
-    name: str
-
-    def get_operations(self) -> Sequence[GraphOperation]:
-        """Return all operations, in the order of their making."""
-
-    def get_name_scope(self) -> str:
-        """Return the name scope that new operations get."""
-
-    def as_graph_element(self, fetch: object) -> object:
-        """Return the operation or tensor that a fetch names."""
-
-    def as_graph_def(self) -> Foreign:
-        """Return the graph as a protocol buffer."""
-
-
-class ConcreteFunction(Protocol):
-    """One trace of a tf.function."""
-
-    graph: Graph
-
-
-class KerasLayer(Protocol):
-    """A layer of Keras 2 or 3."""
-
-    name: str
-
-    def get_config(self) -> Mapping[str, object]:
-        """Return the settings of the layer."""
-
-
-class KerasMetric(Protocol):
-    """A metric of Keras."""
-
-    name: str
-
-
-class Model(KerasLayer, Protocol):
+ProfilerModule: TypeAlias = Foreign  # `tensorflow.python.profiler.profiler_v2`
+
+Graph: TypeAlias = Foreign
+GraphOperation: TypeAlias = Foreign  # a node of a graph
+Tensor: TypeAlias = Foreign  # a value of a graph, or an eager one
+Traceback: TypeAlias = Foreign  # where an operation was made
+TracedFrame: TypeAlias = Foreign  # one frame of it
+ConcreteFunction: TypeAlias = Foreign
+KerasLayer: TypeAlias = Foreign
+KerasMetric: TypeAlias = Foreign
+TfDataset: TypeAlias = Foreign  # a stage of a tf.data pipeline
+DatasetFunction: TypeAlias = Foreign  # the user's function in a stage, and what it was traced to
+
+
+class Model(Protocol):
     """A model of Keras 2 or 3."""
 
+    name: str
     steps_per_execution: int
     train_function: Callable[..., object]
     test_function: Callable[..., object]
@@ -233,55 +39,11 @@ class Model(KerasLayer, Protocol):
     def _flatten_layers(self) -> Sequence[KerasLayer]: ...
 
 
-class Variable(Protocol):
-    """A weight of the model, of either Keras or of tf.Module; `shape` is None if unknown."""
-
-    name: str
-    shape: Sequence[int] | None
-    dtype: object
-
-
-class TfDataset(Protocol):
-    """A stage of a tf.data pipeline."""
-
-    element_spec: object
-
-    def cardinality(self) -> Tensor:
-        """Return the number of elements, or a negative code."""
-
-    def options(self) -> object:
-        """Return the options that hold up to this stage."""
-
-    def _inputs(self) -> Sequence[TfDataset]: ...
-    def _functions(self) -> Sequence[DatasetFunction]: ...
-
-
-class DatasetFunction(Protocol):
-    """The user's function in a stage, and what it was traced to."""
-
-    function: ConcreteFunction
-    _func: Foreign
-
-
 class TraceMarker(Protocol):
     """The profiler's marker of a span; the class makes one of a name and some numbers."""
 
     def __enter__(self) -> object: ...
     def __exit__(self, kind: object, error: object, trace: object) -> object: ...
-
-
-class Context(Protocol):
-    """The parts of the module `tensorflow.python.eager.context` that the agent calls."""
-
-    def executing_eagerly(self) -> bool:
-        """Say whether no graph is being traced."""
-
-
-class Ops(Protocol):
-    """The parts of the module `tensorflow.python.framework.ops` that the agent calls."""
-
-    def get_default_graph(self) -> Graph:
-        """Return the graph that is being traced."""
 
 
 # What the agent is given and writes

@@ -94,17 +94,6 @@ def watch(hooks: Hooks, log: Journal) -> Watcher:
     return watcher
 
 
-def own_class(name: str, patch: Callable[[Foreign], object]) -> Hook:
-    """Return a hook that patches a class of a module; later versions keep the old name for what lives elsewhere."""
-
-    def hook(module: object) -> None:
-        kind = getattr(module, name, None)
-        if kind is not None and kind.__module__ == getattr(module, "__name__", None):
-            patch(kind)
-
-    return hook
-
-
 def _act(module: ModuleType, hooks: Sequence[Hook], log: Journal) -> None:
     for hook in hooks:
         quietly(f"hook of {module.__name__}", log)(hook)(module)

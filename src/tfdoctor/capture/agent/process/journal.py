@@ -12,7 +12,7 @@ from .rank import rank
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Concatenate, ParamSpec, Protocol, TypeVar
+    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -42,7 +42,14 @@ class Journal:
         self.pid: int | None = os.getpid()
         self.errors: list[dict[str, str]] = []
         self.lacking: list[dict[str, str]] = []
-        self.state: dict[str, object] = {"errors": self.errors, "missing": self.lacking, **identity()}
+        self.state: dict[str, object] = {
+            "errors": self.errors,
+            "missing": self.lacking,
+            "pid": self.pid,
+            "host": os.uname().nodename,
+            "rank": rank(os.environ),
+            "versions": {"python": ".".join(map(str, sys.version_info[:3]))},
+        }
 
     @property
     def out(self) -> str:
@@ -131,47 +138,25 @@ def own_folder(processes: str) -> str:
             return folder
 
 
-def identity() -> dict[str, object]:
-    """Return which process this is."""
-    return {
-        "pid": os.getpid(),
-        "host": os.uname().nodename,
-        "rank": rank(os.environ),
-        "versions": {"python": ".".join(map(str, sys.version_info[:3]))},
-    }
-
-
 def quietly(where: str, log: Journal) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
     """Make a function note its faults and return None instead of raising."""
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
-        @functools.wraps(function)
-        def careful(*args: P.args, **kwargs: P.kwargs) -> R | None:
-            try:
-                return function(*args, **kwargs)
-            except Exception as error:  # the user's run goes on, whatever it was
-                log.fault(where, error)
-                return None
-
-        return careful
-
-    return decorate
+    return lambda function: _careful(function, where, lambda _: log)
 
 
 def guarded(
     where: str,
 ) -> Callable[[Callable[Concatenate[Owner, P], R]], Callable[Concatenate[Owner, P], R | None]]:
     """Make a method note its faults in its object's journal and return None instead of raising."""
+    return lambda method: _careful(method, where, lambda given: given[0].log)
 
-    def decorate(method: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R | None]:
-        @functools.wraps(method)
-        def careful(self: Owner, /, *args: P.args, **kwargs: P.kwargs) -> R | None:
-            try:
-                return method(self, *args, **kwargs)
-            except Exception as error:  # the user's run goes on, whatever it was
-                self.log.fault(where, error)
-                return None
 
-        return careful
+def _careful(function: Callable[P, R], where: str, log_of: Callable[[Any], Journal]) -> Callable[P, R | None]:
+    @functools.wraps(function)
+    def careful(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:  # the user's run goes on, whatever it was
+            log_of(args).fault(where, error)
+            return None
 
-    return decorate
+    return careful

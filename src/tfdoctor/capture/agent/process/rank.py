@@ -9,14 +9,9 @@ from .kept import json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, TypedDict
+    from typing import Any
 
-    class Rank(TypedDict):
-        """A worker's place in its job; None is unknown."""
-
-        name: str
-        rank: int | None
-        size: int | None
+    Rank = dict[str, Any]  # a worker's name, its rank in the job, and the job's size; None is unknown
 
 
 # JSON with the tasks of a job and which of them this is; TensorFlow's own and Vertex AI's. A TFJob with
@@ -45,18 +40,13 @@ FIRST = ("chief", "master", "worker")
 
 def rank(environment: Mapping[str, str]) -> Rank | None:
     """Return the rank of a worker among several, or None; without a size it may be alone."""
-    for name in CLUSTERS:
-        worker = _of_cluster(environment.get(name))
-        if worker:
-            return worker
+    workers = [_of_cluster(environment.get(name)) for name in CLUSTERS]
     for number, size in NUMBERS:
-        if number == "SLURM_PROCID" and STEP not in environment and size not in environment:
-            continue
-        worker = _of_numbers(environment.get(number) or "", environment.get(size) or "")
-        if worker:
-            return worker
+        if number != "SLURM_PROCID" or STEP in environment or size in environment:
+            workers.append(_of_numbers(environment.get(number) or "", environment.get(size) or ""))
     # A host or a pod may run several of the workers above, so it counts last.
-    return _of_hosts(environment) or _of_numbers(environment.get(INDEX) or "", "")
+    workers += [_of_hosts(environment), _of_numbers(environment.get(INDEX) or "", "")]
+    return next(filter(None, workers), None)
 
 
 def unreadable(environment: Mapping[str, str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import re
 import sys
 from functools import cache
@@ -60,21 +61,18 @@ def defined_at(function: object) -> Line | None:
     return (path, code.co_firstlineno) if code and path else None
 
 
-def user_line(frame: FrameType | None) -> Line | None:
-    """Return the path and line of the innermost user frame at or above this one, or None."""
-    while frame is not None:
-        path = user_file(frame.f_code.co_filename)
-        if path is not None:
-            return path, line_number(frame)
-        frame = frame.f_back
-    return None
-
-
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the user's at or above this one, or None."""
     while frame is not None and user_file(frame.f_code.co_filename) is None:
         frame = frame.f_back
     return frame
+
+
+def user_line(frame: FrameType | None) -> Line | None:
+    """Return the path and line of the innermost user frame at or above this one, or None."""
+    frame = user_frame(frame)
+    path = user_file(frame.f_code.co_filename) if frame is not None else None
+    return (path, line_number(frame)) if frame is not None and path is not None else None
 
 
 def instructions(frame: FrameType | None) -> Instructions:
@@ -117,15 +115,15 @@ def called_here() -> str:
 
 
 def way_here() -> Way:
-    """Return all places of the user's on the stack: two calls of one helper differ in them.
-
-    Places are instructions, for `train, valid = make(9), make(1)` is a single line.
-    """
+    """Return all places of the user's on the stack: two calls of one helper differ in them."""
     return way_of(sys._getframe(1))
 
 
 def way_of(frame: FrameType | None) -> Way:
-    """Return all places of the user's at or above a frame, which may be another thread's."""
+    """Return all places of the user's at or above a frame, which may be another thread's.
+
+    Places are instructions, for `train, valid = make(9), make(1)` is a single line.
+    """
     places, known = [], _known
     while frame is not None:
         name = frame.f_code.co_filename
@@ -136,63 +134,48 @@ def way_of(frame: FrameType | None) -> Way:
     return tuple(places)
 
 
-class Stack:
-    """What a stack shows a user: their innermost line, who called it, and what it calls."""
-
-    __slots__ = ("caller", "calls", "entry", "line", "looped", "runs")
-
-    def __init__(self) -> None:
-        self.line: Line | None = None  # the innermost of the user's
-        self.caller: Line | None = None  # the user's line that called that one's function
-        self.looped: int | None = None  # the line in the function that holds the loop
-        self.calls: Function | None = None  # the function of others that the innermost line calls
-        self.runs: Function | None = None  # the innermost function of others
-        # The function of TensorFlow or Keras that has the user's make input:
-        self.entry: Function | None = None
-
-    @classmethod
-    def of(cls, frame: FrameType | None, code: CodeType | None) -> Stack:
-        """Read a stack from its innermost frame outwards; `code` is the function that holds the loop."""
-        stack = cls()
-        while frame is not None:
-            path = user_file(frame.f_code.co_filename)
-            if path is None:
-                stack._pass(frame)
-            elif stack.line is None:
-                stack.line = (path, line_number(frame))
-            elif stack.caller is None:
-                stack.caller = (path, line_number(frame))
-            if code is not None and frame.f_code is code:
-                stack.looped = line_number(frame)
-            frame = frame.f_back
-        return stack
-
-    def _pass(self, frame: FrameType) -> None:
-        """Note a frame of others: what runs below the user's innermost line, or above it has Python make input."""
-        code = frame.f_code
-        if self.line is None:
-            if not (code.co_flags & NESTED or code.co_filename.startswith(OURS)):  # a wrapper
-                self.calls = function_of(frame)
-                self.runs = self.runs or self.calls
-        elif self.entry is None:
-            function = function_of(frame)
-            if INPUT_MODULES.search(function[0]):
-                self.entry = function
-
-    def _key(self) -> tuple[object, ...]:
-        return self.line, self.caller, self.looped, self.calls, self.runs, self.entry
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stack) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-
 # Modules that call the user's Python for input: of tf.data's generators and py_functions, of Keras' datasets.
 INPUT_MODULES = re.compile(r"\.(script_ops|data_adapters?|data_utils)(\.|$)")
 # The flag of functions that are defined within others, such as those that decorators return: CO_NESTED.
 NESTED = 0x10
+
+
+# `typing` takes milliseconds to import, in each process.
+FIELDS = collections.namedtuple("FIELDS", "line caller looped calls runs entry")  # noqa: PYI024
+
+
+class Stack(FIELDS):
+    """What a stack shows a user.
+
+    `line` is their innermost one, `caller` the one that called its function; `looped` is the line in the function
+    that holds the loop. `calls` is the function of others that the innermost line calls, `runs` the innermost one
+    of others; `entry` is that of TensorFlow or Keras that has the user's make input.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, frame: FrameType | None, code: CodeType | None) -> Stack:
+        """Read a stack from its innermost frame outwards; `code` is the function that holds the loop."""
+        line = caller = looped = calls = runs = entry = None
+        while frame is not None:
+            inner = frame.f_code
+            path = user_file(inner.co_filename)
+            if path is not None:
+                if line is None:
+                    line = path, line_number(frame)
+                elif caller is None:
+                    caller = path, line_number(frame)
+            elif line is None:
+                if not (inner.co_flags & NESTED or inner.co_filename.startswith(OURS)):  # else a wrapper
+                    calls = function_of(frame)
+                    runs = runs or calls
+            elif entry is None and INPUT_MODULES.search(function_of(frame)[0]):
+                entry = function_of(frame)
+            if inner is code:
+                looped = line_number(frame)
+            frame = frame.f_back
+        return cls(line, caller, looped, calls, runs, entry)
 
 
 def function_of(frame: FrameType) -> Function:

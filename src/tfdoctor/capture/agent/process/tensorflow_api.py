@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .declared import Context, Foreign, Graph, Ops, TraceMarker
+    from .declared import Foreign, Graph, TraceMarker
 
 
-def context() -> Context:
+def in_use() -> bool:
+    """Say whether TensorFlow's context is made, or a session of version 1 is: with it, threads that no fork has."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    made = getattr(context, "_context", None)
+    sessions = sys.modules.get("tensorflow.python.client.session")
+    return bool(getattr(made, "_initialized", False) or getattr(sessions, "_tfdoctor_made", False))
+
+
+def context() -> Foreign:
     """Return the module that knows whether TensorFlow runs eagerly at this moment."""
+    if "tensorflow.python.eager.context" in sys.modules:  # each scope of a layer asks, and imports are slower
+        return sys.modules["tensorflow.python.eager.context"]
     from tensorflow.python.eager import context as module
 
-    eager: Context = module
-    return eager
+    return module
 
 
 def default_graph() -> Callable[[], Graph]:
     """Return the function that returns the graph which is being traced."""
     from tensorflow.python.framework import ops
 
-    module: Ops = ops
-    return module.get_default_graph
+    getter: Callable[[], Graph] = ops.get_default_graph
+    return getter
 
 
 def trace_class() -> Callable[..., TraceMarker]:

@@ -1,76 +1,135 @@
-"""The tf.data pipelines of the run: what each stage is, and which line made it."""
+"""The tf.data pipelines of the run: what each stage is, which line made it, and what traces call it."""
 
 from __future__ import annotations
 
+import weakref
+
 from ..process import tensorflow_api
 from ..process.stack import defined_at
-from . import file_lists
+from . import input_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..process.declared import DatasetFunction, TfDataset
-    from .registry import Registry
+    from ..process.stack import Line
 
     Value = bool | int | float | str
 
 # Kept by TensorFlow as `_<name>` on its dataset objects.
 PARAMETERS = (
-    "num_parallel_calls",
-    "buffer_size",
-    "batch_size",
-    "drop_remainder",
-    "cycle_length",
-    "block_length",
-    "deterministic",
-    "reshuffle_each_iteration",
-    "count",
-    "compression_type",
+    *("num_parallel_calls", "buffer_size", "batch_size", "drop_remainder", "cycle_length", "block_length"),
+    *("deterministic", "reshuffle_each_iteration", "count", "compression_type"),
 )
-
 UNKNOWN = -2  # tf.data's cardinality of what it cannot count
-
 PYTHON_OPS = frozenset(("PyFunc", "EagerPyFunc", "PyFuncStateless"))
+
+# Classes that make exactly one kernel, and the type of that kernel.
+KERNELS = {
+    **{
+        f"_{kind}": kind
+        for kind in (
+            *("ConcatenateDataset", "FilterDataset", "MapDataset", "OptionsDataset", "ParallelBatchDataset"),
+            *("PrefetchDataset", "RangeDataset", "RepeatDataset", "ShardDataset", "SkipDataset", "TakeDataset"),
+            *("TensorDataset", "TensorSliceDataset", "ZipDataset"),
+        )
+    },
+    "CacheDataset": "CacheDatasetV2",
+    "_BatchDataset": "BatchDatasetV2",
+    "_PaddedBatchDataset": "PaddedBatchDatasetV2",
+    "_ParallelMapDataset": "ParallelMapDatasetV2",
+    "_ShuffleDataset": "ShuffleDatasetV3",
+}
+# Classes that make one kernel, whose functions make more while the data flows.
+MAKERS = {
+    "_FlatMapDataset": "FlatMapDataset",
+    "_InterleaveDataset": "InterleaveDataset",
+    "_ParallelInterleaveDataset": "ParallelInterleaveDatasetV4",
+}
+
+
+class Numbering:
+    """What tf.data calls a dataset in traces: its kernel's type and its number in the process.
+
+    Tested: TensorFlow numbers the datasets that a process makes, in order, from 0 ("MapDataset:4"); a name that the
+    user gave replaces that. Rewriting a pipeline keeps the names. Datasets that functions make while the data flows
+    (flat_map, interleave) are numbered as well, unseen by Python: once such exist, the count is read back from a
+    small dataset of our own, serialized with its name.
+    """
+
+    def __init__(self) -> None:
+        self.following = 0
+        self.settled = True  # every dataset so far was made where we see it
+        self.numbers: weakref.WeakKeyDictionary[TfDataset, int] = weakref.WeakKeyDictionary()
+
+    def note(self, dataset: TfDataset) -> None:
+        """A dataset has just been made."""
+        if not tensorflow_api.context().executing_eagerly():
+            self.settled = False  # a function that will make datasets whenever it runs
+            return
+        kind = type(dataset).__name__
+        if kind not in KERNELS and kind not in MAKERS:
+            self.settled = False
+        if self.settled:
+            number, self.following = self.following, self.following + 1
+        else:
+            number = self._counted() - 1
+        if kind in MAKERS:
+            self.settled = False
+        if number >= 0:
+            self.numbers[dataset] = number
+
+    def name(self, dataset: TfDataset) -> str | None:
+        """Return the dataset's name in traces, or None when it is not certain."""
+        given = getattr(getattr(dataset, "_metadata", None), "name", b"")
+        if given:
+            return given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
+        kind, number = type(dataset).__name__, self.numbers.get(dataset)
+        type_name = KERNELS.get(kind) or MAKERS.get(kind)
+        return None if number is None or type_name is None else f"{type_name}:{number}"
+
+    def _counted(self) -> int:
+        """Return the number that TensorFlow gives next; negative when others count meanwhile."""
+        first = tensorflow_api.probe_dataset_number()
+        second = tensorflow_api.probe_dataset_number()
+        return first if second == first + 1 else -1
 
 
 class Datasets:
     """All live datasets, numbered."""
 
-    def __init__(self, registry: Registry) -> None:
-        self.lines, self.makers = registry.lines, registry.makers
-        self.numbering = registry.numbering
-        alive = (reference() for reference in registry.datasets)
+    def __init__(self, references: Iterable[Callable[[], TfDataset | None]]) -> None:
+        alive = (reference() for reference in references)
         self.datasets = [dataset for dataset in alive if dataset is not None]
         self.ids = {id(dataset): number for number, dataset in enumerate(self.datasets)}
-
-    def id_of(self, dataset: TfDataset | None) -> int | None:
-        """Return the number of a dataset, or None."""
-        return self.ids.get(id(dataset)) if dataset is not None else None
 
     def graphs(self) -> set[int]:
         """Return the ids of the graphs that tf.data runs."""
         functions = (function for dataset in self.datasets for function in _functions(dataset))
         return {id(function.function.graph) for function in functions}
 
-    def describe(self) -> list[dict[str, object]]:
-        """Return one entry a dataset."""
-        ids, numbering = self.ids, self.numbering
+    def describe(
+        self, numbering: Numbering, lines: Mapping[TfDataset, Line | None], makers: Mapping[TfDataset, str]
+    ) -> list[dict[str, object]]:
+        """Return one entry a dataset, with its line and the function that this calls."""
+        ids = self.ids
         return [
             {
                 "id": number,
                 "class": type(dataset).__name__,
                 "trace_name": numbering.name(dataset),
                 "inputs": [ids[id(one)] for one in dataset._inputs() if id(one) in ids],
-                "parameters": _parameters(dataset),
-                "options": _options(dataset),
-                "files": file_lists.describe(dataset),
+                "parameters": dict(_parameters(dataset)),
+                # Those that hold for a pipeline up to here and were set; None when unknown:
+                "options": None if _symbolic(dataset) else dict(_options(getattr(dataset, "options", object)())),
+                "files": input_files.describe(dataset),
                 "function": next(map(_function, _functions(dataset)), None),
                 "element_spec": str(dataset.element_spec)[:500],
                 "tensors": str(dataset.element_spec).count("TensorSpec("),
                 "cardinality": _cardinality(dataset),
-                "at": self.lines.get(dataset),
-                "made_by": self.makers.get(dataset, ""),
+                "at": lines.get(dataset),
+                "made_by": makers.get(dataset, ""),
             }
             for number, dataset in enumerate(self.datasets)
         ]
@@ -109,31 +168,20 @@ def batch_of(dataset: TfDataset | None) -> Value | None:
     return None
 
 
-def _parameters(dataset: TfDataset) -> dict[str, Value | None]:
-    parameters = {}
+def _parameters(dataset: TfDataset) -> Iterator[tuple[str, Value | None]]:
     for name in PARAMETERS:
         value = _scalar(getattr(dataset, f"_{name}", None))
         if value is not None or (name == "num_parallel_calls" and hasattr(dataset, "_map_func")):
-            parameters[name] = value
-    return parameters
+            yield name, value
 
 
-def _options(dataset: TfDataset) -> dict[str, Value] | None:
-    """Return the options that hold for a pipeline up to here and were set, by dotted name; None when unknown."""
-    if _symbolic(dataset):
-        return None
-    options: dict[str, Value] = {}
-    if hasattr(dataset, "options"):
-        _collect(dataset.options(), "", options)
-    return options
-
-
-def _collect(options: object, prefix: str, known: dict[str, Value]) -> None:
+def _options(options: object, prefix: str = "") -> Iterator[tuple[str, Value]]:
+    """Yield the options that were set, by dotted name."""
     for name, value in getattr(options, "_options", {}).items():
         if hasattr(value, "_options"):
-            _collect(value, prefix + name + ".", known)
+            yield from _options(value, prefix + name + ".")
         elif value is not None:
-            known[prefix + name] = value if isinstance(value, (bool, int, float)) else str(value)
+            yield prefix + name, value if isinstance(value, (bool, int, float)) else str(value)
 
 
 def _scalar(value: object) -> Value | None:

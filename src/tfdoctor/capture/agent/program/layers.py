@@ -7,41 +7,19 @@ import math
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Protocol
 
-    from ..process.declared import KerasLayer, Variable
+    from ..process.declared import KerasLayer
     from ..process.stack import Line
 
-    class Scopes(Protocol):
-        """The layer's name of each name scope of a graph."""
-
-        def get(self, path: str, /) -> str | None:
-            """Return the name of the layer with a name scope, or None."""
-
+    Scopes = Mapping[str, str]  # the layer's name of each name scope
     Entry = tuple[Callable[[], KerasLayer | None], Line | None]  # a weak reference, and the line
 
 
 LONGEST = 16  # Longer lists in a layer's config are data (vocabularies), not settings
-
-
-class NoLayer(str):
-    """The answer that an operation is of no layer, and that nobody else need be asked."""
-
-    __slots__ = ()
-
-    def __bool__(self) -> bool:
-        return True
-
-
-class Unseen:
-    """The name scopes of a graph that was traced unseen: names alone may lead to another's layer."""
-
-    def get(self, path: str, /) -> str:  # noqa: ARG002  # as a mapping has it
-        """Return that no layer is known for this path."""
-        return NoLayer()
-
-
-UNSEEN = Unseen()
+CUDNN_LAYERS = frozenset(("LSTM", "GRU"))  # Keras' classes that cuDNN computes where their arguments let it
+# The arguments that decide whether it does: plain values, and functions, of which the name counts.
+RECURRENT = ("recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn")
+FUNCTIONS = ("activation", "recurrent_activation")
 
 
 class Layers:
@@ -53,14 +31,17 @@ class Layers:
         self.paths: dict[str, str] = {}
         self.names: set[str] = set()
         # Those of all graphs: the gradients of a loop have a graph of their own.
-        self.scopes: Mapping[str, str] = {}
+        self.scopes: Scopes = {}
         for layer, _ in self.entries:
             name = str(getattr(layer, "name", ""))
             self.names.add(name)
             self.paths.setdefault(str(getattr(layer, "path", None) or name), name)
 
-    def owner(self, scopes: Scopes) -> Callable[[str], str | None]:
-        """Return what finds the layer of an operation by name, in a graph with these scopes."""
+    def owner(self, scopes: Scopes | None) -> Callable[[str], str | None]:
+        """Return what finds the layer of an operation by name, in a graph with these scopes.
+
+        None: the graph was traced unseen. Names alone may lead to another's layer, so that the answer is "".
+        """
         known: dict[str, str | None] = {}
 
         def of(operation: str) -> str | None:
@@ -71,14 +52,16 @@ class Layers:
 
         return of
 
-    def _search(self, segments: list[str], scopes: Scopes) -> str | None:
+    def _search(self, segments: list[str], scopes: Scopes | None) -> str | None:
         """Return the innermost layer on a path of scopes: as noted while tracing, else by name."""
         for prefix in ("gradient_tape", "gradients"):  # the latter in the bodies of while loops
             while prefix in segments:
                 segments = segments[segments.index(prefix) + 1 :]
+        if scopes is None and segments:
+            return ""
         for end in range(len(segments), 0, -1):
             path = "/".join(segments[:end])
-            name = scopes.get(path) or self.scopes.get(path) or self.paths.get(path)
+            name = (scopes or {}).get(path) or self.scopes.get(path) or self.paths.get(path)
             if name:
                 return name
         return next((name for name in reversed(segments) if name in self.names), None)
@@ -89,53 +72,39 @@ class Layers:
 
 
 def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
-    policy, trainable = getattr(layer, "dtype_policy", None), getattr(layer, "trainable", None)
+    kind, trainable = type(layer), getattr(layer, "trainable", None)
     return {
         "name": layer.name,
-        "class": type(layer).__name__,
-        "module": type(layer).__module__,
+        "class": kind.__name__,
+        "module": kind.__module__,
         "path": getattr(layer, "path", None),
         "config": _config(layer),
         "recurrent": _recurrent(layer),
-        "masks": _masks(layer),
-        "policy": getattr(policy, "name", None),
+        "masks": kind.__name__ == "Masking" or getattr(layer, "mask_zero", False) is True,
+        "policy": getattr(getattr(layer, "dtype_policy", None), "name", None),
         "compute_dtype": getattr(layer, "compute_dtype", None),
         "variable_dtype": getattr(layer, "variable_dtype", None),
         # As the script has set it:
         "trainable": trainable if isinstance(trainable, bool) else None,
-        "weights": [_weight(weight) for weight in getattr(layer, "_trainable_variables", [])],
+        "weights": [
+            {
+                "name": weight.name,
+                "shape": list(weight.shape) if weight.shape is not None else None,
+                "dtype": str(weight.dtype),
+            }
+            for weight in getattr(layer, "_trainable_variables", [])
+        ],
         "at": line,
     }
-
-
-CUDNN_LAYERS = frozenset(("LSTM", "GRU"))  # Keras' classes that cuDNN computes where their arguments let it
 
 
 def _recurrent(layer: KerasLayer) -> dict[str, object] | None:
     """Return the arguments that decide whether cuDNN computes a layer; None for other layers."""
     if not CUDNN_LAYERS & {base.__name__ for base in type(layer).__mro__}:
         return None
-    names = ("recurrent_dropout", "unroll", "use_bias", "reset_after", "use_cudnn")
-    plain = {name: value for name in names if _simple(value := getattr(layer, name, None))}
-    functions = ("activation", "recurrent_activation")
-    return plain | {name: _function(getattr(layer, name, None)) for name in functions}
-
-
-def _function(function: object) -> str | None:
-    return str(getattr(function, "__name__", type(function).__name__)) if function else None
-
-
-def _masks(layer: KerasLayer) -> bool:
-    """Say whether a layer makes the mask of padded positions."""
-    return type(layer).__name__ == "Masking" or getattr(layer, "mask_zero", False) is True
-
-
-def _weight(weight: Variable) -> dict[str, object]:
-    return {
-        "name": weight.name,
-        "shape": list(weight.shape) if weight.shape is not None else None,
-        "dtype": str(weight.dtype),
-    }
+    plain = {name: value for name in RECURRENT if _simple(value := getattr(layer, name, None))}
+    functions = ((name, getattr(layer, name, None)) for name in FUNCTIONS)
+    return plain | {name: str(getattr(f, "__name__", type(f).__name__)) if f else None for name, f in functions}
 
 
 def _config(layer: KerasLayer) -> dict[str, object]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import sys
 
+from ..process.all_threads import collector
 from ..process.budget import CaptureBudget
 from ..process.journal import quietly
 from ..process.kept import io, json, os, time
-from ..process.other_threads import collector
 from . import graphs, settings
 from .datasets import Datasets
-from .layers import UNSEEN, Layers
+from .devices import STARTED
+from .layers import Layers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ SCHEMA = 1
 
 # Without it the script has no TensorFlow; importing one at its end would be a crash of ours.
 CONTEXT = "tensorflow.python.eager.context"
-# When TensorFlow was imported at the latest: a file written later may not be what Python has read.
-STARTED = time.time()
 DIGITS = 8  # Of the hash of a line; `tfdoctor.recording.program` has the same
 MOST_LINES = 10_000  # Lines of a file beyond which it is generated code: no finding is looked for in it by its text
 
@@ -64,22 +64,20 @@ class ProgramFile:
         self.python: Callable[[], object] = dict  # describes where Python was between the calls
         self.before: list[Callable[[], object]] = []  # called before the description
 
+    def _wanted(self) -> bool:
+        return not self.registry.written and self.registry.log.ours() and CONTEXT in sys.modules
+
     def describe(self, *, last: bool) -> None:
         """Write the program as it is now: after each window that is kept."""
-        registry = self.registry
-        if registry.written or not registry.log.ours() or CONTEXT not in sys.modules:
-            return
-        self.described = True
-        registry.written = last
-        program = self.kept or self._alive()
-        began = time.perf_counter()
-        quietly("program", registry.log)(self._write)(program)
-        self.budget.described(time.perf_counter() - began)
+        if self._wanted():
+            self.described = True
+            self.registry.written = last
+            self._spend(self._write, self.kept or self._spend(self._parts))
 
     def keep(self) -> None:
         """Keep what is alive for the next description: the run may end before its profiler stops."""
-        if not self.registry.written and self.registry.log.ours() and CONTEXT in sys.modules:
-            self.kept = self._alive()
+        if self._wanted():
+            self.kept = self._spend(self._parts)
 
     def forget(self) -> None:
         """A profiler has stopped: what was kept is described, or not needed."""
@@ -94,18 +92,20 @@ class ProgramFile:
         """Let the next recording of this process describe the program again."""
         self.described, self.traced = False, traced
 
-    def _alive(self) -> dict[str, object]:
-        """Return what is alive; nothing where that fails."""
+    def _spend(self, work: Callable[..., R], *given: object) -> R | None:
+        """Return what some work on the program returns; None where it fails. The run pays for its time."""
         began = time.perf_counter()
-        parts = quietly("program", self.registry.log)(self._parts)() or {}
+        done = quietly("program", self.registry.log)(work)(*given)
         self.budget.described(time.perf_counter() - began)
-        return parts
+        return done
 
     def _parts(self) -> dict[str, object]:
+        """Return what is alive."""
         for prepare in self.before:
             prepare()
         registry, part = self.registry, self._part
-        layers, datasets = Layers(registry.layers), Datasets(registry)
+        layers, datasets = Layers(registry.layers), Datasets(registry.datasets)
+        described = functools.partial(datasets.describe, registry.numbering, registry.lines, registry.makers)
         adapter = registry.fit.get("adapter")
         loop = "tf.data" if registry.feeds() is not None else None  # where there is no fit
         return {
@@ -113,15 +113,15 @@ class ProgramFile:
             "graphs": self._graphs(layers, datasets) if self.traced else [],
             "layers": part("layers", layers.describe) or [],
             "metrics": part("metrics", lambda: _metrics(registry)) or [],
-            "datasets": part("datasets", datasets.describe) or [],
-            "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
+            "datasets": part("datasets", described) or [],
+            "feeds": part("feeds", lambda: datasets.ids.get(id(registry.feeds()))),
             "input_kind": INPUTS.get(adapter, adapter) if adapter else loop,
             "run": part("settings", lambda: settings.describe(registry)) or {},
             "sequences": part("sequence lengths", lambda: registry.lengths.describe(registry.feeds())) or [],
         }
 
-    def _write(self, program: dict[str, Any]) -> None:
-        if not program:
+    def _write(self, program: dict[str, Any] | None) -> None:
+        if program is None:
             return
         program["python"] = self._part("stack samples", self.python) or {}
         program["sources"], program["lines"] = _sources(program)
@@ -139,7 +139,7 @@ class ProgramFile:
         layers.scopes = {path: name for known in scopes.values() for path, name in known.items()}
 
         def described(graph: Graph) -> dict[str, object]:
-            of_graph = UNSEEN if graph in registry.unseen else scopes.get(graph, {})
+            of_graph = None if graph in registry.unseen else scopes.get(graph, {})
             return graphs.describe(graph, layers, of_data, of_graph)
 
         describe = quietly("program: graph", registry.log)(described)
@@ -194,12 +194,9 @@ def _sources(program: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]
                 data = file.read()
             hashes[path] = hashlib.sha256(data).hexdigest()
             if data.count(b"\n") < MOST_LINES:
-                lines[path] = "".join(_digest(line) for line in data.splitlines())
+                digests = (hashlib.sha256(line.strip()).hexdigest() for line in data.splitlines())
+                lines[path] = "".join(digest[:DIGITS] for digest in digests)
     return hashes, lines
-
-
-def _digest(line: bytes) -> str:
-    return hashlib.sha256(line.strip()).hexdigest()[:DIGITS]
 
 
 def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

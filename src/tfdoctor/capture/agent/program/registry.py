@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-import functools
+import sys
 import weakref
 
+from ..entry_points import OPTIMIZERS
 from ..process import tensorflow_api
-from ..process.frames import hide
 from ..process.journal import guarded
 from ..process.stack import called_here, defined_at, here, way_here
-from .chosen import Choices
-from .debugging import DebugAids
-from .numbering import Numbering
-from .padding import SequenceLengths
-from .rates import ZeroRates
-from .unused_gradients import UnusedGradients
+from .choices import CHECKS, DATA_MODE, DETERMINISM, Choices
+from .datasets import Numbering
+from .gradients import UnusedGradients
+from .sequences import SequenceLengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
-    from typing import TypedDict, TypeVar
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from types import FrameType
+    from typing import Any, TypeVar
 
-    from ..process.declared import Foreign, Graph, KerasLayer, KerasMetric, Model, ScopeClass, TfDataset
-    from ..process.imports import Hook, Hooks
+    from ..process.declared import Foreign, Graph, KerasLayer, KerasMetric, Model, TfDataset
     from ..process.journal import Journal
     from ..process.stack import Line, Way
+    from ..stream import Args, Held, Kwargs, Stream
     from .layers import Entry
 
     T = TypeVar("T")
 
-    class FitFacts(TypedDict, total=False):
-        """What Keras's fit was given."""
-
-        adapter: str
-        batch_size: object
-        at: Line | None
-        batches_at: Line | None
-        epochs: int
-        steps_per_epoch: int | None
-
-
-GRAPHS = "tensorflow.python.framework.func_graph"
-# Where Layer lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
-LAYERS = (
-    "keras.src.layers.layer",
-    "tf_keras.src.engine.base_layer",
-    "keras.src.engine.base_layer",
-    "keras.engine.base_layer",
-)
-SCOPES = "keras.src.backend.tensorflow.core"
-OPTIMIZERS = "keras.src.optimizers.base_optimizer"
-# Where Metric lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
-METRICS = (
-    "keras.src.metrics.metric",
-    "tf_keras.src.metrics.base_metric",
-    "keras.src.metrics.base_metric",
-    "keras.metrics.base_metric",
-)
-DATASETS = "tensorflow.python.data.ops.dataset_ops"
-STRATEGIES = "tensorflow.python.distribute.distribute_lib"
 
 MOST = 20_000  # A script may make a dataset or a function every step: the dead are dropped from here on
 
@@ -73,9 +42,7 @@ class Registry:
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
         self.lengths = SequenceLengths(log)
-        self.aids = DebugAids(log)
         self.choices = Choices(log)
-        self.zero_rates = ZeroRates(log)
         self.unused_gradients = UnusedGradients(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
@@ -95,7 +62,7 @@ class Registry:
         self.model: Callable[[], Model | None] = _nothing
         self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
         self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
-        self.fit: FitFacts = {}
+        self.fit: dict[str, Any] = {}  # what Keras's fit was given
         self.lengths.again()
         self.unused_gradients.again()
         self.written = False  # nothing more is wanted
@@ -119,13 +86,15 @@ class Registry:
         graphs = (reference() for reference in self.graphs)
         return list({id(graph): graph for graph in graphs if graph is not None}.values())
 
-    @guarded("optimizer")
-    def optimizer_made(self, optimizer: object, rate: object) -> None:
-        """An optimizer, for loops that have no model to ask; ``rate`` is the learning rate that it was given."""
+    def optimizer_made(self, args: Sequence[Foreign], kwargs: Mapping[str, object]) -> None:
+        """An optimizer, for loops that have no model to ask, and the learning rate that it was given."""
+        optimizer, *given = args
         self._remember(self.optimizers, optimizer)
-        self.zero_rates.made(optimizer, rate)
+        # An optimizer around others has their rates, and gives its base one that nothing uses.
+        own_rate = sys.modules[OPTIMIZERS].BaseOptimizer.learning_rate
+        rate = given[0] if given else kwargs.get("learning_rate")
+        self.choices.optimizer_made(optimizer, rate if type(optimizer).learning_rate is own_rate else None)
 
-    @guarded("dataset")
     def dataset_made(self, dataset: TfDataset) -> None:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
@@ -134,35 +103,39 @@ class Registry:
             self.ways[dataset] = way_here()
             self.numbering.note(dataset)
 
-    @guarded("layer")
     def layer_made(self, layer: KerasLayer) -> None:
         """A layer; lines of all are kept, for a later recording may use them."""
         self.layers.append((weakref.ref(layer), here()))
 
-    @guarded("metric")
     def metric_made(self, metric: KerasMetric) -> None:
         """A metric; lines of all are kept, as of layers."""
         self.metrics.append((weakref.ref(metric), here()))
 
-    @guarded("name scope")
-    def scope_entered(self, graph: Graph, layer: str) -> None:
+    def scope_entered(self, scope: Foreign) -> None:
         """A layer got a name scope of a graph: TensorFlow numbers them as they come."""
+        if scope.caller is None or self.written or tensorflow_api.context().executing_eagerly():
+            return
+        graph = tensorflow_api.default_graph()()
         if graph not in self.scopes:
             self.scopes[graph] = {}
-        self.scopes[graph][graph.get_name_scope()] = layer
+        self.scopes[graph][graph.get_name_scope()] = scope.caller.name
 
     def fitted(self, model: Model, adapter: object, given: Iterable[Foreign], batch_size: object) -> None:
         """Keras's fit is about to begin; `given` are the datasets that may feed it."""
         self.model = weakref.ref(model)
         self.held = next((data for data in given if data in self.lines), None)
         self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
+        # How a PyDataset, or a Sequence of Keras 2, makes a batch:
+        sets = (getattr(adapter, name, None) for name in ("py_dataset", "_keras_sequence"))
+        made = next((one for one in sets if one is not None), None)
         self.fit = {
             "adapter": type(adapter).__name__,
             "batch_size": batch_size,
             "at": here(),
-            "batches_at": _maker(adapter),
+            "batches_at": defined_at(getattr(type(made), "__getitem__", None)),
         }
-        self.lengths.given(adapter)
+        if not self.written:
+            self.lengths.given(adapter)
 
     def release(self) -> None:
         """The fit is over, and with it what Keras made for it."""
@@ -193,13 +166,6 @@ class Registry:
         return int(dataset.cardinality().numpy()) if dataset is not None else -2
 
 
-def _maker(adapter: object) -> Line | None:
-    """Return the user's line that defines how a PyDataset, or a Sequence of Keras 2, makes a batch."""
-    sets = (getattr(adapter, name, None) for name in ("py_dataset", "_keras_sequence"))
-    made = next((one for one in sets if one is not None), None)
-    return defined_at(getattr(type(made), "__getitem__", None))
-
-
 def _nothing() -> None:
     """Return None, as a reference does whose object is gone."""
 
@@ -213,72 +179,31 @@ def dataset_of(iterator: object) -> TfDataset | None:
     return dataset
 
 
-def hooks(registry: Registry) -> Hooks:
-    """Return the hooks that notice what is being built."""
-    hook: dict[str, list[Hook]] = {
-        GRAPHS: [lambda module: _after_init(module.FuncGraph, registry.graph_made)],
-        DATASETS: [lambda module: _after_init(module.DatasetV2, registry.dataset_made)],
-        OPTIMIZERS: [lambda module: _after_optimizer(module.BaseOptimizer, registry)],
-        STRATEGIES: [lambda module: _after_init(module.StrategyBase, registry.choices.strategy_made)],
-        SCOPES: [lambda module: _after_enter(module.name_scope, registry)],
-    }
-    for name in METRICS:
-        hook[name] = [lambda module: _after_init(module.Metric, registry.metric_made)]
-    for name in LAYERS:
-        hook[name] = [lambda module: _after_new(module.Layer, registry)]
-    return hook
+def listen(stream: Stream, registry: Registry) -> None:
+    """Have the registry hear of what is made and of what is chosen, once it is."""
+    choices = registry.choices
 
+    def after(event: str, told: Callable[..., object]) -> None:
+        def leave(call: tuple[Args, Kwargs], result: object, error: BaseException | None) -> None:
+            if error is None:
+                told(*call, result)
 
-def _after_init(kind: Foreign, made: Callable[[Foreign], object]) -> None:
-    """Note each new object of a class, once it is made."""
-    original = kind.__init__
+        def enter(held: Held, args: Args, kwargs: Kwargs, _: FrameType) -> None:
+            held.append((leave, (args, kwargs)))
 
-    @functools.wraps(original)
-    def __init__(self: object, *args: object, **kwargs: object) -> None:
-        original(self, *args, **kwargs)
-        made(self)
+        stream.on(event, lambda _: enter)
 
-    kind.__init__ = hide(__init__)
-
-
-def _after_optimizer(kind: Foreign, registry: Registry) -> None:
-    """Note each new optimizer with the learning rate that it was given."""
-    original, own_rate = kind.__init__, kind.learning_rate
-
-    @functools.wraps(original)
-    def __init__(self: object, *args: object, **kwargs: object) -> None:
-        original(self, *args, **kwargs)
-        # An optimizer around others has their rates, and gives its base one that nothing uses.
-        has_rate = type(self).learning_rate is own_rate  # type: ignore[attr-defined] # Keras' property
-        given = args[0] if args else kwargs.get("learning_rate")
-        registry.optimizer_made(self, given if has_rate else None)
-
-    kind.__init__ = hide(__init__)
-
-
-def _after_new(kind: Foreign, registry: Registry) -> None:
-    """Note each new layer with the line that makes it; `__new__` leaves no frame on the stack."""
-    original = kind.__new__
-
-    @functools.wraps(original)
-    def __new__(cls: type, *args: object, **kwargs: object) -> object:
-        layer = original(cls, *args, **kwargs)
-        registry.layer_made(layer)
-        return layer
-
-    kind.__new__ = staticmethod(hide(__new__))
-
-
-def _after_enter(scope: ScopeClass, registry: Registry) -> None:
-    """Note which name scope of which graph a layer gets."""
-    original, eager = scope.__enter__, tensorflow_api.context().executing_eagerly
-    default_graph = tensorflow_api.default_graph()
-
-    @functools.wraps(original)
-    def __enter__(self: Foreign) -> object:
-        result = original(self)
-        if self.caller is not None and not registry.written and not eager():
-            registry.scope_entered(default_graph(), self.caller.name)
-        return result
-
-    scope.__enter__ = hide(__enter__)
+    after("graph made", lambda args, *_: registry.graph_made(args[0]))
+    after("dataset made", lambda args, *_: registry.dataset_made(args[0]))
+    after("layer made", lambda *call: registry.layer_made(call[2]))
+    after("metric made", lambda args, *_: registry.metric_made(args[0]))
+    after("optimizer made", lambda args, kwargs, _: registry.optimizer_made(args, kwargs))
+    after("strategy made", lambda args, *_: choices.strategy_made(args[0]))
+    after("name scope", lambda args, *_: registry.scope_entered(args[0]))
+    after("threads set", lambda *_: choices.threads_set())
+    after("eager functions", lambda args, kwargs, _: choices.eagerly(*args, **kwargs))
+    after("debug mode", lambda *_: choices.switched(DATA_MODE, on=True))
+    for aid, event in ((CHECKS, "checks"), (DETERMINISM, "determinism")):
+        after(f"{event} on", lambda *_, aid=aid: choices.switched(aid, on=True))
+        after(f"{event} off", lambda *_, aid=aid: choices.switched(aid, on=False))
+    stream.on("check", lambda _: choices.check)

@@ -6,26 +6,23 @@ import sys
 
 from ..process.journal import quietly
 from ..process.kept import os
-from . import gpu_access
-from .chosen import homes
+from . import devices
+from .choices import homes
 from .datasets import batch_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..process.declared import Foreign, Model
+    from ..process.declared import Model
     from .registry import Registry
-
-    Reference = Callable[[], object]
 
 
 def describe(registry: Registry) -> dict[str, object]:
     """Return the settings of the model that trained, as far as there is one."""
-    model = registry.model()
+    model, fit = registry.model(), registry.fit
     trainer = model if model is not None else registry.trainer()
-    feeds = registry.feeds()
-    settings = {
+    return {
         "policy": _policy(),
         "backend": _backend(),
         **_optimizer(model, registry.optimizers),
@@ -33,18 +30,15 @@ def describe(registry: Registry) -> dict[str, object]:
         "jit_compile": getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None)),
         "run_eagerly": getattr(model, "run_eagerly", None),
         "steps_per_execution": getattr(model, "steps_per_execution", None),
-        "batch_size": registry.fit.get("batch_size") or batch_of(feeds),
-        "fit_at": registry.fit.get("at"),
-        "batches_at": registry.fit.get("batches_at"),
-        "epochs": registry.fit.get("epochs"),
-        "steps_per_epoch": registry.fit.get("steps_per_epoch"),
-        "debugging": registry.aids.describe(),
+        "batch_size": fit.get("batch_size") or batch_of(registry.feeds()),
+        "fit_at": fit.get("at"),
+        **{name: fit.get(name) for name in ("batches_at", "epochs", "steps_per_epoch")},
+        "debugging": registry.choices.debugging(),
+        **_tensorflow(model, registry),
     }
-    settings.update(_tensorflow(model, registry))
-    return settings
 
 
-def _optimizer(model: Model | None, references: Sequence[Reference]) -> dict[str, object]:
+def _optimizer(model: Model | None, references: Sequence[Callable[[], object]]) -> dict[str, object]:
     """Return the class of the optimizer that does the work, and whether it, or any that is alive, scales the loss.
 
     Without that of a model it is the youngest one: a wrapper is made after what it wraps.
@@ -71,8 +65,7 @@ def _policy() -> object:
 
 def _backend() -> str | None:
     """Return what Keras computes with; None where it is not in use."""
-    config = getattr(sys.modules.get("keras"), "config", None)
-    backend = getattr(config, "backend", None)
+    backend = getattr(getattr(sys.modules.get("keras"), "config", None), "backend", None)
     return str(backend()) if backend is not None else None
 
 
@@ -82,24 +75,21 @@ def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
     config = sys.modules.get("tensorflow.python.framework.config")
     if context is None or config is None or not context.context()._initialized:
         return {}
-    strategy = getattr(model, "distribute_strategy", None) or registry.strategy()
+    strategy, choices = getattr(model, "distribute_strategy", None) or registry.strategy(), registry.choices
+    replicas = strategy.num_replicas_in_sync if strategy is not None else 1
+    spread = {}
+    if strategy is not None and replicas > 1:  # the default one of Keras' fit has neither a line nor devices
+        spread = {"strategy_at": choices.strategies.get(strategy), "replica_devices": homes(strategy, config)}
     return {
         "strategy": type(strategy).__name__ if strategy is not None else None,
-        "replicas": strategy.num_replicas_in_sync if strategy is not None else 1,
-        **(_replicas(strategy, config, registry) if strategy is not None else {}),
+        "replicas": replicas,
+        **spread,
         "inter_op_threads": config.get_inter_op_parallelism_threads(),
         "intra_op_threads": config.get_intra_op_parallelism_threads(),
-        "intra_op_at": registry.choices.threads,
+        "intra_op_at": choices.threads,
         "intra_op_variable": os.environ.get("TF_NUM_INTRAOP_THREADS"),
         "affinity": len(os.sched_getaffinity(0)),
         "devices": [device.name for device in config.list_logical_devices()],
         # Drivers differ: what one of them refuses costs no other setting.
-        "gpus": quietly("program: GPUs", registry.log)(gpu_access.describe)(config),
+        "gpus": quietly("program: GPUs", registry.log)(devices.describe)(config),
     }
-
-
-def _replicas(strategy: Foreign, config: Foreign, registry: Registry) -> dict[str, object]:
-    """Return the line and the devices of a strategy; the default one of Keras' fit has neither."""
-    if strategy.num_replicas_in_sync == 1:
-        return {}
-    return {"strategy_at": registry.choices.strategies.get(strategy), "replica_devices": homes(strategy, config)}

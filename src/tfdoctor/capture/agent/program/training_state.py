@@ -12,14 +12,13 @@ import weakref
 
 from ..process.journal import guarded
 from ..process.nested import leaves
-from .padding import SequenceLengths
+from .sequences import SequenceLengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..process.declared import Foreign, TfDataset
-    from .row_lengths import Sequences
+    from ..process.declared import Foreign
 
 VARIABLES = "tensorflow.python.ops.resource_variable_ops"
 # Where optimizers live in Keras 3, in tf_keras, and in Keras 2 from 2.11 on.
@@ -44,8 +43,7 @@ class BatchSizes(SequenceLengths):
 
     def ask(self, into: list[int], *, more: bool) -> None:
         """Look at the batch that comes next, where there is `more` time for it and too few were seen."""
-        self.into = into
-        self.left = int(more and len(into) < BATCHES)
+        self.into, self.left = into, int(more and len(into) < BATCHES)
 
     def wants(self, specs: Iterable[Foreign]) -> bool:
         """Say whether the batches are plain tensors."""
@@ -59,13 +57,6 @@ class BatchSizes(SequenceLengths):
         size = next((shape[0] for shape in shapes if len(shape)), None)
         if size is not None:
             self.into.append(int(size))
-
-    def given(self, adapter: object) -> None:
-        """Fit's arrays are not read."""
-
-    def describe(self, dataset: TfDataset | None) -> list[Sequences]:  # noqa: ARG002  # as above it
-        """Nothing is described."""
-        return []
 
 
 class ReturnedLosses:
@@ -137,11 +128,7 @@ class Updates:
         """Look for the optimizers: those that are made later do not count."""
         kinds = _classes(OPTIMIZERS)
         found = [thing for thing in gc.get_objects() if kinds and issubclass(type(thing), kinds)]
-        self.optimizers = [
-            weakref.ref(optimizer)
-            for optimizer in found
-            if optimizer.built and not hasattr(optimizer, "inner_optimizer")
-        ]
+        self.optimizers = [weakref.ref(one) for one in found if one.built and not hasattr(one, "inner_optimizer")]
 
     def count(self) -> int | None:
         """Return the number of updates so far; None once one of the optimizers is gone."""

@@ -1,18 +1,23 @@
-"""What the hooks tell of the followed thread: its calls of tf.functions, its steps and its epochs."""
+"""The clock of the account: which call is under way on the thread that it follows, and the time in each.
+
+It follows the main thread, the first other one that trains, or one that traces while the followed one waits. Only
+that thread changes the clock, so that no lock is needed; another one reads it by `CallClock.read`.
+"""
 
 from __future__ import annotations
 
 import collections
 
-from ..process.kept import threads, time
+from ..process.all_threads import OtherThreads
+from ..process.kept import main_thread, threads, time
 from ..process.stack import user_line
-from .call_times import epoch_of
-from .followed_thread import FollowedThread
-from .kinds import BETWEEN, EPOCH, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
-from .loops import CalledLoops
-from .repeated import RepeatedSteps
-from .snapshot import snapshot
+from .kinds import ALONE, BETWEEN, EPOCH, EVALUATE, FIT, FUNCTION, OPEN, STEP, TEST, TRACE
+from .loops import CalledLoops, TrainingCalls
+from .places import CallSites
+from .repeated import RepeatedSteps, snapshot
+from .step_times import RunStepTimes
 from .traced_arguments import TracedArguments
+from .waiting import started, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,48 +25,175 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..process.stack import Line
-    from .call_times import Enter
     from .places import CallSite
 
+    # What was under way before a call, when it began, and the call itself:
+    Entered = tuple[CallSite, int, CallSite]
+
+    # A thread, whether it has trained, what it was in, and when another one was followed instead:
+    Lent = tuple[int, bool, CallSite, int]
+
 MOST_TRACES = 5000
+MOST_SPANS = 4000  # Calls that are told one by one; later ones only where they take long
+LONG_NS = 1_000_000_000
+MOST_LONG_SPANS = 20_000
 
 OFTEN = 0.5  # Calls for each step from which they belong to it
 IN_A_ROW = 2  # Calls without a step between them that may belong to one
+WITHIN_LOOP = (BETWEEN, STEP)  # Calls within which another one is no part of the step
+
+# How often a thread that trains looks whether the followed one waits: looking takes as long as a short step.
+MOVES_NS = 100_000_000
 
 
-class CallClock(FollowedThread):
-    """Which call is under way on the thread that the account follows, as the hooks tell it."""
+class CallClock:
+    """Which call is under way on the thread that the account follows, since when, and how long each took."""
 
-    __slots__ = ()
+    __slots__ = (
+        # What each step reads, side by side in memory: between real steps the processor's caches are empty.
+        *("thread", "inside", "running", "current", "first", "profiled", "caller", "repeats"),
+        *("now", "trained", "trains", "steps", "totals", "entered", "places"),
+        # The rest.
+        *("training", "testing", "kept", "spans", "traces", "open", "told", "told_traces"),
+        *("dropped", "arguments", "following", "trace_began", "graph_size", "graph", "functions"),
+        *("failed", "began", "owner", "lent", "tracing", "moves_at"),
+        *("trained_at", "tested", "stepped", "since_step"),
+    )
+
+    thread: int | None  # that the account follows; None: nothing is recorded
 
     def __init__(self) -> None:
-        self.repeats = RepeatedSteps(self)
+        self.repeats = RepeatedSteps(self)  # that are not accounted for yet
         self.begin(threads.get_ident())
         self.thread = None
 
     def begin(self, thread: int) -> None:
         """Nothing was seen yet; the account follows this thread."""
-        self.begin_times()
-        self.training, self.testing = CalledLoops(), CalledLoops()
-        self.arguments = TracedArguments()
+        self.places, self.kept, self.steps = CallSites(), TrainingCalls(), RunStepTimes()
+        self.repeats.begin()
+        self.totals: dict[CallSite, int] = {}  # ns
+        self.entered: dict[CallSite, int] = {}  # times
+        self.spans: collections.deque[dict[str, object]] = collections.deque()  # told alone
+        self.open: list[tuple[CallSite, int, dict[str, object]]] = []
+        self.told = self.dropped = 0
+        self.first, self.profiled = True, False  # the next step is the first one of a pass over the data
+        self.running: bool = False  # a call that trains is under way
+        # An exception's id, and the innermost call it left:
+        self.failed: tuple[int, CallSite] | None = None
+        self.began = time.perf_counter_ns()
+        # The call whose time runs, and since when; None while that changes:
+        self.now: tuple[CallSite, int] | None = (self.places.script, self.began)
+        self.current = self.places.script
+        self.training, self.testing, self.arguments = CalledLoops(), CalledLoops(), TracedArguments()
         # What is around the step that is the tf.function under way, and what calls that:
         self.trained: CallSite | None = None
         self.caller: FrameType | None = None
         self.traces: collections.deque[dict[str, object]] = collections.deque()
-        self.told_traces = self.trace_began = 0
+        # Traces told, when the last one began, functions traced, steps, and calls of tf.functions under way:
+        self.told_traces = self.trace_began = self.functions = self.stepped = self.inside = 0
         self.graph_size = 0, 0  # operations, and elements of variables, of the graph built last
-        self.profiled = False
         self.graph: int | None = None  # operations of TensorFlow 1's default graph
-        self.functions = 0  # traced so far
         self.trained_at: set[Line | None] = set()  # lines whose calls of tf.functions train
         self.tested: dict[CallSite, int] = {}  # calls at such lines that do not
-        self.stepped = 0  # steps so far
         self.since_step = 0, 0  # steps at the last such call, and how many came since the step
-        self.begin_following(thread)  # last: from here on, other threads may ask
+        self.following = threads.allocate_lock()
+        self.lent: Lent | None = None  # to another thread, which traces while this one waits
+        self.tracing: list[TracedElsewhere] = []  # in threads that are not followed
+        self.moves_at = 0  # ns from which another thread may be followed instead of a waiting one
+        self.follow(thread)  # last: from here on, other threads may ask
+
+    # The call under way
+
+    def switch(self, place: CallSite, now: int | None = None) -> int:
+        """Another call is under way from now on, or from a moment on that is past; return the time."""
+        repeats = self.repeats
+        if repeats.brief is not None or repeats.waiting or repeats.opened is not None:
+            repeats.settle()
+        now = time.perf_counter_ns() if now is None else now
+        before, self.now = self.now, None  # who reads meanwhile waits
+        totals = self.totals
+        if before is None:  # an exception of a signal's handler has interrupted the last switch
+            before = self.current, self.began + sum(totals.values())
+        totals[before[0]] = totals.get(before[0], 0) + now - before[1]
+        self.current = place
+        self.now = place, now
+        return now
+
+    def outer(self) -> CallSite:
+        """Return the call under way; between two steps it is the one around them."""
+        now = self.current
+        return now.parent if now.kind == BETWEEN and now.parent is not None else now
+
+    def enter(self, kind: str, name: str, frame: FrameType | None) -> Entered:
+        """A call begins that the frame makes."""
+        before, outer = self.current, self.outer()
+        place = self.places.of(kind, user_line(frame) or outer.at, name, outer)
+        self.entered[place] = self.entered.get(place, 0) + 1
+        began = self.switch(place)
+        if kind == FIT:
+            self.kept.add(frame, fits=True)
+        return before, began, place
+
+    def leave(self, entered: Entered, told: dict[str, object] | None = None) -> None:
+        """A call is over, and all within it."""
+        before, began, place = entered
+        if place not in self.places:
+            return  # it began in an earlier recording
+        if place.kind == EVALUATE:
+            before = epoch_of(before)
+        # An exception has ended the epoch of a fit that is open still:
+        while self.open and self.open[-1][0].parent is place:
+            epoch, epoch_began, number = self.open.pop()
+            self.tell(epoch, epoch_began, time.perf_counter_ns(), number)
+        now = self.switch(before)
+        if before.kind in WITHIN_LOOP:
+            self.steps.apart += now - began
+        elif place.kind == EVALUATE:
+            self.steps.passes_over()
+        if place.kind in ALONE:
+            self.tell(place, began, now, told)
+
+    def tell(self, place: CallSite, began: int, ended: int, told: dict[str, object] | None = None) -> None:
+        """Keep a call for the file, alone."""
+        self.told += 1
+        few = self.told <= MOST_SPANS
+        if few or (ended - began >= LONG_NS and self.told <= MOST_LONG_SPANS):
+            span = {"kind": "span", "call": place.number, "start": began, "end": ended}
+            self.spans.append({**span, **(told or {})})
+        else:
+            self.dropped += 1
+
+    def pass_over(self) -> None:
+        """The data have ended: what follows lies between two passes; within a step it is other data."""
+        self.repeats.settle()
+        if self.running:
+            return
+        self.first = True
+        if self.current.kind == BETWEEN and self.current.parent is not None:
+            parent = self.current.parent
+            if parent.kind not in (FIT, EPOCH):
+                self.switch(parent)
+        self.steps.passes_over()
+
+    def fails(self, error: BaseException, place: CallSite) -> None:
+        """An exception leaves a call; of those that one leaves, the innermost says where it came from."""
+        self.repeats.settle()
+        if self.failed is None or self.failed[0] != id(error):
+            self.failed = id(error), place
+
+    def ended_in(self, error: BaseException | None) -> CallSite:
+        """Return the call that the exception has left that ends the run; the one under way without."""
+        failed, seen = self.failed, set[int]()
+        while error is not None and id(error) not in seen:
+            if failed is not None and failed[0] == id(error):
+                return failed[1]
+            seen.add(id(error))
+            error = error.__cause__ or error.__context__
+        return self.current
 
     # Calls of tf.functions
 
-    def function_begins(self, name: str, frame: FrameType | None) -> Enter | None:
+    def function_begins(self, name: str, frame: FrameType | None) -> Entered | None:
         """An outermost call of a tf.function begins; return it where it is no part of another call."""
         self.inside += 1
         self.trained, self.caller = None, frame
@@ -71,7 +203,7 @@ class CallClock(FollowedThread):
 
     def function_ends(
         self,
-        entered: Enter | None,
+        entered: Entered | None,
         function: object,
         name: str,
         args: Sequence[object] = (),
@@ -98,6 +230,14 @@ class CallClock(FollowedThread):
         if now.kind == TEST and entered[0].kind == BETWEEN:
             self.steps.apart += ended - entered[1]
 
+    def function_fails(self, error: BaseException, *, part: bool) -> None:
+        """An exception leaves it, which may be part of a step of Keras."""
+        self.fails(error, self.current)
+        if self.trained is not None:
+            self.steps.retract()
+        if not part:
+            self.abandon()
+
     def _traced(
         self, function: object, name: str, place: CallSite, args: Sequence[object], kwargs: dict[str, object]
     ) -> None:
@@ -117,7 +257,7 @@ class CallClock(FollowedThread):
                 "call": place.number,
                 "operations": self.graph_size[0],
                 "variables": self.graph_size[1],
-                **self.arguments.told(function, place, args, kwargs, self.caller),
+                **self.arguments.told(function, place, args, kwargs),
             }
         )
 
@@ -169,6 +309,25 @@ class CallClock(FollowedThread):
         if between is None:
             between = outer.between = self.places.of(BETWEEN, outer.at, "", outer)
         self.steps.ends(self.switch(between))
+
+    def step_begins_here(self, frame: FrameType | None, source: str, k: int) -> CallSite | None:
+        """A call that trains begins, on any thread; None where it is part of another one, or not of the account."""
+        return self.step_begins(frame, source, k) if self.adopt() and not self.running else None
+
+    def step_fails(self, outer: CallSite | None, error: BaseException, *, part: bool) -> None:
+        """An exception ends it: it is none. It may be part of another one."""
+        if outer is not None:
+            self.fails(error, self.current)
+            self.steps.retract()
+        if not part and self.ours():
+            self.abandon()
+
+    def step_is_over(self, outer: CallSite | None, error: BaseException | None, *, part: bool) -> None:
+        """It is over, if it was one."""
+        if error is not None:
+            self.step_fails(outer, error, part=part)
+        if outer is not None:
+            self.step_ends(outer)
 
     def function_trains(self, source: str, concrete: object = None) -> None:
         """The tf.function under way runs a graph that trains."""
@@ -263,7 +422,7 @@ class CallClock(FollowedThread):
 
     def read(self) -> tuple[dict[CallSite, int], int]:
         """Return the time of each call so far and the present time, ns; from another thread."""
-        return snapshot(self, self.repeats)
+        return snapshot(self)
 
     def in_long_step(self, now: int) -> bool:
         """Say whether the step under way takes long by now; from another thread."""
@@ -272,3 +431,150 @@ class CallClock(FollowedThread):
             return self.steps.is_long(now)
         loop = self.steps.loops.get(began[0])
         return loop is not None and loop.is_long(now - began[1])
+
+    # The thread that is followed
+
+    def ours(self) -> bool:
+        """Say whether the calling thread is the one that the account follows."""
+        return self.thread == threads.get_ident()
+
+    def adopt(self) -> bool:
+        """Follow the calling thread, which trains, unless the one that is followed trains too."""
+        if self.thread is None:
+            return False
+        if self.thread != threads.get_ident():
+            self.look_after_thread()
+            with self.following:
+                if not self.ours() and not self._may_leave():
+                    return False
+                self._move(threads.get_ident())
+        return True
+
+    def _may_leave(self) -> bool:
+        """Say whether another thread may be followed: this one has not trained, or it waits for others."""
+        if not self.trains and self.current is self.places.script:
+            return True
+        now = time.perf_counter_ns()
+        if now < self.moves_at or self.lent is not None:
+            return False
+        self.moves_at = now + MOVES_NS
+        return self.rests() and waits_now(self.thread)
+
+    def rests(self) -> bool:
+        """Say whether the thread that the account follows is in no call of TensorFlow or Keras."""
+        now, script = self.current, self.places.script
+        return now is script or (now.kind == BETWEEN and now.parent is script)
+
+    def _move(self, thread: int) -> None:
+        if self.thread == thread:
+            return
+        self.repeats.settle()
+        self.inside, self.running = 0, False
+        self.pass_over()
+        self.switch(self.places.script)
+        self.follow(thread)
+
+    def lend(self, thread: int, name: str, at: Line | None) -> Lent | None:
+        """Follow a thread that traces while the one that is followed waits; None where that does not."""
+        with self.following:
+            followed = self.thread
+            if followed is None or self.lent is not None or not self.rests() or not waits_now(followed):
+                return None
+            before, trains, script = self.current, self.trains, self.places.script
+            self.follow(thread)
+            self.inside = 1  # what it traces within are parts of it
+            place = self.places.of(TRACE, at, name, script)
+            self.entered[place] = self.entered.get(place, 0) + 1
+            self.lent = followed, trains, before, self.switch(place)
+            return self.lent
+
+    def take_back(self, lent: Lent | None = None) -> None:
+        """Follow the thread again that waited, and goes on; of what was lent like this, if that is given."""
+        with self.following:
+            if self.lent is None or (lent is not None and lent is not self.lent):
+                return
+            thread, trains, before, began = self.lent
+            ended, self.lent = self.switch(before), None
+            if before.kind == BETWEEN:
+                self.steps.apart += ended - began
+            self.inside = 0
+            self.follow(thread)
+            self.trains = trains
+
+    def follow(self, thread: int) -> None:
+        """Follow a thread, which has not trained yet."""
+        self.owner = started().get(thread)
+        self.thread, self.trains = thread, False
+
+    def look_after_thread(self) -> None:
+        """Follow the thread that goes on: the main one where the one that trained has ended, one that waited."""
+        if self.lent is not None and self.lent[0] == threads.get_ident():
+            self.take_back()
+        if not self._is_over():
+            return
+        main = main_thread()
+        if self.thread == main:
+            return
+        with self.following:
+            if self.thread is not None and self._is_over():
+                self.lent = None
+                self._move(main)
+
+    def follows(self) -> bool:
+        """Say whether the account follows the calling thread, now that the one before may have ended."""
+        if self.thread is None:
+            return False
+        self.look_after_thread()
+        return self.ours()
+
+    def sampled(self) -> None:
+        """Look at who waits and who traces: a sample is taken."""
+        if self.lent is not None and not waits_now(self.lent[0]):
+            self.take_back()
+        for trace in list(self.tracing):
+            trace.begin()
+
+    def _is_over(self) -> bool:
+        """Say whether the thread that the account follows has ended: another one may have got its number."""
+        return self.thread != main_thread() and started().get(self.thread or 0) is not self.owner
+
+
+class TracedElsewhere:
+    """A thread that is not followed traces a function, while the one that is followed may wait for that.
+
+    It is followed from when the other one waits, at once or later, until that goes on or the function is traced:
+    training makes the account follow a thread, but a function trains only once it is traced, which may take longer.
+    """
+
+    def __init__(self, clock: CallClock, name: str, at: Line | None) -> None:
+        self.clock, self.name, self.at = clock, name, at
+        self.thread = threads.get_ident()
+        self.lent: Lent | None = None
+
+    def begins(self) -> None:
+        """The function is traced from now on."""
+        self.clock.tracing.append(self)
+        self.begin()
+
+    def begin(self) -> None:
+        """Have this thread followed, where the other one waits; also from the thread that samples."""
+        self.lent = self.clock.lend(self.thread, self.name, self.at) or self.lent
+
+    def ends(self, *_: object) -> None:
+        """It is traced."""
+        if self in self.clock.tracing:
+            self.clock.tracing.remove(self)
+            if self.lent is not None:
+                self.clock.take_back(self.lent)
+
+
+def epoch_of(place: CallSite) -> CallSite:
+    """Return the epoch of fit that lies around the steps under way; the call itself where there is none."""
+    outer = place.parent if place.kind == BETWEEN else place
+    return outer if outer is not None and outer.kind == EPOCH else place
+
+
+def waits_now(thread: int | None) -> bool:
+    """Say whether a thread waits for others; looking takes some 20 us."""
+    with OtherThreads() as frames:
+        return waits(thread, frames)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import dis
 import functools
 
-from ..process.stack import user_file, user_frame
+from ..process.stack import line_number, user_file, user_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,14 +88,10 @@ def holds(loop: Loop, instruction: int) -> bool:
     return any(first <= instruction < end for first, end in loop)
 
 
-def innermost(code: CodeType, instruction: int) -> Loop | None:
-    """Return the smallest loop of a function that holds an instruction."""
-    return next(iter(around(code, instruction)), None)
-
-
 def around(code: CodeType, instruction: int) -> list[Loop]:
     """Return the loops of a function that hold an instruction, the smallest first."""
-    return sorted((loop for loop in _loops(code) if holds(loop, instruction)), key=_length)
+    held = (loop for loop in _loops(code) if holds(loop, instruction))
+    return sorted(held, key=lambda loop: sum(end - first for first, end in loop))
 
 
 @functools.lru_cache(maxsize=2000)
@@ -134,10 +131,6 @@ def loops_around(frame: FrameType | None, training: CalledLoops) -> int:
                 break
         frame = frame.f_back
     return count
-
-
-def _length(loop: Loop) -> int:
-    return sum(end - first for first, end in loop)
 
 
 # Packages that call a function of the user's again and again, for each row or element.
@@ -191,9 +184,9 @@ class CalledLoops:
         while frame is not None:
             code = frame.f_code
             users = user_file(code.co_filename) is not None
-            loop = innermost(code, frame.f_lasti) if users else None
-            if loop is not None:
-                self.loops.setdefault(id(code), []).append(loop)
+            loops = around(code, frame.f_lasti) if users else ()
+            if loops:
+                self.loops.setdefault(id(code), []).append(loops[0])
                 self.alive.append(code)
                 self.functions.update([id(below)] if below else ())
                 return True
@@ -229,3 +222,37 @@ class CalledLoops:
                     return True
             frame = frame.f_back
         return False
+
+
+# Functions that are expressions: they hold no statements.
+WITHIN = frozenset(("<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
+
+
+class TrainingCalls:
+    """Calls that train, each once, with the user's frames around them: what their loops keep is read afterwards."""
+
+    MOST = 50  # More have the same loops, or are made by a library for each model
+    MOST_FRAMES = 100
+
+    def __init__(self) -> None:
+        self.known: set[tuple[int, int]] = set()  # the id of a code and an instruction
+        self.alive: list[CodeType] = []  # so that no other code gets the id of one of these
+        self.new: collections.deque[dict[str, object]] = collections.deque()  # for the log
+
+    def add(self, frame: FrameType | None, *, fits: bool = False) -> None:
+        """Note a call that the frame makes, unless its line is known."""
+        users = user_frame(frame)
+        if users is None or len(self.known) >= self.MOST:
+            return
+        key, direct = (id(users.f_code), users.f_lasti), users is frame
+        if key in self.known:
+            return
+        self.known.add(key)
+        self.alive.append(users.f_code)
+        frames: list[tuple[str, int, str]] = []
+        while users is not None and len(frames) < self.MOST_FRAMES:
+            path, name = user_file(users.f_code.co_filename), users.f_code.co_name
+            if path is not None and name not in WITHIN:
+                frames.append((path, line_number(users), name))
+            users = users.f_back
+        self.new.append({"kind": "trains", "frames": frames, "fits": fits, "direct": direct})

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from ..process import own_threads
+from ..process import all_threads
 from ..process.journal import guarded
 from ..process.kept import os, threads, time
+from ..process.stack import user_file
 from ..process.versions import TRAINERS, versions
-from . import process
-from .buckets import Buckets
+from .account import Buckets, LogFile
 from .clock import CallClock
-from .log_file import LogFile
 from .pace import OFTEN_S, SamplePace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
+    from types import TracebackType
 
     from ..process.journal import Journal
+    from ..process.stack import Line
 
 # How often to write, and after the first minute: what a killed run did up to its last second is there.
 WRITE_S, LATER_S, LATER_FROM_S = 0.5, 0.95, 60.0
 # Writing is followed by so many times its own CPU time without, 0.1 % of one core, but not by more than this.
 WRITE_AT_MOST, LATEST_S = 1000, 1.0
 PATIENCE_S = 0.5  # How long a fork waits for the thread to end: it samples for less than a ms, and writes for a few
+GONE_S = 0.0002  # What the system needs to remove a thread that has ended
 LAST_S = 5.0  # How long the end waits for that: a disk may be slow, and what was not written would be lost
+# Characters of an exception's message that are kept: TensorFlow first names the operation and its whole stack, and
+# at the end says what was wrong.
+BEGIN, END = 200, 800
 
 
 class RunRecorder:
@@ -79,7 +84,7 @@ class RunRecorder:
         self.over, self.ended = threads.allocate_lock(), threads.allocate_lock()
         self.over.acquire()
         self.ended.acquire()
-        own_threads.start(self._run, self.over, self.ended)
+        all_threads.start(self._run, self.over, self.ended)
 
     def _stop(self, patience: float) -> bool:
         """Have the thread end, wait for that, and say whether it has ended."""
@@ -115,7 +120,6 @@ class RunRecorder:
             last = now
             took = time.thread_time() - cpu
             if now >= write_at:
-                self._read_source()
                 self._look_for_frameworks()
                 begun = time.thread_time()
                 self._write(now)
@@ -125,11 +129,6 @@ class RunRecorder:
                 write_at = now + int(max(every, pause) * 1e9)
             pace.thread_s = before + time.thread_time()  # also of waiting for Python's lock
             rest = pace.rest(now, took, buckets.calls)
-
-    @guarded("kept")
-    def _read_source(self) -> None:
-        """Read, once for each call that trains, what the loops around it keep."""
-        self.first += self.clock.kept.take()
 
     @guarded("frameworks")
     def _look_for_frameworks(self) -> None:
@@ -186,13 +185,12 @@ class RunRecorder:
         clock.steps.passes_over()
         if self.waits or buckets is None or not ended:
             return
-        self._read_source()
         self._look_for_frameworks()
         self._write(now, last=True)
         dropped = [{"kind": "dropped", "dropped": clock.dropped}] if clock.dropped else []
         end = {"kind": "end", "end": buckets.seconds(now), "call": place.number}
         file = self._open()
-        file.append([*dropped, {**end, **process.of_end(error)}])
+        file.append([*dropped, {**end, **_of_end(error)}])
         file.settle()
         self.file = None
 
@@ -234,4 +232,31 @@ class RunRecorder:
         self._renew()
 
 
-GONE_S = 0.0002  # What the system needs to remove a thread that has ended
+def _of_end(error: BaseException | None) -> dict[str, object]:
+    """Return how a process or a block ended that left an exception; None without."""
+    if error is None:
+        return {"why": "exit"}
+    from ..process.masking import LONGEST, clean  # takes 10 ms of CPU, and few processes need it
+
+    try:
+        text = str(error).strip()
+    except Exception:  # of the user's own class
+        text = ""
+    if len(text) > 2 * LONGEST:
+        text = f"{text[:LONGEST]}{text[-LONGEST:]}"
+    text = clean(text)  # before it is cut: half a token has no form
+    if len(text) > BEGIN + END:
+        text = f"{text[:BEGIN]} … {text[-END:]}"
+    why = "interrupt" if isinstance(error, KeyboardInterrupt) else "exception"
+    return {"why": why, "error": type(error).__name__, "message": text, "at": _line(error.__traceback__)}
+
+
+def _line(trace: TracebackType | None) -> Line | None:
+    """Return the innermost line of the user's in a traceback."""
+    found: Line | None = None
+    while trace is not None:
+        path = user_file(trace.tb_frame.f_code.co_filename)
+        if path is not None:
+            found = path, trace.tb_lineno
+        trace = trace.tb_next
+    return found

@@ -19,9 +19,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType, FrameType
+    from typing import Protocol
 
-    from .clock_state import ClockState
     from .places import CallSite
+    from .step_times import RunStepTimes
+
+    class Clock(Protocol):
+        """The state of `CallClock` that such steps change, times in ns."""
+
+        began: int
+        now: tuple[CallSite, int] | None
+        current: CallSite
+        totals: dict[CallSite, int]
+        entered: dict[CallSite, int]
+        steps: RunStepTimes
+        inside: int
+        stepped: int
+        running: bool
+        first: bool
+        profiled: bool
+        trained: CallSite | None
+        caller: FrameType | None
+
+        repeats: RepeatedSteps
+
+        def switch(self, place: CallSite, now: int | None = None) -> int:
+            """Another call is under way from a moment on; return the time."""
+
+        def abandon(self) -> None:
+            """No call is under way."""
 
     # What was under way before a call, when it began, and the call itself:
     Enter = tuple[CallSite, int, CallSite]
@@ -38,6 +64,8 @@ MOST = 200  # Calls that are known; where there are more, they are learned anew
 SURE = 16  # Calls in a row that must run the same graph before any is noted briefly
 # Calls that are noted briefly after one in full: every 13th is, which is no usual period of what a loop does.
 BRIEF = 12
+# How often another thread tries to read the times, every 0.1 ms: a switch that takes longer was interrupted.
+TRIES = 100
 DEEPEST = 8  # Frames from a call of TensorFlow's to the user's line, as far as they are compared
 
 
@@ -84,7 +112,7 @@ class RepeatedSteps:
         *("opened", "around", "entered", "known", "ran"),
     )
 
-    def __init__(self, clock: ClockState) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.begin()
 
@@ -316,6 +344,44 @@ def add(totals: dict[CallSite, int], noted: Iterable[Noted], last: int) -> int:
         totals[step] = totals.get(step, 0) + ended - trains
         last = ended
     return last
+
+
+def snapshot(clock: Clock) -> tuple[dict[CallSite, int], int]:
+    """Return the time of each call so far and the present time, as another thread sees the clock.
+
+    No ns is lost or counted twice.
+    """
+    repeats = clock.repeats
+    for _ in range(TRIES):
+        before, opened, waiting = clock.now, repeats.under_way(), repeats.waiting
+        if before is None:
+            time.sleep(0.0001)
+            continue
+        noted, totals, now = list(waiting), dict(clock.totals), time.perf_counter_ns()
+        same = clock.now is before and repeats.under_way() == opened
+        if same and len(repeats.waiting) == len(noted):
+            place, since = before[0], add(totals, noted, before[1])
+            if noted and opened is not None and noted[-1][1] == opened[1]:
+                opened = None  # it is over by now, and among the noted ones
+            _until(totals, opened, place, since, now)
+            return totals, now
+    totals = dict(clock.totals)
+    began, now = clock.began + sum(totals.values()), time.perf_counter_ns()
+    totals[clock.current] = totals.get(clock.current, 0) + now - began
+    return totals, now
+
+
+def _until(totals: dict[CallSite, int], opened: Opened | None, place: CallSite, since: int, now: int) -> None:
+    """Add the time since a moment: of what was under way, and of the call that is now."""
+    if opened is not None:
+        repeated, began, trains = opened
+        totals[place] = totals.get(place, 0) + began - since
+        place, since = repeated.called or repeated.step, began
+        if trains is not None:
+            trains = min(trains, now)
+            totals[place] = totals.get(place, 0) + trains - since
+            place, since = repeated.step, trains
+    totals[place] = totals.get(place, 0) + now - since
 
 
 def _leads(frame: FrameType | None, way: tuple[tuple[CodeType, int], ...]) -> bool:

@@ -1,16 +1,18 @@
-"""Stack samples of the thread that the account follows: which stacks, and for how much time each stands."""
+"""Stack samples of the thread that the account follows: what it does, and for how much time each stack stands."""
 
 from __future__ import annotations
 
+import functools
+import re
+
+from ..process.all_threads import OtherThreads
 from ..process.callbacks import callbacks_in
 from ..process.compiled_calls import compiled_call
-from ..process.other_threads import OtherThreads
-from ..process.stack import Stack, function_of, instructions, public_name, user_frame, user_line
-from .kinds import IMPORTING, MODEL
+from ..process.stack import Stack, function_of, instructions, public_name, user_file, user_frame, user_line
+from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING, WEIGHTS
 from .loops import loops_around, repeats
 from .switching import SwitchInterval
 from .waiting import SLEEP, WAITING, CPUTimes
-from .work import calls_model, imported, work_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,95 +23,67 @@ if TYPE_CHECKING:
 
     # Whether in a long step, and whether the process waited for children:
     Times = tuple[bool, bool]
-    # The number of the call under way, what was seen, and when:
-    Key = tuple[int, object, Times]
 
 # Frames of the ways through the program that are remembered, 16 MB at most; to read a way anew takes 0.1 ms.
 MOST_FRAMES = 200_000
 MOST_STACKS = 4000  # Stacks that the file tells apart; of later ones the line and the call, and then the call alone
 
 
+# What the file says of a stack, where that is unknown or left out.
+UNKNOWN: dict[str, object] = {
+    "at": None, "caller": None, "calls": None, "runs": None, "function": "", "callback": "", "work": OTHER,
+    "looped": False, "tested": False, "repeats": None, "loops": 0, "step": None, "step_call": None,
+}  # fmt: skip
+# What is left in it of stacks that share a number with others.
+SHORT = ("callback", "work", "looped", "tested")
+WITH_LINE = (*SHORT, "at", "function", "repeats", "loops")
+
+
 class SampledStack:
     """What a stack shows: the user's lines, what they call, the work, and the loops that hold it."""
 
-    __slots__ = (
-        *("callback", "function", "key", "looped", "loops", "named", "numbers"),
-        *("repeats", "stack", "step", "step_call", "tested", "waits", "work"),
-    )
+    __slots__ = ("numbers", "told", "waits")
 
     def __init__(self, frame: FrameType, clock: CallClock) -> None:
-        self.stack, self.work = Stack.of(frame, None), work_of(frame)
-        users = user_frame(frame)
-        self.function = function_of(users)[1] if users is not None else ""
-        *_, self.callback = "", *callbacks_in(frame)  # the outermost: it is what fit was given
-        self.named = ""  # what the line calls, where no frame of the stack says it
-        if self.work == IMPORTING:
-            self.named = imported(frame)
-        elif self.stack.calls is None:
-            self.named = compiled_call(frame)
-        self.looped = clock.training.hold(frame)
-        if self.work == MODEL and clock.trains and not self.looped and not clock.running:
+        stack, work, users = Stack.of(frame, None), work_of(frame), user_frame(frame)
+        *_, callback = "", *callbacks_in(frame)  # the outermost: it is what fit was given
+        named = ""  # what the line calls, where no frame of the stack says it
+        if work == IMPORTING:
+            named = imported(frame)
+        elif stack.calls is None:
+            named = compiled_call(frame)
+        looped = clock.training.hold(frame)
+        if work == MODEL and clock.trains and not looped and not clock.running:
             clock.testing.add(calls_model(frame))  # a loop that calls the model without training it
-        self.tested = clock.testing.hold(frame)
-        self.repeats, self.loops = repeats(frame), loops_around(frame, clock.training)
-        called = clock.training.called(frame) if self.looped else None
-        self.step = called and (called[0].co_filename, called[0].co_firstlineno)
-        self.step_call = called and user_line(called[1])
-        self.key = self._key()
-        idle = frame.f_code.co_filename.endswith(WAITING) or self.named == SLEEP
-        self.waits = idle and not self.looped and not self.tested
-        self.numbers: dict[tuple[int, Times], int] = {}
-
-    def _key(self) -> tuple[object, ...]:
-        seen = self.stack, self.work, self.named, self.looped, self.tested, self.callback
-        return (*seen, self.repeats, self.loops, self.step, self.step_call)
-
-    def shortened(self, *, with_line: bool) -> SampledStack:
-        """Return the same without what tells many stacks apart."""
-        short: SampledStack = object.__new__(SampledStack)
-        short.stack, short.work, short.named = Stack(), self.work, ""
-        short.stack.line = self.stack.line if with_line else None
-        short.function = self.function if with_line else ""
-        short.callback = self.callback
-        short.looped, short.tested = self.looped, self.tested
-        short.repeats = self.repeats if with_line else None
-        short.loops = self.loops if with_line else 0
-        short.step = short.step_call = None
-        short.key = short._key()
-        return short
-
-    def describe(self, number: int, call: int, times: Times) -> dict[str, object]:
-        """Return what the file says of a stack with a number, in a call."""
-        long, children = times
-        return {
-            "kind": "stack",
-            "id": number,
-            "call": call,
-            "at": self.stack.line,
-            "caller": self.stack.caller,
-            "calls": self.named or public_name(self.stack.calls),
-            "runs": public_name(self.stack.runs),
-            "function": self.function,
-            "callback": self.callback,
-            "work": self.work,
-            "looped": self.looped,
-            "tested": self.tested,
-            "long": long,
-            "children": children,
-            "repeats": self.repeats,
-            "loops": self.loops,
-            "step": self.step,
-            "step_call": self.step_call,
+        tested, called = clock.testing.hold(frame), clock.training.called(frame) if looped else None
+        self.told = {
+            **UNKNOWN,
+            "at": stack.line,
+            "caller": stack.caller,
+            "calls": named or public_name(stack.calls),
+            "runs": public_name(stack.runs),
+            "function": function_of(users)[1] if users is not None else "",
+            "callback": callback,
+            "work": work,
+            "looped": looped,
+            "tested": tested,
+            "repeats": repeats(frame),
+            "loops": loops_around(frame, clock.training),
+            "step": called and (called[0].co_filename, called[0].co_firstlineno),
+            "step_call": called and user_line(called[1]),
         }
+        idle = frame.f_code.co_filename.endswith(WAITING) or named == SLEEP
+        self.waits = idle and not looped and not tested
+        self.numbers: dict[tuple[int, Times], int] = {}  # by the call under way
 
 
 class Stacks:
-    """What samples showed since the file was last written."""
+    """What samples showed: the stacks that the file does not know yet, and the times of all in the open bucket."""
 
     def __init__(self, clock: CallClock) -> None:
         self.clock = clock
         self.interval, self.cpu = SwitchInterval(), CPUTimes()
-        self.numbers: dict[Key, int] = {}
+        self.numbers: dict[object, int] = {}  # of what is told
         self.new: list[dict[str, object]] = []
         self.ns: dict[int, int] = {}  # by the number of a stack
         self.samples: dict[int, int] = {}
@@ -139,12 +113,12 @@ class Stacks:
         rests = clock.rests()
         if seen.waits and rests:
             seen = self._seen(self.cpu.working(clock.thread, now)) or seen
-        self.interval.sampled(imports=seen.work == IMPORTING)
+        self.interval.sampled(imports=seen.told["work"] == IMPORTING)
         children = self.cpu.awaits_children(ns, now) and rests
         key = clock.current.number, (clock.in_long_step(now), children)
         number = seen.numbers.get(key)
         if number is None:
-            number = seen.numbers[key] = self._number((key[0], seen.key, key[1]), seen)
+            number = seen.numbers[key] = self._number(*key, seen.told)
         self.ns[number] = self.ns.get(number, 0) + ns
         self.samples[number] = self.samples.get(number, 0) + 1
 
@@ -171,20 +145,129 @@ class Stacks:
                 at = at.f_back
         return known
 
-    def _number(self, key: Key, seen: SampledStack) -> int:
+    def _number(self, call: int, times: Times, told: dict[str, object]) -> int:
         """Return the number of a stack that is new; many share one where there are too many."""
-        call, _, times = key
+        key = call, times, *told.values()
         if key not in self.numbers and len(self.numbers) >= MOST_STACKS:
-            seen = seen.shortened(with_line=len(self.numbers) < 2 * MOST_STACKS)
-            key = call, seen.key, times
+            left = WITH_LINE if len(self.numbers) < 2 * MOST_STACKS else SHORT
+            told = {**UNKNOWN, **{name: told[name] for name in left}}
+            key = call, times, *told.values()
         number = self.numbers.get(key)
         if number is None:
             number = self.numbers[key] = len(self.numbers)
-            self.new.append(seen.describe(number, call, times))
+            said = {"kind": "stack", "id": number, "call": call, **told, "long": times[0], "children": times[1]}
+            self.new.append(said)
         return number
 
-    def take(self) -> tuple[dict[str, float], dict[str, int]]:
-        """Return the ms and the samples of each stack since the last time."""
-        ns, samples = self.ns, self.samples
-        self.ns, self.samples = {}, {}
-        return {str(n): round(t / 1e6, 2) for n, t in ns.items()}, {str(n): count for n, count in samples.items()}
+
+# What a stack is doing, by the functions of Python, TensorFlow and Keras on it
+
+IMPORT_SYSTEM = "<frozen importlib"  # How the files of Python's import system are called
+
+KERAS = r"^(tf_keras|keras)(\.src)?\."
+
+# Kinds of work, in the order in which they count: modules, and the functions in them; None are all.
+WORK = (
+    (WEIGHTS, re.compile(KERAS + r"engine\.training_utils$"), frozenset(("handle_partial_sample_weights",))),
+    (
+        SAVING,
+        re.compile(
+            KERAS + r"(saving|models|engine)\.|\.checkpoint\.checkpoint(_management)?$|\.saved_model\.save$"
+            r"|\.training\.saver$|\.ops\.summary_ops_v2$"
+        ),
+        frozenset(
+            (
+                *("save", "save_model", "save_weights", "write", "flush", "save_model_to_hdf5"),
+                *("save_weights_only", "_save_state", "save_and_return_nodes"),
+            )
+        ),
+    ),
+    (
+        INPUT,
+        re.compile(
+            r"^tensorflow\.python\.data\.|"
+            + KERAS
+            + r"(trainers\.(data_adapters|epoch_iterator)|engine\.data_adapter"
+            r"|utils\.(image_dataset|timeseries|text_dataset))"
+        ),
+        None,
+    ),
+    (
+        BUILDING,
+        re.compile(
+            KERAS + r"(layers|models|engine|applications|optimizers|trainers|saving|initializers|metrics|losses"
+            r"|ops\.(operation|function))|\.eager\.context$|\.ops\.resource_variable_ops$|\.saved_model\.load"
+            r"|\.checkpoint\.checkpoint$|\.framework\.op_def_library$|\.training\.optimizer$|\.ops\.gradients_util$"
+        ),
+        frozenset(
+            (
+                *("__init__", "__new__", "build", "add", "add_weight", "symbolic_call"),
+                *("compute_output_spec", "_functional_construction_call", "compile"),
+                *("clone_model", "load_model", "load_weights", "model_from_json", "from_config"),
+                *("set_weights", "ensure_initialized", "restore", "read", "load", "load_partial"),
+                *("_apply_op_helper", "minimize", "_GradientsHelper"),
+            )
+        ),
+    ),
+    (TRACING, re.compile(r"^tensorflow\.python\.framework\.func_graph$"), None),
+    (MODEL, re.compile(KERAS + r"(layers\.layer|engine\.base_layer)$"), frozenset(("__call__",))),
+)
+
+
+# The calls of models and layers.
+MODEL_CALLS = next((modules, names) for kind, modules, names in WORK if kind == MODEL)
+
+
+def calls_model(frame: FrameType | None) -> FrameType | None:
+    """Return the frame that calls the outermost model or layer of Keras on a stack; None without one."""
+    modules, names = MODEL_CALLS
+    outermost = None
+    while frame is not None:
+        if frame.f_code.co_name in (names or ()) and modules.search(str(frame.f_globals.get("__name__", ""))):
+            outermost = frame.f_back
+        frame = frame.f_back
+    return outermost
+
+
+def work_of(frame: FrameType | None) -> str:
+    """Return what a stack is doing, the innermost frame first."""
+    if _imports(frame):
+        return IMPORTING
+    best = len(WORK)
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if isinstance(name, str) and not name.startswith("_tfdoctor"):
+            best = min(best, _place(name, frame.f_code.co_name))
+        frame = frame.f_back
+    return WORK[best][0] if best < len(WORK) else OTHER
+
+
+@functools.lru_cache(maxsize=20_000)
+def _place(module: str, function: str) -> int:
+    """Return the place of the first kind of work that a function belongs to."""
+    for number, (_, modules, functions) in enumerate(WORK):
+        if (functions is None or function in functions) and modules.search(module):
+            return number
+    return len(WORK)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Say whether a stack imports a module that is not the user's: below their innermost line Python imports."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(IMPORT_SYSTEM):
+            return True
+        if user_file(name) is not None:
+            return False
+        frame = frame.f_back
+    return False
+
+
+def imported(frame: FrameType | None) -> str:
+    """Return the module that the user's innermost line imports; "" is unknown."""
+    found = ""
+    while frame is not None and user_file(frame.f_code.co_filename) is None:
+        if frame.f_code.co_name == "_find_and_load":
+            found = str(frame.f_locals.get("name", found))
+        frame = frame.f_back
+    return found

@@ -1,20 +1,16 @@
-"""The Python numbers that a traced function was given: each new value is traced anew.
-
-Where the caller passes a plain name, the line that assigned it is told as well, as the bytecode has it.
-"""
+"""The Python numbers that a traced function was given: each new value is traced anew."""
 
 from __future__ import annotations
 
 from types import FunctionType
 
 from ..process import by_identity
-from ..process.stack import user_file
-from .call_names import assigned, passed
+from ..process.stack import defined_at, user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import CodeType, FrameType
+    from types import CodeType
     from typing import TypedDict
 
     from ..process.by_identity import Notes
@@ -22,11 +18,11 @@ if TYPE_CHECKING:
     from ..process.stack import Line
 
     class TracedNumberEntry(TypedDict):
-        """A parameter, the value that it got, and the line that assigned that."""
+        """A parameter, the value that it got, and the place of that among the arguments, from the last."""
 
         name: str
         value: str
-        at: Line | None
+        place: int
 
 
 MOST_NUMBERED = 50  # Traces at a place that are told with the Python numbers that the function got
@@ -47,12 +43,7 @@ class TracedArguments:
         self.numbered: dict[object, int] = {}  # traces that were told with their numbers
 
     def told(
-        self,
-        function: object,
-        place: object,
-        args: Sequence[object],
-        kwargs: dict[str, object],
-        caller: FrameType | None,
+        self, function: object, place: object, args: Sequence[object], kwargs: dict[str, object]
     ) -> dict[str, object]:
         """Return what the file tells of a call at a place that traced a function object."""
         made = self.made.get(id(function))
@@ -65,7 +56,8 @@ class TracedArguments:
             "made": made,
             "defined": defined(function),
             "kept": self._is_kept(function, made),
-            "numbers": traced_numbers(function, args, kwargs, caller) if few else [],
+            "numbers": traced_numbers(function, args, kwargs) if few else [],
+            "given": len(args) + len(kwargs),
         }
 
     def _is_kept(self, function: object, made: int) -> bool:
@@ -80,13 +72,7 @@ class TracedArguments:
 def defined(function: Foreign) -> Line | None:
     """Return the user's line where a tf.function is defined, below wrappers; None where that is not theirs."""
     own = own_function(function)
-    return None if own is None else _line(own.__code__, own.__code__.co_firstlineno)
-
-
-def _line(code: CodeType, number: int | None) -> Line | None:
-    """Return a line of a function; None where it is not the user's."""
-    path = user_file(code.co_filename)
-    return (path, number) if path is not None and number else None
+    return None if own is None else defined_at(own)
 
 
 def own_function(function: Foreign) -> FunctionType | None:
@@ -109,16 +95,13 @@ def _of_user(function: Foreign) -> Iterator[Foreign]:
         python = getattr(python, "__wrapped__", None) or getattr(python, "func", None)
 
 
-def traced_numbers(
-    function: Foreign, args: Sequence[object], kwargs: dict[str, object], caller: FrameType | None
-) -> list[TracedNumberEntry]:
+def traced_numbers(function: Foreign, args: Sequence[object], kwargs: dict[str, object]) -> list[TracedNumberEntry]:
     """Return the numbers, texts and truth values among the arguments of a call."""
     names = (*_parameters(function), *[None] * len(args))[: len(args)]
     given = [*zip(names, args), *kwargs.items()]  # noqa: B905 - Python 3.9
-    lines = _assigned(caller, len(given)) if any(type(value) in PLAIN for _, value in given) else []
     told: list[TracedNumberEntry] = [
-        {"name": name, "value": _shown(value), "at": at}
-        for (name, value), at in zip(given, lines)  # noqa: B905 - Python 3.9
+        {"name": name, "value": _shown(value), "place": len(given) - number}
+        for number, (name, value) in enumerate(given)
         if name is not None and type(value) in PLAIN
     ]
     return told[:MOST]
@@ -132,15 +115,6 @@ def _parameters(function: Foreign) -> Sequence[str]:
     code: CodeType = python.__code__
     names = code.co_varnames[: code.co_argcount]
     return names[1:] if getattr(python, "__self__", None) is not None else names
-
-
-def _assigned(caller: FrameType | None, count: int) -> list[Line | None]:
-    """Return the line that assigned each argument of the call that a frame is making; None where unknown."""
-    if caller is None or user_file(caller.f_code.co_filename) is None:
-        return [None] * count
-    code, at = caller.f_code, caller.f_lasti
-    names = passed(code, at, count)
-    return [_line(code, assigned(code, at, name)) if name else None for name in names]
 
 
 def _shown(value: object) -> str:

@@ -7,8 +7,7 @@ import importlib
 import os as scripts_os
 import sys
 
-from ..process.kept import os
-from . import process
+from ..process.kept import io, os, time
 from .recorder import RunRecorder
 
 TYPE_CHECKING = False
@@ -19,13 +18,17 @@ if TYPE_CHECKING:
     from ..process.declared import AgentPlan
     from ..process.journal import Journal
 
+START_TIME = 19  # Where /proc/PID/stat has the start of the process, after its name: field 22
+
 
 def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:
     """Begin to record this process, and see to its end and its forks; a trial times its steps alone."""
     recorder = RunRecorder(log)
     if plan.get("trial"):
         return recorder
-    recorder.begin(None if replaces(log, waits=waits) else process.started_ns(), waits=waits)
+    # A process that ran another program before has its account; the folder has a number then.
+    replaces = not waits and not log.out.endswith(f".{os.getpid()}")
+    recorder.begin(None if replaces else _started_ns(), waits=waits)
     atexit.register(_end, recorder)  # the last one, since it came first
     before_hard_exit(recorder.end)
     recorder.watch_forks()
@@ -45,14 +48,22 @@ def before_hard_exit(finish: Callable[[], object]) -> None:
     ours.wrap(scripts_os, "_exit", leave)
 
 
-def replaces(log: Journal, *, waits: bool) -> bool:
-    """Say whether the process ran another program before, which has its account: the folder has a number."""
-    return not waits and not log.out.endswith(f".{os.getpid()}")
-
-
 def _end(recorder: RunRecorder) -> None:
     """End the account of a process that ends; who presses Ctrl-C meanwhile wants it to end."""
     try:
-        recorder.end(process.last_error())
+        recorder.end(getattr(sys, "last_value", None))
     except KeyboardInterrupt:
         return
+
+
+def _started_ns() -> int | None:
+    """Return when this process was started, on the monotonic clock; None where the system does not say."""
+    try:
+        with io.open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        ticks = int(fields[START_TIME])
+        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+    age = since_boot - ticks / os.sysconf("SC_CLK_TCK")
+    return time.perf_counter_ns() - int(max(0.0, age) * 1e9)

@@ -12,31 +12,12 @@ from ..process.stack import user_file, user_frame
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import CodeType, FrameType
-    from typing import TypedDict
+    from types import CodeType
+    from typing import Any
 
     from ..process.declared import Foreign, Graph
     from ..process.journal import Journal
-    from ..process.stack import Line
     from .steps import StepCounter
-
-    class Argument(TypedDict, total=False):
-        """An array that a call is given."""
-
-        place: str  # "0", "mask"; within a structure "0.1": the second of the first argument
-        kind: str
-        dtype: str
-        shape: list[int]
-        anew: bool  # whether the second call is given another object
-        same: bool  # whether the second call is given the same values, as far as compared
-        fed_as: str  # the type of the placeholder that it is fed to
-
-    class Call(TypedDict):
-        """The first of the two calls."""
-
-        at: Line
-        function: str  # the name of its calls in the trace; "" where Keras calls it
-        arguments: list[Argument]
 
 
 MOST_LEAVES = 64  # Arrays of a nested structure to look at: one of thousands would take longer than the call
@@ -56,19 +37,20 @@ class CallArguments:
 
     def _forget(self) -> None:
         self.code: CodeType | None = None  # of the user's function that calls
-        self.call: Call | None = None
+        # The first of the two calls: its line, and the function's name in the trace, "" where Keras calls it.
+        self.call: dict[str, Any] | None = None
         self.begun = False  # a window has opened at a step
         self.session = False  # the call is one of Session.run
         # References to the arrays, with some of their values, until the second call:
         self.first: Sequence[tuple[Callable[[], object], bytes | None]] | None = None
 
     @property
-    def noted(self) -> Call | None:
+    def noted(self) -> dict[str, Any] | None:
         """The first call of a function, where it was followed by a window."""
         return self.call if self.begun and not self.session else None
 
     @property
-    def feeds(self) -> Call | None:
+    def feeds(self) -> dict[str, Any] | None:
         """The first call of Session.run, where it was followed by a window."""
         return self.call if self.begun and self.session else None
 
@@ -92,15 +74,21 @@ class CallArguments:
         given = list(itertools.islice(found, MOST_LEAVES))
         values = [(_reference(value), _values(value)) for _, value in given]
         if self.first is None:
-            self.first, name = values, str(getattr(function, "_name", ""))
-            self._describe(given, user_frame(sys._getframe(1)), name)
+            self.first, frame = values, user_frame(sys._getframe(1))
+            if frame is not None:
+                self.code = frame.f_code
+                self.call = {
+                    "at": (user_file(frame.f_code.co_filename), frame.f_lineno),
+                    "function": str(getattr(function, "_name", "")),
+                    "arguments": [_described(place, value) for place, value in given],
+                }
             return
         self.wanted = False
         if self.call is not None and len(values) == len(self.first):
             for argument, before, now in zip(self.call["arguments"], self.first, values):  # noqa: B905
-                argument["anew"] = now[0]() is not before[0]()
+                argument["anew"] = now[0]() is not before[0]()  # another object
                 if now[1] is not None:
-                    argument["same"] = now[1] == before[1]
+                    argument["same"] = now[1] == before[1]  # the values, as far as they are compared
         self.first = None
 
     @guarded("arguments")
@@ -122,13 +110,6 @@ class CallArguments:
                 for tensor, value in placeholders
                 if isinstance(value, (list, tuple))
             ]
-
-    def _describe(self, given: Sequence[tuple[str, object]], frame: FrameType | None, name: str) -> None:
-        path = user_file(frame.f_code.co_filename) if frame is not None else None
-        if frame is not None and path is not None:
-            self.code = frame.f_code
-            arguments = [_described(place, value) for place, value in given]
-            self.call = {"at": (path, frame.f_lineno), "function": name, "arguments": arguments}
 
 
 def _arrays(value: object, place: str, depth: int = 0) -> Iterator[tuple[str, object]]:
@@ -165,7 +146,8 @@ def _package(value: object) -> str:
     return type(value).__module__.partition(".")[0]
 
 
-def _described(place: str, value: Foreign) -> Argument:
+def _described(place: str, value: Foreign) -> dict[str, Any]:
+    """Return what is noted of an array; its place is "0", "mask", or "0.1": the second part of the first one."""
     package = _package(value)
     kind = package if package in {"numpy", "pandas"} else "tensor"
     dtype = value.dtype if hasattr(value, "dtype") else value.values.dtype

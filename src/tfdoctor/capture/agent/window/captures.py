@@ -1,61 +1,58 @@
-"""Captures: each window that was traced, in a folder of its own; the best one is the recording.
+"""Captures: each window that was traced, with its profiler, in a folder of its own; the best one is the recording.
 
-TensorFlow names what it writes by the second and overwrites, so two captures never share a folder.
+TensorFlow names what it writes by the second and overwrites, so two captures never share a folder. The user's own
+profiler always comes first: it gets our markers, and we a copy of what it writes.
 """
 
 from __future__ import annotations
 
+from ..process import tensorflow_api
 from ..process.kept import io, os, time
+from ..process.log_level import LogLevel
+from . import collectives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypedDict
+    from typing import Any
 
-    from ..process.stack import Line
+    from ..process.declared import ProfilerModule, TraceMarker
     from .steps import StepCounter
-
-    class WindowRecord(TypedDict):
-        """What the manifest says of a window."""
-
-        warmup: int
-        steps: int
-        first_step: int
-        calls: int
-        source: str
-        profiler: str
-        at: Line | None
-        started_unix_ns: int
-        stopped_unix_ns: int | None
-        contains_warmup: bool
-        stopped_by: str
-        read_bytes: int | None
-        read_calls: int | None
-
 
 TRACES = os.path.join("plugins", "profile", "*", "*.xplane.pb")
 
 OURS, USERS = "tfdoctor", "user"  # Whose profiler recorded a window
-IDLE_S = 10.0  # A loop that has not stepped for so long, and for so many of its longest steps, was left
-
-IDLE_STEPS = 10
-
+# A loop that has not stepped for so long, and for so many of its longest steps, was left.
+IDLE_S, IDLE_STEPS = 10.0, 10
 # What all threads of the process have read since it began, as Linux counts it; files, pipes and sockets alike.
 COUNTERS = "/proc/self/io"
 
 
-class Capture:
-    """One traced window: its folder, the steps it has seen and the record of it in the manifest."""
+class ProfilerApi:
+    """TensorFlow's own functions that start and stop the profiler, as they were before the hooks."""
 
-    def __init__(self, out: str, number: int, source: StepCounter | None, warmup: int) -> None:
-        self.out = out
+    def __init__(self, module: ProfilerModule) -> None:
+        self.module = module
+        self.start, self.stop = module.start, module.stop
+
+    def running(self) -> bool:
+        """Say whether TensorFlow holds a profiler."""
+        return self.module._profiler is not None
+
+
+class Capture:
+    """One traced window: its profiler, the steps it has seen and the record of it in the manifest."""
+
+    def __init__(
+        self, api: ProfilerApi, out: str, number: int, warmup: int, source: StepCounter | None = None
+    ) -> None:
+        self.api, self.out, self.warmup = api, out, warmup
         self.folder = os.path.join(out, f"capture{number}")
         self.source = source  # None while a window by time has met no step
-        self.warmup = warmup
         self.calls = 0
         self.known, self.known_at, self.longest = 0, time.monotonic(), 0.0  # what `idle` saw last
         self.discarded: list[int] = []  # numbers of markers that were no steps
         self.start = source.seen if source else 0
-        self.record: WindowRecord = {
+        self.record: dict[str, Any] = {  # `tfdoctor.recording.agent.TracedWindow` reads it
             "warmup": 0,
             "steps": 0,
             "first_step": 0,
@@ -71,6 +68,51 @@ class Capture:
             "read_calls": None,
         }
         self.read_before = read_so_far()
+        self.trace = tensorflow_api.trace_class()
+        self.unnumbered = collectives.Unnumbered()
+        self.logdir = ""  # of the user's own profiler
+        self.began = time.time()
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether the profiler is the user's."""
+        return bool(self.logdir)
+
+    def borrow(self, logdir: str | os.PathLike[str]) -> None:
+        """The user's profiler is running, and writes to a folder."""
+        self.logdir = os.path.abspath(os.fspath(logdir))
+        self.record["profiler"] = USERS
+
+    def profile(self) -> None:
+        """Start a profiler of ours.
+
+        Raises:
+            Exception: TensorFlow's own, where somebody else profiles and was first.
+        """
+        if self.api.running():
+            raise RuntimeError("another profiler is running")
+        self.unnumbered.begin()
+        try:
+            with LogLevel():
+                self.api.start(self.folder)
+        except BaseException:  # Ctrl-C too: the table is the user's
+            self.unnumbered.end()
+            # Refused by a profiler server's session: TensorFlow keeps a dead object that would
+            # refuse every later start of the user's. Dropping it writes nothing.
+            if self.api.running():
+                self.api.stop(save=False)
+            raise
+
+    def marker(self, number: int, k: int, name: str = "train") -> TraceMarker:
+        """Open the marker of a call: `_r` makes it a root, which is what the analysers ask for.
+
+        TensorFlow joins keywords to such a text itself, in twice the time.
+        """
+        return self.trace(f"{name}#step_num={number},_r=1,steps={k}#")
+
+    def sampled(self, number: int, k: int) -> TraceMarker:
+        """Open the marker of a call that is sampled and not measured: no analyser takes it for a step."""
+        return self.trace("tfdoctor_sampled", step_num=number, steps=k)
 
     def begin(self, source: StepCounter, number: int) -> None:
         """The first traced step of a source is known."""
@@ -94,24 +136,43 @@ class Capture:
         self.calls -= measured
         self.discarded.append(number)
 
-    def drop_last(self) -> None:
-        """The end of the last step was not seen: what came after the loop is no part of it."""
-        if self.calls > 1 and self.source is not None:
-            self.discarded.append(self.source.seen - 1 + self.source.discarded)
+    def finish(self) -> None:
+        """Mark when the last step was over, by an empty event; the first time, nothing later is measured."""
+        with self.trace("tfdoctor_end"):
+            self.record["stopped_unix_ns"] = self.record["stopped_unix_ns"] or time.time_ns()
 
-    def count_reads(self) -> None:
-        """Note what the process has read since the capture began."""
+    def end(self, reached: int, reason: str, *, open_ended: bool) -> None:
+        """The steps are over, at a step; what came after the loop is no part of an `open_ended` last one."""
+        if open_ended and self.calls > 1 and self.source is not None:
+            self.discarded.append(self.source.seen - 1 + self.source.discarded)
         now = read_so_far()
         if self.read_before is not None and now is not None:
             self.record["read_bytes"] = now[0] - self.read_before[0]
             self.record["read_calls"] = now[1] - self.read_before[1]
-
-    def end(self, reached: int, reason: str, stopped_ns: int) -> None:
-        """The window is closed at a step: nothing more comes."""
+        self.finish()
         self.record["steps"] = max(0, reached - self.start)
-        self.record["calls"] = self.calls
-        self.record["stopped_by"] = reason
-        self.record["stopped_unix_ns"] = stopped_ns
+        self.record["calls"], self.record["stopped_by"] = self.calls, reason
+
+    def stop(self) -> None:
+        """Stop the profiler and write the trace; of the user's, copy what it has written by now."""
+        if self.borrowed:
+            self._copy([path for path in _traces(self.logdir) if os.stat(path).st_mtime >= self.began])
+            return
+        try:
+            with LogLevel():
+                self.api.stop()
+        finally:
+            self.unnumbered.end()
+
+    def _copy(self, written: list[str]) -> None:
+        import shutil
+
+        if written:
+            newest = max(written, key=lambda path: os.stat(path).st_mtime)
+            run = os.path.basename(os.path.dirname(newest))
+            folder = os.path.join(self.folder, "plugins", "profile", run)
+            os.makedirs(folder, exist_ok=True)
+            shutil.copyfile(newest, os.path.join(folder, os.path.basename(newest)))
 
     @property
     def good(self) -> tuple[int, int]:
@@ -123,33 +184,15 @@ class Capture:
         """Say whether the profiler left a trace."""
         return bool(_traces(self.folder))
 
-    def keep(self) -> None:
-        """Make the trace of this capture the recording's, instead of an earlier one."""
+    def leave(self, *, keep: bool) -> None:
+        """Remove its folder; to `keep` it is to make its trace the recording's, in place of an earlier one."""
         import shutil
 
-        final = os.path.join(self.out, "plugins")
-        shutil.rmtree(final, ignore_errors=True)
-        os.replace(os.path.join(self.folder, "plugins"), final)
-        self.drop()
-
-    def drop(self) -> None:
-        """Remove the folder of this capture."""
-        import shutil
-
+        if keep:
+            final = os.path.join(self.out, "plugins")
+            shutil.rmtree(final, ignore_errors=True)
+            os.replace(os.path.join(self.folder, "plugins"), final)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def adopt(self, logdir: str, since: float) -> None:
-        """Copy the newest trace of the user's own profiler, written since a time in seconds."""
-        import shutil
-
-        written = [path for path in _traces(logdir) if os.stat(path).st_mtime >= since]
-        if not written:
-            return
-        newest = max(written, key=lambda path: os.stat(path).st_mtime)
-        run = os.path.basename(os.path.dirname(newest))
-        folder = os.path.join(self.folder, "plugins", "profile", run)
-        os.makedirs(folder, exist_ok=True)
-        shutil.copyfile(newest, os.path.join(folder, os.path.basename(newest)))
 
 
 def _traces(folder: str) -> list[str]:

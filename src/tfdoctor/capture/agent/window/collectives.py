@@ -18,7 +18,6 @@ from ..process.kept import io, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 CONTEXT = "tensorflow.python.eager.context"
@@ -72,17 +71,14 @@ class Unnumbered:
             return
         try:
             self._replace()
-        except UnsafeError:
-            raise
         except Exception as error:  # whatever this build of TensorFlow or this kernel is like
             raise UnsafeError from error
 
     def _replace(self) -> None:
         import ctypes
 
-        function = getattr(ctypes.CDLL(None), RETURNS_0, None)
-        slot = _slot()
-        if slot is None or function is None or function() != 0:
+        function, slot = getattr(ctypes.CDLL(None), RETURNS_0), _slot()
+        if function() != 0:
             raise UnsafeError
         self.before = _read(slot)
         _write(slot, ctypes.cast(function, ctypes.c_void_p).value or 0)
@@ -95,40 +91,8 @@ class Unnumbered:
             self.slot = None
 
 
-class _Library:
-    """A library as the dynamic linker has loaded it; every address is checked to lie in it before it is read."""
-
-    def __init__(self, base: int, headers: Sequence[tuple[int, ...]]) -> None:
-        self.base, self.headers = base, headers
-
-    def bytes(self, address: int, size: int) -> bytes:
-        """Return memory of the library.
-
-        Raises:
-            UnsafeError: it lies outside of what is loaded.
-        """
-        import ctypes
-
-        for kind, _, _, start, _, _, length, _ in self.headers:
-            begin = self.base + start
-            if kind == LOAD and begin <= address and address + size <= begin + length:
-                return ctypes.string_at(address, size)
-        raise UnsafeError
-
-    def dynamic(self) -> dict[int, int]:
-        """Return the tags of the dynamic section with addresses in memory."""
-        import struct
-
-        start, length = next((self.base + header[3], header[6]) for header in self.headers if header[0] == DYNAMIC)
-        tags = dict(struct.iter_unpack("<qQ", self.bytes(start, length)))
-        for tag in (STRTAB, SYMTAB, JMPREL):
-            if tags[tag] < self.base:  # some linkers leave the addresses of the file there
-                tags[tag] += self.base
-        return tags
-
-
-def _library() -> _Library | None:
-    """Ask the dynamic linker for TensorFlow's library; None where it is not loaded."""
+def _loaded() -> tuple[int, list[tuple[int, ...]]]:
+    """Ask the dynamic linker where TensorFlow's library begins, and for its program headers."""
     import ctypes
     import struct
 
@@ -138,40 +102,49 @@ def _library() -> _Library | None:
             ("headers", ctypes.c_void_p), ("number", ctypes.c_uint16),
         )  # fmt: skip
 
-    loaded: list[_Library] = []
+    found: list[tuple[int, list[tuple[int, ...]]]] = []
 
     def visit(info: Any, _size: int, _data: int | None) -> int:  # noqa: ANN401  # a pointer of ctypes
         entry = info.contents
         if LIBRARY.encode() not in os.path.basename(entry.name or b""):
             return 0
         table = ctypes.string_at(entry.headers, entry.number * struct.calcsize(HEADER))
-        loaded.append(_Library(entry.address, tuple(struct.iter_unpack(HEADER, table))))
+        found.append((entry.address, list(struct.iter_unpack(HEADER, table))))
         return 1
 
     callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Info), ctypes.c_size_t, ctypes.c_void_p)
     ctypes.CDLL(None).dl_iterate_phdr(callback(visit), None)
-    return loaded[0] if loaded else None
+    if not found or sys.maxsize < 2**32:
+        raise UnsafeError
+    return found[0]
 
 
-def _slot() -> int | None:
-    """Return the address of the entry, or None where the library or the entry is missing."""
+def _slot() -> int:
+    """Return the address of the entry; every address is checked to lie in the library before it is read."""
+    import ctypes
     import struct
 
-    library = _library()
-    if library is None or sys.maxsize < 2**32:
-        return None
-    tags = library.dynamic()
-    names = library.bytes(tags[STRTAB], tags[STRSZ])
-    end = names.find(NUMBERING)
-    if end < 0:
-        return None
-    name = names.rfind(b"\0", 0, end) + 1
-    for offset, info, _ in struct.iter_unpack("<QQq", library.bytes(tags[JMPREL], tags[PLTRELSZ])):
-        symbol = library.bytes(tags[SYMTAB] + 24 * (info >> 32), 4)
+    base, headers = _loaded()
+
+    def memory(address: int, size: int) -> bytes:
+        for kind, _, _, start, _, _, length, _ in headers:
+            if kind == LOAD and base + start <= address and address + size <= base + start + length:
+                return ctypes.string_at(address, size)
+        raise UnsafeError
+
+    start, length = next((base + header[3], header[6]) for header in headers if header[0] == DYNAMIC)
+    tags = dict(struct.iter_unpack("<qQ", memory(start, length)))
+    for tag in (STRTAB, SYMTAB, JMPREL):
+        if tags[tag] < base:  # some linkers leave the addresses of the file there
+            tags[tag] += base
+    names = memory(tags[STRTAB], tags[STRSZ])
+    name = names.rfind(b"\0", 0, names.index(NUMBERING)) + 1
+    for offset, info, _ in struct.iter_unpack("<QQq", memory(tags[JMPREL], tags[PLTRELSZ])):
+        symbol = memory(tags[SYMTAB] + 24 * (info >> 32), 4)
         if struct.unpack("<I", symbol)[0] == name:
-            library.bytes(library.base + offset, 8)  # it must lie in the library
-            return library.base + int(offset)
-    return None
+            memory(base + offset, 8)  # it must lie in the library
+            return base + int(offset)
+    raise UnsafeError
 
 
 def _read(slot: int) -> int:

@@ -12,26 +12,12 @@ from ..process.stack import user_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypedDict
-
     from ..process.by_identity import Notes
     from ..process.declared import Foreign
     from ..process.journal import Journal
     from ..process.stack import Line
 
     Definition = tuple[str, int] | int
-
-    class FunctionTraceEntry(TypedDict):
-        """A tf.function that was traced in several calls; times in ms, of calls outside of the window."""
-
-        name: str
-        at: Line | None  # the user's line that calls it
-        calls: int
-        traced: list[int]  # the numbers of the calls that traced it, from 0 on; the last ones
-        tracings: int  # calls that traced it
-        made: int  # function objects: a script may make the function again and again
-        traced_ms: float | None  # median of calls that traced it, without the first
-        call_ms: float | None  # median of the others that came last
 
 
 FEWEST = 3  # Calls that trace a function before it is worth a record: the second is often a last, smaller batch
@@ -44,14 +30,15 @@ class Calls:
     """The calls of one tf.function: of all function objects of one definition that train the same variables."""
 
     def __init__(self, name: str, at: Line | None) -> None:
-        self.name, self.at = name, at
-        self.number = self.made = 0
+        self.name, self.at = name, at  # the user's line that calls it
+        self.number = 0  # of its next call
+        self.made = 0  # function objects: a script may make the function again and again
         self.traced: list[tuple[int, float | None]] = []  # number, ms; None in the window
         # ns of the calls that did not trace, outside of the window:
         self.others: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
 
-    def describe(self) -> FunctionTraceEntry:
-        """Return what the state file says."""
+    def describe(self) -> dict[str, object]:
+        """Return what the state file says; times in ms, of calls outside of the window."""
         return {
             "name": self.name,
             "at": self.at,
@@ -59,6 +46,7 @@ class Calls:
             "traced": [number for number, _ in self.traced[-MOST_CALLS:]],
             "tracings": len(self.traced),
             "made": self.made,
+            # Without the first, and of the others that came last:
             "traced_ms": _median([ms for _, ms in self.traced[1:] if ms is not None]),
             "call_ms": _median([ns / 1e6 for ns in self.others]),
         }
@@ -127,7 +115,7 @@ class FunctionTraces:
             by_identity.keep(self.trained, variable, self.count)
         return self.count
 
-    def describe(self) -> list[FunctionTraceEntry]:
+    def describe(self) -> list[dict[str, object]]:
         """Return the functions that were traced in several calls."""
         return [calls.describe() for calls in list(self.functions.values()) if len(calls.traced) >= FEWEST]
 

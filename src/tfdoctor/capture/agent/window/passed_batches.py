@@ -2,19 +2,22 @@
 
 A copy of the dataset would run the user's generators and draw random numbers a second time. So the batch
 that comes next is taken from the fit's own iterator, and the compiled function gets an iterator over that batch
-alone: it trains on the same values in the same order.
+alone: it trains on the same values in the same order. That iterator is made of raw operations, so that no dataset
+appears that the user did not make.
 """
 
 from __future__ import annotations
 
 from ..process import tensorflow_api
 from ..process.journal import guarded
-from .tracing import WAITING
+from .window import WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..process.declared import Foreign
-    from ..program.padding import SequenceLengths
+    from ..program.sequences import SequenceLengths
     from .window import TraceWindow
 
 
@@ -24,8 +27,27 @@ class PassedBatches:
     def __init__(self, window: TraceWindow, lengths: SequenceLengths) -> None:
         self.window, self.lengths, self.log = window, lengths, window.log
 
+    def passed(self, iterator: Foreign, calls: int, k: int) -> object:
+        """Return what to give to the compiled function: an iterator over a batch that was seen, or the given one.
+
+        Raises:
+            Exception: what making the batch raises, as it would inside the compiled function.
+        """
+        if not self._wanted(iterator, calls, k):
+            return iterator
+        ready = self._prepared(iterator)
+        if ready is None:
+            return iterator
+        single, end = ready
+        try:
+            batch = iterator._next_internal()
+        except end:  # the data has ended
+            return iterator
+        self.lengths.batch(batch)
+        return self._over(single, batch) or iterator
+
     @guarded("batches of fit")
-    def wanted(self, iterator: Foreign, calls: int, k: int) -> bool:
+    def _wanted(self, iterator: Foreign, calls: int, k: int) -> bool:
         """Say whether to take the next batch: one call is one step, which is not the first, for that is traced.
 
         Its tensors have to lie in the host's memory, and to be of interest.
@@ -38,66 +60,26 @@ class PassedBatches:
         on_host = device.rpartition("device:")[2].startswith("CPU")
         return on_host and bool(specs) and self.lengths.wants(specs)
 
-    def passed(self, iterator: Foreign, calls: int, k: int) -> object:
-        """Return what to give to the compiled function: an iterator over a batch that was seen, or the given one.
-
-        Raises:
-            Exception: what making the batch raises, as it would inside the compiled function.
-        """
-        return self.next(iterator) if self.wanted(iterator, calls, k) else iterator
-
-    def next(self, iterator: Foreign) -> object:
-        """Return an iterator over the next batch alone; the given one where the data has ended.
-
-        Raises:
-            Exception: what making the batch raises, as it would inside the compiled function.
-        """
-        single = self._single(iterator)
-        if single is None or not single.take():
-            return iterator
-        self.lengths.batch(single.batch)
-        return self._iterator(single) or iterator
-
     @guarded("batches of fit")
-    def _single(self, iterator: Foreign) -> SingleBatch:
-        return SingleBatch(iterator)
-
-    @guarded("batches of fit")
-    def _iterator(self, single: SingleBatch) -> object:
-        return single.iterator()
-
-
-class SingleBatch:
-    """The next batch of an iterator, in an iterator of its own.
-
-    That is made of raw operations, so that no dataset appears that the user did not make.
-    """
-
-    def __init__(self, source: Foreign) -> None:
-        """Prepare all that may fail before the batch is taken."""
-        self.source, self.batch = source, None
-        self.ops, self.kind, self.structure, self.end = tensorflow_api.iterator_parts()
+    def _prepared(self, source: Foreign) -> tuple[Callable[[object], object], type[Exception]]:
+        """Prepare all that may fail before the batch is taken; return what makes an iterator over it."""
+        ops, kind, structure, end = tensorflow_api.iterator_parts()
         spec = source.element_spec
-        self.shapes = self.structure.get_flat_tensor_shapes(spec)
+        shapes = structure.get_flat_tensor_shapes(spec)
         with tensorflow_api.on_host():
-            self.resource = self.ops.anonymous_iterator_v3(
-                output_types=self.structure.get_flat_tensor_types(spec), output_shapes=self.shapes
+            resource = ops.anonymous_iterator_v3(
+                output_types=structure.get_flat_tensor_types(spec), output_shapes=shapes
             )
 
-    def take(self) -> bool:
-        """Take the batch; False if the data has ended."""
-        try:
-            self.batch = self.source._next_internal()
-        except self.end:
-            return False
-        return True
+        def single(batch: object) -> object:
+            with tensorflow_api.on_host():
+                tensors = structure.to_tensor_list(spec, batch)
+                dataset = ops.tensor_dataset(components=tensors, output_shapes=shapes)
+                ops.make_iterator(dataset, resource)
+            return kind(components=[resource], element_spec=spec)
 
-    def iterator(self) -> object:
-        """Return an iterator over the batch."""
-        spec = self.source.element_spec
-        with tensorflow_api.on_host():
-            tensors = self.structure.to_tensor_list(spec, self.batch)
-            dataset = self.ops.tensor_dataset(components=tensors, output_shapes=self.shapes)
-            self.ops.make_iterator(dataset, self.resource)
-        result: object = self.kind(components=[self.resource], element_spec=spec)
-        return result
+        return single, end
+
+    @guarded("batches of fit")
+    def _over(self, single: Callable[[object], object], batch: object) -> object:
+        return single(batch)

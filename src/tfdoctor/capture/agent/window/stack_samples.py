@@ -16,12 +16,11 @@ import math
 import sys
 import threading
 
+from ..process.all_threads import OtherThreads, OwnThread
 from ..process.callbacks import callbacks_in
 from ..process.compiled_calls import compiled_call
 from ..process.journal import guarded
 from ..process.kept import threads, time
-from ..process.other_threads import OtherThreads
-from ..process.own_threads import OwnThread
 from ..process.stack import Stack, instructions, public_name
 
 TYPE_CHECKING = False
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from ..process.journal import Journal
     from ..process.stack import Instructions
-    from .argument_lines import Span
     from .call_arguments import CallArguments
 
     class Training(Protocol):
@@ -68,9 +66,11 @@ IDLE_RESTS = 100
 
 
 class Pace:
-    """When the samples of a window are taken: rarely, or in a hurry until there are enough."""
+    """When a thread of ours samples the one that made it: rarely, or in a hurry until there are enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, training: Training | None = None) -> None:
+        self.training, self.trainer = training, threads.get_ident()
+        self.thread: OwnThread | None = None
         self.begun = self.hurries = False
         self.idle = 0  # rests before the window
         self.until = math.inf  # on the monotonic clock: when there is no more time for samples
@@ -78,6 +78,11 @@ class Pace:
         self.paused = self.over = False
         self.asleep = threads.allocate_lock()
         self.asleep.acquire()
+
+    def serves(self, training: Training) -> bool:
+        """Say whether a thread waits still, for what this one is doing; a fork does not have it."""
+        waits = self.thread is not None and self.thread.is_alive() and not self.over
+        return waits and self.training is training and self.trainer == threads.get_ident()
 
     def rest(self, took: float) -> bool:
         """Wait after a sample that took so many seconds; return False once all is over.
@@ -97,11 +102,6 @@ class Pace:
         while self.asleep.acquire(timeout=self._seconds(took)) and not self.over:
             pass  # the pace has changed
 
-    def _wake(self) -> None:
-        """Have the thread look at its pace again."""
-        with contextlib.suppress(RuntimeError):  # it was told already
-            self.asleep.release()
-
     def _seconds(self, took: float) -> float:
         if self.paused:
             return -1
@@ -109,11 +109,20 @@ class Pace:
         mean = EVERY_S if hurries else max(EVERY_S, AT_MOST * took)
         return mean * (0.5 + self.phase)
 
-    def begin(self, *, hurries: bool) -> None:
-        """The window opens; a thread that need not hurry is left asleep, for to wake costs the first steps time."""
+    def _wake(self) -> None:
+        """Have the thread look at its pace again."""
+        with contextlib.suppress(RuntimeError):  # it was told already
+            self.asleep.release()
+
+    def begin(self, *, hurries: bool) -> bool:
+        """The window opens; False if the thread has just given up waiting.
+
+        One that need not hurry is left asleep, for to wake costs the first steps time.
+        """
         self.begun, self.hurries = True, hurries
         if hurries:
             self._wake()
+        return not self.over
 
     def pause(self) -> None:
         """Nothing is measured any more; what comes now is none of the script's."""
@@ -135,27 +144,13 @@ class Pace:
         self._wake()
 
 
-class ReadyThread:
-    """A thread that waits for a window: it will sample the thread that has started it."""
-
-    def __init__(self, pace: Pace, thread: OwnThread, trainer: int, training: Training) -> None:
-        self.pace, self.thread = pace, thread
-        self.trainer, self.training = trainer, training
-
-    def serves(self, training: Training) -> bool:
-        """Say whether it waits still, for what this thread is doing; a fork does not have it."""
-        waits = self.thread.is_alive() and not self.pace.over
-        return waits and self.training is training and self.trainer == threads.get_ident()
-
-
 class StackSampler:
     """Where the trainer's thread was, by place."""
 
     def __init__(self, log: Journal, arguments: CallArguments) -> None:
         self.log, self.arguments = log, arguments
         self.pace: Pace | None = None  # of the present window
-        self.trainer: int | None = None  # the thread that trains in it
-        self.ready: ReadyThread | None = None  # for the next window
+        self.ready: Pace | None = None  # of a thread that waits for the next window
         self.switch: float | None = None  # the interval to restore
         self.clear()
 
@@ -167,8 +162,7 @@ class StackSampler:
         self.known: dict[Instructions, tuple[Stack, str | None]] = {}
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
         self.places: dict[Place, list[int]] = {}  # the microseconds since then at which each was seen
-        self.others: dict[Stack, list[int]] = {}  # of other threads: how often each was seen
-        self.makers: Sequence[Span] | None = None  # the loop's lines that make what a call is given
+        self.others: dict[Stack, int] = {}  # of other threads: how often each was seen
 
     @guarded("stack samples")
     def begin(self, training: Training | None, *, more_to_come: bool) -> None:
@@ -176,17 +170,14 @@ class StackSampler:
 
         Where the loop probably has `more_to_come` after the window, samples are rare until then.
         """
-        if training is None:
-            self.clear()
-            return
-        ready = self._made_ready(training)
-        ready.pace.begin(hurries=not more_to_come)
-        if ready.pace.over:  # it has just given up waiting
-            ready = self._made_ready(training)
-            ready.pace.begin(hurries=not more_to_come)
+        if training is not None:
+            pace = self._made_ready(training)
+            if not pace.begin(hurries=not more_to_come):
+                pace = self._made_ready(training)
+                pace.begin(hurries=not more_to_come)
+            self.pace, self.ready = pace, None
+            self._switch_faster()
         self.clear()
-        self.pace, self.trainer, self.ready = ready.pace, ready.trainer, None
-        self._switch_faster()
 
     @guarded("stack samples")
     def prepare(self, training: Training | None) -> None:
@@ -194,28 +185,22 @@ class StackSampler:
         if training is not None:
             self._made_ready(training)
 
-    def _made_ready(self, training: Training) -> ReadyThread:
-        """Return a thread that waits to sample this one."""
+    def _made_ready(self, training: Training) -> Pace:
+        """Return the pace of a thread that waits to sample this one."""
         ready = self.ready
         if ready is None or not ready.serves(training):
             self.release()
-            pace, me = Pace(), threads.get_ident()
-            thread = OwnThread(self._run, pace, me, training, self._practise(training))
-            ready = self.ready = ReadyThread(pace, thread, me, training)
+            ready = self.ready = Pace(training)
+            took = self._timed(ready.trainer, training)  # for nothing, since the first time takes longer
+            self.clear()
+            ready.thread = OwnThread(self._run, ready, training, took)
         return ready
 
     def release(self) -> None:
         """No window is to open: end the thread that waits for one."""
         if self.ready is not None:
-            self.ready.pace.end()
+            self.ready.end()
         self.ready = None
-
-    def _practise(self, training: Training) -> float:
-        """Read this thread's stack once for nothing, since the first time takes longer; return the seconds."""
-        began = time.thread_time()
-        self.sample(threads.get_ident(), training)
-        self.clear()
-        return time.thread_time() - began
 
     def _switch_faster(self) -> None:
         """Have Python hand over more often, where the script has no threads and no wish of its own."""
@@ -230,19 +215,6 @@ class StackSampler:
         """The last step that is measured is over."""
         if self.pace is not None:
             self.pace.pause()
-            self.makers = self._read_makers()
-
-    def _read_makers(self) -> Sequence[Span] | None:
-        """Read the source of the loop, unless another thread than the trainer closes the window.
-
-        AutoGraph parses on the trainer's thread, and until Python 3.11.8 two threads that parse at once can make
-        either fail with a SystemError (python/cpython#106905).
-        """
-        from .argument_lines import makers
-
-        call = self.arguments.noted
-        here = self.trainer == threads.get_ident()
-        return makers(call["at"]) if here and call is not None else None
 
     def hurry(self) -> None:
         """Calls begin that are traced for samples only."""
@@ -269,12 +241,16 @@ class StackSampler:
             sys.setswitchinterval(self.switch)
 
     @guarded("stack samples")
-    def _run(self, pace: Pace, thread: int, training: Training, took: float) -> None:
+    def _run(self, pace: Pace, training: Training, took: float) -> None:
         """Sample, and rest; the last sample took so many seconds."""
         while pace.rest(took):
-            began = time.thread_time()
-            self.sample(thread, training)
-            took = time.thread_time() - began
+            took = self._timed(pace.trainer, training)
+
+    def _timed(self, thread: int, training: Training) -> float:
+        """Sample, and return the seconds that it took."""
+        began = time.thread_time()
+        self.sample(thread, training)
+        return time.thread_time() - began
 
     def sample(self, thread: int, training: Training) -> None:
         """Note where a thread is at this moment."""
@@ -295,13 +271,8 @@ class StackSampler:
         """Count where threads other than the trainer are, unless only others' code runs there."""
         for frame in itertools.islice(frames, MOST_THREADS):
             stack, _, _ = self._place(frame, inside=False)
-            if stack.line is None:
-                continue
-            seen = self.others.get(stack)
-            if seen is not None:
-                seen[0] += 1
-            elif len(self.others) < MOST_PLACES:
-                self.others[stack] = [1]
+            if stack.line is not None and (stack in self.others or len(self.others) < MOST_PLACES):
+                self.others[stack] = self.others.get(stack, 0) + 1
 
     def _place(self, frame: FrameType, *, inside: bool) -> Place:
         """Return where a stack is, once read: reading all its lines takes longer than all else does."""
@@ -309,10 +280,11 @@ class StackSampler:
         way = id(code), *instructions(frame)
         known = self.known.get(way)
         if known is None:
-            known = Stack.of(frame, code), next(callbacks_in(frame), None)
-            if known[0].calls is None and (compiled := compiled_call(frame)):
+            stack = Stack.of(frame, code)
+            if stack.calls is None and (compiled := compiled_call(frame)):
                 module, _, name = compiled.rpartition(".")
-                known[0].calls = module, name
+                stack = stack._replace(calls=(module, name))
+            known = stack, next(callbacks_in(frame), None)
             if len(self.known) < MOST_PLACES:
                 self.known[way] = known
                 at: FrameType | None = frame
@@ -324,29 +296,21 @@ class StackSampler:
     def describe(self) -> dict[str, object]:
         """Return what was seen, most often first."""
         seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
-        others = sorted(self.others.items(), key=lambda item: -item[1][0])
+        others = sorted(self.others.items(), key=lambda item: -item[1])
         return {
             "inside": self.inside,
             "began_unix_ns": self.began_ns,
-            "places": [_plain(at, when, self.makers) for at, when in seen[:MOST_WRITTEN]],
-            "others": [{**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]],
+            "places": [_shown_place(*item) for item in seen[:MOST_WRITTEN]],
+            "others": [{**_shown(stack), "seen": count} for stack, count in others[:MOST_WRITTEN]],
             "fed": self.arguments.noted,
             "feeds": self.arguments.feeds,
         }
 
 
-def _plain(at: Place, when: Sequence[int], loop: Sequence[Span] | None) -> dict[str, object]:
-    (stack, callback, inside), makes = at, None
-    if loop is not None and stack.looped is not None:
-        makes = any(first <= stack.looped <= last for first, last in loop)
-    return {
-        **_shown(stack),
-        "callback": callback,
-        "makes": makes,
-        "inside": inside,
-        "seen": len(when),
-        "when_us": when,
-    }
+def _shown_place(at: Place, when: Sequence[int]) -> dict[str, object]:
+    stack, callback, inside = at
+    more = {"callback": callback, "looped": stack.looped, "inside": inside, "seen": len(when), "when_us": when}
+    return {**_shown(stack), **more}
 
 
 def _shown(stack: Stack) -> dict[str, object]:

@@ -10,7 +10,7 @@ from ..process.kept import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
     from typing import Protocol
 
     from ..process.journal import Journal
@@ -21,15 +21,19 @@ if TYPE_CHECKING:
 
         def __exit__(self, kind: object, error: object, trace: object) -> object: ...
 
-    class CallCount(Protocol):
-        """How many calls were marked."""
+    class OpenWindow(Protocol):
+        """What marks the calls of a window, as long as it is open."""
 
         calls: int
+
+        def marker(self, number: int, k: int) -> Marker:
+            """Return the marker of a call of k steps."""
 
     class StepListener(Protocol):
         """Who decides whether a call is traced."""
 
         leave: bool
+        log: Journal
 
         def first_alarm(self) -> int:
             """Return the step at which a new source asks for the first time."""
@@ -73,16 +77,6 @@ OPEN_ENDED = frozenset((StepKind.FUNCTION, StepKind.GRADIENT))
 TAKING_TURNS = OPEN_ENDED | {StepKind.BATCH, StepKind.SESSION}
 
 
-class Marking:
-    """Marks the steps of a window, as long as it is open."""
-
-    __slots__ = ("capture", "log", "mark", "stop")
-
-    def __init__(self, stop: int, mark: Callable[[int, int], Marker], capture: CallCount, log: Journal) -> None:
-        self.stop = stop  # the step at which the window closes
-        self.mark, self.capture, self.log = mark, capture, log
-
-
 class StepCounter:
     """One loop that trains: what shows its steps, and how many there were."""
 
@@ -100,12 +94,11 @@ class StepCounter:
         self.alarm = 0  # the step from which on each call asks the listener
         self.ask_at(listener.first_alarm(), 1)
         self.began, self.size = 0, 1  # when the last call began, 0 when it is traced, and its steps
-        # (ns, steps) from one untraced call to the next, and the numbers of their first steps:
-        self.spans: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
-        self.numbers: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
-        self.traced: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
+        # (ns, steps, number of the first one) from one untraced call to the next, and of traced calls the same:
+        self.spans: collections.deque[tuple[int, int, int]] = collections.deque(maxlen=REMEMBERED)
+        self.traced: collections.deque[tuple[int, int, int]] = collections.deque(maxlen=REMEMBERED)
         self.under_profiler = False
-        self.marking: Marking | None = None  # while its window is open
+        self.marking: tuple[int, OpenWindow] | None = None  # while its window is open: the step at which it closes
         # The source whose rounds seem to hold several calls of this one:
         self.outer: StepCounter | None = None
         self.outer_seen = 0
@@ -117,8 +110,8 @@ class StepCounter:
     def begin(self, k: int) -> Marker | None:
         """A call of k steps begins; return its marker, or None outside the window."""
         number, marking = self.seen, self.marking
-        if marking is not None and number < marking.stop:
-            return self._mark(marking, k)
+        if marking is not None and number < marking[0]:
+            return self._mark(marking[1], k)
         self.count(k)
         if number < self.alarm:
             return None
@@ -130,24 +123,23 @@ class StepCounter:
             self.listener.depart()
         return marker
 
-    def _mark(self, marking: Marking, k: int) -> Marker | None:
+    def _mark(self, window: OpenWindow, k: int) -> Marker | None:
         """Mark a call of an open window; each call of Python more would show in a step of 2 ms."""
         number = self.seen + self.discarded
         self.seen += k
         self.calls += 1
-        marking.capture.calls += 1
+        window.calls += 1
         try:
-            return marking.mark(number, k)
+            return window.marker(number, k)
         except Exception as error:
-            marking.log.fault("marker", error)
+            self.listener.log.fault("marker", error)
             return None
 
     def count(self, k: int) -> None:
         """Count a call of k steps, and note the time since the one before."""
         now = time.perf_counter_ns()
         if self.began:
-            self.spans.append((now - self.began, self.size))
-            self.numbers.append(self.seen - self.size)
+            self.spans.append((now - self.began, self.size, self.seen - self.size))
         self.seen += k
         self.calls += 1
         self.began, self.size = now, k
@@ -159,7 +151,7 @@ class StepCounter:
         """
         now = time.perf_counter_ns()
         if self.began and traced == self.under_profiler:  # else it began or ended meanwhile
-            (self.traced if traced else self.spans).append((now - self.began, 1))
+            (self.traced if traced else self.spans).append((now - self.began, 1, 0))
         self.calls += 1
         self.began, self.under_profiler = now, traced
 
@@ -194,33 +186,30 @@ class StepCounter:
 
     def untraced(self) -> dict[str, object] | None:
         """Return the usual time of a step outside the window, or None when there was none."""
-        usual = _median_ms(list(self.spans)[1:])  # the first call builds the graph
+        spans = self._later_spans()
+        usual = _median_ms(spans)
         if usual is None or not (self.seen or self.traced):
             return None
-        times = {"count": len(self.spans) - 1, "median_ms": usual, "of": "steps"}
+        times = {"count": len(spans), "median_ms": usual, "of": "steps"}
         if self.traced:
             times |= {"of": "calls", "traced_ms": _median_ms(self.traced)}
-        elif len(self.numbers) == len(self.spans):
-            times |= self._long(usual)
+        elif self.kind is not StepKind.GRAPH:
+            found = [(number, ns / k / 1e6) for ns, k, number in spans]
+            longest = sorted(found, key=lambda one: -one[1])[:LONGEST]
+            times["total_ms"] = round(sum(ns for ns, _, _ in spans) / 1e6, 4)
+            times["long"] = [(number, round(ms, 4)) for number, ms in sorted(longest) if ms >= LONG * usual]
         return times
 
     def usual_s(self) -> float | None:
-        """Return the mean time of an untraced step, without the first call, which builds the graph."""
-        spans = list(self.spans)[1:]
-        steps = sum(k for _, k in spans)
-        return sum(ns for ns, _ in spans) / steps / 1e9 if steps else None
+        """Return the mean time of an untraced step."""
+        spans = self._later_spans()
+        steps = sum(k for _, k, _ in spans)
+        return sum(ns for ns, _, _ in spans) / steps / 1e9 if steps else None
 
-    def _long(self, usual_ms: float) -> dict[str, object]:
-        """Return the time of all untraced steps but the first call's, and the long ones by number."""
-        spans = list(zip(self.numbers, self.spans))[1:]  # noqa: B905  # Python 3.9 has no strict
-        found = [(number, ns / k / 1e6) for number, (ns, k) in spans]
-        longest = sorted(found, key=lambda one: -one[1])[:LONGEST]
-        return {
-            "total_ms": round(sum(ns for _, (ns, _k) in spans) / 1e6, 4),
-            "long": [(number, round(ms, 4)) for number, ms in sorted(longest) if ms >= LONG * usual_ms],
-        }
+    def _later_spans(self) -> list[tuple[int, int, int]]:
+        return list(self.spans)[1:]  # the first call builds the graph
 
 
-def _median_ms(spans: Collection[tuple[int, int]]) -> float | None:
-    times = sorted(ns / k / 1e6 for ns, k in spans)
+def _median_ms(spans: Collection[tuple[int, int, int]]) -> float | None:
+    times = sorted(ns / k / 1e6 for ns, k, _ in spans)
     return round(times[len(times) // 2], 4) if times else None

@@ -1,33 +1,141 @@
 """The traced window: which loop, which of its steps, when the profiler starts and when it stops.
 
 A window that got all its steps after the warm-up is the recording. One that had to make do with less
-(a short first fit) is kept until a better one comes. What happens in each state is in `planning`, `opening`,
-`closing` and `choosing`; the states and what they share are in `tracing`.
+(a short first fit) is kept until a better one comes. Where the stack was sampled too rarely, the profiler runs on
+for some calls, which are not measured.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
+import enum
 import sys
 
 from ..process import early_end
+from ..process.budget import FEWEST_CALLS, CaptureBudget
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
-from . import planning, state_file, window_end, window_start
-from .planning import COST, MANY_ROUNDS
-from .steps import Marking, StepCounter
-from .tracing import AFTERWARDS, DONE, OPEN, PROFILED, SAMPLING, WAITING, Tracing
+from ..process.versions import versions
+from . import planning
+from .captures import USERS, Capture
+from .collectives import UnsafeError
+from .function_traces import FunctionTraces
+from .planning import FIRST_LOOK, MANY_ROUNDS
+from .steps import NEVER, OPEN_ENDED, StepCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
+    from contextlib import AbstractContextManager
 
+    from ..process.by_identity import Notes
+    from ..process.declared import AgentPlan
+    from ..process.journal import Journal
+    from ..process.marks import Marks
     from ..process.stack import Line
+    from ..program.program import ProgramFile
+    from ..program.registry import Registry
+    from .captures import ProfilerApi
     from .steps import Marker, StepKind
 
+AFTERWARDS = 200  # Steps to count after the window, for how long they take untraced; then the hooks rest
+MOST_CAPTURES = 4  # Every window disturbs the run for a moment; a run of many short fits gets no more of them
+MOST_REFUSALS = 5  # How often to ask again for a profiler that somebody else has
+COMPLETE = ("steps", "time")  # Reasons of a window that has got what it was opened for
+COST = "cost"  # The reason of one that has cost as much as it may
 
-class TraceWindow(Tracing):
+USERS_OWN = "the steps that could be traced had a profiler of the script's own, such as RunOptions.FULL_TRACE"
+NO_PROFILER = "the profiler could not be started: the script did not import all of TensorFlow (import tensorflow)"
+REFUSED = (
+    "the profiler could not be started, most likely because another profiler was running: "
+    "run only one profiler at a time ({}: {:.200})"
+)
+
+SILENT = contextlib.nullcontext()  # Stands for a marker that the framework itself has set
+
+
+class State(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
+    """Where the tracing stands; the values stand in the state file."""
+
+    WAITING = "waiting"  # for a step that is worth a window
+    OPEN = "open"  # the profiler runs
+    SAMPLING = "sampling"  # it runs on, for samples of the stack: nothing is measured any more
+    DONE = "done"  # nothing more is traced
+
+
+# In Python 3.11, to read a member of an enumeration calls Python; each step asks for some.
+WAITING, OPEN, SAMPLING, DONE = State
+PROFILED = (OPEN, SAMPLING)  # The states in which a profiler runs
+
+
+class TraceWindow:
     """Warm-up, then so many steps of the first loop that gets there."""
+
+    def __init__(self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile) -> None:
+        self.plan, self.log, self.registry, self.program = plan, log, registry, program
+        self.budget = program.budget = CaptureBudget()
+        self.profiler: ProfilerApi | None = None
+        self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
+        self.traces = FunctionTraces(log)
+        self.lock = threads.RLock()
+        self.before_window: list[Callable[[StepCounter], object]] = []  # some calls before that
+        self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
+        self.after_start: list[Callable[[], object]] = []  # each time the profiler has started
+        self.after_open: list[Callable[[StepCounter], object]] = []  # when that was at a step
+        self.before_close: list[Callable[[], object]] = []  # ends of the steps under way
+        self.after_steps: list[Callable[[], object]] = []  # then: nothing is measured any more
+        self.before_sampling: list[Callable[[], object]] = []  # the calls after the window begin
+        self.before_stop: list[Callable[[], object]] = []  # just before the profiler stops
+        # Whether the stack shows too little, and whether to wait no longer for more:
+        self.samples_wanted: Callable[[], bool] = lambda: False
+        self.samples_late: Callable[[float], bool] = lambda _: True
+        self.returned: Callable[[object], object] | None = None  # wants what a step returned
+        self.rests: Callable[[bool], object] = lambda _: None  # has what counts steps rest, or begin again
+        # What is done meanwhile is none of the script's time:
+        self.own_work: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all steps: a new recording begins, or a fork of the process its own."""
+        self.state = WAITING
+        self.quiet = False
+        self.sources: dict[tuple[str, Hashable], StepCounter] = {}
+        self.training_keys: set[Hashable] = set()  # the datasets that train
+        self.calling: object = None  # the outermost tf.function being called, by whichever thread
+        # The tf.function with a training loop inside that is running: since when, and in which thread.
+        self.looping: tuple[float, int] | None = None
+        self.capture: Capture | None = None  # the one under way
+        self.kept: Capture | None = None  # the best one so far
+        self.captures = self.refusals = 0
+        self.lent = 0  # calls of the script's under way that have the profiler
+        self.interrupted = False  # the script's own profiler cut a window of ours short
+        self.stop: int = NEVER  # the step at which to close
+        self.ask_cost: int = NEVER  # the step at which to ask whether it has cost enough
+        self.deadline: float | None = None  # or the time
+        self.leave = False  # --stop-after: the next step ends the run
+        self.budget.clear()
+        self.log.state["costs"] = self.budget.windows
+
+    @property
+    def quiet(self) -> bool:
+        """Whether all is done, and enough was seen after it: no step is counted any more."""
+        return self._quiet
+
+    @quiet.setter
+    def quiet(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self.rests(quiet)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether steps are to be traced at all."""
+        return self.plan.get("trace", True)
+
+    def rest(self) -> None:
+        """Let every source count on for a while, without asking."""
+        self.state = DONE
+        for source in self.sources.values():
+            source.alarm = 0 if self.leave else source.seen + AFTERWARDS
 
     def source(
         self, kind: StepKind, key: Hashable = None, at: Callable[[], Line | None] | None = None
@@ -52,7 +160,28 @@ class TraceWindow(Tracing):
     @guarded("announce")
     def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
         """So many more steps, `k` a call, are to come; `skip` of them build the graph."""
-        planning.announce(self, source, total, k, skip)
+        if self.state is WAITING and total > 0:
+            planning.announce(source, total, k, skip, self.plan["warmup"], self._planned(k))
+
+    def _planned(self, k: int) -> int:
+        """Return how many steps to trace: fewer after a window whose profiler took too long."""
+        return planning.planned(self.plan["steps"], k, self.budget.most_steps if self.is_bounded() else None)
+
+    def is_bounded(self) -> bool:
+        """Say whether the trace is a small part of what is wanted of the run.
+
+        It is none where it ends the run, or was asked for by time. Workers of a job are traced alike.
+        """
+        return not (self.plan["stop_after"] or self.plan.get("seconds") or self.log.state["rank"])
+
+    def goes_on(self, source: StepCounter) -> bool:
+        """Say whether the loop probably has steps after the window that may be sampled.
+
+        Workers of a job wait for each other: none keeps its profiler longer than the others.
+        """
+        return planning.goes_on(self.plan, source, self.stop) and not self.log.state["rank"]
+
+    # At each call
 
     def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
@@ -68,19 +197,35 @@ class TraceWindow(Tracing):
         if not self.wanted:
             self.quiet = True  # the account of the run has all steps
             return None
-        self.quiet = self.state is DONE and not self.leave
+        if self.state is DONE and not self.leave:
+            self.quiet = True
         if self.state is WAITING and number < source.opens:
-            window_start.prepare(self, source)
-        elif self.state is WAITING and planning.is_worth(self, source, number, k):
-            window_start.open_at(self, source, number, k)
+            source.alarm = source.opens
+            for get_ready in self.before_window:  # what is learnt before the window costs it no time
+                get_ready(source)
+        elif self.state is WAITING and self._is_worth(source, number, k):
+            self._open_at(source, number, k)
         if self.state is OPEN:
             return self._marker(source, number, k)
         return self._sampled(source, number, k) if self.state is SAMPLING else None
 
+    def _is_worth(self, source: StepCounter, number: int, k: int) -> bool:
+        """Say whether a window now may become better than the one there is."""
+        if source.yields_to(self.sources.values()):
+            return False
+        if self.kept is None:
+            return True
+        steps = planning.fitting(source, self.kept, number, self._planned(k))
+        if not steps:
+            source.alarm = NEVER  # until it announces more
+            return False
+        few = max(FEWEST_CALLS * k, 2 * self.kept.record["steps"])
+        return not (self.is_bounded() and planning.waits(self.budget, source, number, k, min(steps, few)))
+
     def _marker(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Return the marker of a call while the window is open; close it where it ends."""
-        capture, session = self.capture, self.session
-        if capture is None or session is None:
+        capture = self.capture
+        if capture is None:
             return None
         if capture.source is None:
             capture.begin(source, number)
@@ -88,60 +233,218 @@ class TraceWindow(Tracing):
             return None
         if number >= self.stop or (self.deadline and time.monotonic() >= self.deadline):
             return self._over(source, number, k, "steps" if number >= self.stop else "time")
-        if number >= self.ask_cost and planning.costs_enough(self, capture, number, k):
-            return self._over(source, number, k, COST)
+        if number >= self.ask_cost:
+            more = self.budget.more_calls(max(1, (number - capture.start) // k), k)
+            self.ask_cost = number + more * k
+            if not more:
+                return self._over(source, number, k, COST)
         capture.calls += 1
         if not source.marks:
             return SILENT
-        mark = functools.partial(session.marker, "train")
         if self.deadline is None:
-            source.marking = Marking(min(self.stop, self.ask_cost), mark, capture, self.log)
-        return mark(number + source.discarded, k)
+            source.marking = min(self.stop, self.ask_cost), capture
+        return capture.marker(number + source.discarded, k)
 
     def _over(self, source: StepCounter, number: int, k: int, reason: str) -> Marker | None:
         """The window has got its steps or its time: close it, or let the profiler run on for samples."""
-        if reason == COST or not planning.goes_on(self, source) or not self.samples_wanted():
+        if reason == COST or not self.goes_on(source) or not self.samples_wanted():
             self.close(reason, number)
             return None
-        window_end.sample_on(self, reason, number)
+        with self.own_work():
+            self._end_measuring(reason, number)
+            self.program.keep()
+        self.state = SAMPLING
+        for begin in self.before_sampling:
+            begin()
         return self._sampled(source, number, k)
 
     def _sampled(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Return the marker of a call that is sampled and not measured; close the window after enough of them."""
-        capture, session = self.capture, self.session
-        if capture is None or session is None or source is not capture.source:
+        capture = self.capture
+        if capture is None or source is not capture.source:
             return None
-        most = planning.most_sampled(self, source, self.stop - capture.start)
+        most = planning.most_sampled(source, self.stop, self.stop - capture.start)
         if number >= self.stop + most or not self.samples_wanted():
             self.close("steps")
             return None
-        return session.sampled(number + source.discarded, k)
+        return capture.sampled(number + source.discarded, k)
 
     def retract(self, number: int) -> None:
         """A marker of this number stood for no step."""
         if self.capture is not None:
             self.capture.retract(number, measured=self.state is OPEN)
 
+    # Opening
+
     @guarded("open")
     def open_for(self, source: StepCounter | None, seconds: float) -> None:
         """Trace for a time, whatever is seen meanwhile."""
-        if self.wanted:
-            window_start.open_for(self, source, seconds)
+        with self.lock:
+            if self.wanted and self.state is WAITING:
+                with self.own_work():
+                    if self._start(source, seconds) is not None:
+                        self.save()
+
+    def _open_at(self, source: StepCounter, number: int, k: int) -> None:
+        if self.lent:
+            source.alarm = source.seen
+            self._lacks(USERS_OWN)
+            return
+        with self.own_work():
+            capture = self._start(source, self.plan.get("seconds"))
+            if capture is None:
+                return
+            first = number
+            if not source.marks:  # the framework has begun its marker already: the next is the first
+                first, capture.calls = number + k, -1
+            capture.begin(source, first)
+            self.stop = NEVER if self.deadline else first + self._planned(k)
+            if self.is_bounded():
+                self.ask_cost = first + FIRST_LOOK * k
+            for follow in self.after_open:
+                follow(source)
+            self.save()
+
+    def _start(self, source: StepCounter | None, seconds: float | None) -> Capture | None:
+        """Start the profiler and return the capture; the recording keeps why it could not."""
+        before, self.before_open = self.before_open, []
+        for prepare in before:
+            prepare()
+        if self.profiler is None:
+            self._refused(source, NO_PROFILER)
+            return None
+        began = time.perf_counter()
+        try:
+            capture = self.new_capture(self.profiler, source)
+            capture.profile()
+        except UnsafeError as error:
+            self._refused(source, str(error))
+            return None
+        except Exception as error:  # AlreadyExistsError: somebody else profiles, and was first
+            self._refused(source, REFUSED.format(type(error).__name__, str(error)))
+            return None
+        self.opened(capture)
+        self.budget.opens(time.perf_counter() - began, source.usual_s() if source else None)
+        if seconds:
+            self.deadline = time.monotonic() + seconds
+        for follow in self.after_start:
+            follow()
+        return capture
+
+    def new_capture(self, profiler: ProfilerApi, source: StepCounter | None = None) -> Capture:
+        """Return the next capture."""
+        return Capture(profiler, self.log.out, self.captures, self.plan["warmup"], source)
+
+    def opened(self, capture: Capture) -> None:
+        """A profiler is running."""
+        self.state, self.capture = OPEN, capture
+        self.captures += 1
+        self.stop, self.ask_cost, self.deadline = NEVER, NEVER, None
+        if capture.source is None:
+            for source in self.sources.values():
+                source.alarm = 0
+        for lacking in ("trace", "window"):
+            self.log.forgive(lacking)
+
+    def _refused(self, source: StepCounter | None, why: str) -> None:
+        """Leave the profiler to whoever has it, and ask again later."""
+        self.refusals += 1
+        if source is not None:
+            source.alarm = source.seen + self.plan["steps"]
+        if self.refusals >= MOST_REFUSALS:
+            self.rest()
+        self._lacks(why)
+        self.save()
+
+    def _lacks(self, why: str) -> None:
+        """Note why there is no trace, as long as there is none."""
+        if self.kept is None:
+            self.log.forgive("trace")
+            self.log.missing("trace", why)
+
+    # Closing
 
     @guarded("close")
     def close(self, reason: str, reached: int | None = None) -> None:
         """Stop the profiler, at a step if that is known; a second call does nothing."""
-        window_end.close(self, reason, reached)
+        with self.lock:
+            if self.state not in PROFILED or not self.log.ours():
+                return
+            with self.own_work():
+                if self.state is OPEN:  # a call that is sampled may go on, in another thread
+                    self._end_measuring(reason, reached)
+                self._stop()
+
+    def _end_measuring(self, reason: str, reached: int | None) -> None:
+        """End the steps under way, and what is measured in them."""
+        for end in (*self.before_close, *self.after_steps):
+            end()
+        capture = self.capture
+        if capture is None:
+            return
+        source = capture.source
+        if source:
+            source.marking = None
+        if reached is None:
+            reached = source.seen if source else 0
+        reached = min(reached, self.stop)
+        reason = "steps" if reached == self.stop else reason
+        open_ended = source is not None and source.kind in OPEN_ENDED and reason not in COMPLETE
+        capture.end(reached, reason, open_ended=open_ended)
+        if not capture.borrowed:
+            self.budget.measured(capture.record["steps"], reason)
+
+    def _stop(self) -> None:
+        for end in self.before_stop:
+            end()
+        capture, sampled = self.capture, self.state is SAMPLING
+        self.state = WAITING
+        if capture is None:
+            return
+        began = time.perf_counter()
+        try:
+            if sampled:
+                capture.finish()  # the last of the calls that were sampled ends here
+            capture.stop()
+        except Exception as error:  # for example: the recording's folder is gone
+            self.log.fault("profiler.stop", error)
+            self.log.missing("trace", f"the trace could not be written: {error}")
+        if not capture.borrowed:
+            self.budget.stops(time.perf_counter() - began)
+        self._choose(capture)
+        self.program.forget()
+
+    def _choose(self, capture: Capture) -> None:
+        """Keep the better of this capture and the one before; search on unless it has all it was to have."""
+        traced = capture.traced()
+        better = traced and (self.kept is None or capture.good > self.kept.good)
+        if better or self.kept is None:  # of one without a trace, what was tried: a note says why it failed
+            self.log.state["window"] = capture.record
+        if better:
+            self.kept = capture
+        capture.leave(keep=better)
+        by = capture.record["stopped_by"]
+        complete = by in COMPLETE or (self.deadline is not None and by == COST)
+        self.capture = None
+        self.leave = bool(self.plan["stop_after"] and complete)
+        best = complete and not capture.record["contains_warmup"]  # no other could be better
+        best = best or capture.good[0] >= self.plan["steps"]
+        if best or self.captures >= MOST_CAPTURES or self.leave:
+            self.rest()
+        elif capture.source is not None:
+            capture.source.alarm = max(capture.source.seen, self.plan["warmup"])
+        if better:
+            self.program.describe(last=self.state is DONE)
+        self.save()
 
     def borrowed(self) -> bool:
         """Say whether the profiler that runs is the user's."""
-        return self.session is not None and self.session.borrowed
+        return self.capture is not None and self.capture.borrowed
 
     def _traces(self, source: StepCounter) -> bool:
         """Say whether our profiler traces this source at the moment."""
-        if self.state not in PROFILED or self.capture is None:
-            return False
-        return self.capture.source is source and not self.borrowed()
+        capture = self.capture
+        return self.state in PROFILED and capture is not None and capture.source is source and not capture.borrowed
 
     def loop_over(self, source: StepCounter) -> None:
         """A loop was left before its window was full."""
@@ -168,23 +471,58 @@ class TraceWindow(Tracing):
     def after_fork(self) -> None:
         """Forget the parent's steps; a fork of a process that had begun to train stays silent."""
         used = self.state is not WAITING or self.any_step()
-        if self.session is not None:
-            self.session.unnumbered.end()  # the window is the parent's
+        if self.capture is not None:
+            self.capture.unnumbered.end()  # the window is the parent's
         self.lock = threads.RLock()
         self.reset()
         if used:
             self.rest()
 
+    # What the state file says
+
     def save(self) -> None:
         """Bring the state file up to date."""
-        state_file.save(self)
+        capture, state = self.kept or self.capture, self.log.state
+        state["state"] = self.state.value
+        state["steps"] = self._steps(capture)
+        if capture is not None:
+            state["window"] = capture.record
+        state["versions"] = versions()
+        self.log.write()
 
+    def _steps(self, capture: Capture | None) -> dict[str, object]:
+        """Return which loop was traced, or is the likeliest to be, and all candidates."""
+        chosen = capture.source if capture else None
+        if chosen is None:
+            chosen = max(self.sources.values(), key=lambda source: source.seen, default=None)
+        loops = [loop for loop in self.sources.values() if loop is chosen or loop.calls > 1]
+        return {
+            "source": chosen.kind.value if chosen else None,
+            "at": chosen.at if chosen else None,
+            "why": self._why(capture, loops) if capture else "",
+            "seen": chosen.seen if chosen else 0,
+            "rounds": chosen.rounds if chosen else 0,
+            "seen_all": not self.quiet,
+            "candidates": [loop.summary() for loop in loops],
+            "discarded": capture.discarded if capture else [],
+            "untraced": chosen.untraced() if chosen else None,
+            "functions": self.traces.describe(),
+            "zero_rates": self.registry.choices.zero_rates(),
+            "gradients": self.registry.unused_gradients.describe(),
+        }
 
-class Silent:
-    """Stands for a marker that the framework itself has set."""
-
-    def __exit__(self, *_: object) -> None:
-        """Leave it to the framework."""
-
-
-SILENT = Silent()
+    def _why(self, capture: Capture, loops: Sequence[StepCounter]) -> str:
+        """Return why this loop was traced and no other; nothing when there was no other."""
+        record = capture.record
+        if record["profiler"] == USERS:
+            return "the script's own profiler recorded these steps: this is a copy of its trace"
+        if any(loop.outer is capture.source for loop in loops):
+            which = "one that contains the others"
+        elif record["stopped_by"] == "steps" and not record["contains_warmup"]:
+            which = f"first with all its traced steps after the warm-up ({capture.warmup} steps)"
+        else:
+            which = f"one with the most traced steps after the warm-up ({capture.warmup} steps)"
+        reasons = [f"of {len(loops)} training loops, tfdoctor traced the {which}"] if len(loops) > 1 else []
+        if self.interrupted:
+            reasons.append("an earlier trace ended early because the script started its own profiler")
+        return "; ".join(reasons)

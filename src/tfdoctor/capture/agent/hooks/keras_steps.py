@@ -1,0 +1,314 @@
+"""Where Keras shows training: fits, and each call of the functions that `make_train_function` and its like made.
+
+What differs between Keras 3 and Keras 2 (tf_keras, and TensorFlow up to 2.15) stands in `Keras3` and `Keras2`.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from ..entry_points import KERAS_3
+from ..process.journal import guarded
+from ..process.kept import threads
+from ..process.stack import here, way_here
+from ..stream import WINDOW, Point
+from ..window.steps import StepKind
+from ..window.window import OPEN, WAITING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import FrameType
+
+    from ..installed import Installed
+    from ..process.declared import Foreign, Model
+    from ..stream import Args, Enter, Held, Kwargs, Stream
+    from ..window.steps import StepCounter
+
+    TrainFunction = Callable[..., object]
+
+# What shows that a call of the train function is a step.
+BATCHES, FITS = str(StepKind.BATCH.value), str(StepKind.FIT.value)
+FITS_DEPTH = 4  # How far above `make_train_function` its fit may be: a user's override may stand between
+GIVEN = ("x", "y", "sample_weight")  # The arrays that train_on_batch is given
+
+
+def listen(stream: Stream, installed: Installed) -> None:
+    """Follow the models of each Keras that the script imports."""
+    known: dict[str, Trainers] = {}
+
+    def of(point: Point) -> Trainers:
+        if point.module not in known:
+            known[point.module] = Trainers(stream, installed, point)
+            installed.trainers.append(known[point.module])
+        return known[point.module]
+
+    def other(point: Point) -> None:  # calls of its models are timed as a whole
+        installed.log.state["backend"] = point.module.rpartition(".trainer")[0].rpartition(".")[2]
+
+    stream.on("train", other)
+    stream.on("fit", lambda point: of(point).fits)
+    stream.on("train function", lambda point: makes(point.original, of(point).trains))
+    stream.on("test function", lambda point: makes(point.original, of(point).tests))
+
+
+def makes(original: TrainFunction, own: Callable[[Model, FrameType], object]) -> Enter:
+    """Have what makes a function of a model return what `own` makes of that."""
+
+    def enter(_: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> Callable[[], object]:
+        def made() -> object:
+            result = original(*args, **kwargs)
+            function = own(args[0], frame)
+            return result if result is None or function is None else function
+
+        return made
+
+    return enter
+
+
+class Trainers:
+    """What all models of one Keras share."""
+
+    def __init__(self, stream: Stream, installed: Installed, point: Point) -> None:
+        self.stream, self.installed, self.kind = stream, installed, point.owner
+        self.window, self.log, self.registry = installed.window, installed.log, installed.registry
+        self.keras: type[Keras3 | Keras2] = Keras3 if point.module == KERAS_3 else Keras2
+        self.fit: StepCounter | None = None  # the loop of the fit that is running
+        self.tested = 0
+
+    # Fits
+
+    def fits(self, held: Held, _: Args, __: Kwargs, ___: FrameType) -> None:
+        """Know the fit that is running, and when it is over."""
+        call = [self.fit, None]
+        held.append((self._fit_over, call))
+        self.fit = call[1] = self.enter()
+
+    def _fit_over(self, call: Foreign, _: object, error: BaseException | None) -> None:
+        self.fit, source = call
+        interrupt = "interrupt" if isinstance(error, KeyboardInterrupt) else "exception"
+        self.window.fit_over(source, "end-of-fit" if error is None else interrupt)
+        self.registry.release()
+        if error is None and self.window.leave:
+            self.window.depart()
+
+    @guarded("fit")
+    def enter(self) -> StepCounter:
+        """A fit begins: those of the same line are one loop."""
+        at = here()
+        source = self.window.source(StepKind.FIT, at or (), lambda: at)
+        source.marks = not self.keras.MARKS
+        source.rounds += 1
+        return source
+
+    def join(self, model: Foreign, frame: FrameType | None) -> None:
+        """Take part in a fit that began before we were there, at the frame of one of its callbacks."""
+        if not isinstance(model, self.kind):
+            return
+        while frame is not None and self.keras.read(frame.f_locals) is None:
+            frame = frame.f_back
+        self.fit = self.enter()
+        self.trains(model, frame)
+
+    @guarded("fit")
+    def announce(self, model: Model, frame: FrameType | None) -> None:
+        """Learn from fit, which is calling, how many steps it will take and what feeds it."""
+        for _ in range(FITS_DEPTH):
+            if frame is None or frame.f_code.co_name == "fit":
+                break
+            frame = frame.f_back
+        local = frame.f_locals if frame is not None else {}
+        state = self.keras.read(local)
+        if state is None or self.fit is None:
+            return
+        adapter, datasets, batch_size, steps, first_epoch = state
+        self.registry.fitted(model, adapter, datasets, batch_size)
+        if not isinstance(local.get("epochs"), int):
+            return
+        epochs = local["epochs"] - first_epoch
+        self.registry.fit.update({"epochs": epochs, "steps_per_epoch": steps})
+        if steps:
+            k = self.keras.steps_per_call(model)
+            self.window.announce(self.fit, epochs * steps, k, skip=k)
+
+    # The functions that Keras makes
+
+    @guarded("fit")
+    def trains(self, model: Model, frame: FrameType | None) -> object:
+        """Have a model call its train function as we follow it, and return that."""
+        function = model.train_function
+        if not getattr(function, "_tfdoctor", False):
+            # compile() makes another function when this changes:
+            own = TrainFunctionCalls(self, function, self.keras.steps_per_call(model))
+            function = model.train_function = self._own(function, own.account, own.count)
+        self.announce(model, frame)
+        return function
+
+    @guarded("fit")
+    def tests(self, model: Model, _: FrameType) -> object:
+        """Have a model call its test function as we follow it, and return that."""
+        function = model.test_function
+        if not getattr(function, "_tfdoctor", False):
+            function = model.test_function = self._own(function, None, self._marks_tests(weakref.ref(model)))
+        return function
+
+    def _own(self, function: TrainFunction, account: Enter | None, count: Enter) -> TrainFunction:
+        """Return a function that is not wrapped again."""
+        point = Point(self.log, function, "step")
+        own: Foreign = self.stream.wrap(point, [(account, ""), (count, WINDOW)])
+        own._tfdoctor = True
+        marked: TrainFunction = own
+        return marked
+
+    def _marks_tests(self, model: Callable[[], Model | None]) -> Enter:
+        window, installed = self.window, self.installed
+
+        def enter(held: Held, _: Args, __: Kwargs, ___: object) -> None:
+            loops, capture = installed.local.loops, window.capture
+            call: Foreign = [loops, loops.depth, None]
+            held.append((leave, call))
+            loops.depth += 1
+            if window.state is OPEN and capture is not None and not self.keras.MARKS:
+                number, self.tested = self.tested, self.tested + 1
+                call[2] = capture.marker(number, self.keras.steps_per_call(model()), "test")
+                call[2].__enter__()
+
+        def leave(call: Foreign, _: object, __: object) -> None:
+            loops, loops.depth, marker = call
+            if marker is not None:
+                marker.__exit__(None, None, None)
+
+        return enter
+
+
+class TrainFunctionCalls:
+    """The calls of the train function of a model, of k steps each."""
+
+    def __init__(self, trainers: Trainers, function: TrainFunction, k: int) -> None:
+        self.trainers, self.function, self.k = trainers, function, k
+        self.installed, self.window = trainers.installed, trainers.window
+        self.clock = trainers.installed.recorder.clock
+
+    def account(self, held: Held, _: Args, __: Kwargs, frame: FrameType) -> None:
+        """Have the clock know a call as a step."""
+        clock = self.clock
+        call = [frame, clock.running, False, None]
+        held.append((self._accounted, call))
+        if clock.thread == threads.get_ident() and clock.repeats.again(self, frame):
+            call[2] = True
+        else:
+            kind = BATCHES if frame.f_code.co_name == "train_on_batch" else FITS
+            call[3] = clock.step_begins_here(frame, kind, self.k)
+
+    def _accounted(self, call: Foreign, _: object, error: BaseException | None) -> None:
+        (frame, part, again, outer), clock = call, self.clock
+        repeats = clock.repeats
+        if error is not None:
+            clock.step_fails(repeats.outer() if again else outer, error, part=part)
+        if again or outer is not None:
+            clock.running = part
+        if again and repeats.over():
+            return
+        outer = repeats.outer() if again else outer
+        if outer is not None:
+            clock.step_ends(outer)
+            repeats.learn(self, frame, outer, k=self.k)
+
+    def count(self, held: Held, args: Args, _: Kwargs, frame: FrameType) -> Callable[[], object] | None:
+        """Mark a call inside of the window."""
+        installed, k = self.installed, self.k
+        source = self._source(frame.f_code.co_name)
+        if source is None:
+            return None
+        loops, lengths = installed.local.loops, installed.lengths
+        call = [source, loops, loops.depth, None]
+        held.append((self._counted, call))
+        call[3] = source.begin(k)
+        asked = lengths.calls_left and source.kind is StepKind.BATCH
+        if (asked or installed.arguments.wanted) and frame.f_code.co_name == "train_on_batch":
+            self._note(frame)
+        loops.depth += 1
+        if lengths.left <= 0 or self.window.state is not WAITING:
+            return None
+        return lambda: self.function(installed.batches.passed(args[0], source.calls, k))
+
+    def _counted(self, call: Foreign, result: object, error: BaseException | None) -> None:
+        source, loops, loops.depth, marker = call
+        if error is not None:
+            source.retract(marker, self.k)
+        if marker is not None:
+            marker.__exit__(None, None, None)
+        if error is None and self.window.returned is not None:
+            self.window.returned(result)
+
+    def _source(self, caller: str) -> StepCounter | None:
+        """Return the loop that calls the train function, or None when another one contains it.
+
+        A GAN's discriminator is called twice an iteration, for real and for made-up data: each place
+        that calls is a loop of its own.
+        """
+        trainers = self.trainers
+        if caller == "fit" and trainers.fit is None:  # it began before we were there
+            trainers.fit = trainers.enter()
+        if caller != "train_on_batch" and trainers.fit is not None:
+            return trainers.fit
+        if self.installed.local.loops.training():  # a loop over a dataset contains this call
+            return None
+        return self.window.source(StepKind.BATCH, way_here(), here)
+
+    def _note(self, frame: FrameType) -> None:
+        """Note the arrays that train_on_batch, which is calling, was given."""
+        arguments, lengths = self.installed.arguments, self.installed.lengths
+        given = [frame.f_locals.get(name) for name in GIVEN]
+        if arguments.wanted:
+            arguments.note(given, {})
+        if lengths.calls_left and self.window.state is WAITING:
+            lengths.call(given)
+
+
+class Keras3:
+    """`fit` has an epoch iterator; nobody marks its steps."""
+
+    MARKS = False
+
+    @staticmethod
+    def steps_per_call(model: Foreign) -> int:
+        """Return the steps of one call."""
+        return int(model.steps_per_execution)
+
+    @staticmethod
+    def read(local: Mapping[str, Foreign]) -> tuple[Foreign, ...] | None:
+        """Return a running fit's adapter, datasets, batch size, steps of an epoch and first epoch.
+
+        They are read off local variables; None where these are another function's.
+        """
+        epochs = local.get("epoch_iterator")
+        if epochs is None:
+            return None
+        adapter = epochs.data_adapter
+        # A strategy rebuilds the dataset; the adapter still has the one that we know.
+        datasets = (epochs._distributed_dataset, getattr(adapter, "_dataset", None))
+        return adapter, datasets, adapter.batch_size, epochs.num_batches, local.get("initial_epoch") or 0
+
+
+class Keras2:
+    """`fit` has a data handler, and marks its steps itself."""
+
+    MARKS = True
+
+    @staticmethod
+    def steps_per_call(model: Foreign) -> int:
+        """Return the steps of one call."""
+        variable = getattr(model, "_steps_per_execution", None)
+        return 1 if variable is None else int(variable.numpy())
+
+    @staticmethod
+    def read(local: Mapping[str, Foreign]) -> tuple[Foreign, ...] | None:
+        """Return the same as that of Keras 3."""
+        handler = local.get("data_handler")
+        if handler is None:
+            return None
+        adapter = handler._adapter
+        datasets = (getattr(adapter, "_dataset", None), getattr(handler, "_dataset", None))
+        batch_size = adapter.batch_size() if hasattr(adapter, "batch_size") else None
+        return adapter, datasets, batch_size, handler.inferred_steps, handler._initial_epoch

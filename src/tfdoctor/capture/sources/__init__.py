@@ -1,0 +1,114 @@
+"""What the source says of a run that is over: what makes arguments of calls, and what the loops keep.
+
+The run noted which of the user's lines train (`TrainingCall`) and trace functions (`FunctionTrace`). A file is read
+where it is unchanged since the run began.
+"""
+
+import json
+import linecache
+import time
+import tokenize
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from msgspec import to_builtins
+
+from tfdoctor.capture.sources.frames import At
+from tfdoctor.capture.sources.makers import assigned, makers
+from tfdoctor.capture.sources.source import UserSource
+from tfdoctor.capture.sources.statements import keeping
+from tfdoctor.recording import Recording
+from tfdoctor.recording.files import Notes, run_log
+from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, LoopMakers, RunLog
+
+Files = Callable[[str], UserSource | None]  # By their recorded paths
+
+MOST_TOLD = 20  # Statements that are told of a run
+MOST_BYTES = 60_000  # Bytes of a file that is read: some 1,700 lines, which take 35 ms; one of 100 lines takes 2 ms
+MOST_S = 2.0  # CPU time after which nothing more is read
+
+
+def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
+    """Add it to the account of an ended process; `names` are those of code without a file, by its recorded path.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    log = run_log(folder, Notes())
+    if log is not None and (log.training or log.traces):
+        read = with_sources(log, names or {})
+        lines = [
+            json.dumps({"kind": kind, **to_builtins(one)})
+            for kind, found in (("assigned", read.assigned), ("makers", read.makers), ("kept", read.kept))
+            for one in found
+        ]
+        with (folder / RUN_LOG).open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+
+def completed(recording: Recording) -> Recording:
+    """Return a recording with it, where tfdoctor was killed before the run was over."""
+    manifest, run = recording.manifest, recording.run
+    if manifest is None or run is None or (manifest.finished and not manifest.background):
+        return recording
+    return replace(recording, run=with_sources(run, {}))
+
+
+def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
+    """Return an account with what the source says of its calls."""
+    began, since = time.thread_time(), log.process.started_unix_ns / 1e9 + log.process.began
+    files = cache(lambda path: _source(path, names.get(path, path), since))
+    made, kept = dict[tuple[str, int], LoopMakers](), dict[tuple[str, int], KeptStatement]()
+    for call in reversed(log.training):  # of two calls in a loop, the last one knows what its line holds
+        frames = list(_frames(call.frames, files))
+        if frames and (spans := makers(frames[0].source, frames[0].line)):
+            at = frames[0].source.path, frames[0].line
+            made[at] = LoopMakers(at, spans)
+        if len(frames) == len(call.frames) and len(kept) < MOST_TOLD:
+            for one in keeping(frames, fits=call.fits, direct=call.direct):
+                kept.setdefault(one.at, one)
+        if time.thread_time() - began > MOST_S:
+            break
+    numbers = tuple(_numbers(log, files))
+    return replace(log, assigned=numbers, makers=tuple(made.values()), kept=tuple(kept.values())[:MOST_TOLD])
+
+
+def _numbers(log: RunLog, files: Files) -> Iterator[AssignedNumber]:
+    """Yield the lines that assigned the numbers which calls that traced passed to parameters, each once."""
+    known = set[tuple[str, str, tuple[str, int] | None]]()
+    numbers = ((trace, one) for trace in log.traces for one in trace.numbers)
+    for trace, one in numbers:
+        key = trace.name, one.name, trace.at
+        source = files(trace.at[0]) if trace.at and key not in known else None
+        known.add(key)
+        if trace.at and source:
+            line = assigned(At(source, trace.at[1]), trace.name, trace.given, one.place)
+            if line is not None:
+                yield AssignedNumber(trace.name, one.name, trace.at, (trace.at[0], line))
+
+
+def _frames(frames: tuple[tuple[str, int, str], ...], files: Files) -> Iterator[At]:
+    """Yield frames in the source, as far as it is the one that ran."""
+    for path, line, function in frames:
+        source = files(path)
+        at = At(source, line) if source is not None else None
+        if at is None or at.name != function:
+            return
+        yield at
+
+
+def _source(path: str, name: str, since: float) -> UserSource | None:
+    """Return the source of a file; None where it cannot be read, is large, or has changed since."""
+    try:
+        if not Path(path).exists():
+            text = "".join(linecache.getlines(name))
+        elif Path(path).stat().st_mtime > since:
+            return None
+        else:
+            with tokenize.open(path) as file:
+                text = file.read(MOST_BYTES + 1)
+        return UserSource(text, path) if 0 < len(text) <= MOST_BYTES else None
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None

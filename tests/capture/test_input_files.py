@@ -1,0 +1,139 @@
+"""What the agent tells of the files of a pipeline: the sizes of images, and the file system, also in a run."""
+
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.capture import agent
+from tests.capture.running import environment, profiled
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Finding
+
+files = agent.load("program.input_files")
+
+
+def png(height: int, width: int) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
+
+
+def jpeg(height: int, width: int, frame: int = 0xC0) -> bytes:
+    """Return a file with a thumbnail's bytes in a segment before the frame."""
+    thumbnail = b"\xff\xd8\xff\xc0" + bytes(100)
+    before = struct.pack(">BBH", 0xFF, 0xE1, len(thumbnail) + 2) + thumbnail
+    return b"\xff\xd8" + before + struct.pack(">BBHBHH", 0xFF, frame, 17, 8, height, width)
+
+
+@pytest.mark.parametrize(
+    ("contents", "size"),
+    [
+        ([png(30, 40)], [30, 40]),
+        ([jpeg(30, 40)], [30, 40]),
+        ([jpeg(30, 40, 0xC2)], [30, 40]),
+        ([png(10, 90), jpeg(30, 40), png(50, 10)], [30, 40]),  # the median of each
+        *(
+            ([content, png(3, 4)], None)  # other and damaged files
+            for content in (b"", b"text", b"\xff\xd8", png(3, 4)[:20], jpeg(3, 4)[:-2], b"\xff\xd8" + bytes(99))
+        ),
+    ],
+)
+def test_height_and_width_of_images(tmp_path: Path, contents: list[bytes], size: list[int] | None) -> None:
+    paths = [tmp_path / str(at) for at in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    assert files.median_image([str(path) for path in paths]) == size
+
+
+TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 0:40 / /data rw,relatime shared:7 - nfs4 server:/export rw,vers=4.2
+31 30 0:41 / /data/local rw - xfs /dev/nvme0n1 rw
+32 22 0:42 / /with\040space rw - fuse.gcsfuse bucket rw
+33 22 0:43 / /s3 rw - fuse mountpoint-s3 ro
+34 22 0:44 / /other rw - fuse /home/me/secret rw
+35 22 0:45 / /twice rw - ext4 /dev/vdb rw
+36 22 0:46 / /twice rw - lustre 10.0.0.1@tcp:/fs rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/me/a.tfrecord", "ext4"),
+        ("/data/a.tfrecord", "nfs4"),
+        ("/data/local/a.tfrecord", "xfs"),
+        ("/database/a.tfrecord", "ext4"),
+        ("/with space/a.tfrecord", "fuse.gcsfuse"),
+        ("/s3/a.tfrecord", "fuse.mountpoint-s3"),
+        ("/other/a.tfrecord", "fuse"),
+        ("/twice/a.tfrecord", "lustre"),
+    ],
+)
+def test_the_innermost_and_latest_mount_holds_a_file(tmp_path: Path, path: str, kind: str) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(TABLE)
+    assert files.file_system(path, str(table)) == kind
+
+
+def test_the_table_is_that_of_this_machine_or_none(tmp_path: Path) -> None:
+    assert files.file_system("/data/a", str(tmp_path / "none")) == ""
+    assert files.file_system("/proc/self") == "proc"
+
+
+TRAIN = """
+import sys
+
+import tensorflow as tf
+
+weights = tf.Variable(tf.zeros((250, 1)))
+files = [f"{sys.argv[1]}/{number:02}.tfrecord" for number in range(40)]
+for file in files:
+    with tf.io.TFRecordWriter(file) as writer:
+        for _ in range(8):
+            writer.write(bytes(250))
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
+    weights.assign_sub(1e-9 * tape.gradient(loss, weights))
+
+data = tf.data.Dataset.from_tensor_slices(files * 40)
+data = data.interleave(tf.data.TFRecordDataset, cycle_length=3, num_parallel_calls=3, block_length=8)
+data = data.map(lambda record: tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32))
+for x in data.batch(160, drop_remainder=True).prefetch(2):
+    step(x)
+"""
+
+
+@pytest.mark.tensorflow
+def test_reads_that_wait_for_a_server_are_found_in_a_run(tmp_path: Path) -> None:
+    """A few files at a time, each of whose reads takes 20 ms: most of the time no core is busy.
+
+    A batch takes 20 files, so that each step waits for several rounds of reads, and all steps are alike.
+    """
+    stub, compiler = Path(__file__).with_name("slow_files_stub.c"), shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    library, folder = tmp_path / "slow.so", tmp_path / "data"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(stub), "-ldl"], check=True)
+    folder.mkdir()
+    train = tmp_path / "train.py"
+    train.write_text(TRAIN)
+    table = tmp_path / "mountinfo"
+    table.write_text(f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {folder.resolve()} rw - nfs4 server:/data rw\n")
+    slow = {"LD_PRELOAD": str(library), "SLOW_MS": "20", "MOUNTINFO": str(table)}
+    env = environment(**slow, SLOW_FOLDER=str(folder.resolve()))
+    run = profiled(train, tmp_path / "out", str(folder), env=env, steps=40, warmup=3, sample_every_ms=50)
+    assert run.code == 0, run.stderr
+    kinds = {one["files"]["file_system"] for one in run.program["datasets"] if one["files"]}
+    assert kinds == {"nfs4"}, json.dumps(run.program["datasets"])
+    results = diagnose(run.recording, all_rules(), "").results
+    verdict = next(one.outcome for one in results if one.rule.name == "slow-storage")
+    assert isinstance(verdict, Finding), verdict
+    assert "NFS" in verdict.summary
+    assert verdict.remedies[0].at is not None
+    assert verdict.remedies[0].at.path.endswith("train.py")
