@@ -36,7 +36,7 @@ def scheduler_alone(folder: Path) -> Iterator[tuple[str, Process]]:
     words = ["--scheduler-file", str(file), "--port", "0", "--no-dashboard"]
     with contextlib.ExitStack() as stack:
         process = start_process(stack, DASK, "scheduler", *words)
-        until(file.is_file, 60)
+        until(lambda: file.is_file() and file.read_text().rstrip().endswith("}"), 60)  # it is there before its text
         yield json.loads(file.read_text())["address"], process
 
 

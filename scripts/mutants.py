@@ -33,7 +33,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-MOST_S = 120  # of tests for one fault: the cheapest files first
 FIRST_S, FACTOR = 60, 4  # what a run may take: some time to begin, and this many times what its tests took
 DEFS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BODIES = ("body", "orelse", "finalbody")
@@ -199,22 +198,16 @@ def sample(every: list[Fault], count: int, seed: int) -> list[Fault]:
     return [chance.choice(lines[place]) for place in drawn]
 
 
-def again(every: list[Fault], known: list[dict[str, Any]]) -> tuple[list[Fault], list[dict[str, Any]]]:
-    """Return faults as another tree had them, and those whose line is gone: a line may be in another file now."""
+def again(every: list[Fault], known: list[dict[str, Any]]) -> Iterator[tuple[Fault | None, dict[str, Any]]]:
+    """Yield another tree's faults as they are here: in another file, or None where the line is gone."""
     here = {fault.key: fault for fault in every}
     elsewhere = defaultdict(list)
     for fault in every:
         elsewhere[fault.text, fault.change, fault.nth].append(fault)
-    found, gone = [], []
     for one in known:
         key = (one["file"], one["text"], one["change"], one["nth"])
         others = elsewhere[key[1:]]
-        same = here.get(key) or (others[0] if len(others) == 1 else None)
-        if same is None:
-            gone.append(one)
-        else:
-            found.append(same)
-    return found, gone
+        yield here.get(key) or (others[0] if len(others) == 1 else None), one
 
 
 # A copy of the tree, with its environment.
@@ -296,6 +289,7 @@ def begin_child():
     builtins._probe_ = child
 
 builtins._probe_ = child
+spent = [0.0]
 
 def put(**row):
     import base64, json, zlib
@@ -303,6 +297,8 @@ def put(**row):
     for block in hits:
         bits |= 1 << block
     hits.clear()
+    now = sum(os.times()[:4])  # of the processors: the same on a busy machine
+    row["seconds"], spent[0] = now - spent[0], now
     row["hits"] = base64.b64encode(zlib.compress(bits.to_bytes(bits.bit_length() // 8 + 1, "little"))).decode()
     with open(f"{{FOLDER}}/main-{{os.getpid()}}", "a") as out:
         print(json.dumps(row), file=out)
@@ -312,11 +308,11 @@ def pytest_configure(config):
     os.register_at_fork(after_in_child=begin_child)
 
 def pytest_collectreport(report):
-    put(node=report.nodeid, phase="collect", seconds=0, outcome=report.outcome)
+    put(node=report.nodeid, phase="collect", outcome=report.outcome)
 
 def pytest_runtest_logreport(report):
     if not hasattr(report, "node"):  # in the process that runs it
-        put(node=report.nodeid, phase=report.when, seconds=report.duration, outcome=report.outcome)
+        put(node=report.nodeid, phase=report.when, outcome=report.outcome)
 '''
 
 
@@ -438,7 +434,8 @@ def bits(text: str) -> Iterator[int]:
 class Map:
     """Which tests to run for a fault."""
 
-    def __init__(self, root: Path, path: Path) -> None:
+    def __init__(self, root: Path, path: Path, most_s: float) -> None:
+        self.most_s = most_s
         known = json.loads(path.read_text())
         self.tests: list[tuple[str, float]] = [(name, seconds) for name, seconds in known["tests"]]
         self.files: list[str] = known["files"]
@@ -489,14 +486,14 @@ class Map:
             parts = {*Path(file).parts, Path(file).stem.removeprefix("test_")}
             return -2 * (last in parts) - len(own & parts), sum(self.tests[test][1] for test in files[file])
 
-        names, left = [], float(MOST_S)
+        names, left = [], self.most_s
         for file in sorted(files, key=order):
             for test in files[file]:
                 name, seconds = self.tests[test]
                 if seconds <= left:
                     names.append(name)
                     left -= seconds
-        return names, MOST_S - left
+        return names, self.most_s - left
 
 
 def defined(text: str, line: int) -> str:
@@ -539,10 +536,15 @@ class Trial:
         """Put the fault into a file, run the tests, and take it out; ask a test that took long a second time."""
         path, listed = tree / fault.file, tree / ".git" / "tests"
         source = path.read_text("utf-8")
-        listed.write_text("\n".join(tests))
         self.write(path, source[: fault.start] + fault.new + source[fault.end :])
+        code: int | None = 0
+        said = ""
+        own = [test for test in tests if test.startswith(tests[0].partition("::")[0])]
         try:
-            code, said = pytest(tree, ["-x", f"@{listed}"], FIRST_S + FACTOR * seconds)
+            for part in (own, tests[len(own) :]):  # most faults fail a test of their own file
+                if part and code == 0:
+                    listed.write_text("\n".join(part))
+                    code, said = pytest(tree, ["-x", f"@{listed}"], FIRST_S + FACTOR * seconds)
         finally:
             self.write(path, source)
         outcome = {0: "survived", None: "timeout"}.get(code, "killed")
@@ -573,11 +575,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--files", nargs="+", default=["src"], help="globs of sources to put faults into")
     parser.add_argument("--sample", type=int, default=100, help="how many faults (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=46)
+    parser.add_argument("--skip", nargs="+", default=[], help="beginnings of files whose faults of the sample wait")
+    parser.add_argument("--retry", nargs="+", default=[], help="outcomes in --out that are tried again: survived …")
     parser.add_argument("--again", type=Path, help="results of another tree, whose faults are tried")
     parser.add_argument(
         "--tests", nargs="+", default=["tests"], help="what pytest runs for each fault, or for the map"
     )
     parser.add_argument("--map", type=Path, help="the map: run the tests that reach a fault, in place of --tests")
+    parser.add_argument(
+        "--most", type=float, default=120.0, help="seconds of tests for a fault (default: %(default)s)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree that are used at a time")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     return parser.parse_args()
@@ -590,30 +597,34 @@ def main() -> None:
     if options.what == "map":
         measure(root, options.tests, options.out, options.jobs)
         return
-    gone: list[dict[str, Any]] = []
     files = sources(root, ["src"] if options.again else options.files)
     every = [fault for file in files for fault in faults(file, (root / file).read_text("utf-8"))]
     if options.again:
-        drawn, gone = again(every, [json.loads(line) for line in options.again.read_text().splitlines()])
+        former = map(json.loads, options.again.read_text().splitlines())
+        both = [*again(every, [*{(r["file"], r["text"], r["change"], r["nth"]): r for r in former}.values()])]
+        drawn = [fault for fault, _ in both if fault]
+        print(
+            f"{len(both) - len(drawn)} of {len(both)} faults of the other tree are gone; of the same faults, there:"
+        )
+        print(summary([row for fault, row in both if fault]))
     else:
         drawn = sample(every, options.sample, options.seed)
-    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    known = {(row["file"], row["text"], row["change"], row["nth"]) for row in done}
-    left = [fault for fault in drawn if fault.key not in known]
+    before = options.out.read_text().splitlines() if options.out.exists() else []
+    rows = {(row["file"], row["text"], row["change"], row["nth"]): row for row in map(json.loads, before)}
+    known = {key for key, row in rows.items() if row["outcome"] not in options.retry}
+    left = [one for one in drawn if one.key not in known and not one.file.startswith((*options.skip,))]
+    chosen = Map(root, options.map, options.most) if options.map else None
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as place,
         ThreadPoolExecutor(options.jobs) as pool,
         options.out.open("a") as out,
     ):
-        trial = Trial(
-            root, Path(place), options.jobs, options.tests, Map(root, options.map) if options.map else None
-        )
-        for row in pool.map(trial, left):
+        trial = Trial(root, Path(place), options.jobs, options.tests, chosen)
+        for fault, row in zip(left, pool.map(trial, left), strict=True):
             print(f"{row['outcome']:9} {row['file']}:{row['line']} {row['change']}: {row['text']}", flush=True)
             print(json.dumps(row), file=out, flush=True)
-            done.append(row)
-    print(f"{len(every)} faults are possible; {len(gone)} of the other tree are gone")
-    print(summary(done))
+            rows[fault.key] = row
+    print(summary([*rows.values()]))
 
 
 if __name__ == "__main__":

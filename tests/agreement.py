@@ -56,58 +56,35 @@ def most_of_a_thread(part: Stage) -> Callable[[PartEvents], float]:
     )
 
 
+def part(stage: Stage) -> tuple[type, Callable[[Any], float]]:
+    return Breakdown, lambda breakdown: breakdown[stage]
+
+
+STEP_MS = (Breakdown, lambda b: b.step_ms)
+BETWEEN, HOST, DEVICE = map(part, (Stage.BETWEEN, Stage.HOST, Stage.DEVICE))
+IDLE = (Breakdown, idle)
+
 PAIRS = (
-    Pair("step", (Breakdown, lambda b: b.step_ms), (Steps, lambda s: s.median_ms)),
-    Pair("step", (Breakdown, lambda b: b.step_ms), (StepModel, lambda m: sum(m.traced.values()))),
+    Pair("step", STEP_MS, (Steps, lambda s: s.median_ms)),
+    Pair("step", STEP_MS, (StepModel, lambda m: sum(m.traced.values()))),
     Pair("step", (StepModel, lambda m: m.step_ms), (StepModel, lambda m: m.predict([]))),
-    Pair("step", (Breakdown, lambda b: b.step_ms), (SteadySteps, lambda s: s.round_ms)),
-    Pair("step", (Breakdown, lambda b: b.step_ms), (GpuUtilization, lambda g: g.round_ms)),
-    Pair(
-        "between",
-        (Breakdown, lambda b: b[Stage.BETWEEN]),
-        (PythonOverhead, lambda p: p.between_ms + p.body_between_ms),
-    ),
-    Pair(
-        "functions between steps",
-        (Breakdown, lambda b: b[Stage.BETWEEN]),
-        (Retracing, lambda r: r.between_ms + r.calling_ms),
-        at_most=True,
-    ),
-    Pair(
-        "tracing in the call", (Breakdown, lambda b: b[Stage.HOST]), (Retracing, lambda r: r.host_ms), at_most=True
-    ),
-    Pair(
-        "compiling in the call",
-        (Breakdown, lambda b: b[Stage.HOST]),
-        (CompileTime, lambda c: c.host_ms),
-        at_most=True,
-    ),
-    Pair(
-        "edges of the call",
-        (Breakdown, lambda b: b[Stage.HOST]),
-        (PythonOverhead, lambda p: p.edges_ms),
-        at_most=True,
-    ),
-    Pair(
-        "Python in host time",
-        (Breakdown, lambda b: b[Stage.HOST]),
-        (PartEvents, most_of_a_thread(Stage.HOST)),
-        at_most=True,
-    ),
-    Pair(
-        "Python between steps",
-        (Breakdown, lambda b: b[Stage.BETWEEN]),
-        (PartEvents, most_of_a_thread(Stage.BETWEEN)),
-        at_most=True,
-    ),
-    Pair("device", (Breakdown, lambda b: b[Stage.DEVICE]), (Operations, lambda o: sum(row.ms for row in o.rows))),
-    Pair("device", (Breakdown, lambda b: b[Stage.DEVICE]), (GpuUtilization, lambda g: g.busiest.kernel_ms)),
-    Pair("idle", (Breakdown, idle), (GpuUtilization, lambda g: g.round_ms - g.busiest.busy_ms)),
-    Pair("idle", (Breakdown, idle), (IdleGaps, lambda g: g.idle_ms)),
+    Pair("step", STEP_MS, (SteadySteps, lambda s: s.round_ms)),
+    Pair("step", STEP_MS, (GpuUtilization, lambda g: g.round_ms)),
+    Pair("between", BETWEEN, (PythonOverhead, lambda p: p.between_ms + p.body_between_ms)),
+    Pair("functions between steps", BETWEEN, (Retracing, lambda r: r.between_ms + r.calling_ms), at_most=True),
+    Pair("tracing in the call", HOST, (Retracing, lambda r: r.host_ms), at_most=True),
+    Pair("compiling in the call", HOST, (CompileTime, lambda c: c.host_ms), at_most=True),
+    Pair("edges of the call", HOST, (PythonOverhead, lambda p: p.edges_ms), at_most=True),
+    Pair("Python in host time", HOST, (PartEvents, most_of_a_thread(Stage.HOST)), at_most=True),
+    Pair("Python between steps", BETWEEN, (PartEvents, most_of_a_thread(Stage.BETWEEN)), at_most=True),
+    Pair("device", DEVICE, (Operations, lambda o: sum(row.ms for row in o.rows))),
+    Pair("device", DEVICE, (GpuUtilization, lambda g: g.busiest.kernel_ms)),
+    Pair("idle", IDLE, (GpuUtilization, lambda g: g.round_ms - g.busiest.busy_ms)),
+    Pair("idle", IDLE, (IdleGaps, lambda g: g.idle_ms)),
     Pair("idle", (IdleGaps, lambda g: g.idle_ms), (IdleGaps, lambda g: sum(g.causes.values()))),
-    Pair("input wait", (Breakdown, lambda b: b[Stage.INPUT]), (IdleGaps, lambda g: g.causes[IdleCause.INPUT])),
-    Pair("between", (Breakdown, lambda b: b[Stage.BETWEEN]), (IdleGaps, lambda g: g.causes[IdleCause.BETWEEN])),
-    Pair("collectives", (Breakdown, lambda b: b[Stage.COLLECTIVE]), (Collectives, lambda c: c.exposed_ms)),
+    Pair("input wait", part(Stage.INPUT), (IdleGaps, lambda g: g.causes[IdleCause.INPUT])),
+    Pair("between", BETWEEN, (IdleGaps, lambda g: g.causes[IdleCause.BETWEEN])),
+    Pair("collectives", part(Stage.COLLECTIVE), (Collectives, lambda c: c.exposed_ms)),
 )
 """All quantities that two facts measure."""
 

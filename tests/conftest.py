@@ -16,7 +16,8 @@ from scripts.chromium import chromium, find
 
 # The same examples in every run, so that a change is what makes a test fail; and a loaded machine is
 # no reason to. Random ones: pytest --hypothesis-profile=explore
-settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slow = [HealthCheck.too_slow]
+settings.register_profile("same", max_examples=50, derandomize=True, deadline=None, suppress_health_check=slow)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("same")
 

@@ -19,28 +19,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "tfdoctor"
 LONG, LIMIT_S = 12_000, 0.15
 METHODS = frozenset({"search", "match", "fullmatch", "finditer", "findall", "sub", "split"})
 UNITS = (
-    " ",
-    "/",
-    "a/",
-    "a",
-    "1",
-    ".",
-    "_",
-    "'",
-    "(",
-    "[",
-    "<",
-    "!/",
-    "x ",
-    ":",
-    "\\",
-    "-",
-    "`",
-    ",",
-    "A",
-    "\n",
-    " \n",
-    "1:",
+    *(" ", "/", "a/", "a", "1", ".", "_", "'", "(", "[", "<"),
+    *("!/", "x ", ":", "\\", "-", "`", ",", "A", "\n", " \n", "1:"),
 )
 
 OF_THE_SCRIPT = ("capture", "edits", "trial")

@@ -2,15 +2,12 @@
 
 import gzip
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis
+from scripts.quoted import diagnosed
 from tfdoctor.recording import PROGRAM, Recording
-from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Errored, Finding
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
@@ -30,11 +27,6 @@ MEGABYTE = 1_000_000
 @pytest.fixture(scope="module", params=FINDINGS)
 def sample(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@cache
-def diagnosed(sample: str) -> Diagnosis:
-    return diagnose(Recording.open(SAMPLES / sample), all_rules(), sample, ask_xprof=False)
 
 
 def test_a_sample_has_the_faults_that_were_planted_and_no_other(sample: str) -> None:

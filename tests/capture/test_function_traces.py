@@ -5,8 +5,10 @@ from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tfdoctor.capture.agent.process.journal import Journal
-from tfdoctor.capture.agent.window.function_traces import FEWEST, FunctionTraces
+from tfdoctor.capture.agent.window.function_traces import FunctionTraces
 
 
 class Function:
@@ -26,33 +28,28 @@ class Function:
         return self.tracings.popleft()
 
 
-def described(*tracings: int, opened: int | None = None) -> list[Any]:
-    """Call a function once for each number; the profiler runs from the call ``opened`` on."""
-    function = Function(*tracings)
-    traces = FunctionTraces(Journal("unused"))
+@pytest.mark.parametrize(
+    ("tracings", "opened", "traced", "timed"),
+    [
+        ((2, 2, 3, 4, 4), 9, [0, 2, 3], True),  # the first call of a function that creates variables traces twice
+        ((1, 1, 2, 2), 9, None, False),  # the second trace is often that of a last, smaller batch
+        ((1, 2, 3, 3), 1, [0, 1, 2], False),  # times while the profiler runs are not kept
+    ],
+)
+def test_calls_that_trace_are_counted_once_and_timed(
+    tracings: tuple[int, ...], opened: int, traced: list[int] | None, *, timed: bool
+) -> None:
+    """A call for each number of tracings; the profiler runs from the call ``opened`` on."""
+    function, traces = Function(*tracings), FunctionTraces(Journal("unused"))
     for number in range(len(tracings)):
-        outside = opened is None or number < opened
-        traces.called(function, time.perf_counter_ns() - 5_000_000, outside=outside)
+        traces.called(function, time.perf_counter_ns() - 5_000_000, outside=number < opened)
     assert not traces.log.errors
-    return list(traces.describe())
-
-
-def test_a_call_counts_once_however_often_it_traces() -> None:
-    """The first call of a function that creates variables traces twice."""
-    (entry,) = described(2, 2, 3, 4, 4)
-    assert (entry["calls"], entry["traced"], entry["tracings"]) == (5, [0, 2, 3], 3)
-    assert entry["traced_ms"] >= 5.0
-    assert entry["call_ms"] >= 5.0
-
-
-def test_functions_that_are_traced_once_or_twice_are_not_recorded() -> None:
-    assert FEWEST == 3
-    assert described(1, 1, 2, 2) == []
-
-
-def test_times_while_the_profiler_runs_are_not_kept() -> None:
-    (entry,) = described(1, 2, 3, 3, opened=1)
-    assert (entry["traced"], entry["traced_ms"], entry["call_ms"]) == ([0, 1, 2], None, None)
+    found: list[Any] = traces.describe()
+    assert [entry["traced"] for entry in found] == ([] if traced is None else [traced])
+    for entry in found:
+        assert (entry["calls"], entry["tracings"]) == (len(tracings), 3)
+        times = entry["traced_ms"], entry["call_ms"]
+        assert all(ms >= 5.0 for ms in times) if timed else times == (None, None)
 
 
 class Variable:

@@ -93,7 +93,7 @@ def test_no_search_for_the_clocks_finds_them() -> None:
     clocks = {time.perf_counter_ns, time.monotonic, time.thread_time, time.sleep, io.open}
     agent.load("installed")
     agents = [module for name, module in sys.modules.items() if name.startswith(agent.NAME)]
-    assert len(agents) > 50
+    assert len(agents) > 30
     for module in agents:
         assert not clocks & {value for value in vars(module).values() if callable(value)}
     for clock in clocks:

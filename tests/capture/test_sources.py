@@ -20,7 +20,7 @@ from tfdoctor.capture.sources.makers import makers
 from tfdoctor.capture.sources.source import UserSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
-from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, RunLog
 
 loops_of = agent.load("run.loops")
@@ -64,7 +64,7 @@ def run(path: Path) -> None:
 
     names = {"step": step, "Model": Model, "data": [1, 2, 3], "__name__": "__main__"}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.new]
+    own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.told]
     lines = [{"kind": "process", "started_unix_ns": int(time.time() * 1e9)}, *own]
     (path.parent / RUN_LOG).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -308,6 +308,35 @@ def test_a_file_that_was_edited_since_says_nothing(tmp_path: Path) -> None:
     assert account(tmp_path).kept == ()
 
 
+def test_an_expression_of_hundreds_of_parts_breaks_nothing(tmp_path: Path) -> None:
+    long = " + ".join(["z"] * 900)
+    assert (
+        len(told(tmp_path, f"{EMPTY}\n{LOOP}history.append(loss)\n    history.append({long} if x > 9 else 0)")) < 3
+    )
+
+
+def test_a_pipe_in_place_of_a_file_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    run(path)
+    path.unlink()
+    os.mkfifo(path)
+    os.utime(path, (1e9, 1e9))
+    assert account(tmp_path).kept == ()
+
+
+def test_a_link_and_another_encoding_are_read_as_python_does(tmp_path: Path) -> None:
+    path, target = tmp_path / "train.py", tmp_path / "elsewhere" / "train.py"
+    target.parent.mkdir()
+    target.write_bytes(f"# coding: latin-1\n# Größe\n{SCRIPT}".encode("latin-1"))
+    path.write_text(f"# coding: latin-1\n# Groesse\n{SCRIPT}")
+    run(path)
+    path.unlink()
+    os.utime(target, (1e9, 1e9))
+    path.symlink_to(target)
+    assert len(account(tmp_path).kept) == 1
+
+
 def test_a_cell_of_a_notebook_is_found_by_its_own_name(tmp_path: Path) -> None:
     path = tmp_path / "cell"
     path.write_text(SCRIPT)
@@ -317,7 +346,18 @@ def test_a_cell_of_a_notebook_is_found_by_its_own_name(tmp_path: Path) -> None:
     assert len(account(tmp_path, {str(path): "<cell>"}).kept) == 1
 
 
-@pytest.mark.parametrize(("manifest", "read"), [(Manifest(), 1), (Manifest(finished=True), 0)])
+HERE = HostMachine(os.uname().nodename)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "read"),
+    [
+        (Manifest(host=HERE), 1),
+        (Manifest(host=HERE, finished=True), 0),
+        (Manifest(host=HostMachine("other")), 0),
+        (Manifest(host=HERE, finished=True, background=(7,)), 1),
+    ],
+)
 def test_a_recording_that_tfdoctor_did_not_end_is_read_later(tmp_path: Path, manifest: Manifest, read: int) -> None:
     told(tmp_path, SCRIPT)
     log = replace(account(tmp_path), kept=(), makers=())
@@ -327,7 +367,7 @@ def test_a_recording_that_tfdoctor_did_not_end_is_read_later(tmp_path: Path, man
 
 
 def test_a_line_of_nested_scopes_belongs_to_the_innermost() -> None:
-    source = UserSource("def f():\n    for x in y:\n        def g():\n            step()\n        g()\n")
+    source = UserSource(b"def f():\n    for x in y:\n        def g():\n            step()\n        g()\n")
     inner, outer = map(source.scope_at, (4, 5))
     assert [getattr(scope, "name", "") for scope in (inner, outer)] == ["g", "f"]
     assert (source.loops(inner, 4), len(source.loops(outer, 5))) == ([], 1)
@@ -338,7 +378,7 @@ def test_a_call_that_trains_is_noted_once() -> None:
     for _ in range(3):
         noted.add(first)
         line = first.f_lineno - 1
-    calls = [(one["frames"][0], one["fits"], one["direct"]) for one in noted.new]
+    calls = [(one["frames"][0], one["fits"], one["direct"]) for one in noted.told]
     assert calls == [((__file__, line, first.f_code.co_name), False, True)]
 
 
@@ -347,8 +387,8 @@ def test_expressions_hold_no_statements_and_the_number_of_calls_is_bounded() -> 
     for number in range(noted.MOST + 9):
         code = compile("def f(): return [note(_) for _ in [1]]\nf()", f"/home/u/{number}.py", "exec")
         exec(code, {"note": lambda _: noted.add(caller())})
-    assert len(noted.new) == noted.MOST
-    assert noted.new[-1]["frames"][:2] == [("/home/u/49.py", 1, "f"), ("/home/u/49.py", 2, "<module>")]
+    assert len(noted.told) == noted.MOST
+    assert noted.told[-1]["frames"][:2] == [("/home/u/49.py", 1, "f"), ("/home/u/49.py", 2, "<module>")]
 
 
 ROUNDS = """\
@@ -405,7 +445,7 @@ def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set
 
     Logging and checkpoints fill nothing.
     """
-    spans = makers(UserSource(script), line)
+    spans = makers(UserSource(script.encode()), line)
     assert (spans and {one for first, last in spans for one in range(first, last + 1)}) == expected
 
 

@@ -54,7 +54,7 @@ def test_the_window_fits_the_job(
 ) -> None:
     """It is announced two calls before it may open, once, and not at all where it opens at the first call."""
     window, at = made(warmup=warmup), []
-    window.before_window.append(lambda source: at.append(source.seen - k))
+    window.samples.prepare = lambda _: at.append(source(window, "keras-fit").seen - k)
     if total is not None:
         window.announce(source(window, "keras-fit"), total, k, skip=k)
     assert run(window, (total or 200) // k, k) == [(number, k) for number in traced]
@@ -192,7 +192,7 @@ def test_the_end_of_a_window_is_no_work_of_a_step(window: Any, monkeypatch: pyte
 def sampled(window: Any, wanted: int) -> None:
     """Let the stack show too little for so many calls, and open a window."""
     answers = iter([True] * wanted)
-    window.samples_wanted = lambda: next(answers, False)
+    window.samples.wanted = lambda: next(answers, False)
     run(window, 11)
 
 
@@ -221,7 +221,7 @@ def test_calls_after_the_window_are_sampled_until_there_are_enough(
         window.announce(loop, announced or plan["epoch"])
     if "epoch" in plan:
         loop.alarm = 10
-    window.after_open.append(lambda source: goes_on.append(window.goes_on(source)))
+    window.samples.begin = lambda _, *, more_to_come: goes_on.append(more_to_come)
     sampled(window, wanted)
     leaves = pytest.raises(SystemExit) if window.plan["stop_after"] else contextlib.nullcontext()
     with leaves as left:
@@ -276,9 +276,24 @@ def look(window: Any) -> str:
 def test_a_loop_that_is_left_while_it_is_sampled_is_closed(window: Any) -> None:
     sampled(window, 8)
     run(window, 22)
-    window.samples_late = lambda now: now > 5.0
+    window.samples.late = lambda now: now > 5.0
     assert look(window) == "done"
     assert record(window, "stopped_by") == ("steps",)
+
+
+def test_steps_are_counted_on_where_a_call_waited_while_another_thread_closed_the_window(window: Any) -> None:
+    loop = source(window, "keras-fit")
+    run(window, 15)
+    arrive = window.arrive
+
+    def waits(*call: Any) -> Any:
+        window.close("idle")
+        return arrive(*call)
+
+    window.arrive, loop.marking = waits, None
+    window.captures = 4  # no other follows
+    run(window, 5)
+    assert (window.state, window.quiet, loop.seen) == ("done", False, 20)
 
 
 def test_a_window_of_seconds_ends_by_the_clock(made: Made, now: list[float]) -> None:
@@ -354,7 +369,7 @@ def test_a_run_without_a_trace_counts_its_steps_and_opens_nothing(made: Made) ->
     window, prepared = made(trace=False), list[Any]()
     loop = source(window, "keras-fit")
     window.announce(loop, 1000)
-    window.before_window.append(prepared.append)
+    window.samples.prepare = prepared.append
     assert run(window, 500) == []
     window.open_for(loop, 1.0)
     assert (window.capture, prepared, loop.seen) == (None, [], 500)

@@ -51,6 +51,12 @@ class Nothing:
 
     zero_rates = describe
 
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+    def rest(self) -> None: ...
+
 
 class Registry:
     def __init__(self) -> None:

@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from tests.compare.made import report
@@ -78,27 +77,6 @@ def test_several_recordings_of_each_side(tmp_path: Path) -> None:
     assert code == 0
     assert "of two recordings" in output
     assert "With one recording of each" not in output
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        ((SLOW, SLOW), "is given twice"),
-        ((SLOW, FIXED, "--before", f"{SLOW}/", "--anyway"), "is given twice"),
-        ((SLOW, SLOW, "--format", "pdf"), "'pdf' is not one of html, json, md"),
-        ((SLOW, SLOW, "--max-regression", "much"), "'much' is not a percentage above 0% and below 100%: write 10%"),
-        ((SLOW, SLOW, "--shares", "--max-regression", "5%"), "needs times"),
-        ((SLOW, SLOW, "--shares", "--anyway"), "exclude each other"),
-        ((SLOW, SLOW, "--max-regression", "0.1"), "'0.1' may mean 0.1% or 10%"),
-        ((SLOW, SLOW, "--after", ""), "the path is empty"),
-        ((SLOW, "/nowhere"), "/nowhere"),
-        ((SLOW, str(SAMPLES / "README.md")), "README.md"),
-    ],
-)
-def test_wrong_words_are_refused(words: tuple[str, ...], why: str) -> None:
-    code, output = run(*words)
-    assert code != 0
-    assert why in output
 
 
 def test_a_gate_that_cannot_be_checked_does_not_pass(tmp_path: Path) -> None:

@@ -75,12 +75,6 @@ def test_the_distance_to_the_hardware_decides_the_exit_code(share: str, state: s
     assert "(peak FLOP/s unknown)" in check["why"]
 
 
-def test_a_share_that_is_no_percentage_is_a_usage_error() -> None:
-    code, output = report("--fail-on-roofline", "0.4")
-    assert code == 2
-    assert "may mean 0.4% or 40%" in " ".join(output.split())
-
-
 @pytest.mark.parametrize(("fail_on", "code"), [("critical", 3), ("never", 4)])
 def test_what_fails_comes_before_what_is_undecided(fail_on: str, code: int) -> None:
     settings(f'fail-on = "{fail_on}"\n[budget]\nstep-ms = 18.5')

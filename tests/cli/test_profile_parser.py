@@ -53,29 +53,6 @@ def test_what_follows_belongs_to_the_run(folder: Path, arguments: list[str], giv
     assert (folder / "out" / "tfdoctor.json").is_file()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("--",),
-        ("-m",),
-        ("--for", "0", "train.py"),
-        ("--for", "2 parsecs", "train.py"),
-        ("--no-trace", "--steps", "20", "train.py"),
-        ("--for", "2s", "--no-trace", "train.py"),
-        ("--no-trace", "--stop-after", "train.py"),
-        ("--for-epochs", "0", "train.py"),
-    ],
-    ids=" ".join,
-)
-def test_what_cannot_be_meant_is_a_usage_error(folder: Path, arguments: tuple[str, ...]) -> None:
-    done = profile(folder, *arguments)
-    assert done.returncode == 2
-    assert done.stderr.startswith("tfdoctor: ")
-    assert done.stderr.count("\n") == 1
-    assert not (folder / "out").exists()
-
-
 def test_quiet_says_what_went_wrong_all_the_same(folder: Path) -> None:
     python = folder / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n')

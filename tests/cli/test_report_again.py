@@ -83,21 +83,6 @@ def test_it_has_its_patch(stored: Path, tmp_path: Path) -> None:
     assert (tmp_path / "fix.diff").read_bytes() == patch
 
 
-def test_a_patch_without_a_name_is_refused_before_anything_is_written(stored: Path) -> None:
-    done = report(stored, "--format", "md", "--patch", "")
-    assert str(done.exception) == "--patch needs a file name, or - for standard output."
-    assert [path.name for path in stored.parent.iterdir()] == ["report.json"]
-
-
-@pytest.mark.parametrize(
-    "option", ["--select=retracing", "--scrub", "--usd-per-hour=3", "--for-epochs=9", "--usd-per-kwh=0"]
-)
-def test_what_needs_the_recording_says_so(stored: Path, option: str) -> None:
-    done = report(stored, option)
-    assert done.exit_code == 2
-    assert f"{option.partition('=')[0]} needs the recording" in done.output
-
-
 def test_a_damaged_one_is_named_with_the_field(stored: Path) -> None:
     content = json.loads(stored.read_text())
     content["trust"]["level"] = "great"
@@ -149,13 +134,6 @@ def test_a_rule_that_this_version_does_not_know_is_in_all_formats(stored: Path) 
     assert described["my-rule"]["fullDescription"] == {"text": "Mine."}
 
 
-@pytest.mark.parametrize("command", ["try", "profile"])
-def test_it_is_no_program_to_run(stored: Path, command: str) -> None:
-    done = CliRunner().invoke(cli.app, [command, str(stored)])
-    assert done.exit_code == 2
-    assert "is a report, which holds no program" in done.output.replace("\n", " ")
-
-
 def test_a_folder_with_only_a_report_is_that_report(stored: Path) -> None:
     assert report(stored.parent, "--format", "md").exit_code == 0
     assert (stored.parent / "report.md").is_file()
@@ -188,10 +166,3 @@ def test_what_is_not_written_or_not_shown_is_said(stored: Path) -> None:
 def test_a_stored_link_is_a_web_address(stored: Path, link: str) -> None:
     stored.write_text(json.dumps(json.loads(stored.read_text("utf-8")) | {"link": link}))
     assert "(link: expected a web address" in str(report(stored).exception)
-
-
-@pytest.mark.parametrize("price", ["-1", "nan", "inf", "10001"])
-def test_no_amount_for_a_kwh_is_refused(stored: Path, price: str) -> None:
-    done = report(stored, f"--usd-per-kwh={price}")
-    assert done.exit_code == 2
-    assert "is no amount for a kWh" in " ".join(done.output.split())

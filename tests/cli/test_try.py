@@ -47,34 +47,6 @@ def test_a_recording_that_cannot_be_run_again_is_one_sentence(tmp_path: Path, sa
     assert sorted(path.name for path in recording.rglob("*")) == before
 
 
-@pytest.mark.parametrize("percent", ["ten", "0%", "120%"])
-def test_a_limit_that_is_no_percentage_is_refused(percent: str) -> None:
-    code, output = run("--fail-on-promise", percent, str(SAMPLES))
-    assert code == 2
-    assert "is not a percentage" in output
-
-
-def test_a_file_to_keep_that_is_no_patch_is_refused(tmp_path: Path) -> None:
-    target = tmp_path / "notes.txt"
-    target.write_text("mine")
-    code, output = run("--keep", str(target), str(SAMPLES / "cpu-float32-convnet"))
-    assert code != 0
-    assert "is not a patch" in output
-    assert target.read_text() == "mine"
-
-
-def test_a_script_that_is_missing_is_refused(tmp_path: Path) -> None:
-    code, output = run(str(tmp_path / "none.py"))
-    assert code != 0
-    assert "not found" in output
-
-
-def test_nothing_named_is_refused() -> None:
-    code, output = run()
-    assert code == 2
-    assert "SCRIPT" in output
-
-
 def test_a_program_without_steps_is_not_run(tmp_path: Path) -> None:
     """Trap: a recording may follow each of our options, also those that say no."""
     why = "the script did not import TensorFlow"
@@ -83,28 +55,6 @@ def test_a_program_without_steps_is_not_run(tmp_path: Path) -> None:
     assert code != 0
     assert f"cannot be timed as it is: {why}." in output
     assert not (tmp_path / "ran.txt").exists()
-
-
-def test_arguments_after_a_recording_are_refused(tmp_path: Path) -> None:
-    code, output = run(str(tmp_path), "--epochs-of-mine", "3")
-    assert code == 2
-    assert "No such option" in output
-    code, output = run(str(tmp_path), "--minutes", "3", "epochs", "4")
-    assert code == 2
-    assert f"{tmp_path} is a recording" in output
-    assert "remove `epochs 4`" in output
-
-
-def test_a_module_after_a_recording_is_refused(tmp_path: Path) -> None:
-    code, output = run(str(tmp_path), "-m", "package")
-    assert code == 2
-    assert "remove `-m package`" in output
-
-
-def test_a_module_may_have_a_folder_as_its_argument(tmp_path: Path) -> None:
-    code, output = run("-m", "not a module", str(tmp_path), "--yes")
-    assert code != 0
-    assert "not a module is not a module name" in output
 
 
 def test_several_workers_are_refused(tmp_path: Path) -> None:

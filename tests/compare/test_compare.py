@@ -73,6 +73,7 @@ def test_the_gate_fails_on_the_lower_end_of_the_interval() -> None:
     assert (passes.gate.failed, fails.gate.failed) == (False, True)
 
 
+@settings(max_examples=20)
 @given(st.floats(0.0, 0.5), st.floats(0.0, 0.5), st.integers(0, 30))
 def test_a_gate_that_allows_more_never_fails_where_a_stricter_one_passes(
     one: float, other: float, seed: int
@@ -297,7 +298,7 @@ def test_what_became_slower_or_faster_by_as_much_is_listed_alike() -> None:
 # What the verdict, the interval and the parts say must agree
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     st.integers(0, 20),
     st.floats(0.3, 4.0),
@@ -326,7 +327,7 @@ def test_verdict_interval_and_parts_never_contradict(
         assert not changed or changed * whole < changed**2 / 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(0, 20), st.floats(1.03, 100.0), st.floats(0.01, 1.5), st.floats(1.0, 20.0))
 def test_steps_that_do_not_overlap_are_a_change(seed: int, gap: float, jitter: float, burst: float) -> None:
     first = np.array(series(seed, jitter, steps=40))

@@ -184,22 +184,6 @@ def test_what_a_web_server_refuses_is_one_sentence(address: str, kind: str, why:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
-        ("foo://a/b", "Protocol not known: foo"),
-        ("az://a/b", "pip install 'tfdoctor[azure]'"),
-        ("gs://", "gs:// names no bucket: check the address."),
-        ("s3:///a", "s3:///a names no bucket: check the address."),
-    ],
-)
-def test_an_unknown_scheme_a_missing_package_and_no_bucket_are_one_sentence(url: str, why: str) -> None:
-    done = tfdoctor("report", url)
-    assert done.returncode == 2
-    assert why in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_of_several_runs_the_newest_is_fetched() -> None:
     runs = [f"logs/fit/plugins/profile/2026_11_{day}/h.xplane.pb" for day in ("01", "03", "02")]
     assert [*chosen([*runs, "logs/events.out"])] == [runs[1]]

@@ -112,7 +112,8 @@ def test_the_call_and_recurrent_arguments_are_recorded(tmp_path: Path) -> None:
     """With TensorFlow on a CPU."""
     (tmp_path / "train.py").write_text(SCRIPT)
     script, folder = tmp_path / "train.py", tmp_path / "recording"
-    done = tfdoctor("profile", "--python", sys.executable, "--out", str(folder), "--steps", "8", str(script))
+    words = ("--python", sys.executable, "--out", str(folder), "--steps", "8", "--no-report", "--sample-every", "0")
+    done = tfdoctor("profile", *words, str(script))
     assert done.returncode == 0, done.stderr
     program = Recording.open(folder).program
     assert program is not None

@@ -133,8 +133,8 @@ def test_both_loops_of_a_run_are_found_with_their_lines(tmp_path: Path) -> None:
     script.write_text(SCRIPT)
     run = profiled(script, tmp_path / "out", steps=20, warmup=3)
     assert run.code == 0, run.stderr
-    results = diagnose(run.recording, all_rules(), "").results
-    verdict = next(one.outcome for one in results if one.rule.name == "unvectorized-operation")
+    rules = [rule for rule in all_rules() if rule.name == "unvectorized-operation"]
+    (verdict,) = (result.outcome for result in diagnose(run.recording, rules, "", ask_xprof=False).results)
     assert isinstance(verdict, Finding), verdict
     assert verdict.summary == ("vectorized_map runs HistogramFixedWidth once for each element, in two loops")
     told = str(verdict.evidence)

@@ -262,24 +262,18 @@ def _sample(run: Run) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_fault_is_found_where_it_is_and_only_there(name: str) -> None:
-    sick, healthy = (seen(run).results for run in (PAIRS[name].sick, PAIRS[name].healthy))
-    assert isinstance(sick[PAIRS[name].rule].outcome, Finding)
-    assert isinstance(healthy[PAIRS[name].rule].outcome, Healthy | NotApplicable)
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_nothing_else_is_said_than_what_is_true_too(name: str) -> None:
+def test_the_fault_is_found_where_it_is_and_nothing_else_is_said_than_what_is_true_too(name: str) -> None:
     case = PAIRS[name]
-    assert seen(case.sick).found - {UNIT, case.rule} == case.also - {UNIT}
-    assert seen(case.healthy).found - {UNIT} == case.left
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_no_rule_fails(name: str) -> None:
-    for run in (PAIRS[name].sick, PAIRS[name].healthy):
-        kinds = {name: type(result.outcome) for name, result in seen(run).results.items()}
-        assert set(kinds.values()) <= {Finding, Healthy, NotApplicable}
+    sick, healthy = seen(case.sick), seen(case.healthy)
+    assert isinstance(sick.results[case.rule].outcome, Finding)
+    assert isinstance(healthy.results[case.rule].outcome, Healthy | NotApplicable)
+    assert sick.found - {UNIT, case.rule} == case.also - {UNIT}
+    assert healthy.found - {UNIT} == case.left
+    assert not list(agreement.other_steps(sick.diagnosis))
+    for one in (sick, healthy):
+        assert {type(result.outcome) for result in one.results.values()} <= {Finding, Healthy, NotApplicable}
+        assert not list(agreement.disagreements(one.chart))
+        assert not list(agreement.unaccounted(one.chart, one.diagnosis.results))
 
 
 WITH_UNIT = [name for name, case in PAIRS.items() if case.sick.device != "gtx1660"]
@@ -297,19 +291,6 @@ def test_the_matrix_unit_is_called_idle_below_its_limit(name: str) -> None:
 
 def _narrow(run: Run) -> str:
     return "fp16" if run.device in ("v100", "t4") else "bf16"
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_facts_agree_and_every_large_part_has_an_account(name: str) -> None:
-    for run in (PAIRS[name].sick, PAIRS[name].healthy):
-        one = seen(run)
-        assert not list(agreement.disagreements(one.chart))
-        assert not list(agreement.unaccounted(one.chart, one.diagnosis.results))
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_all_figures_of_a_report_are_of_one_step(name: str) -> None:
-    assert not list(agreement.other_steps(seen(PAIRS[name].sick).diagnosis))
 
 
 PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "memory-headroom")]

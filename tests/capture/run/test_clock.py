@@ -593,9 +593,9 @@ def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
         clock.step_ends(clock.step_begins(inspect.currentframe(), "keras-fit", 1))  # in the loop of fit itself
         clock.leave(fit)
         clock.leave(clock.enter(kinds.EVALUATE, "Model.evaluate", inspect.currentframe()))
-    assert [call["fits"] for call in clock.kept.new] == [False, True]
+    assert [call["fits"] for call in clock.kept.told] == [False, True]
     clock.begin(threading.get_ident())
-    assert not clock.kept.new
+    assert not clock.kept.told
 
 
 class Traced:

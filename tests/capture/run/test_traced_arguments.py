@@ -23,7 +23,7 @@ def numbers(source: str) -> list[tuple[str, str, int | None]]:
     text = f"def step(x, lr, kind='a'): ...\n{source}"
 
     def function(*args: object, **kwargs: object) -> object:
-        made, at = SimpleNamespace(python_function=names["step"]), At(UserSource(text), caller().f_lineno)
+        made, at = SimpleNamespace(python_function=names["step"]), At(UserSource(text.encode()), caller().f_lineno)
         for one in traced_arguments.traced_numbers(made, args, kwargs):
             line = assigned(at, "f", len(args) + len(kwargs), one["place"])
             found.append((one["name"], one["value"], line))

@@ -10,9 +10,7 @@ from .run.phases import OwnWork
 from .run.recorder import RunRecorder
 from .stream import WINDOW, Stream
 from .trial.timing import TimedWindow
-from .window.call_arguments import CallArguments
 from .window.passed_batches import PassedBatches
-from .window.stack_samples import StackSampler
 from .window.steps import StepKind
 from .window.window import TraceWindow
 
@@ -39,44 +37,21 @@ class Installed:
         kind = TimedWindow if plan.get("trial") else TraceWindow
         self.window: TraceWindow = kind(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)
-        self.arguments = CallArguments(log)
         self.lengths = self.registry.lengths
         self.batches = PassedBatches(self.window, self.lengths)
-        self.aids = self.registry.choices
-        self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)
         self.window.own_work = lambda: OwnWork(clock)
         self.window.budget.run_s = self.recorder.seconds
         self.registry.unused_gradients.wanted = not plan.get("trial")
-        self.window.after_start += [
-            self.registry.unused_gradients.rest,
-            lambda: setattr(clock, "profiled", True),
-            self.watch.begin,
-        ]
-        self.window.before_stop.append(lambda: setattr(clock, "profiled", False))
-        self.program.python = self.samples.describe
-        self.window.before_window.append(self._prepare)
-        self.window.after_open.append(self._opened)
-        self.window.after_steps.append(self.samples.measured)
-        self.window.after_steps.append(self.aids.end)
-        self.window.before_sampling.append(self.samples.hurry)
-        self.window.before_stop.append(self.samples.end)
-        self.window.samples_wanted = self.samples.wanted
-        self.window.samples_late = self.samples.late
+        self.window.profiles, self.window.training = self._profiles, self._training
+        self.program.python = self.window.samples.describe
 
-    def _prepare(self, source: StepCounter) -> None:
-        """A window of this source may open some calls later."""
-        self.arguments.prepare(source)
-        self.samples.prepare(self._training(source))
-
-    def _opened(self, source: StepCounter) -> None:
-        """A window begins at a step of this source."""
-        self.arguments.begin(source)
-        self.aids.begin()
-        more = self.window.goes_on(source)
-        self.samples.begin(self._training(source), more_to_come=more)
+    def _profiles(self, *, running: bool) -> None:
+        self.recorder.clock.profiled = running
+        if running:
+            self.watch.begin()
 
     def _training(self, source: StepCounter) -> TrainingLoops | None:
         """Return what this thread is doing; samples cannot separate a session's calls from the rest."""
@@ -105,7 +80,7 @@ class Installed:
         self.window.save()
         self.window.rest()
         self.registry.unused_gradients.rest()
-        self.samples.release()
+        self.window.samples.release()
         self.window.quiet = self.registry.written = True
         self.log.pid = None  # what comes now belongs to no recording
 

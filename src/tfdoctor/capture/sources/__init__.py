@@ -6,9 +6,10 @@ where it is unchanged since the run began.
 
 import json
 import linecache
+import os
 import time
-import tokenize
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from tfdoctor.capture.sources.statements import keeping
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
 from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, LoopMakers, RunLog
+from tfdoctor.terms.files import content
 
 Files = Callable[[str], UserSource | None]  # By their recorded paths
 
@@ -41,7 +43,7 @@ def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
     if log is not None and (log.training or log.traces):
         read = with_sources(log, names or {})
         lines = [
-            json.dumps({"kind": kind, **to_builtins(one)})
+            json.dumps({"kind": kind, **to_builtins(one)}, separators=(",", ":"))
             for kind, found in (("assigned", read.assigned), ("makers", read.makers), ("kept", read.kept))
             for one in found
         ]
@@ -50,9 +52,11 @@ def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
 
 
 def completed(recording: Recording) -> Recording:
-    """Return a recording with it, where tfdoctor was killed before the run was over."""
+    """Return a recording with it, where tfdoctor was killed before the run was over, and this is the machine."""
     manifest, run = recording.manifest, recording.run
     if manifest is None or run is None or (manifest.finished and not manifest.background):
+        return recording
+    if manifest.host.name != os.uname().nodename:
         return recording
     return replace(recording, run=with_sources(run, {}))
 
@@ -60,16 +64,17 @@ def completed(recording: Recording) -> Recording:
 def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
     """Return an account with what the source says of its calls."""
     began, since = time.thread_time(), log.process.started_unix_ns / 1e9 + log.process.began
-    files = cache(lambda path: _source(path, names.get(path, path), since))
+    files = cache(lambda path: _source(path, names.get(path, ""), since))
     made, kept = dict[tuple[str, int], LoopMakers](), dict[tuple[str, int], KeptStatement]()
     for call in reversed(log.training):  # of two calls in a loop, the last one knows what its line holds
-        frames = list(_frames(call.frames, files))
-        if frames and (spans := makers(frames[0].source, frames[0].line)):
-            at = frames[0].source.path, frames[0].line
-            made[at] = LoopMakers(at, spans)
-        if len(frames) == len(call.frames) and len(kept) < MOST_TOLD:
-            for one in keeping(frames, fits=call.fits, direct=call.direct):
-                kept.setdefault(one.at, one)
+        with suppress(RecursionError):  # an expression of hundreds of parts
+            frames = list(_frames(call.frames, files))
+            if frames and (spans := makers(frames[0].source, frames[0].line)):
+                at = frames[0].source.path, frames[0].line
+                made[at] = LoopMakers(at, spans)
+            if len(frames) == len(call.frames) and len(kept) < MOST_TOLD:
+                for one in keeping(frames, fits=call.fits, direct=call.direct):
+                    kept.setdefault(one.at, one)
         if time.thread_time() - began > MOST_S:
             break
     numbers = tuple(_numbers(log, files))
@@ -101,15 +106,11 @@ def _frames(frames: tuple[tuple[str, int, str], ...], files: Files) -> Iterator[
 
 
 def _source(path: str, name: str, since: float) -> UserSource | None:
-    """Return the source of a file; None where it cannot be read, is large, or has changed since."""
+    """Return the source of a file, or of code by its name; None where it has changed since, or cannot be read."""
     try:
-        if not Path(path).exists():
-            text = "".join(linecache.getlines(name))
-        elif Path(path).stat().st_mtime > since:
-            return None
-        else:
-            with tokenize.open(path) as file:
-                text = file.read(MOST_BYTES + 1)
-        return UserSource(text, path) if 0 < len(text) <= MOST_BYTES else None
+        file, text = Path(path).resolve(), "".join(linecache.getlines(name)).encode() if name else b""
+        if not name and file.stat().st_mtime <= since:
+            text = content(file, MOST_BYTES)
+        return UserSource(text, path) if text and len(text) <= MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError):
         return None

@@ -1,18 +1,10 @@
-"""The stack of a call that trains, in the source: what runs again and again with it, and what its names hold."""
+"""The stack of a call that trains, in the source: its loops, and what runs again and again with it."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tfdoctor.capture.sources.source import Function, Scope, UserSource, last_line, tail
-from tfdoctor.capture.sources.values import first_kind, is_plain, kind
-from tfdoctor.terms.kinds import KeptValue
-
-PASSES = 2  # How often assignments are gone through: a name may get what a later line of the loop made
-# Functions that get the result of the call that trains, on the same line.
-WRAPS = frozenset(
-    ["append", "add", "bool", "enumerate", "extend", "float", "insert", "int", "print", "round", "str", "zip"]
-)
+from tfdoctor.capture.sources.source import Function, Scope, UserSource, tail
 
 
 class At:
@@ -105,107 +97,3 @@ def _unconditional(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _unconditional(statement.body)
         if any(isinstance(node, ast.Continue | ast.Return) for node in ast.walk(statement)):
             return
-
-
-class KnownNames:
-    """What is known of names, by where they are bound, and of the calls to the one that trains."""
-
-    def __init__(self, frames: Sequence[At], *, fits: bool, direct: bool) -> None:
-        self.frames, self.fits, self.direct = frames, fits, direct
-        self.known: dict[ast.AST, KeptValue] = {}  # names where they are bound, and calls
-        for number, at in enumerate(frames):
-            self._learn(number, at)
-            for _ in range(PASSES):
-                self._pass_on(at)
-
-    def kind(self, value: ast.expr, source: UserSource) -> KeptValue | None:
-        """Return what an expression holds; None where that is nothing, or not certain."""
-
-        def known(node: ast.expr) -> KeptValue | None:
-            if not isinstance(node, ast.Name):
-                return self.known.get(node)
-            kinds = {self.known.get(bound) for bound in source.reaching(node)}  # the same, wherever it may be bound
-            return kinds.pop() if len(kinds) == 1 else None
-
-        return None if is_plain(source, value) else kind(value, known)
-
-    def _learn(self, number: int, at: At) -> None:
-        """Learn what the call of a frame gives, and the names that get it."""
-        statement = at.source.statement(at.scope, at.line)
-        called = self.frames[number - 1].name if number else "fit" if self.fits else ""
-        call = _call(statement, at.line, called) if statement else None
-        if statement is None or call is None:
-            return
-        given = self._given(number, call)
-        if len(given) == 1 and given[0] is not None:
-            self.known[call] = given[0]
-        self._get((target for target, value in _assigned(statement) if value is call), given)
-        on = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if number == 0 and self.fits and isinstance(on, ast.Name):
-            self.known.update(dict.fromkeys(at.source.reaching(on), KeptValue.MODEL))
-        if number == 0 and self.direct and not self.fits and tail(call) == "gradient":
-            self._learn_of_tapes(at)
-
-    def _given(self, number: int, call: ast.Call) -> list[KeptValue | None]:
-        """Return the kind of what a frame's call gives; of several things that of each."""
-        if number == 0 and self.fits:
-            return [KeptValue.HISTORY]
-        if number == 0:
-            tensors = self.direct and not tail(call).endswith(("_on_batch", "run"))
-            return [KeptValue.RESULT if tensors else None]
-        inner = self.frames[number - 1]
-        match inner.source.returned(inner.scope):
-            case [ast.Tuple(elts=parts)]:
-                return [self.kind(part, inner.source) for part in parts]
-            case values:
-                return [first_kind(self.kind(value, inner.source) for value in values)]
-
-    def _learn_of_tapes(self, at: At) -> None:
-        """Learn the names that get tensors under a tape."""
-        for node in at.nodes():
-            items = node.items if isinstance(node, ast.With) else ()
-            if any(tail(item.context_expr) == "GradientTape" for item in items):
-                pairs = (pair for inner in at.source.own(node, at.scope) for pair in _assigned(inner))
-                self._get((target for target, value in pairs if not is_plain(at.source, value)), [KeptValue.RESULT])
-
-    def _pass_on(self, at: At) -> None:
-        """Learn the names that get what others hold."""
-        for target, value in (pair for node in at.nodes() for pair in _assigned(node)):
-            if isinstance(target, ast.Name) and target not in self.known and (found := self.kind(value, at.source)):
-                self.known[target] = found
-
-    def _get(self, targets: Iterable[ast.expr], given: Sequence[KeptValue | None]) -> None:
-        """Learn the names of targets; a single kind is that of each."""
-        for target in targets:
-            parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-            kinds = list(given) * len(parts) if len(given) == 1 else given
-            if len(kinds) != len(parts):
-                continue
-            for part, known in zip(parts, kinds, strict=True):
-                name = part.value if isinstance(part, ast.Starred) else part
-                if isinstance(name, ast.Name) and known:
-                    self.known[name] = known
-
-
-def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield each target of an assignment with its value; parts with parts where both have as many."""
-    pairs: list[tuple[ast.expr, ast.expr]] = []
-    if isinstance(node, ast.Assign):
-        pairs = [(target, node.value) for target in node.targets]
-    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-        pairs = [(node.target, node.value)]
-    for target, value in pairs:
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            yield from zip(target.elts, value.elts, strict=True)
-        else:
-            yield target, value
-
-
-def _call(statement: ast.stmt, line: int, name: str) -> ast.Call | None:
-    """Return the outermost call of that name that a line of a statement makes; "" is any that may train."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and node.lineno <= line <= last_line(node):
-            on_call = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
-            if tail(node) == name if name else not on_call and tail(node) not in WRAPS:
-                return node
-    return None

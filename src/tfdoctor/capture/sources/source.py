@@ -21,7 +21,7 @@ class UserSource:
         SyntaxError: the text is no Python.
     """
 
-    def __init__(self, text: str, path: str = "") -> None:
+    def __init__(self, text: bytes, path: str = "") -> None:
         self.path, self.tree = path, ast.parse(text)
         self.nodes: list[ast.AST] = [self.tree]
         self.parents: dict[ast.AST, ast.AST] = {}

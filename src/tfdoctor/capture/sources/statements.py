@@ -8,9 +8,9 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.capture.sources.frames import At, Frames, KnownNames, Region
+from tfdoctor.capture.sources.frames import At, Frames, Region
 from tfdoctor.capture.sources.source import Function, UserSource, key_of, root, tail
-from tfdoctor.capture.sources.values import is_plain
+from tfdoctor.capture.sources.values import Held, is_plain
 from tfdoctor.recording.run_log import KeptStatement
 from tfdoctor.terms.kinds import KeptValue
 
@@ -29,7 +29,7 @@ def keeping(frames: Sequence[At], *, fits: bool, direct: bool) -> Iterator[KeptS
 
     `fits` says that the call is Keras' `fit`; `direct` that the user's line makes it, not a library.
     """
-    around, names = Frames(frames), KnownNames(frames, fits=fits, direct=direct)
+    around, held = Frames(frames), Held(frames, fits=fits, direct=direct)
     steady = set(around.each_turn())
     for region in around.regions:
         for node in region.nodes():
@@ -43,7 +43,7 @@ def keeping(frames: Sequence[At], *, fits: bool, direct: bool) -> Iterator[KeptS
                     at=(region.source.path, node.lineno),
                     container=_text(container),
                     value=_text(value),
-                    what=names.kind(value, region.source) or KeptValue.OTHER,
+                    what=held.kind(value, region.source) or KeptValue.OTHER,
                     fits=fits,
                     each=node in steady,
                 )

@@ -1,13 +1,19 @@
 """What an expression gives: a plain number or string, a result of training, Keras' History, the model, or other."""
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeGuard
 
-from tfdoctor.capture.sources.source import UserSource, head, tail
+from tfdoctor.capture.sources.frames import At
+from tfdoctor.capture.sources.source import UserSource, head, last_line, tail
 from tfdoctor.terms.kinds import KeptValue
 
 ORDER = (KeptValue.HISTORY, KeptValue.MODEL, KeptValue.RESULT)  # What counts where an expression holds several
 
+# Functions that get the result of the call that trains, on the same line.
+WRAPS = frozenset(
+    ["append", "add", "bool", "enumerate", "extend", "float", "insert", "int", "print", "round", "str", "zip"]
+)
 PLAIN_FUNCTIONS = frozenset(["bool", "float", "format", "int", "len", "ord", "repr", "str", "type"])
 PLAIN_METHODS = frozenset(
     ["format", "item", "join", "monotonic", "perf_counter", "process_time", "strftime", "time"]
@@ -90,29 +96,105 @@ def _parts(node: ast.expr | None) -> list[ast.expr] | None:
     return [part for one in values for part in (one if isinstance(one, list) else [one])]
 
 
-def kind(node: ast.expr, known: Callable[[ast.expr], KeptValue | None]) -> KeptValue | None:
-    """Return what an expression holds of training; None is nothing that is certain.
+class Held:
+    """What expressions around a call that trains hold of it: its results, Keras' History of it, or the model."""
 
-    `known` says what is known of a name or a call.
-    """
-    found = known(node)
-    if found is not None:
-        return found
-    match node:
-        case ast.Name() | ast.Compare():
+    def __init__(self, frames: Sequence[At], *, fits: bool, direct: bool) -> None:
+        self.scopes = {at.scope for at in frames}
+        self.given: dict[ast.AST, list[KeptValue | None]] = {}  # what the call of a frame gives, or each part of it
+        self.known: dict[ast.AST, KeptValue | None] = {}  # names, where they are bound
+        self.tapes: list[ast.With] = []  # under which tensors are computed
+        for number, at in enumerate(frames):
+            called = frames[number - 1].name if number else "fit" if fits else ""
+            call = _call(at, called)
+            if call is None:
+                continue
+            self.given[call] = self._returned(frames[number - 1]) if number else [KeptValue.HISTORY] if fits else []
+            on = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if number == 0 and fits and isinstance(on, ast.Name):
+                self.known.update(dict.fromkeys(at.source.reaching(on), KeptValue.MODEL))
+            if number == 0 and direct and not fits:
+                self.given[call] = [] if tail(call).endswith(("_on_batch", "run")) else [KeptValue.RESULT]
+                self.tapes = [node for node in at.nodes() if _is_tape(node)] if tail(call) == "gradient" else []
+
+    def kind(self, node: ast.expr, source: UserSource) -> KeptValue | None:
+        """Return what an expression holds; None where that is nothing, or not certain."""
+        return None if is_plain(source, node) else self._kind(node, source)
+
+    def _returned(self, inner: At) -> list[KeptValue | None]:
+        match inner.source.returned(inner.scope):
+            case [ast.Tuple(elts=parts)]:
+                return [self.kind(part, inner.source) for part in parts]
+            case values:
+                return [_first_kind(self.kind(value, inner.source) for value in values)]
+
+    def _kind(self, node: ast.expr, source: UserSource) -> KeptValue | None:
+        given = self.given.get(node, [])
+        if len(given) == 1 and given[0]:
+            return given[0]
+        match node:
+            case ast.Name():  # the same, wherever it may be bound
+                kinds = {self._bound(one, source) for one in source.reaching(node)}
+                return kinds.pop() if len(kinds) == 1 else None
+            case ast.Attribute(value=value, attr="model"):
+                return KeptValue.MODEL if self._kind(value, source) is KeptValue.HISTORY else None
+            case ast.Call(args=arguments):
+                tensors = [self._kind(part, source) for part in arguments] if head(node) in TENSORFLOW else []
+            case ast.Subscript(value=value):
+                tensors = [self._kind(value, source)]
+            case _:
+                parts = [] if isinstance(node, ast.Compare | ast.Attribute) else _parts(node) or []
+                return _first_kind(self._kind(part, source) for part in parts)
+        return KeptValue.RESULT if KeptValue.RESULT in tensors else None
+
+    def _bound(self, name: ast.Name, source: UserSource) -> KeptValue | None:
+        """Return what a name holds where it is bound in a frame; one that depends on itself holds nothing new."""
+        if name not in self.known and source.scope_of(name) in self.scopes:
+            self.known[name] = None
+            self.known[name] = self._assigned(name, source)
+        return self.known.get(name)
+
+    def _assigned(self, name: ast.Name, source: UserSource) -> KeptValue | None:
+        """Return what an assignment gives a name; parts are given by parts."""
+        node = next((one for one in source.outward(name) if isinstance(one, ASSIGNS)), None)
+        if node is None or node.value is None:
             return None
-        case ast.Attribute(value=value, attr=name):
-            return KeptValue.MODEL if name == "model" and kind(value, known) is KeptValue.HISTORY else None
-        case ast.Call(args=arguments):
-            tensors = [kind(part, known) for part in arguments] if head(node) in TENSORFLOW else []
-        case ast.Subscript(value=value):
-            tensors = [kind(value, known)]
-        case _:
-            return first_kind(kind(part, known) for part in _parts(node) or ())
-    return KeptValue.RESULT if KeptValue.RESULT in tensors else None
+        value, target = node.value, next(one for one in _targets(node) if source.within(name, one))
+        parts = list(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]
+        place = next((at for at, part in enumerate(parts) if name in (part, getattr(part, "value", None))), None)
+        if place is None:
+            return None
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(value.elts) == len(parts):
+            value, parts = value.elts[place], [name]
+        if any(source.within(node, tape) for tape in self.tapes) and not is_plain(source, value):
+            return KeptValue.RESULT
+        given = self.given.get(value, [])
+        found = given[0] if len(given) == 1 else given[place] if len(given) == len(parts) else None
+        return found or (self.kind(value, source) if parts == [name] else None)
 
 
-def first_kind(kinds: Iterable[KeptValue | None]) -> KeptValue | None:
+ASSIGNS = (ast.Assign, ast.AnnAssign, ast.NamedExpr)
+
+
+def _targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def _is_tape(node: ast.AST) -> TypeGuard[ast.With]:
+    return isinstance(node, ast.With) and any(tail(item.context_expr) == "GradientTape" for item in node.items)
+
+
+def _call(at: At, name: str) -> ast.Call | None:
+    """Return the outermost call of that name that the line of a frame makes; "" is any that may train."""
+    for node in ast.walk(at.source.statement(at.scope, at.line) or ast.Pass()):
+        if isinstance(node, ast.Call) and node.lineno <= at.line <= last_line(node):
+            on_call = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
+            if tail(node) == name if name else not on_call and tail(node) not in WRAPS:
+                return node
+    return None
+
+
+def _first_kind(kinds: Iterable[KeptValue | None]) -> KeptValue | None:
     """Return what counts of several kinds."""
     found = set(kinds)
     return next((one for one in ORDER if one in found), None)

@@ -225,7 +225,7 @@ class TrainFunctionCalls:
         held.append((self._counted, call))
         call[3] = source.begin(k)
         asked = lengths.calls_left and source.kind is StepKind.BATCH
-        if (asked or installed.arguments.wanted) and frame.f_code.co_name == "train_on_batch":
+        if (asked or self.window.arguments.wanted) and frame.f_code.co_name == "train_on_batch":
             self._note(frame)
         loops.depth += 1
         if lengths.left <= 0 or self.window.state is not WAITING:
@@ -258,7 +258,7 @@ class TrainFunctionCalls:
 
     def _note(self, frame: FrameType) -> None:
         """Note the arrays that train_on_batch, which is calling, was given."""
-        arguments, lengths = self.installed.arguments, self.installed.lengths
+        arguments, lengths = self.window.arguments, self.installed.lengths
         given = [frame.f_locals.get(name) for name in GIVEN]
         if arguments.wanted:
             arguments.note(given, {})

@@ -96,7 +96,7 @@ class Sessions:
 
     def _step(self, held: Held, key: Hashable, graph: Graph, feeds: object) -> None:
         """A step of the window begins."""
-        window, lengths, arguments = self.window, self.installed.lengths, self.installed.arguments
+        window, lengths, arguments = self.window, self.installed.lengths, self.window.arguments
         given = feeds if isinstance(feeds, dict) else {}
         if lengths.calls_left and window.state is WAITING:
             lengths.call([feeds])

@@ -82,7 +82,7 @@ class AccountedSteps:
             if (part and clock.current.kind != kinds.TRACE) or (again and repeats.over()):
                 return
             clock.caller = frame
-            clock.function_ends(repeats.entered if again else entered, function, function._name, args, kwargs)
+            clock.function_ends(repeats.entered if again else entered, function, function._name, args[1:], kwargs)
 
         return enter
 
@@ -163,7 +163,7 @@ class CountedSteps:
         loops, function = self.installed.local.loops, args[0]
         if loops.function is not None or loops.calling:
             return
-        window, arguments, lengths = self.window, self.installed.arguments, self.lengths
+        window, arguments, lengths = self.window, self.window.arguments, self.lengths
         own = not loops.depth  # else it is Keras's
         call = [loops, function, own, 0]
         held.append((self._called, call))

@@ -64,7 +64,7 @@ class Watch:
         window = self.window
         capture = window.capture
         if window.state is SAMPLING:
-            if window.samples_late(now):
+            if window.samples.late(now):
                 window.close("idle")
         elif window.deadline is not None:
             if now >= window.deadline:

@@ -61,9 +61,16 @@ def defined_at(function: object) -> Line | None:
     return (path, code.co_firstlineno) if code and path else None
 
 
+def outward(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame and those around it, the innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the user's at or above this one, or None."""
-    while frame is not None and user_file(frame.f_code.co_filename) is None:
+    while frame is not None and user_file(frame.f_code.co_filename) is None:  # each step asks
         frame = frame.f_back
     return frame
 
@@ -158,23 +165,22 @@ class Stack(FIELDS):
     def of(cls, frame: FrameType | None, code: CodeType | None) -> Stack:
         """Read a stack from its innermost frame outwards; `code` is the function that holds the loop."""
         line = caller = looped = calls = runs = entry = None
-        while frame is not None:
-            inner = frame.f_code
+        for at in outward(frame):
+            inner = at.f_code
             path = user_file(inner.co_filename)
             if path is not None:
                 if line is None:
-                    line = path, line_number(frame)
+                    line = path, line_number(at)
                 elif caller is None:
-                    caller = path, line_number(frame)
+                    caller = path, line_number(at)
             elif line is None:
                 if not (inner.co_flags & NESTED or inner.co_filename.startswith(OURS)):  # else a wrapper
-                    calls = function_of(frame)
+                    calls = function_of(at)
                     runs = runs or calls
-            elif entry is None and INPUT_MODULES.search(function_of(frame)[0]):
-                entry = function_of(frame)
+            elif entry is None and INPUT_MODULES.search(function_of(at)[0]):
+                entry = function_of(at)
             if inner is code:
-                looped = line_number(frame)
-            frame = frame.f_back
+                looped = line_number(at)
         return cls(line, caller, looped, calls, runs, entry)
 
 

@@ -57,7 +57,7 @@ class Buckets:
             told.append(clock.places.new.popleft().describe())
         stacks, self.stacks.new = self.stacks.new, []
         told += stacks
-        for waiting in (clock.spans, clock.traces, clock.steps.long, clock.kept.new):
+        for waiting in (clock.spans, clock.traces, clock.steps.long, clock.kept.told):
             while waiting:
                 told.append(self._in_seconds(waiting.popleft()))
         return told

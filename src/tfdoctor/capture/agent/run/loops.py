@@ -6,7 +6,7 @@ import collections
 import dis
 import functools
 
-from ..process.stack import line_number, user_file, user_frame
+from ..process.stack import line_number, outward, user_file, user_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,16 +120,14 @@ def in_a_loop(frame: FrameType) -> bool:
 def loops_around(frame: FrameType | None, training: CalledLoops) -> int:
     """Return how many loops of the user's functions hold a stack, below those around training."""
     count = 0
-    while frame is not None:
-        code = frame.f_code
-        if user_file(code.co_filename) is not None:
-            trains = [first for ((first, _), *_) in training.loops.get(id(code), ())]
-            found = around(code, frame.f_lasti)
+    for at in outward(frame):
+        if user_file(at.f_code.co_filename) is not None:
+            trains = [first for ((first, _), *_) in training.loops.get(id(at.f_code), ())]
+            found = around(at.f_code, at.f_lasti)
             own = [loop for loop in found if not any(holds(loop, first) for first in trains)]
             count += len(own)
             if len(own) < len(found):
                 break
-        frame = frame.f_back
     return count
 
 
@@ -147,53 +145,61 @@ def repeats(frame: FrameType | None) -> bool | None:
         return None
     if in_a_loop(frame):
         return True
-    caller, between = frame.f_back, False
-    while caller is not None and user_file(caller.f_code.co_filename) is None:
+    between = False
+    for caller in outward(frame.f_back):
+        if user_file(caller.f_code.co_filename) is not None:
+            return True if in_a_loop(caller) else None if between else False
         if str(caller.f_globals.get("__name__", "")).startswith(APPLIES):
             return True
-        caller, between = caller.f_back, True
-    if caller is None:
-        return False
-    return True if in_a_loop(caller) else None if between else False
+        between = True
+    return False
 
 
-class CalledLoops:
+class KnownCalls:
+    """Calls that the user's lines make, each once: by a code and an instruction."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.known: set[tuple[int, int]] = set()
+        self.alive: list[CodeType] = []  # so that no other code gets the id of one of these
+
+    def new(self, frame: FrameType | None) -> FrameType | None:
+        """Return the user's frame that makes a call, the first time that it does; None afterwards."""
+        users = user_frame(frame)
+        if users is None or len(self.known) >= self.most:
+            return None
+        key = id(users.f_code), users.f_lasti
+        if key in self.known:
+            return None
+        self.known.add(key)
+        self.alive.append(users.f_code)
+        return users
+
+
+class CalledLoops(KnownCalls):
     """The innermost loops of the user's around certain calls, by the function that holds the loop."""
 
     MOST = 200
 
     def __init__(self) -> None:
-        # Calls whose loop is known, a code and an instruction:
-        self.known: set[tuple[int, int]] = set()
+        super().__init__(self.MOST)
         self.loops: dict[int, list[Loop]] = {}  # by the id of a function's code
         self.functions: set[int] = set()  # the ids of what such a loop calls, down to the call
-        self.alive: list[CodeType] = []  # so that no other code gets the id of one of these
 
     def add(self, frame: FrameType | None) -> bool:
         """Learn the loop around a call that the frame is making; say whether one is new."""
-        while frame is not None and user_file(frame.f_code.co_filename) is None:
-            frame = frame.f_back
-        if frame is None or len(self.known) >= self.MOST:
-            return False
-        key = id(frame.f_code), frame.f_lasti
-        if key in self.known:
-            return False
-        self.known.add(key)
-        self.alive.append(frame.f_code)
         below = None
-        while frame is not None:
-            code = frame.f_code
-            users = user_file(code.co_filename) is not None
-            loops = around(code, frame.f_lasti) if users else ()
+        for at in outward(self.new(frame)):
+            code = at.f_code
+            if user_file(code.co_filename) is None:
+                continue
+            self.alive.append(code)
+            loops = around(code, at.f_lasti)
             if loops:
                 self.loops.setdefault(id(code), []).append(loops[0])
-                self.alive.append(code)
                 self.functions.update([id(below)] if below else ())
                 return True
-            if users:
-                below = code
-                self.alive.append(code)
-            frame = frame.f_back
+            below = code
         return False
 
     def called(self, frame: FrameType | None) -> tuple[CodeType, FrameType] | None:
@@ -202,57 +208,41 @@ class CalledLoops:
         None where a stack is in no such function: the loop's own line runs, or another function that it calls.
         """
         below = None
-        while frame is not None:
-            code = frame.f_code
-            if any(holds(loop, frame.f_lasti) for loop in self.loops.get(id(code), ())):
-                return (below, frame) if below and id(below) in self.functions else None
-            if user_file(code.co_filename) is not None:
-                below = code
-            frame = frame.f_back
+        for at in outward(frame):
+            if any(holds(loop, at.f_lasti) for loop in self.loops.get(id(at.f_code), ())):
+                return (below, at) if below and id(below) in self.functions else None
+            if user_file(at.f_code.co_filename) is not None:
+                below = at.f_code
         return None
 
     def hold(self, frame: FrameType | None) -> bool:
         """Say whether a stack is in one of the loops."""
-        loops = self.loops
-        while frame is not None:
-            of_code = loops.get(id(frame.f_code))
-            if of_code is not None:
-                at = frame.f_lasti
-                if any(holds(loop, at) for loop in of_code):
-                    return True
-            frame = frame.f_back
-        return False
+        return any(holds(loop, at.f_lasti) for at in outward(frame) for loop in self.loops.get(id(at.f_code), ()))
 
 
 # Functions that are expressions: they hold no statements.
 WITHIN = frozenset(("<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
 
 
-class TrainingCalls:
-    """Calls that train, each once, with the user's frames around them: what their loops keep is read afterwards."""
+class TrainingCalls(KnownCalls):
+    """Calls that train, with the user's frames around them: what their source says is read afterwards."""
 
     MOST = 50  # More have the same loops, or are made by a library for each model
     MOST_FRAMES = 100
 
     def __init__(self) -> None:
-        self.known: set[tuple[int, int]] = set()  # the id of a code and an instruction
-        self.alive: list[CodeType] = []  # so that no other code gets the id of one of these
-        self.new: collections.deque[dict[str, object]] = collections.deque()  # for the log
+        super().__init__(self.MOST)
+        self.told: collections.deque[dict[str, object]] = collections.deque()  # for the log
 
     def add(self, frame: FrameType | None, *, fits: bool = False) -> None:
         """Note a call that the frame makes, unless its line is known."""
-        users = user_frame(frame)
-        if users is None or len(self.known) >= self.MOST:
+        users = self.new(frame)
+        if users is None:
             return
-        key, direct = (id(users.f_code), users.f_lasti), users is frame
-        if key in self.known:
-            return
-        self.known.add(key)
-        self.alive.append(users.f_code)
         frames: list[tuple[str, int, str]] = []
-        while users is not None and len(frames) < self.MOST_FRAMES:
-            path, name = user_file(users.f_code.co_filename), users.f_code.co_name
+        for at in outward(users):
+            path, name = user_file(at.f_code.co_filename), at.f_code.co_name
             if path is not None and name not in WITHIN:
-                frames.append((path, line_number(users), name))
-            users = users.f_back
-        self.new.append({"kind": "trains", "frames": frames, "fits": fits, "direct": direct})
+                frames.append((path, line_number(at), name))
+        told = {"kind": "trains", "frames": frames[: self.MOST_FRAMES], "fits": fits, "direct": users is frame}
+        self.told.append(told)

@@ -11,6 +11,7 @@ from ..process.stack import (
     callbacks_in,
     function_of,
     instructions,
+    outward,
     public_name,
     user_file,
     user_frame,
@@ -147,10 +148,7 @@ class Stacks:
                 self.forget()
             self.frames += len(way) // 2
             self.known[way] = known
-            at: FrameType | None = frame
-            while at is not None:
-                self.alive[id(at.f_code)] = at.f_code
-                at = at.f_back
+            self.alive.update((id(at.f_code), at.f_code) for at in outward(frame))
         return known
 
     def _number(self, call: int, times: Times, told: dict[str, object]) -> int:
@@ -230,10 +228,9 @@ def calls_model(frame: FrameType | None) -> FrameType | None:
     """Return the frame that calls the outermost model or layer of Keras on a stack; None without one."""
     modules, names = MODEL_CALLS
     outermost = None
-    while frame is not None:
-        if frame.f_code.co_name in (names or ()) and modules.search(str(frame.f_globals.get("__name__", ""))):
-            outermost = frame.f_back
-        frame = frame.f_back
+    for at in outward(frame):
+        if at.f_code.co_name in (names or ()) and modules.search(str(at.f_globals.get("__name__", ""))):
+            outermost = at.f_back
     return outermost
 
 
@@ -242,11 +239,10 @@ def work_of(frame: FrameType | None) -> str:
     if _imports(frame):
         return IMPORTING
     best = len(WORK)
-    while frame is not None:
-        name = frame.f_globals.get("__name__")
+    for at in outward(frame):
+        name = at.f_globals.get("__name__")
         if isinstance(name, str) and not name.startswith("_tfdoctor"):
-            best = min(best, _place(name, frame.f_code.co_name))
-        frame = frame.f_back
+            best = min(best, _place(name, at.f_code.co_name))
     return WORK[best][0] if best < len(WORK) else OTHER
 
 
@@ -261,21 +257,20 @@ def _place(module: str, function: str) -> int:
 
 def _imports(frame: FrameType | None) -> bool:
     """Say whether a stack imports a module that is not the user's: below their innermost line Python imports."""
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if name.startswith(IMPORT_SYSTEM):
+    for at in outward(frame):
+        if at.f_code.co_filename.startswith(IMPORT_SYSTEM):
             return True
-        if user_file(name) is not None:
+        if user_file(at.f_code.co_filename) is not None:
             return False
-        frame = frame.f_back
     return False
 
 
 def imported(frame: FrameType | None) -> str:
     """Return the module that the user's innermost line imports; "" is unknown."""
     found = ""
-    while frame is not None and user_file(frame.f_code.co_filename) is None:
-        if frame.f_code.co_name == "_find_and_load":
-            found = str(frame.f_locals.get("name", found))
-        frame = frame.f_back
+    for at in outward(frame):
+        if user_file(at.f_code.co_filename) is not None:
+            break
+        if at.f_code.co_name == "_find_and_load":
+            found = str(at.f_locals.get("name", found))
     return found

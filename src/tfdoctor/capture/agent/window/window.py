@@ -17,10 +17,12 @@ from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
 from ..process.versions import versions
 from . import planning
+from .call_arguments import CallArguments
 from .captures import USERS, Capture
 from .collectives import UnsafeError
 from .function_traces import FunctionTraces
 from .planning import FIRST_LOOK, MANY_ROUNDS
+from .stack_samples import StackSampler
 from .steps import NEVER, OPEN_ENDED, StepCounter
 
 TYPE_CHECKING = False
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from ..program.program import ProgramFile
     from ..program.registry import Registry
     from .captures import ProfilerApi
+    from .stack_samples import Training
     from .steps import Marker, StepKind
 
 AFTERWARDS = 200  # Steps to count after the window, for how long they take untraced; then the hooks rest
@@ -77,17 +80,13 @@ class TraceWindow:
         self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
         self.traces = FunctionTraces(log)
         self.lock = threads.RLock()
-        self.before_window: list[Callable[[StepCounter], object]] = []  # some calls before that
+        self.arguments = CallArguments(log)
+        self.samples = StackSampler(log, self.arguments)
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
-        self.after_start: list[Callable[[], object]] = []  # each time the profiler has started
-        self.after_open: list[Callable[[StepCounter], object]] = []  # when that was at a step
         self.before_close: list[Callable[[], object]] = []  # ends of the steps under way
-        self.after_steps: list[Callable[[], object]] = []  # then: nothing is measured any more
-        self.before_sampling: list[Callable[[], object]] = []  # the calls after the window begin
-        self.before_stop: list[Callable[[], object]] = []  # just before the profiler stops
-        # Whether the stack shows too little, and whether to wait no longer for more:
-        self.samples_wanted: Callable[[], bool] = lambda: False
-        self.samples_late: Callable[[float], bool] = lambda _: True
+        # What the thread that trains is doing, where samples can separate the calls that train from the rest:
+        self.training: Callable[[StepCounter], Training | None] = lambda _: None
+        self.profiles: Callable[..., object] = lambda **_: None  # is told when a profiler runs, and no longer
         self.returned: Callable[[object], object] | None = None  # wants what a step returned
         self.rests: Callable[[bool], object] = lambda _: None  # has what counts steps rest, or begin again
         # What is done meanwhile is none of the script's time:
@@ -196,12 +195,13 @@ class TraceWindow:
         if not self.wanted:
             self.quiet = True  # the account of the run has all steps
             return None
-        if self.state is DONE and not self.leave:
+        # A call that waited while another thread closed the window asks too early:
+        if self.state is DONE and not self.leave and number >= source.alarm:
             self.quiet = True
         if self.state is WAITING and number < source.opens:
             source.alarm = source.opens
-            for get_ready in self.before_window:  # what is learnt before the window costs it no time
-                get_ready(source)
+            self.arguments.prepare(source)  # what is learnt before the window costs it no time
+            self.samples.prepare(self.training(source))
         elif self.state is WAITING and self._is_worth(source, number, k):
             self._open_at(source, number, k)
         if self.state is OPEN:
@@ -246,15 +246,14 @@ class TraceWindow:
 
     def _over(self, source: StepCounter, number: int, k: int, reason: str) -> Marker | None:
         """The window has got its steps or its time: close it, or let the profiler run on for samples."""
-        if reason == COST or not self.goes_on(source) or not self.samples_wanted():
+        if reason == COST or not self.goes_on(source) or not self.samples.wanted():
             self.close(reason, number)
             return None
         with self.own_work():
             self._end_measuring(reason, number)
             self.program.keep()
         self.state = SAMPLING
-        for begin in self.before_sampling:
-            begin()
+        self.samples.hurry()
         return self._sampled(source, number, k)
 
     def _sampled(self, source: StepCounter, number: int, k: int) -> Marker | None:
@@ -263,7 +262,7 @@ class TraceWindow:
         if capture is None or source is not capture.source:
             return None
         most = planning.most_sampled(source, self.stop, self.stop - capture.start)
-        if number >= self.stop + most or not self.samples_wanted():
+        if number >= self.stop + most or not self.samples.wanted():
             self.close("steps")
             return None
         return capture.sampled(number + source.discarded, k)
@@ -300,8 +299,9 @@ class TraceWindow:
             self.stop = NEVER if self.deadline else first + self._planned(k)
             if self.is_bounded():
                 self.ask_cost = first + FIRST_LOOK * k
-            for follow in self.after_open:
-                follow(source)
+            self.arguments.begin(source)
+            self.registry.choices.begin()
+            self.samples.begin(self.training(source), more_to_come=self.goes_on(source))
             self.save()
 
     def _start(self, source: StepCounter | None, seconds: float | None) -> Capture | None:
@@ -326,8 +326,8 @@ class TraceWindow:
         self.budget.opens(time.perf_counter() - began, source.usual_s() if source else None)
         if seconds:
             self.deadline = time.monotonic() + seconds
-        for follow in self.after_start:
-            follow()
+        self.registry.unused_gradients.rest()
+        self.profiles(running=True)
         return capture
 
     def new_capture(self, profiler: ProfilerApi, source: StepCounter | None = None) -> Capture:
@@ -376,8 +376,10 @@ class TraceWindow:
 
     def _end_measuring(self, reason: str, reached: int | None) -> None:
         """End the steps under way, and what is measured in them."""
-        for end in (*self.before_close, *self.after_steps):
+        for end in self.before_close:
             end()
+        self.samples.measured()
+        self.registry.choices.end()
         capture = self.capture
         if capture is None:
             return
@@ -394,8 +396,8 @@ class TraceWindow:
             self.budget.measured(capture.record["steps"], reason)
 
     def _stop(self) -> None:
-        for end in self.before_stop:
-            end()
+        self.profiles(running=False)
+        self.samples.end()
         capture, sampled = self.capture, self.state is SAMPLING
         self.state = WAITING
         if capture is None:
