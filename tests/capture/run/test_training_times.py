@@ -168,11 +168,7 @@ def test_times_of_keras(tmp_path: Path, keras: str) -> None:
     counted = found.count("keras-fit") + found.count("keras-train-on-batch")
     assert counted + len(found.of("trace")) >= found.entered("step") > counted - 1
     assert found.seconds("predict") >= timed["predict"] - 0.03
-<<<<<<< HEAD
     agrees(found.seconds("script"), found.end["end"] - found.lines[0]["began"])
-=======
-    agrees(found.seconds("script"), found.of("end")[0]["end"] - found.lines[0]["began"])
->>>>>>> main
 
 
 LOOPS = """
@@ -265,7 +261,7 @@ def test_times_of_loops(loops: Account) -> None:
     assert loops.entered("step") == 60 + 60 + 60 + 501
     traced = [line for line in loops.of("trace") if line["name"] == "train"]
     assert [line["at"][1] for line in traced] == [loop, gan + 1]
-<<<<<<< HEAD
+    assert (traced[0]["numbers"], traced[0]["given"]) == ([{"name": "rate", "value": "0.1", "place": 1}], 3)
     agrees(took[eager], loops.timed["eager"])
     agrees(took[loop] + traced[0]["ms"] / 1e3, loops.timed["loop"])
     agrees(loops.seconds("script"), loops.end["end"] - loops.lines[0]["began"])
@@ -277,12 +273,6 @@ def test_a_validation_by_the_function_and_at_the_line_of_the_training(loops: Acc
     one_line = line_of("    return step(x, training).numpy()")
     took = sum(step["ms"] for step in loops.steps() if step["at"][1] == one_line) / 1e3
     agrees(took, loops.timed["training"], calls=5)
-=======
-    assert (traced[0]["numbers"], traced[0]["given"]) == ([{"name": "rate", "value": "0.1", "place": 1}], 3)
-    agrees(took[eager], found.timed["eager"])
-    agrees(took[loop] + traced[0]["ms"] / 1e3, found.timed["loop"])
-    agrees(found.seconds("script"), found.of("end")[0]["end"] - found.lines[0]["began"])
->>>>>>> main
 
 
 SESSION = """
@@ -427,13 +417,8 @@ def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(tmp_path: Pa
     assert traceback_of(own_lines(done.stderr)) == traceback_of(alone.stderr)
     lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
     found = Account(lines, {})
-<<<<<<< HEAD
     end = found.end
     assert end["why"] == "exception"
-=======
-    (end,) = found.of("end")
-    assert (end["kind"], end["why"]) == ("end", "exception")
->>>>>>> main
     assert found.within(end["call"], "predict")
     assert end["at"][1] == FAILS.count("\n")
     assert not (out / "run-now.json").exists()
