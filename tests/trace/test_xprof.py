@@ -7,16 +7,22 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from scripts.synthetic.samples import build
+from scripts.synthetic.tpu_program import depth, factors, program
 from scripts.synthetic.xspace import Space
-from tests.xspaces import hostile, save
-from tfdoctor.trace import repair, xprof
+from tests.builders import PS, Row, device, line, trace
+from tests.xspaces import TRACES, hostile, save
+from tfdoctor.trace import Event, Line, Trace, repair, xprof
+from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, SourceLines, parse
+from tfdoctor.trace.xplane import measured
 from tfdoctor.trace.xprof import Opinion
 
 NETWORK = Network(batch=4)
@@ -68,7 +74,7 @@ def test_a_loop_within_the_step_does_not_hide_it(tmp_path: Path) -> None:
     del space.proto.planes[0]  # the device: a run on the CPU is left
     (plane,) = (plane for plane in space.proto.planes if plane.name == "/host:CPU")
     key = next(key for key, m in plane.stat_metadata.items() if m.name == "iter_num")
-    for stat in (s for line in plane.lines for event in line.events for s in event.stats):
+    for stat in (s for row in plane.rows for event in row.events for s in event.stats):
         if stat.metadata_id == key:
             stat.int64_value = 1
     opinion = ask(save(space, tmp_path / "vm.xplane.pb"))
@@ -182,3 +188,158 @@ def test_a_full_disk_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     assert "No space left" in ask(path).error
+
+
+# XLA's programs in a trace.
+
+
+DEPTHWISE = Network(depthwise=True)
+OPERATIONS = DEPTHWISE.training_step()
+
+
+def test_the_products_of_a_program_and_their_sizes() -> None:
+    parsed = parse(program("cluster", OPERATIONS, "bf16"))
+    assert parsed is not None
+    by_name = {instruction.name: instruction for instruction in parsed.instructions()}
+    for number, op in enumerate(OPERATIONS, start=1):
+        (fusion,) = [by_name[f"fusion.{number}"]]
+        assert fusion.op_name == op.name
+        assert fusion.shapes[0].dims == op.result
+        assert fusion.shapes[0].dtype == "bf16"
+        assert fusion.shapes[0].tiles == ((8, 128),)
+        matmuls = [instruction.matmul for instruction in parsed.inside(fusion) if instruction.matmul]
+        assert bool(matmuls) == (op.is_matrix or op.kind == "depthwise")
+        for matmul in matmuls:
+            assert matmul.depthwise == (op.kind == "depthwise")
+            if op.is_matrix:
+                assert matmul.k == depth(op)
+                assert factors(op)[0] in {
+                    s.dims for instruction in parsed.inside(fusion) for s in instruction.shapes
+                }
+
+
+@given(st.binary(max_size=200))
+def test_damage_is_no_program_and_no_crash(data: bytes) -> None:
+    parse(data)
+
+
+def test_damage_is_told() -> None:
+    assert parse(b"\x0a\xff\xff") is None
+
+
+def test_reading_a_program_does_not_import_tensorflow() -> None:
+    code = (
+        "import sys; from tfdoctor.trace.hlo import parse; assert parse(b'') is not None;"
+        "assert 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
+def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tfdoctor", "report", str(TRACES / "tpu-v6e-jax-corrupt")]
+    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "is damaged or not a profiler trace (*.xplane.pb): record again." in " ".join(done.stderr.split())
+    assert not list(tmp_path.iterdir())
+
+
+def calls(*called: tuple[int, ...]) -> HloProgram:
+    """Return a program with a computation of one instruction for each of these, which it calls."""
+    made: dict[int, tuple[Instruction, ...]] = {
+        number: (Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called)
+    }
+    return HloProgram("module", 0, made, donates=False)
+
+
+@pytest.mark.parametrize(
+    ("program", "names"),
+    [
+        (calls((0,)), "i0 i0"),
+        (calls((1,), (0,)), "i0 i1 i0"),
+        (calls((1, 1, 2), (2,), ()), "i0 i1 i2"),
+        (calls(*((at + 1, at + 1) for at in range(40)), ()), " ".join(f"i{at}" for at in range(41))),
+    ],
+)
+def test_a_computation_is_visited_once(program: HloProgram, names: str) -> None:
+    (first,) = program.computations[0]
+    assert " ".join(inner.name for inner in program.inside(first)) == names
+
+
+def test_calls_within_calls_are_followed_to_an_end() -> None:
+    deep = calls(*((at + 1,) for at in range(100_000)))
+    (first,) = deep.computations[0]
+    assert len(list(deep.inside(first))) == DEEPEST + 1
+
+
+def test_stack_frames_in_a_circle_have_no_line() -> None:
+    frame = SimpleNamespace(file_location_id=0)
+    ring = [SimpleNamespace(**vars(frame), parent_frame_id=at % 3 + 1) for at in (1, 2, 3)]
+    table = SimpleNamespace(stack_frames=ring, file_locations=[], file_names=[])
+    lines = SourceLines(table)
+    own = SimpleNamespace(stack_frame_id=2, source_file="train.py", source_line=7)
+    assert lines.of(own) == lines.of(own) == ("train.py", 7)
+
+
+# What is measured ends where the agent says so; what follows is there for samples of the stack only.
+
+
+END = 50.0
+
+moments = st.integers(0, 99).map(float)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[Row]:
+    """Events of one thread with a stat or without, around the end of what is measured."""
+    found: list[Row] = []
+    for start in sorted(draw(st.lists(moments, unique=True, max_size=12))):
+        stats = draw(st.dictionaries(st.sampled_from("ab"), st.integers(0, 9), max_size=2))
+        found.append((draw(st.sampled_from("xyz")), start, start + draw(moments), stats))
+    return found
+
+
+def of(host: list[Row], other: list[Row], gpu: list[Row], *ends: float) -> Trace:
+    said: list[Row] = [("tfdoctor_end", at, at) for at in ends]
+    return trace(host=[line("python", *host, *said), line("pool", *other)], gpus=[device(line("Stream", *gpu))])
+
+
+def events(one: Line) -> list[tuple[str, int, int, dict[str, object]]]:
+    return [(e.name, e.start_ps // PS, e.end_ps // PS, dict(e.stats)) for e in one.events()]
+
+
+def started(one: Event) -> bool:
+    return one.start_ps < END * PS
+
+
+def ended(one: Event) -> bool:
+    return one.end_ps <= END * PS
+
+
+@given(rows(), rows(), rows())
+def test_the_host_has_what_ended_and_the_device_what_began(
+    host: list[Row], other: list[Row], gpu: list[Row]
+) -> None:
+    whole = of(host, other, gpu, END, 200.0)
+    part = measured(whole)
+    assert part.sampled is whole
+    tests = [(line, ended) for line in whole.host_lines]
+    tests += [(line, started) for line in whole.devices("GPU")[0].lines]
+    lines = [*part.host_lines, *part.devices("GPU")[0].lines]
+    for found, (before, test) in zip(lines, tests, strict=True):
+        kept = [(e.name, e.start_ps // PS, e.end_ps // PS, dict(e.stats)) for e in before.events() if test(e)]
+        assert events(found) == kept
+
+
+@given(rows(), rows(), rows(), st.lists(st.just(END), max_size=1))
+def test_a_profiler_that_stopped_there_left_all_it_had(
+    host: list[Row], other: list[Row], gpu: list[Row], ends: list[float]
+) -> None:
+    whole = of(host, other, gpu, *ends)
+    assert measured(whole) is whole
+
+
+def test_calls_for_samples_are_cut_where_the_second_end_is_missing() -> None:
+    whole = of([("x", 10.0, 20.0), ("tfdoctor_sampled", 60.0, 70.0)], [], [], END)
+    assert [name for name, *_ in events(measured(whole).host_lines[0])] == ["x", "tfdoctor_end"]

@@ -1,8 +1,25 @@
 """What kernels' names tell, family by family; what they do not tell stays unknown."""
 
+from typing import Any
+
 import pytest
 
 from scripts.synthetic import kernels as synthetic
+from tests.builders import (
+    Machine,
+    Row,
+    chart,
+    device,
+    graph_operation,
+    line,
+    manifest,
+    markers,
+    matmul,
+    recording,
+    trace,
+    v100,
+)
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.kernel_kinds import (
     DOCS,
     FAMILIES,
@@ -14,6 +31,16 @@ from tfdoctor.facts.operations.kernel_kinds import (
     of_operation,
     precision_of,
 )
+from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn, is_eligible
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.timeline.host_events import UNNAMED
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import HostMachine
+from tfdoctor.terms.kinds import DeviceKind
 
 ON = {
     "volta_h884gemm_64x128_ldg8_nn": "fp16",
@@ -237,3 +264,270 @@ RARE = [
     "miopenSp3AsmConvFury_v4_0_0_gfx11_fp16",
     "MIOpenBatchNormFwdTrainSpatial",
 ]
+
+
+# What ran a CPU's products, and with which instructions.
+
+
+ON_CPU = Device(DeviceKind.CPU, 1, 1)
+
+
+def machine(*flags: str) -> Recording:
+    return recording(manifest=manifest(host=HostMachine("vm", "a CPU", flags, 4, 4.0, 2**34)))
+
+
+def found(*rows: OperationTime, on: Recording | None = None) -> OneDnn:
+    return OneDnn.measure(Operations(rows), ON_CPU, on or machine("avx2", "avx512f"), Framework())
+
+
+def test_products_are_sorted_by_what_ran_them() -> None:
+    seen = found(
+        matmul(ms=6.0, ran="a:_MklNativeConv2D"),
+        matmul(ms=3.0, ran="b:_FusedConv2D", name="b"),
+        matmul(ms=1.0, ran="c:Conv2D", name="c"),
+    )
+    assert (seen.onednn_ms, seen.eigen_fused_ms, seen.other_ms) == (6.0, 3.0, 1.0)
+    assert seen.share == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("flags", "dtype", "best"),
+    [
+        (("avx2", "avx512f", "amx_tile"), "bfloat16", "AMX"),
+        (("avx2", "avx512f", "amx_tile"), "float32", "AVX-512"),
+        (("avx2", "avx512f"), "bfloat16", "AVX-512"),
+        (("avx2",), "float32", "AVX2"),
+    ],
+)
+def test_the_instructions_follow_from_the_flags_and_the_precision(
+    flags: tuple[str, ...], dtype: str, best: str
+) -> None:
+    assert found(matmul(dtype=dtype), on=machine(*flags)).instructions == best
+
+
+@pytest.mark.parametrize(("on", "why"), [(recording(), "flags; record"), (machine("x"), "distinguishes")])
+def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -> None:
+    seen = found(matmul(), on=on)
+    assert not seen.instructions
+    assert why in seen.why_unknown
+
+
+def test_nothing_is_said_of_accelerators_or_without_products() -> None:
+    with pytest.raises(Unavailable, match="on a GPU"):
+        OneDnn.measure(Operations((matmul(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework())
+    with pytest.raises(Unavailable, match="no matmul"):
+        found(OperationTime(name="add", type="AddV2", ms=1.0))
+
+
+# What could run on the matrix unit as it is: by type, dtype and dimensions, on this device.
+
+
+def gpu(major: int, minor: int, **stats: Any) -> Hardware:
+    plane = device(line("Stream #1", ("k", 0, 5)), compute_cap_major=major, compute_cap_minor=minor, **stats)
+    return chart(trace([], gpus=[plane])).fact(Hardware)
+
+
+V100, T4, A100, H100, P4 = gpu(7, 0), gpu(7, 5), gpu(8, 0), gpu(9, 0), gpu(6, 1)
+MI300X = gpu(9, 4, device_vendor="AMD")
+
+
+@pytest.mark.parametrize(
+    ("hardware", "dtype", "possible"),
+    [
+        (V100, "float16", True),
+        (V100, "float32", False),
+        (V100, "bfloat16", False),
+        (T4, "float16", True),
+        (T4, "bfloat16", False),
+        (A100, "float32", True),
+        (A100, "bfloat16", True),
+        (A100, "float64", True),
+        (gpu(8, 6), "float64", False),
+        (H100, "float16", True),
+        (MI300X, "float32", True),
+        (P4, "float16", False),
+        (gpu(7, 5, gpu_device_name="NVIDIA GeForce GTX 1650"), "float16", False),
+        (gpu(13, 0), "float16", None),
+        (gpu(11, 0, device_vendor="AMD"), "float16", None),
+    ],
+)
+def test_by_device_and_type(hardware: Hardware, dtype: str, possible: object) -> None:
+    assert is_eligible(matmul(dtype=dtype, weights=(3, 3, 64, 64)), hardware) is possible
+
+
+@pytest.mark.parametrize(
+    ("hardware", "weights", "possible"),
+    [
+        (V100, (3, 3, 64, 60), None),
+        (V100, (3, 3, 3, 64), None),
+        (A100, (3, 3, 64, 60), True),
+        (V100, (100, 10), None),
+        (V100, (104, 16), True),
+        (V100, (None, 64), None),
+    ],
+)
+def test_by_dimensions_where_old_libraries_mind(
+    hardware: Hardware, weights: tuple[int | None, ...], possible: object
+) -> None:
+    row = matmul("MatMul" if len(weights) == 2 else "Conv2D", dtype="float16", weights=weights)
+    assert is_eligible(row, hardware) is possible
+
+
+@pytest.mark.parametrize(
+    "kind", ["Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2", "Einsum", "CudnnRNNV3", "MatMul"]
+)
+def test_operations_that_multiply_whatever_they_are_called(kind: str) -> None:
+    row = matmul(kind, dtype="float32", name="depthwise/batch_norm")
+    assert is_eligible(row, A100) is True
+
+
+def test_operations_that_do_not_multiply() -> None:
+    assert is_eligible(matmul("Relu", name="conv/MatMul"), A100) is False
+    assert is_eligible(matmul("DepthwiseConv2dNative"), A100) is False
+
+
+def test_a_product_that_xla_compiled_is_told_by_its_kernel() -> None:
+    name = "Cijk_Ailk_Bljk_BBS_BH_MT256x256x64_MI16x16x16x1"
+    row = OperationTime(name=name, type=UNNAMED, ms=1.0, ran=(name,))
+    assert row.is_matrix
+    assert is_eligible(row, MI300X) is True
+    triton = OperationTime(name="t", type=UNNAMED, ms=1.0, ran=("gemm_fusion_dot.kd",))
+    assert is_eligible(triton, MI300X) is None
+    assert not OperationTime(name="f", type=UNNAMED, ms=1.0, ran=("loop_fusion",)).is_matrix
+
+
+# Whether the matrix unit was used: by FLOPs where they are known, by unit_kernel names else.
+
+
+ON_UNIT = "volta_h884gemm_64x128_ldg8_nn"
+OFF_UNIT = "volta_sgemm_128x64_nn"
+
+
+def on_gpu(gpu: Machine) -> MatrixUnit:
+    return chart(trace([markers(1, 100)], gpus=[gpu])).fact(MatrixUnit)
+
+
+def unit_kernel(name: str, start: float, end: float, operation: str) -> Row:
+    return (name, start, end, {"tf_op": operation})
+
+
+def test_matrix_time_is_split_by_what_its_kernels_names_tell() -> None:
+    found = on_gpu(
+        v100(
+            line(
+                "Stream #1",
+                unit_kernel(ON_UNIT, 0, 10, "a:MatMul"),
+                unit_kernel(OFF_UNIT, 10, 30, "b:MatMul"),
+                unit_kernel("mystery", 30, 35, "c:Conv2D"),
+                unit_kernel(ON_UNIT, 35, 40, "d:Relu"),
+            )
+        )
+    )
+    assert (found.on_unit_ms, found.off_unit_ms, found.unknown_ms) == pytest.approx((10, 20, 5))
+    assert (found.matrix_ms, found.busy_ms) == pytest.approx((35, 40))
+    assert found.utilization is None
+    assert found.unit == "Tensor Core"
+
+
+def test_utilization_is_flops_over_the_peak_of_the_busy_time() -> None:
+    shapes = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
+    record = {"graphs": [{"operations": [graph_operation("a", "MatMul", shapes, shapes[:1])]}]}
+    gpu = v100(line("Stream #1", unit_kernel(ON_UNIT, 0, 1, "a:MatMul"), unit_kernel("x", 1, 2, "b:Relu")))
+    found = chart(trace([markers(1, 100)], gpus=[gpu]), recording(record)).fact(MatrixUnit)
+    peak = 1.53e9 * 80 * 1024
+    assert found.peak_flop_s == pytest.approx(peak)
+    assert found.utilization == pytest.approx(2 * 1024**3 / 2e-3 / peak)
+    assert found.matrix_rate == pytest.approx(2 * 1024**3 / 1e-3)
+
+
+def test_one_product_of_unknown_size_makes_the_utilization_unknown() -> None:
+    shapes = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
+    record = {"graphs": [{"operations": [graph_operation("a", "MatMul", shapes, shapes[:1])]}]}
+    gpu = v100(line("Stream #1", unit_kernel(ON_UNIT, 0, 1, "a:MatMul"), unit_kernel(ON_UNIT, 1, 9, "b:MatMul")))
+    found = chart(trace([markers(1, 100)], gpus=[gpu]), recording(record)).fact(MatrixUnit)
+    assert found.utilization is None
+    assert found.on_unit_ms == pytest.approx(9)
+
+
+def test_a_tpu_tells_its_flops_and_its_peak() -> None:
+    kinds = {"%fusion": {"hlo_category": "convolution fusion", "flops": 1e9}}
+    tpu = device(
+        line("XLA Ops", ("%fusion", 0, 1)),
+        line("Steps", ("0", 0, 2)),
+        kinds=kinds,
+        device_type_string="TPU v5 lite",
+        peak_teraflops_per_second=100.0,
+    )
+    found = chart(trace([], tpus=[tpu])).fact(MatrixUnit)
+    assert found.utilization == pytest.approx(1e9 / 1e-3 / 100e12)
+    assert (found.unit, found.on_unit_ms) == ("MXU", None)
+
+
+def test_a_cpu_is_not_judged_by_its_peak() -> None:
+    with pytest.raises(Unavailable, match="CPU"):
+        chart(trace([markers(1, 10), line("t", ("a:MatMul", 0, 5))])).fact(MatrixUnit)
+
+
+def test_a_gpu_without_tensor_cores_is_not_judged() -> None:
+    old = device(line("Stream #1", ("k", 0, 1)), compute_cap_major=6, compute_cap_minor=1)
+    with pytest.raises(Unavailable, match=r"6\.1"):
+        on_gpu(old)
+
+
+def test_a_gpu_whose_kernels_were_not_recorded_is_not_judged() -> None:
+    with pytest.raises(Unavailable, match=r"not recorded|no unit_kernel on it"):
+        on_gpu(v100())
+
+
+def test_nothing_is_said_of_work_that_has_no_name() -> None:
+    with pytest.raises(Unavailable, match="does not name"):
+        on_gpu(v100(line("Stream #1", ("mystery", 0, 9))))
+
+
+def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
+    rows = Operations((OperationTime(name="r", type="ReluGrad", ms=5),))
+    found = MatrixUnit.measure(
+        rows, Hardware(DeviceKind.GPU, "x", "Tensor Core"), Device(DeviceKind.GPU, 1, 1), None
+    )
+    assert (found.matrix_ms, found.busy_ms) == (0, 5)
+
+
+def test_conversions_beside_a_product_count_for_neither_side() -> None:
+    found = on_gpu(
+        v100(
+            line(
+                "Stream #1",
+                unit_kernel("void cudnn::ops::nchwToNhwcKernel<__half>", 0, 6, "a:Conv2D"),
+                unit_kernel(ON_UNIT, 6, 10, "a:Conv2D"),
+            )
+        )
+    )
+    assert (found.on_unit_ms, found.off_unit_ms, found.beside_ms) == pytest.approx((4, 0, 6))
+    assert dict(found.precisions) == pytest.approx({"fp16": 4})
+
+
+def test_what_xla_compiled_is_told_kernel_by_kernel() -> None:
+    """JAX's programs and TensorFlow's clusters name all their kernels alike."""
+    for name in ("XlaModule:", "cluster_0_1/xla_run:_XlaRun"):
+        found = on_gpu(
+            v100(
+                line(
+                    "Stream #1",
+                    unit_kernel(ON_UNIT, 0, 4, name),
+                    unit_kernel("loop_add_fusion", 4, 6, name),
+                    unit_kernel("gemm_fusion_dot", 6, 7, name),
+                )
+            )
+        )
+        assert (found.on_unit_ms, found.unknown_ms) == pytest.approx((4, 1))
+        assert (found.matrix_ms, found.busy_ms) == pytest.approx((5, 7))
+
+
+def test_a_product_that_could_have_used_the_unit_as_it_is() -> None:
+    ampere = device(
+        line("Stream #1", unit_kernel("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul")),
+        compute_cap_major=8,
+        compute_cap_minor=0,
+    )
+    found = on_gpu(ampere)
+    assert (found.unused_ms, found.off_unit_ms) == pytest.approx((4, 4))

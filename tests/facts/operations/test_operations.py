@@ -1,8 +1,12 @@
 """What the device's time went to, and what the program says of it."""
 
+from itertools import product as every
+from math import prod
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.builders import (
     Row,
@@ -13,17 +17,24 @@ from tests.builders import (
     line,
     marker,
     markers,
+    matmul,
     recording,
     trace,
     v100,
 )
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.dataflow import Dataflow, Source
+from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
+from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
+from tfdoctor.facts.operations.operations import Operations, Roofline
+from tfdoctor.facts.operations.shapes import einsum_flops, flops_of, shared_dimension_flops
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import base_type
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Attributes, KerasPart, Operation, Program, RunSettings, Shape
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Location, Measure
 
 HERE = ["/home/me/train.py", 7]
 
@@ -443,3 +454,277 @@ def test_a_record_of_before_tells_no_sources() -> None:
 def test_a_source_that_is_not_there_has_no_name() -> None:
     record = {"graphs": [{"operations": [graph_operation("m", "MatMul", **{"from": [7]})]}]}
     assert chart(trace([]), recording(record)).fact(Program).by_name["m"].sources == ("",)
+
+
+# FLOPs of products from shapes, set against loops that count; unknown sizes stay unknown.
+
+
+PROGRAM = Program(settings=RunSettings(batch_size=16))
+SIZE = st.integers(1, 6)
+
+
+def flops_of_kind(kind: str, inputs: list[Shape], outputs: list[Shape], **attrs: Any) -> float | None:
+    tensors = tuple(("float32", shape) for shape in inputs)
+    results = tuple(("float32", shape) for shape in outputs)
+    one = Operation(name="x", type=kind, inputs=tensors, outputs=results, attrs=Attributes(**attrs))
+    return flops_of(kind, one, PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "outputs", "attrs", "expected"),
+    [
+        ("MatMul", [(16, 8), (8, 4)], [(16, 4)], {}, 2 * 16 * 8 * 4),
+        ("MatMul", [(8, 16), (8, 4)], [(16, 4)], {"transpose_a": True}, 2 * 16 * 8 * 4),
+        ("MatMul", [(None, 8), (8, 4)], [(None, 4)], {}, 2 * 16 * 8 * 4),
+        ("BatchMatMulV2", [(3, 5, 7), (3, 7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
+        ("BatchMatMulV2", [(3, 7, 5), (3, 7, 2)], [(3, 5, 2)], {"adj_x": True}, 2 * 3 * 5 * 7 * 2),
+        ("BatchMatMulV3", [(3, 5, 7), (7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
+        ("Einsum", [(2, 3, 4), (4, 5, 6)], [], {"equation": "abc,cde->abde"}, 2 * 2 * 3 * 4 * 5 * 6),
+        ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [(2, 4, 4, 5)], {}, 2 * 2 * 16 * 9 * 3 * 5),
+        ("Conv2D", [(2, 8, 8, 6), (3, 3, 2, 9)], [(2, 8, 8, 9)], {}, 2 * 2 * 64 * 9 * 2 * 9),
+        ("Conv2D", [(2, 3, 8, 8), (3, 3, 3, 5)], [(2, 5, 4, 4)], {"data_format": "NCHW"},
+         2 * 2 * 16 * 9 * 3 * 5),
+        ("Conv3D", [(1, 4, 4, 4, 2), (3, 3, 3, 2, 5)], [(1, 4, 4, 4, 5)], {}, 2 * 64 * 27 * 2 * 5),
+        ("Conv2DBackpropInput", [(4,), (3, 3, 3, 5), (2, 4, 4, 5)], [(2, 8, 8, 3)], {},
+         2 * 2 * 16 * 9 * 3 * 5),
+        ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [(3, 3, 3, 5)], {},
+         2 * 2 * 16 * 9 * 3 * 5),
+        ("DepthwiseConv2dNative", [(2, 8, 8, 6), (3, 3, 6, 2)], [(2, 8, 8, 12)], {},
+         2 * 2 * 64 * 12 * 9),
+        ("DepthwiseConv2dNativeBackpropFilter", [(2, 8, 8, 6), (4,), (2, 8, 8, 6)], [(3, 3, 6, 1)], {},
+         2 * 2 * 64 * 6 * 9),
+        ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [], {}, None),
+        ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [], {}, None),
+        ("MatMul", [(16, 8)], [(16, 4)], {}, None),
+        ("MatMul", [(16, None), (8, 4)], [(16, 4)], {}, None),
+        ("Relu", [(16, 8)], [(16, 8)], {}, None),
+    ],
+)  # fmt: skip
+def test_products_of_all_kinds(
+    kind: str, inputs: list[Shape], outputs: list[Shape], attrs: dict[str, object], expected: object
+) -> None:
+    assert flops_of_kind(kind, inputs, outputs, **attrs) == expected
+
+
+@given(st.lists(SIZE, min_size=1, max_size=5, unique=True), st.data())
+def test_an_einsum_multiplies_once_for_each_value_of_all_its_indices(sizes: list[int], data: st.DataObject) -> None:
+    letters = "abcde"[: len(sizes)]
+    chosen = st.lists(st.sampled_from(letters), min_size=1, unique=True)
+    left, right = data.draw(chosen), data.draw(chosen)
+    used = dict(zip(letters, sizes, strict=True))
+    count = sum(1 for _ in every(*(range(used[one]) for one in {*left, *right})))
+    equation = f"{''.join(left)},{''.join(right)}->{''.join(left[:1])}"
+    shapes: list[tuple[int, ...] | None] = [tuple(used[one] for one in left), tuple(used[one] for one in right)]
+    assert einsum_flops(equation, shapes) == 2 * count
+
+
+def test_an_einsums_ellipsis_stands_for_batch_dimensions() -> None:
+    assert einsum_flops("...ij,...jk->...ik", [(7, 2, 3), (7, 3, 5)]) == 2 * 7 * 2 * 3 * 5
+    assert einsum_flops("...ij,jk->...ik", [(7, 8, 2, 3), (3, 5)]) == 2 * 7 * 8 * 2 * 3 * 5
+
+
+def test_an_einsum_that_multiplies_nothing_or_is_not_understood() -> None:
+    assert einsum_flops("ab->ba", [(2, 3)]) == 0
+    assert einsum_flops("a,b,c->abc", [(2,), (3,), (4,)]) is None
+    assert einsum_flops("ab,bc->ac", [(2, 3), None]) is None
+    assert einsum_flops("ab,bc->ac", [(2, 3, 4), (3, 4)]) is None
+    assert einsum_flops("", [(2, 3), (3, 4)]) is None
+
+
+@given(st.tuples(SIZE, SIZE, SIZE), st.tuples(st.booleans(), st.booleans()))
+def test_the_factors_alone_tell_the_flops_or_nothing_does(
+    sizes: tuple[int, int, int], turned: tuple[bool, bool]
+) -> None:
+    m, k, n = sizes
+    a, b = ((k, m) if turned[0] else (m, k)), ((n, k) if turned[1] else (k, n))
+    told = shared_dimension_flops(a, b)
+    assert told in (None, 2 * prod(sizes))
+    assert told is not None or len({m, k, n}) < 3
+
+
+def test_factors_of_different_batches_tell_nothing() -> None:
+    assert shared_dimension_flops((3, 5, 7), (1, 7, 2)) is None
+    assert shared_dimension_flops((3, 5, 7), (3, 7, 2)) == 2 * 3 * 5 * 7 * 2
+
+
+# Operations by layer, and a part of the compute time, as it is stated.
+
+
+def test_operations_are_grouped_by_layer_or_by_their_own_name_the_longest_first() -> None:
+    rows = (
+        OperationTime(name="c", type="Add", ms=1),
+        OperationTime(name="a", type="Mul", ms=1, layer="l"),
+        OperationTime(name="b", type="Add", ms=1, layer="l"),
+    )
+    layers = by_layer(rows)
+    assert [(layer.name, len(layer.rows), layer.ms) for layer in layers] == [("l", 2, 2), ("c", 1, 1)]
+
+
+def test_it_is_stated_with_its_share() -> None:
+    assert str(ComputePart(5.0, 20.0)) == "5.00 ms per step, 25 % of the compute time"
+
+
+@pytest.mark.parametrize("least", [None, 0.1])
+def test_its_evidence_names_the_work(least: float | None) -> None:
+    assert ComputePart(5.0, 20.0).measures("in casts", least) == (
+        Measure("time in casts per step", ms(5.0)),
+        Measure("share of the compute time in casts", ratio(0.25), ratio(least) if least else None),
+    )
+
+
+def test_of_no_compute_it_is_nothing() -> None:
+    assert ComputePart(0.0, 0.0).share == 0.0
+
+
+# How fast an operation can get at best.
+
+
+GPU = Hardware(DeviceKind.GPU, "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
+CPU = Hardware(DeviceKind.CPU, "x")
+
+
+def floor(row: OperationTime, hardware: Hardware = GPU, *others: OperationTime) -> float:
+    return Roofline.measure(Operations((row, *others)), hardware).floors.get(row.name, 0.0)
+
+
+def test_the_bytes_of_an_operation_have_to_come_from_memory_in_16_bit() -> None:
+    assert floor(matmul(ms=10.0, nbytes=4e9)) == pytest.approx(2.0)
+    assert floor(matmul(ms=10.0, nbytes=4e9, dtype="bfloat16")) == pytest.approx(4.0)
+
+
+def test_its_products_have_to_be_computed() -> None:
+    assert floor(matmul(ms=10.0, flops=3e11)) == pytest.approx(3.0)
+    assert floor(matmul(ms=10.0, flops=3e11, calls=2.0)) == pytest.approx(6.0)
+
+
+def test_what_fits_into_caches_is_not_bound_by_memory() -> None:
+    assert floor(matmul(ms=1.0, nbytes=1.9e6)) == 0.0
+
+
+def test_no_floor_is_above_what_was_measured() -> None:
+    assert floor(matmul(ms=1.0, nbytes=4e9)) == 1.0
+
+
+def test_a_cpus_rate_is_what_the_runs_own_operations_stream() -> None:
+    add = OperationTime(name="add", type="AddV2", ms=2.0, nbytes=4e7)  # 20 GB/s
+    assert floor(matmul(ms=10.0, nbytes=8e7), CPU, add) == pytest.approx(2.0)
+
+
+def test_hardware_without_known_peaks_has_no_roofline() -> None:
+    with pytest.raises(Unavailable, match="peak rates"):
+        floor(matmul(ms=1.0, nbytes=4e9), CPU)
+
+
+# What an operation is computed from, and whether only metrics use it.
+
+
+HANDLE = (("resource", ()),)
+METRIC = KerasPart("metric", "AUC")
+
+
+def op(name: str, kind: str, *sources: str, origin: KerasPart | None = None) -> Operation:
+    outputs = HANDLE if kind == "handle" else ()
+    kind = "Placeholder" if kind == "handle" else kind
+    return Operation(name=name, type=kind, sources=sources, origin=origin, outputs=outputs)
+
+
+@pytest.fixture
+def dataflow() -> Dataflow:
+    operations = (
+        op("x", "Placeholder"),
+        op("w", "handle"),
+        op("read", "ReadVariableOp", "w"),
+        op("limit", "Const"),
+        op("range", "Range", "limit", "limit"),
+        op("svd", "Svd", "read"),
+        op("noise", "RandomUniform", "limit"),
+        op("y", "MatMul", "x", "read"),
+        op("gradient_tape/y", "MatMul", "y"),
+        op("decoded", "CTCBeamSearchDecoder", "y"),
+        op("sum", "Sum", "decoded", origin=METRIC),
+        op("numpy", "EagerPyFunc", "limit"),
+        op("truncated", "StatelessTruncatedNormalV2", "limit"),
+        op("iterator", "handle"),
+        op("next", "IteratorGetNext", "iterator"),
+        op("lost", "Mul", "", "limit"),
+        op("average", "AssignVariableOp", "w", "range"),
+        op("rows", "Gather", "y"),
+        op("looked at", "Mean", "rows", origin=METRIC),
+        op("lazy", "ResourceSparseApplyAdagradV2", "w", "rows"),
+    )
+    return Dataflow(Program(operations=operations))
+
+
+@pytest.mark.parametrize(
+    ("name", "sources"),
+    [
+        ("range", ()),
+        ("svd", (Source.VARIABLES,)),
+        ("noise", (Source.RANDOM,)),
+        ("y", (Source.BATCH, Source.VARIABLES)),
+        ("lost", (Source.UNKNOWN,)),
+        ("numpy", (Source.UNKNOWN,)),
+        ("truncated", (Source.RANDOM,)),
+        ("next", (Source.BATCH,)),
+        ("absent", (Source.UNKNOWN,)),
+    ],
+)
+def test_sources(dataflow: Dataflow, name: str, sources: tuple[Source, ...]) -> None:
+    assert dataflow.sources(name) == frozenset(sources)
+
+
+def test_an_update_feeds_no_gradient(dataflow: Dataflow) -> None:
+    assert dataflow.feeds_gradients("y")
+    assert not dataflow.feeds_gradients("average")
+
+
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [
+        ("sum", True),
+        ("decoded", True),
+        ("y", False),
+        ("gradient_tape/y", False),
+        ("range", False),
+        ("rows", False),
+    ],  # a sparse update is an update
+)
+def test_what_a_gradient_or_a_variable_takes_is_not_for_metrics_only(
+    dataflow: Dataflow, name: str, *, only: bool
+) -> None:
+    assert dataflow.only_metrics(name) is only
+
+
+# Products of graphs that were not recorded: a recurrent layer's, in the body of its loop.
+
+
+DENSE = matmul("MatMul", ms=1.0, layer="dense")
+
+
+def looped(ms: float, calls: float = 80.0, ran: str = "") -> OperationTime:
+    return matmul("MatMul", ms=ms, dtype="", name="MatMul", ran=ran, calls=calls)
+
+
+def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share() -> None:
+    said = of_unknown_precision(Operations((looped(5.0), DENSE)))
+    assert said.startswith("the precision of 5.00 ms of 6.00 ms of matmuls and convolutions per step is")
+
+
+@pytest.mark.parametrize(("ms", "told"), [(0.12, True), (0.11, False)])
+def test_a_tenth_of_the_products_may_be_unknown(ms: float, *, told: bool) -> None:
+    assert bool(of_unknown_precision(Operations((looped(ms), DENSE)))) is told
+
+
+def test_a_kernel_whose_name_tells_the_precision_is_known() -> None:
+    kernel = "volta_sgemm_128x64_nn"
+    assert not of_unknown_precision(Operations((looped(5.0, ran=kernel), DENSE)))
+
+
+@pytest.mark.parametrize(("calls", "ms", "told"), [(4.0, 0.8, True), (3.0, 0.6, False), (4.0, 0.81, False)])
+def test_what_runs_again_and_again_is_small_and_often(calls: float, ms: float, *, told: bool) -> None:
+    assert bool(repeated(Operations((looped(ms, calls), DENSE)), 4.0, 0.2, 0.05)) is told
+
+
+@pytest.mark.parametrize(("each", "told"), [(0.0006, False), (0.0007, True)])
+def test_a_twentieth_of_the_compute_may_run_there(each: float, *, told: bool) -> None:
+    assert bool(repeated(Operations((looped(each * 80), DENSE)), 4.0, 0.2, 0.05)) is told

@@ -4,13 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.builders import PS, Thread, chart, executor, line, manifest, markers, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.machine.cores import Cores, Threads
+from tfdoctor.facts.machine.cores import CROWDED, Cores, CpuContention, Threads
 from tfdoctor.facts.machine.samples import Samples
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
@@ -76,3 +80,78 @@ def test_without_either_the_cores_are_unknown() -> None:
         Cores.measure(Hardware(DeviceKind.CPU, "x"), None, Threads(1.0, {}), Framework())
     with pytest.raises(Unavailable, match="no host"):
         Cores.measure(FOUR, None, Unavailable("no host"), Framework())
+
+
+# What the input's work takes from a CPU's compute.
+
+
+CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
+STEP = Breakdown.of(input=10.0, device=30.0)
+
+
+@pytest.mark.parametrize(
+    ("device", "cores", "crowded"),
+    [
+        (CPU, Cores(2.0, 2.0 * CROWDED), True),
+        (CPU, Cores(2.0, 1.4), False),
+        (CPU, Cores(2.0, 1.0, others=0.5), True),
+        (CPU, Cores(2.0, 2.0, sampled=False), None),
+        (CPU, None, None),
+        (GPU, Cores(2.0, 2.0), False),
+    ],
+)
+def test_only_a_cpu_whose_cores_are_at_work_is_crowded(
+    device: Device, cores: Cores | None, *, crowded: bool | None
+) -> None:
+    assert CpuContention.measure(device, cores, STEP).crowded is crowded
+
+
+def test_all_cores_would_share_what_is_gone() -> None:
+    """8 ms of work, three quarters of it while the step computes, on two cores."""
+    found = CpuContention.measure(CPU, Cores(2.0, 2.0), STEP)
+    assert found.taken_ms(8.0) == pytest.approx(3.0)
+    (effect,) = found.relief(8.0)
+    assert effect.scales == pytest.approx(0.9)
+
+
+def test_free_cores_leave_nothing_to_gain() -> None:
+    assert CpuContention(crowded=False).relief(8.0) == ()
+    assert CpuContention(crowded=None).relief(8.0) == ()
+
+
+@given(st.floats(0, 1e4), st.floats(0.1, 64), st.floats(0, 100), st.floats(0, 1))
+def test_no_more_is_gained_than_the_compute_takes(work: float, cores: float, compute: float, beside: float) -> None:
+    found = CpuContention(crowded=True, cores=cores, compute_ms=compute, beside=beside)
+    assert 0 <= found.taken_ms(work) <= compute
+    assert all(0 <= effect.scales <= 1 for effect in found.relief(work))
+
+
+def test_other_programs_count_where_no_core_is_free() -> None:
+    for device in (CPU, GPU):
+        assert CpuContention.measure(device, Cores(2.0, 0.5, 1.5), STEP).others == 1.5
+        assert CpuContention.measure(device, Cores(4.0, 0.5, 1.5), STEP).others == 0.0
+        assert not CpuContention.measure(device, None, STEP).disturbance
+
+
+# The sampled load of the machine, with and without a traced window.
+
+
+READ = ((0.0, 0), (24.0, 90), (42.2, 92), (42.4, 92), (None, 94))
+"""Readings of GPM (each the mean of half a second) and NVML's load: an idle GPU, then a busy one."""
+
+
+def sampled(*readings: tuple[float | None, int]) -> Samples:
+    rows = [
+        {"unix_ns": at, "host": {"run_cpu_pct": 1.0}, "gpu": [{"gpu_pct": load, "tensor_pct": tensor}]}
+        for at, (tensor, load) in enumerate(readings)
+    ]
+    return Samples.measure(recording(samples=rows), Framework())
+
+
+def test_idle_time_around_an_unknown_window_does_not_count() -> None:
+    taken = sampled(*READ)
+    assert taken.tensor_share == pytest.approx(42.2 / 92)
+
+
+def test_a_gpu_that_was_never_busy_has_no_activity() -> None:
+    assert sampled((0.0, 3)).tensor_share is None
