@@ -74,7 +74,7 @@ def test_a_loop_within_the_step_does_not_hide_it(tmp_path: Path) -> None:
     del space.proto.planes[0]  # the device: a run on the CPU is left
     (plane,) = (plane for plane in space.proto.planes if plane.name == "/host:CPU")
     key = next(key for key, m in plane.stat_metadata.items() if m.name == "iter_num")
-    for stat in (s for row in plane.rows for event in row.events for s in event.stats):
+    for stat in (s for row in plane.lines for event in row.events for s in event.stats):
         if stat.metadata_id == key:
             stat.int64_value = 1
     opinion = ask(save(space, tmp_path / "vm.xplane.pb"))

@@ -396,7 +396,7 @@ def test_a_product_that_xla_compiled_is_told_by_its_kernel() -> None:
     assert not OperationTime(name="f", type=UNNAMED, ms=1.0, ran=("loop_fusion",)).is_matrix
 
 
-# Whether the matrix unit was used: by FLOPs where they are known, by unit_kernel names else.
+# Whether the matrix unit was used: by FLOPs where they are known, by kernel names else.
 
 
 ON_UNIT = "volta_h884gemm_64x128_ldg8_nn"
@@ -475,7 +475,7 @@ def test_a_gpu_without_tensor_cores_is_not_judged() -> None:
 
 
 def test_a_gpu_whose_kernels_were_not_recorded_is_not_judged() -> None:
-    with pytest.raises(Unavailable, match=r"not recorded|no unit_kernel on it"):
+    with pytest.raises(Unavailable, match=r"not recorded|no kernel on it"):
         on_gpu(v100())
 
 

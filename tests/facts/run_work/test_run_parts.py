@@ -248,7 +248,7 @@ def test_a_session_that_a_loop_clears_is_no_python_of_the_loop() -> None:
     assert [group.work for group in line_groups([cleared])] == [CalledWork.BULK]
 
 
-# What a called_line has a library do: item by item, or all at once.
+# What a line has a library do: item by item, or all at once.
 
 
 def called_line(calls: str, *, loops: int = 0, repeats: bool = True, at: int = 29) -> RunLine:

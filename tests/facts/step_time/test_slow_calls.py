@@ -189,7 +189,7 @@ def busy_step(n: int) -> list[Row]:
 
 
 def seen_each(number: int, *offsets_ms: float, **more: Any) -> dict[str, Any]:
-    """A seen_each that was seen in each busy_step, so many ms after the busy_step began."""
+    """A place that was seen in each step, so many ms after the step began."""
     return seen_at(number, *(10 * n + ms for n in range(FEW - 1) for ms in offsets_ms), **more)
 
 
@@ -201,7 +201,7 @@ def test_samples_count_where_the_device_is_idle() -> None:
     lines = host_lines(seen_each(3, 1.0, 7.0), seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True))
     (host,) = lines.parts[Stage.HOST]
     assert (host.at, host.seen) == (Location("train.py", 3), 14)
-    assert host.ms == pytest.approx(5.0, rel=0.03)  # all: 2 + 1 + 2 ms; the last busy_step has no end
+    assert host.ms == pytest.approx(5.0, rel=0.03)  # all: 2 + 1 + 2 ms; the last step has no end
     assert lines.parts[Stage.BETWEEN] == ()
 
 
@@ -226,7 +226,7 @@ def sampled_calls(*places: dict[str, Any]) -> Chart:
 
 
 def later(number: int, call: int, *offsets_ms: float) -> dict[str, Any]:
-    """A seen_each that was seen in one of those calls, so many ms after the call began."""
+    """A place that was seen in one of those calls, so many ms after the call began."""
     began = 10 * FEW + sum(SAMPLED_MS[:call])
     return seen_at(number, *(began + ms for ms in offsets_ms))
 
@@ -236,7 +236,7 @@ def numbers(lines: tuple[TimedLine, ...]) -> dict[int, int]:
 
 
 def test_samples_of_calls_that_are_not_measured_count_too() -> None:
-    """Lines are host_lines in all samples, times in the measured steps alone."""
+    """Lines are found in all samples, times in the measured steps alone."""
     known = sampled_calls(seen_each(3, 1.0), later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0))
     lines = known.fact(HostLines)
     assert known.fact(Steps).count == FEW
