@@ -120,7 +120,6 @@ def test_elements_and_bytes_of_one_pass_leave_repetitions_out() -> None:
     repeated = fed_dataset(1, "_RepeatDataset", cardinality=3200)
     mapped = fed_dataset(2, "_MapDataset", element=PAIR, cardinality=3200)
     found = properties(SOURCE, repeated, mapped)
-
     assert found.elements(mapped) == 320
     assert found.nbytes(mapped) == 320 * (48 * 48 * 3 * 4 + 8)
 

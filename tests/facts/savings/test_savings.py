@@ -110,14 +110,12 @@ def test_a_slower_step_costs_time() -> None:
 
 def test_a_run_without_traced_steps_saves_in_its_phases() -> None:
     run = RunModel(RunPhases(total_ms=90_000.0, times=TIMES), None, None)
-
     assert run.saving_ms([HALF_STEP], [effect(Phase.PREPARING, 8_000, "a.py:3")]) == 8_000
 
 
 def test_effects_on_one_subject_are_about_the_same_time() -> None:
     same = [effect(Phase.PREPARING, 8_000, "a.py:3"), effect(Phase.PREPARING, 6_000, "a.py:3")]
     other = effect(Phase.PREPARING, 5_000, "a.py:9")
-
     assert model().saving_ms([], same) == pytest.approx(8_000)
     assert model().saving_ms([], [*same, other]) == pytest.approx(13_000)
 
@@ -125,14 +123,12 @@ def test_effects_on_one_subject_are_about_the_same_time() -> None:
 def test_an_effect_on_a_phase_is_about_its_subjects_too() -> None:
     whole = effect(Phase.PREPARING, 20_000, scales=0.5)
     part = effect(Phase.PREPARING, 8_000, "a.py:3")
-
     assert model().saving_ms([], [whole, part]) == pytest.approx(10_000 + 4_000)
 
 
 def test_a_cheaper_step_and_a_removed_boundary_are_not_counted_twice() -> None:
     boundary = effect(Phase.BOUNDARIES, 10_000)
     of_steps = effect(Phase.STEPS, 60_000, "growing", scales=0.5)
-
     assert model().saving_ms([HALF_STEP], [boundary]) == pytest.approx(40_000)
     assert model().saving_ms([HALF_STEP], [of_steps]) == pytest.approx(45_000)
 
@@ -161,7 +157,6 @@ def test_more_effects_save_more_but_never_the_same_time_twice(
     run = model()
     together = run.saving_ms(of_step, [*some, *others])
     first, second = run.saving_ms(of_step, some), run.saving_ms([], others)
-
     assert -1e-6 <= first <= together + 1e-6
     assert together <= first + second + 1e-6
     after = run.after_ms(of_step, [*some, *others])
@@ -172,7 +167,6 @@ def test_more_effects_save_more_but_never_the_same_time_twice(
 @given(EFFECTS, RUN_EFFECTS, st.permutations(range(6)))
 def test_the_order_does_not_matter(of_step: list[Effect], some: list[RunEffect], order: list[int]) -> None:
     shuffled = [some[at] for at in order if at < len(some)]
-
     assert model().saving_ms(of_step, shuffled) == pytest.approx(model().saving_ms(of_step, some))
 
 

@@ -395,7 +395,6 @@ def test_an_upper_bound_on_input_is_no_smaller_than_what_is_expected(
 ) -> None:
     bounds = [replace(effect, bound=Bound.AT_MOST) for effect in expected]
     saved = any_model.saving(bounds)
-
     assert saved >= any_model.saving(expected) - EXACT
     assert saved <= any_model.step_ms + EXACT
 
@@ -410,7 +409,6 @@ def test_an_upper_bound_counts_the_cores_that_the_input_frees(
     """Half of the 4 ms beside which the input works."""
     crowded = replace(model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0)
     bound = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
-
     assert crowded.saving([bound]) == pytest.approx(saved)
     uncounted = device is DeviceKind.CPU and saved == pytest.approx(6.0)
     assert crowded.frees_cores([bound]) == uncounted  # the report says so then

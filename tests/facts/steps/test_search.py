@@ -558,14 +558,12 @@ def charted(name: str, folder: Path) -> Chart:
 
 def test_a_host_that_runs_ahead_leaves_the_runs_on_the_gpu_as_steps(name: str, tmp_path: Path) -> None:
     steps = charted(name, tmp_path).fact(Steps)
-
     assert (steps.source, steps.program, steps.count) == (StepSource.XLA_RUNS, "train_step", 12)
     assert steps.median_ms == pytest.approx(TIMED_MS[name], rel=0.03)
 
 
 def test_their_time_is_the_devices(name: str, tmp_path: Path) -> None:
     parts = charted(name, tmp_path).fact(Breakdown)
-
     assert parts["device"] > 0.95 * parts.step_ms
 
 

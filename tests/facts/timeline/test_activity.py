@@ -362,7 +362,6 @@ def test_a_kernel_of_an_unknown_program_stays_unnamed() -> None:
 def test_all_matmuls_of_a_real_step_are_found(trace: str, flops: float) -> None:
     """The script's own count, of three passes; the first convolution has no gradient of its input either."""
     operations = h100(trace).fact(Operations)
-
     counted = sum((row.flops or 0.0) * row.calls for row in operations.matrix)
     assert counted == pytest.approx(flops, rel=0.01)
     assert operations.why_unlisted == ""
