@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from tests.builders import Row, chart, executor, line, manifest, marker, program_of, recording, trace
+from tests.builders import (
+    Row,
+    chart,
+    executor,
+    graph_operation,
+    line,
+    manifest,
+    marker,
+    program_of,
+    recording,
+    trace,
+)
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
 from tfdoctor.facts.input.feeding_datasets import PATHS, SourceFiles, TunedBuffers
@@ -116,56 +127,52 @@ def test_datasets_without_a_function(kind: str, more: Any, *, same: bool | None)
     assert repeatable(Dataset(id=0, kind=kind, parameters=DatasetParameters(**more))) is same
 
 
-def test_elements_and_bytes_of_one_pass_leave_repetitions_out() -> None:
-    repeated = fed_dataset(1, "_RepeatDataset", cardinality=3200)
-    mapped = fed_dataset(2, "_MapDataset", element=PAIR, cardinality=3200)
-    found = properties(SOURCE, repeated, mapped)
-    assert found.elements(mapped) == 320
-    assert found.nbytes(mapped) == 320 * (48 * 48 * 3 * 4 + 8)
+REPEATED = fed_dataset(1, "_RepeatDataset", cardinality=3200)
 
 
-def test_a_filter_keeps_at_most_all() -> None:
-    chosen = fed_dataset(1, "_FilterDataset", cardinality=None)
-    assert properties(SOURCE, chosen).elements(chosen) == 320
-
-
-def test_what_files_hold_is_unknown() -> None:
-    rows = fed_dataset(1, "_FlatMapDataset", cardinality=None, element=LABEL)
-    found = properties(SOURCE, rows)
-    assert found.elements(rows) is None
-    assert found.nbytes(rows) is None
+@pytest.mark.parametrize(
+    ("between", "last", "elements", "nbytes"),
+    [
+        (
+            [REPEATED],
+            fed_dataset(2, "_MapDataset", element=PAIR, cardinality=3200),
+            320,
+            320 * (48 * 48 * 3 * 4 + 8),
+        ),
+        ([], fed_dataset(1, "_FilterDataset", cardinality=None), 320, None),  # keeps at most all
+        ([], fed_dataset(1, "_FlatMapDataset", cardinality=None, element=LABEL), None, None),  # what files hold
+    ],
+)
+def test_elements_and_bytes_of_one_pass_leave_repetitions_out(
+    between: list[Dataset], last: Dataset, elements: int | None, nbytes: int | None
+) -> None:
+    found = properties(SOURCE, *between, last)
+    assert (found.elements(last), found.nbytes(last)) == (elements, nbytes)
 
 
 BATCH = fed_dataset(1, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=10)
 
 
+FILES = fed_dataset(1, "_FlatMapDataset", cardinality=None)
+ENDLESS = fed_dataset(1, "_RepeatDataset", cardinality=-1)
+BATCHES = replace(BATCH, id=2, inputs=(1,), cardinality=-1)
+
+
 @pytest.mark.parametrize(
-    ("settings", "passes"),
+    ("datasets", "seen", "settings", "passes"),
     [
-        ({"epochs": 4, "steps_per_epoch": 10}, 4.0),
-        ({"epochs": 1, "steps_per_epoch": 10}, 1.0),
-        ({"epochs": 1, "steps_per_epoch": 160}, 16.0),
-        ({}, 2.5),
+        ([BATCH], 25, {"epochs": 4, "steps_per_epoch": 10}, 4.0),
+        ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 10}, 1.0),
+        ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 160}, 16.0),
+        ([BATCH], 25, {}, 2.5),
+        ([BATCH], 25, {"stop_after": True}, None),  # the run was not seen to its end
+        ([ENDLESS, BATCHES], 40, {}, 4.0),  # repeating before batching counts
+        ([FILES], 99, {"epochs": 6, "steps_per_epoch": None}, 6.0),  # files of unknown length: once an epoch
+        ([FILES], 99, {"epochs": 6, "steps_per_epoch": 20}, None),
     ],
 )
-def test_passes_over_the_data(settings: Any, passes: float) -> None:
-    assert properties(SOURCE, BATCH, seen=25, **settings).passes == passes
-
-
-def test_a_run_that_was_not_seen_to_its_end_does_not_tell_its_passes() -> None:
-    assert properties(SOURCE, BATCH, seen=25, stop_after=True).passes is None
-
-
-def test_repeating_before_batching_counts() -> None:
-    repeated = fed_dataset(1, "_RepeatDataset", cardinality=-1)
-    batched = fed_dataset(2, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=-1)
-    assert properties(SOURCE, repeated, batched, seen=40).passes == 4.0
-
-
-def test_files_of_unknown_length_are_passed_once_an_epoch() -> None:
-    rows = fed_dataset(1, "_FlatMapDataset", cardinality=None)
-    assert properties(SOURCE, rows, seen=99, epochs=6, steps_per_epoch=None).passes == 6.0
-    assert properties(SOURCE, rows, seen=99, epochs=6, steps_per_epoch=20).passes is None
+def test_passes_over_the_data(datasets: list[Dataset], seen: int, settings: Any, passes: float | None) -> None:
+    assert properties(SOURCE, *datasets, seen=seen, **settings).passes == passes
 
 
 def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
@@ -223,22 +230,19 @@ def test_pipelines_that_repeat_before_they_meet(kind: str, length: int | None, p
     assert properties(SOURCE, other, repeated, both, taken, seen=320).passes == passes
 
 
-def keras_arrays(epochs: int | None) -> DatasetProperties:
+@pytest.mark.parametrize(("epochs", "passes"), [(4, 4.0), (None, None)])
+def test_arrays_that_repeat_beside_their_indices_are_passed_once_an_epoch(
+    epochs: int | None, passes: float | None
+) -> None:
     """Batches of indices, joined with the arrays, which repeat for each batch (ArrayDataAdapter, Keras 3)."""
-    indices = fed_dataset(1, "_FlatMapDataset", cardinality=None)
     arrays = fed_dataset(2, "_TensorDataset", inputs=(), cardinality=1)
     again = fed_dataset(3, "_RepeatDataset", inputs=(2,), cardinality=-1)
     both = fed_dataset(4, "_ZipDataset", inputs=(1, 3), cardinality=None)
-    made = (SOURCE, indices, arrays, again, both)
-    program = Program(datasets=made, feeds=4, settings=RunSettings(epochs=epochs, steps_per_epoch=None))
+    settings = RunSettings(epochs=epochs, steps_per_epoch=None)
+    program = Program(datasets=(SOURCE, FILES, arrays, again, both), feeds=4, settings=settings)
     nodes = Iterators({"Root": Node("Root", repetition=25)})
-    return DatasetProperties.measure(program, recording(manifest=manifest()), nodes)
-
-
-def test_arrays_that_repeat_beside_their_indices_are_passed_once_an_epoch() -> None:
-    assert keras_arrays(epochs=4).passes == 4.0
-    assert keras_arrays(epochs=None).passes is None
-    assert not keras_arrays(epochs=4).repeats
+    found = DatasetProperties.measure(program, recording(manifest=manifest()), nodes)
+    assert (found.passes, found.repeats) == (passes, False)
 
 
 # Which files a pipeline reads, and which stages tf.data sizes by itself, from the record that the agent wrote.
@@ -250,7 +254,7 @@ def measured(*datasets: Dataset) -> SourceFiles:
 
 
 def dataset(number: int, kind: str, **more: Any) -> Dataset:
-    return Dataset(id=number, kind=kind, inputs=(number - 1,) if number else (), **more)
+    return fed_dataset(number, kind, **{"cardinality": None} | more)
 
 
 RECORDS = dataset(2, "_InterleaveDataset")
@@ -284,21 +288,23 @@ def test_a_mount_says_whether_its_files_lie_across_a_network(
 def test_an_older_record_says_how_many_elements_an_interleave_takes() -> None:
     listed = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
     found = measured(listed, dataset(1, "_RepeatDataset", element=PATHS, cardinality=-1), RECORDS)
-    assert found == SourceFiles(8)
-    assert not found.remote
+    assert (found, found.remote) == (SourceFiles(8), False)
 
 
-def test_texts_that_nothing_opens_are_no_files() -> None:
-    listed = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
+LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
+LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    "datasets",
+    [
+        [LISTED, dataset(1, "_BatchDataset")],  # nothing opens these texts
+        [*LISTS, Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))],  # two lists are not guessed from
+    ],
+)
+def test_texts_that_nothing_opens_are_no_files(datasets: list[Dataset]) -> None:
     with pytest.raises(Unavailable, match="files that the pipeline reads"):
-        measured(listed, dataset(1, "_BatchDataset"))
-
-
-def test_two_lists_are_not_guessed_from() -> None:
-    lists = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
-    both = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-    with pytest.raises(Unavailable, match="files that the pipeline reads"):
-        measured(*lists, both)
+        measured(*datasets)
 
 
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
@@ -308,28 +314,18 @@ def buffers(options: dict[str, Any] | None = None, **parameters: int) -> TunedBu
     """The pipeline of a map and a prefetch of batches of 64 images, with these parameters of the prefetch."""
     mapped = {"id": 0, "class": "_MapDataset", "parameters": {"num_parallel_calls": 4}}
     batched = {"id": 1, "class": "_BatchDataset", "inputs": [0], "parameters": {"batch_size": 64}}
-    ahead = {
-        "id": 2, "class": "_PrefetchDataset", "inputs": [1], "parameters": parameters, "options": options or {},
-        "element_spec": IMAGES, "at": ["/home/me/train.py", 22],
-    }  # fmt: skip
-    run = {"batch_size": 64}
-    return TunedBuffers.measure(program_of(datasets=[mapped, batched, ahead], feeds=2, run=run))
+    given = {"parameters": parameters, "options": options or {}, "element_spec": IMAGES}
+    ahead = {"id": 2, "class": "_PrefetchDataset", "inputs": [1], "at": ["/home/me/train.py", 22], **given}
+    return TunedBuffers.measure(program_of(datasets=[mapped, batched, ahead], feeds=2, run={"batch_size": 64}))
 
 
 def test_a_prefetch_of_autotune_holds_batches() -> None:
     found = buffers(buffer_size=-1)
     assert [one.id for one in found.stages] == [2]
     assert found.largest_bytes == 64 * 224 * 224 * 3 * 4
-    assert found.remedy.at is not None
-    assert found.remedy.at.line == 22
-
-
-def test_sizes_that_the_program_chose_are_its_own() -> None:
-    with pytest.raises(Unavailable, match="no buffer"):
+    assert found.remedy.at == Location("/home/me/train.py", 22)
+    with pytest.raises(Unavailable, match="no buffer"):  # the program chose the size
         buffers(buffer_size=2)
-
-
-def test_a_budget_of_the_program_limits_them() -> None:
     with pytest.raises(Unavailable, match="limits the memory"):
         buffers({"autotune.ram_budget": 1 << 30}, buffer_size=-1)
 
@@ -361,18 +357,11 @@ def conversions(*arguments: dict[str, Any], function: str = "step", rows: list[R
 
 def test_each_argument_has_the_time_of_its_conversions() -> None:
     found = conversions(MATRIX, LABELS, TENSOR)
-    first, second = found.arrays
+    first, second = found.arrays  # tensors are none
     assert found.at == Location("train.py", 41)
     # The last step has no end, and the first conversion lies before the first step.
-    assert first.between_ms == pytest.approx(2.0, rel=0.2)
-    assert second.between_ms == pytest.approx(1.0, rel=0.2)
-    assert first.host_ms == 0.0
-    assert (first.same, second.same) == (True, False)
-    assert first.nbytes == 720_000
-
-
-def test_tensors_are_no_arrays() -> None:
-    assert conversions(TENSOR).arrays == ()
+    assert (first.between_ms, second.between_ms) == pytest.approx((2.0, 1.0), rel=0.2)
+    assert (first.host_ms, first.same, second.same, first.nbytes) == (0.0, True, False, 720_000)
 
 
 @pytest.mark.parametrize(("arguments", "function"), [((MATRIX,), "step"), ((MATRIX, LABELS), "another")])
@@ -389,32 +378,19 @@ def test_an_older_recording_does_not_tell_what_the_arguments_are() -> None:
 
 
 def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
+    double, single = ["float64", [300, 300]], ["float32", [300, 300]]
     operations = [
-        {"name": "adj", "type": "Placeholder", "outputs": [["float64", [300, 300]]], "from": []},
-        {
-            "name": "Cast",
-            "type": "Cast",
-            "inputs": [["float64", [300, 300]]],
-            "outputs": [["float32", [300, 300]]],
-            "from": [0],
-        },
+        graph_operation("adj", "Placeholder", [], [double], **{"from": []}),
+        graph_operation("Cast", "Cast", [double], [single], **{"from": [0]}),
     ]
     fed = {"at": ["train.py", 41], "function": "step", "arguments": [MATRIX, LABELS]}
     graphs = [{"name": "step", "operations": operations}]
     beside = recording({"python": {"places": [], "fed": fed}, "graphs": graphs})
-    rows = [
-        row
-        for n in range(STEPS)
-        for row in (*converting(n), ("FunctionRun", 10.0 * n + 4, 10.0 * n + 8, {"id": n + 1}))
-    ]
-    pool = [
-        row
-        for n in range(STEPS)
-        for row in (
-            ("ExecutorState::Process", 10.0 * n + 5, 10.0 * n + 8, {"id": n + 1}),
-            ("Cast:Cast", 10.0 * n + 5, 10.0 * n + 7),
-        )
-    ]
+    starts = [(n + 1, 10.0 * n) for n in range(STEPS)]
+    rows = [row for n in range(STEPS) for row in converting(n)]
+    rows += [("FunctionRun", at + 4, at + 8, {"id": n}) for n, at in starts]
+    pool = [executor(at + 5, at + 8, n) for n, at in starts]
+    pool += [("Cast:Cast", at + 5, at + 7) for _, at in starts]
     found = chart(trace(host=[line("python", *rows), line("pool", *pool)]), beside).fact(Conversions)
     first, second = found.arrays
     assert first.cast
@@ -443,19 +419,12 @@ TOKENS = {"place": "tokens", "kind": "numpy", "dtype": "int64", "shape": [64, 24
 def fed(*arguments: dict[str, Any], starts: bool = True) -> Chart:
     """A session that prepares what it is fed for 3 of 6 ms before it starts the graph, in steps of 8 ms."""
     feeds = {"at": ["train.py", 39], "arguments": list(arguments)}
-    rows = [
-        row
-        for n in range(STEPS)
-        for row in (
-            marker(n, 8.0 * n, 8.0 * n + 6.0),
-            ("SessionRun" if starts else "FunctionRun", 8.0 * n + 3.0, 8.0 * n + 6.0, {"id": n + 1}),
-        )
-    ]
-    pool = [
-        row
-        for n in range(STEPS)
-        for row in (executor(8.0 * n + 4, 8.0 * n + 6, n + 1), ("a:Mul", 8.0 * n + 4, 8.0 * n + 6))
-    ]
+    begins = [(n, 8.0 * n) for n in range(STEPS)]
+    run = "SessionRun" if starts else "FunctionRun"
+    rows: list[Row] = [marker(n, at, at + 6.0) for n, at in begins]
+    rows += [(run, at + 3.0, at + 6.0, {"id": n + 1}) for n, at in begins]
+    pool: list[Row] = [executor(at + 4, at + 6, n + 1) for n, at in begins]
+    pool += [("a:Mul", at + 4, at + 6) for _, at in begins]
     host = [line("python", *rows), line("pool", *pool)]
     return chart(trace(host=host), recording({"python": {"places": [], "feeds": feeds}}))
 
@@ -474,14 +443,16 @@ def test_a_small_array_gets_none_of_pythons_own_work_in_the_session() -> None:
     assert found.host_ms < 0.1
 
 
-def test_what_lists_take_beside_arrays_is_unknown() -> None:
-    with pytest.raises(Unavailable, match="fed lists beside arrays"):
-        fed(TABLE, {"place": "rows", "kind": "python"}).fact(Conversions)
-
-
-def test_a_trace_without_the_start_of_graphs_tells_nothing_of_feeds() -> None:
-    with pytest.raises(Unavailable, match="does not show how Session"):
-        fed(TABLE, starts=False).fact(Conversions)
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        (fed(TABLE, {"place": "rows", "kind": "python"}), "fed lists beside arrays"),
+        (fed(TABLE, starts=False), "does not show how Session"),
+    ],
+)
+def test_what_feeds_take_is_not_guessed(facts: Chart, why: str) -> None:
+    with pytest.raises(Unavailable, match=why):
+        facts.fact(Conversions)
 
 
 # Which lines make input in Python, from the stack samples of all threads.
@@ -516,12 +487,9 @@ def test_the_places_of_a_line_are_joined() -> None:
     assert (first.main_call, first.caller) == ("numpy.load", Location("train.py", 48))
 
 
-def test_input_made_in_the_trainers_thread_counts() -> None:
+def test_other_threads_than_the_trainers_do_not_count_while_input_works() -> None:
     fit = place(56, 90, entry="", inside=True)
     assert seen(input_lines(trainer=(place(36, 9, inside=True), fit))) == [(36, 9)]
-
-
-def test_other_threads_do_not_count_while_input_works() -> None:
     assert seen(input_lines(place(36, 9), place(80, 30, entry=""))) == [(36, 9)]
 
 

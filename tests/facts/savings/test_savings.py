@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import chart, graph_operation, line, matmul, recording, trace
+from tests.builders import all_ran, chart, graph_operation, line, matmul, recording, trace
 from tests.rules.cases.hot_operation import group
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
@@ -41,16 +41,9 @@ HALF_STEP = Effect(Stage.DEVICE, scales=1 / 6)
 
 def steps(count: int = 600, window_share: float | None = 1.0, mean_ms: float = 100.0) -> RunSteps:
     return RunSteps(
-        at=None,
-        source="repeated-call",
-        count=count,
-        total_ms=count * mean_ms,
-        mean_ms=mean_ms,
-        median_ms=mean_ms,
-        p10_ms=mean_ms,
-        p90_ms=mean_ms,
-        window_share=window_share,
-    )
+        at=None, source="repeated-call", count=count, total_ms=count * mean_ms, mean_ms=mean_ms,
+        median_ms=mean_ms, p10_ms=mean_ms, p90_ms=mean_ms, window_share=window_share,
+    )  # fmt: skip
 
 
 def model(of: RunSteps | None = None) -> RunModel:
@@ -62,17 +55,36 @@ def effect(phase: Phase, of: float, subject: str = "", scales: float = 0.0) -> R
     return RunEffect(phase=phase, of=ms(of), subject=subject, scales=scales)
 
 
-def test_a_cheaper_step_saves_in_each_step_of_the_run() -> None:
-    assert model().saving_ms([HALF_STEP], []) == pytest.approx(30_000)
+@pytest.mark.parametrize(
+    ("run", "scales", "saved"),
+    [
+        (model(), 1 / 6, 30_000),
+        (model(steps(window_share=0.2)), 1 / 6, 6_000),  # steps unlike the traced ones save nothing
+        (model(steps(1000, mean_ms=60.0)), 1 / 6, 30_000),  # their share, where a traced one takes 100 ms
+        (model(steps(100, mean_ms=600.0)), 1 / 6, 5_000),  # slow ones no more than the model saves of each
+        (model(), 2.0, -36_000),
+    ],
+)
+def test_a_cheaper_step_saves_in_each_step_of_the_run(run: RunModel, scales: float, saved: float) -> None:
+    assert run.saving_ms([Effect(Stage.DEVICE, scales=scales)], []) == pytest.approx(saved)
 
 
-def test_steps_unlike_the_traced_ones_save_nothing() -> None:
-    assert model(steps(window_share=0.2)).saving_ms([HALF_STEP], []) == pytest.approx(6_000)
+EIGHT = effect(Phase.PREPARING, 8_000, "a.py:3")
 
 
-def test_steps_that_are_faster_without_the_profiler_save_their_share() -> None:
-    """Of 60 s in 1,000 steps, where a traced one takes 100 ms."""
-    assert model(steps(1000, mean_ms=60.0)).saving_ms([HALF_STEP], []) == pytest.approx(30_000)
+@pytest.mark.parametrize(
+    ("of_step", "of_run", "saved"),
+    [
+        ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3")], 8_000),  # about the same time
+        ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3"), effect(Phase.PREPARING, 5_000, "a.py:9")], 13_000),
+        ([], [effect(Phase.PREPARING, 20_000, scales=0.5), EIGHT], 10_000 + 4_000),  # a phase and its subject
+        ([HALF_STEP], [effect(Phase.BOUNDARIES, 10_000)], 40_000),
+        ([HALF_STEP], [effect(Phase.STEPS, 60_000, "growing", scales=0.5)], 45_000),
+        ([], [effect(Phase.SAVING, 5_000)], 0),  # a phase that the run does not have
+    ],
+)
+def test_no_time_is_counted_twice(of_step: list[Effect], of_run: list[RunEffect], saved: float) -> None:
+    assert model().saving_ms(of_step, of_run) == pytest.approx(saved)
 
 
 @pytest.mark.parametrize(("account_ms", "saved"), [(40_000.0, 40_000.0), (20_000.0, 30_000.0)])
@@ -82,10 +94,6 @@ def test_the_account_of_the_same_work_is_the_least_that_steps_save(account_ms: f
     run = effect(Phase.STEPS, account_ms, "writing")
     assert model().saving_ms([written], [run]) == pytest.approx(saved)
     assert model().saving_ms([], [run]) == pytest.approx(account_ms)
-
-
-def test_few_slow_steps_save_no_more_than_the_model_saves_of_each() -> None:
-    assert model(steps(100, mean_ms=600.0)).saving_ms([HALF_STEP], []) == pytest.approx(5_000)
 
 
 @pytest.mark.parametrize(
@@ -104,37 +112,9 @@ def test_steps_that_wait_longer_are_in_the_bound_of_less_waiting(
     assert run.saving_ms([effect], []) == pytest.approx(saved)
 
 
-def test_a_slower_step_costs_time() -> None:
-    assert model().saving_ms([Effect(Stage.DEVICE, scales=2.0)], []) == pytest.approx(-36_000)
-
-
 def test_a_run_without_traced_steps_saves_in_its_phases() -> None:
     run = RunModel(RunPhases(total_ms=90_000.0, times=TIMES), None, None)
     assert run.saving_ms([HALF_STEP], [effect(Phase.PREPARING, 8_000, "a.py:3")]) == 8_000
-
-
-def test_effects_on_one_subject_are_about_the_same_time() -> None:
-    same = [effect(Phase.PREPARING, 8_000, "a.py:3"), effect(Phase.PREPARING, 6_000, "a.py:3")]
-    other = effect(Phase.PREPARING, 5_000, "a.py:9")
-    assert model().saving_ms([], same) == pytest.approx(8_000)
-    assert model().saving_ms([], [*same, other]) == pytest.approx(13_000)
-
-
-def test_an_effect_on_a_phase_is_about_its_subjects_too() -> None:
-    whole = effect(Phase.PREPARING, 20_000, scales=0.5)
-    part = effect(Phase.PREPARING, 8_000, "a.py:3")
-    assert model().saving_ms([], [whole, part]) == pytest.approx(10_000 + 4_000)
-
-
-def test_a_cheaper_step_and_a_removed_boundary_are_not_counted_twice() -> None:
-    boundary = effect(Phase.BOUNDARIES, 10_000)
-    of_steps = effect(Phase.STEPS, 60_000, "growing", scales=0.5)
-    assert model().saving_ms([HALF_STEP], [boundary]) == pytest.approx(40_000)
-    assert model().saving_ms([HALF_STEP], [of_steps]) == pytest.approx(45_000)
-
-
-def test_a_phase_that_the_run_does_not_have_saves_nothing() -> None:
-    assert model().saving_ms([], [effect(Phase.SAVING, 5_000)]) == 0
 
 
 RUN_EFFECTS = st.lists(
@@ -200,30 +180,25 @@ def meters(manifest: Manifest, *rows: Any) -> dict[EnergySource, EnergyMeter]:
     return {meter.source: meter for meter in facts.fact(Energy).meters}
 
 
+def boards(*rows: Any, start: float = 110, stop: float = 120) -> EnergyMeter:
+    (meter,) = meters(window(start, stop), *rows).values()
+    assert meter.source == EnergySource.GPU
+    return meter
+
+
 def test_power_is_what_the_counter_gained_while_training() -> None:
-    (meter,) = meters(window(110, 120), *trained()).values()
-    assert (meter.source, meter.devices, meter.without) == (EnergySource.GPU, 1, 0)
-    assert meter.power_w == pytest.approx(BUSY)
-    assert meter.seconds == pytest.approx(10)
-    assert meter.run_j == pytest.approx(IDLE * 10 + BUSY * 10)
-
-
-def test_readings_need_not_be_at_the_ends() -> None:
-    (meter,) = meters(window(112.5, 117.25), *trained()).values()
-    assert meter.power_w == pytest.approx(BUSY)
+    meter = boards(*trained())
+    assert (meter.devices, meter.without) == (1, 0)
+    assert (meter.power_w, meter.seconds, meter.run_j) == pytest.approx((BUSY, 10, IDLE * 10 + BUSY * 10))
+    assert boards(*trained(), start=112.5, stop=117.25).power_w == pytest.approx(BUSY)  # not at readings
 
 
 def test_the_time_without_kernels_takes_at_least_idle_power() -> None:
-    (meter,) = meters(window(110, 120), *trained(load=75.0)).values()
-    assert meter.idle_w == pytest.approx(IDLE)
-    assert meter.busy == pytest.approx(0.75)
-    assert meter.waiting_w == pytest.approx(0.25 * IDLE)
-    assert meter.busy_w == pytest.approx((BUSY - 0.25 * IDLE) / 0.75)
-
-
-def test_idle_power_that_was_not_seen_is_unknown() -> None:
-    (meter,) = meters(window(110, 120), *trained()[10:]).values()
-    assert (meter.idle_w, meter.waiting_w, meter.busy_w) == (None, None, None)
+    meter = boards(*trained(load=75.0))
+    figures = meter.idle_w, meter.busy, meter.waiting_w, meter.busy_w
+    assert figures == pytest.approx((IDLE, 0.75, 0.25 * IDLE, (BUSY - 0.25 * IDLE) / 0.75))
+    unseen = boards(*trained()[10:])
+    assert (unseen.idle_w, unseen.waiting_w, unseen.busy_w) == (None, None, None)
 
 
 def test_a_short_window_has_no_power() -> None:
@@ -240,25 +215,20 @@ def test_without_a_counter_there_is_no_figure() -> None:
         meters(window(105, 115), {"unix_ns": 1, "host": {}})
 
 
-def test_a_board_that_the_run_may_not_use_is_not_counted() -> None:
-    hidden = [board(100 + at, 1e6 * at, 100.0, index=1, visible=False) for at in range(21)]
-    (meter,) = meters(window(110, 120), *trained(), *hidden).values()
-    assert meter.devices == 1
-    assert meter.power_w == pytest.approx(BUSY)
-
-
-def test_a_board_without_a_counter_is_told() -> None:
-    other = [board(100 + at, None, 100.0, index=1) for at in range(21)]
-    (meter,) = meters(window(110, 120), *trained(), *other).values()
-    assert (meter.devices, meter.without) == (1, 1)
-
-
-def test_two_boards_add_up() -> None:
-    second = [board(100 + at, 100.0 * at, 100.0, index=1) for at in range(21)]
-    (meter,) = meters(window(110, 120), *trained(), *second).values()
-    assert meter.devices == 2
-    assert meter.power_w == pytest.approx(BUSY + 100)
-    assert meter.idle_w is None  # the second one was never idle
+@pytest.mark.parametrize(
+    ("joules", "more", "devices", "without", "power"),
+    [
+        (1e6, {"visible": False}, 1, 0, BUSY),  # the run may not use it
+        (None, {}, 1, 1, BUSY),  # it has no counter
+        (100.0, {}, 2, 0, BUSY + 100),
+    ],
+)
+def test_two_boards_add_up(joules: float | None, more: Any, devices: int, without: int, power: float) -> None:
+    second = [board(100 + at, joules and joules * at, 100.0, index=1, **more) for at in range(21)]
+    meter = boards(*trained(), *second)
+    assert (meter.devices, meter.without) == (devices, without)
+    assert meter.power_w == pytest.approx(power)
+    assert (meter.idle_w is None) == (devices == 2)  # the second one was never idle
 
 
 def test_a_counter_that_begins_again_tells_nothing() -> None:
@@ -268,17 +238,14 @@ def test_a_counter_that_begins_again_tells_nothing() -> None:
 
 
 def test_packages_of_the_cpu_are_apart() -> None:
+    watts = {"package-0": 30.0, "package-1": 20.0}
     rows = [
-        {
-            "unix_ns": (100 + at) * S,
-            "package": [{"name": "package-0", "energy_j": 30.0 * at}, {"name": "package-1", "energy_j": 20.0 * at}],
-        }
+        {"unix_ns": (100 + at) * S, "package": [{"name": n, "energy_j": w * at} for n, w in watts.items()]}
         for at in range(21)
     ]
     found = meters(window(110, 120), *trained(), *rows)
     cpu = found[EnergySource.CPU]
-    assert cpu.devices == 2
-    assert cpu.power_w == pytest.approx(50.0)
+    assert (cpu.devices, cpu.power_w) == pytest.approx((2, 50.0))
     assert (cpu.idle_w, cpu.busy) == (None, None)
     assert found[EnergySource.GPU].power_w == pytest.approx(BUSY)
 
@@ -294,44 +261,32 @@ def measured(*rows: dict[str, Any], **more: Any) -> LayerCalls:
 
 
 def of_graphs(graphs: list[Any], **more: Any) -> LayerCalls:
-    record = {"graphs": graphs} | more
-    program = chart(trace([]), recording(record)).fact(Program)
-    ran = [
-        OperationTime(name=one.name, type=one.type, ms=2.0, operation=one)
-        for one in program.operations
-        if one.type == "MatMul"
-    ]
-    return LayerCalls.measure(program, Operations(tuple(ran)))
+    program = chart(trace([]), recording({"graphs": graphs} | more)).fact(Program)
+    ran = tuple(row for row in all_ran(program, 2.0) if row.type == "MatMul")
+    return LayerCalls.measure(program, Operations(ran))
 
 
-def start(kind: str = "Sin", computes: str = "sin") -> list[dict[str, Any]]:
+def start() -> list[dict[str, Any]]:
     """The batch, the variable, and a value of the batch at place 2."""
-    batch = graph_operation("batch", "Placeholder", [], [X], computes="p")
-    kernel = graph_operation("kernel", "Placeholder", [], [X], computes="p")
-    value = graph_operation("value", kind, [X], [X], computes=computes, **{"from": [0]})
-    return [batch, kernel, value]
+    batch, kernel = (graph_operation(name, "Placeholder", [], [X], computes="p") for name in ("batch", "kernel"))
+    return [batch, kernel, graph_operation("value", "Sin", [X], [X], computes="sin", **{"from": [0]})]
 
 
-def call(number: int, source: int, read: str = "read", **more: Any) -> list[dict[str, Any]]:
+def call(number: int, source: int, read: str = "read", shift: int = 0, **more: Any) -> list[dict[str, Any]]:
     """Two operations of the layer: the variable's value and a product."""
     name = f"net_{number}/dense_{number}"
-    place = {"at": ["train.py", 22], "by": ["train.py", 30 + number], "layer": "dense"}
-    at = 3 + 2 * number + more.pop("shift", 0)
+    of = {"at": ["train.py", 22], "by": ["train.py", 30 + number], "layer": "dense"}
+    product = {"computes": "mm", "from": [source, 3 + 2 * number + shift], **of, **more}
     return [
-        graph_operation(f"{name}/Read", "ReadVariableOp", [X], [X], computes=read, **place, **{"from": [1]}),
-        graph_operation(
-            f"{name}/MatMul", "MatMul", [X, X], [X], computes="mm", **place, **{"from": [source, at]}, **more
-        ),
+        graph_operation(f"{name}/Read", "ReadVariableOp", [X], [X], computes=read, **of, **{"from": [1]}),
+        graph_operation(f"{name}/MatMul", "MatMul", [X, X], [X], **product),
     ]
 
 
 def test_calls_have_their_lines_and_their_callers() -> None:
     (layer,) = measured(*start(), *call(0, 2), *call(1, 0)).layers
-    lines = [
-        (Location("train.py", 22), Location("train.py", 30)),
-        (Location("train.py", 22), Location("train.py", 31)),
-    ]
-    assert [(call.at, call.by) for call in layer.calls] == lines
+    made, callers = Location("train.py", 22), (Location("train.py", 30), Location("train.py", 31))
+    assert [(call.at, call.by) for call in layer.calls] == [(made, by) for by in callers]
     assert not layer.equal
 
 
@@ -376,20 +331,19 @@ def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:
     return graph_operation(name, kind, [X, X], [X], layer="dense")
 
 
-def test_the_scopes_of_a_loop_inside_a_call_are_no_calls() -> None:
-    """Trap: TensorFlow repeats the layer's scope for the loop's own operations."""
-    again = scoped("net/dense_1/while/net/dense_1/while/MatMul")
-    assert measured(scoped("net/dense_1/MatMul"), again).layers == ()
-
-
-def test_building_a_layer_is_no_call() -> None:
-    assert measured(scoped("net/dense_1/MatMul"), scoped("net_1/build/dense/MatMul")).layers == ()
-
-
-def test_a_call_whose_result_nothing_uses_is_none() -> None:
-    """Keras calls a recurrent layer's cell before the loop, for the shapes."""
-    before = scoped("net/dense_2/Cast", "Cast")
-    assert measured(scoped("net/while/dense_1/MatMul"), before).layers == ()
+@pytest.mark.parametrize(
+    "rows",
+    [
+        # Trap: TensorFlow repeats the layer's scope for the loop's own operations.
+        [scoped("net/dense_1/MatMul"), scoped("net/dense_1/while/net/dense_1/while/MatMul")],
+        [scoped("net/dense_1/MatMul"), scoped("net_1/build/dense/MatMul")],  # building a layer
+        # Keras calls a recurrent layer's cell before the loop, for the shapes: nothing uses the result.
+        [scoped("net/while/dense_1/MatMul"), scoped("net/dense_2/Cast", "Cast")],
+    ],
+    ids=["a loop inside", "building", "unused"],
+)
+def test_what_is_no_call(rows: list[dict[str, Any]]) -> None:
+    assert measured(*rows).layers == ()
 
 
 def test_graphs_that_do_not_train_make_no_calls_of_the_step() -> None:
@@ -432,13 +386,14 @@ def groups(
     return found.groups
 
 
-def test_bytes_and_flops_count_in_the_type_that_runs() -> None:
-    (one,) = groups(matmul(ms=10.0, nbytes=1e9, flops=2e11))
-    assert one.least_ms == pytest.approx(4.0)  # half of the peak, in float32
-    (half,) = groups(matmul(ms=10.0, nbytes=1e9, flops=2e11, dtype="float16"))
-    assert half.attained == pytest.approx(0.2)
-    (moved,) = groups(matmul(ms=10.0, nbytes=6e9, flops=2e11))
-    assert moved.least_ms == pytest.approx(6.0)
+@pytest.mark.parametrize(
+    ("nbytes", "dtype", "least_ms"),
+    [(1e9, "float32", 4.0), (1e9, "float16", 2.0), (6e9, "float32", 6.0)],  # float32: half of the peak
+)
+def test_bytes_and_flops_count_in_the_type_that_runs(nbytes: float, dtype: str, least_ms: float) -> None:
+    (one,) = groups(matmul(ms=10.0, nbytes=nbytes, flops=2e11, dtype=dtype))
+    assert one.least_ms == pytest.approx(least_ms)
+    assert one.attained == pytest.approx(least_ms / 10)
 
 
 @pytest.mark.parametrize(
@@ -498,18 +453,18 @@ def test_operations_of_a_loop_s_body_get_the_line_of_the_loop() -> None:
 
 
 def flat(shape: Shape, layer: str = "") -> OperationTime:
-    graph = Operation(name="Cumsum", type="Cumsum", inputs=(("float32", shape),), outputs=(("float32", shape),))
-    return OperationTime(
-        name="Cumsum", type="Cumsum", ms=1.0, ran=("f/Cumsum:Cumsum",), nbytes=128.0, operation=graph, layer=layer
-    )
+    tensors = (("float32", shape),)
+    graph = Operation(name="Cumsum", type="Cumsum", inputs=tensors, outputs=tensors)
+    ran = ("f/Cumsum:Cumsum",)
+    return OperationTime(name="Cumsum", type="Cumsum", ms=1.0, ran=ran, nbytes=128.0, operation=graph, layer=layer)
 
 
-def test_open_dimensions_are_the_batch_in_layers_only() -> None:
-    unknown = AllocatedResults()
-    assert unknown.sized(flat((None, 8), "dense")).nbytes == 128.0
-    assert unknown.sized(flat((16,))).nbytes == 128.0
-    assert unknown.sized(flat((None,), "dense")).nbytes is None
-    assert unknown.sized(flat((None, 8))).nbytes is None
+@pytest.mark.parametrize(
+    ("row", "nbytes"),
+    [(flat((None, 8), "d"), 128.0), (flat((16,)), 128.0), (flat((None,), "d"), None), (flat((None, 8)), None)],
+)
+def test_open_dimensions_are_the_batch_in_layers_only(row: OperationTime, nbytes: float | None) -> None:
+    assert AllocatedResults().sized(row).nbytes == nbytes
 
 
 def test_allocations_show_the_bytes_of_open_shapes() -> None:
@@ -565,43 +520,22 @@ def test_the_frozen_part_and_what_prepares_its_input() -> None:
     assert results_bytes(found, names) == 8 * 4 * 4
 
 
-@pytest.mark.parametrize("before", ["drop", "head/first"])
-def test_random_and_trained_operations_before_it(before: str) -> None:
-    """Trap: a perceptual loss on what a trained network makes."""
-    assert not {"base/mul", "base/relu"} & same(graph(before=before))
-
-
-def test_a_layer_that_may_be_trained_is_not_frozen() -> None:
-    """Trap: the discriminator in the generator's step trains in a step of its own."""
+def test_what_is_not_frozen() -> None:
+    for before in ("drop", "head/first"):  # Trap: a perceptual loss on what a trained network makes.
+        assert not {"base/mul", "base/relu"} & same(graph(before=before))
+    # Trap: the discriminator in the generator's step trains in a step of its own.
     assert not frozen_reads(graph(trainable=True))
-
-
-def test_a_layer_that_another_graph_changes_is_not_frozen() -> None:
-    """Trap: a teacher that is a moving average of the student."""
+    # Trap: a teacher that is a moving average of the student.
     assert not frozen_reads(graph(op("ema", "AssignVariableOp", "w", "base/relu")))
-
-
-def test_what_an_opaque_operation_does_is_unknown() -> None:
-    call = op("call", "StatefulPartitionedCall", "base/relu")
-    assert "call" not in same(graph(call))
+    assert "call" not in same(graph(op("call", "StatefulPartitionedCall", "base/relu")))  # opaque
 
 
 def flipped(*kinds: str, cardinality: int | None = 100) -> str:
     """Return why examples differ in a pipeline of these stages, from the source; a Map flips at random."""
-    random: dict[str, Any] = {
-        "function": "flip",
-        "types": frozenset(["RandomUniform"]),
-        "stateful": frozenset[str](),
-    }
+    drawn: dict[str, Any] = {"function": "flip", "types": frozenset(["RandomUniform"]), "stateful": frozenset()}
     chain = [
-        Dataset(
-            id=at,
-            kind=f"_{kind}Dataset",
-            inputs=(at - 1,) if at else (),
-            cardinality=cardinality,
-            **(random if kind == "Map" else {}),
-        )
-        for at, kind in enumerate(kinds)
+        Dataset(id=at, kind=f"_{kind}Dataset", inputs=(at - 1,) if at else (), cardinality=cardinality, **more)
+        for at, (kind, more) in enumerate((kind, drawn if kind == "Map" else {}) for kind in kinds)
     ]
     return why_different(DatasetProperties(tuple(reversed(chain)), 4.0))
 
@@ -613,14 +547,19 @@ def test_a_cache_after_random_draws_keeps_them(more: tuple[str, ...]) -> None:
     assert "only cache() after it" in why
 
 
-@pytest.mark.parametrize("kinds", [("TensorSlice", "Map"), ("TensorSlice", "Cache", "Map")])
-def test_draws_that_no_cache_keeps_differ(kinds: tuple[str, ...]) -> None:
-    assert flipped(*kinds) == "flip in the pipeline draws random numbers in each pass"
-
-
-def test_a_cache_that_is_never_complete_keeps_nothing() -> None:
-    """Trap: it comes after an endless repeat()."""
-    why = flipped("TensorSlice", "Map", "Repeat", "Cache", cardinality=-1)
+@pytest.mark.parametrize(
+    ("kinds", "cardinality"),
+    [
+        (("TensorSlice", "Map"), 100),
+        (("TensorSlice", "Cache", "Map"), 100),
+        (
+            ("TensorSlice", "Map", "Repeat", "Cache"),
+            -1,
+        ),  # Trap: a cache after an endless repeat() is never complete.
+    ],
+)
+def test_draws_that_no_cache_keeps_differ(kinds: tuple[str, ...], cardinality: int) -> None:
+    why = flipped(*kinds, cardinality=cardinality)
     assert why == "flip in the pipeline draws random numbers in each pass"
 
 
@@ -637,9 +576,12 @@ def device_effect(name: str, of: float, scales: float = 0.0, bound: Bound = Boun
     return Effect(Stage.DEVICE, scales, name, ms(of), bound=bound)
 
 
-def left(*effects: Effect) -> float:
-    device = Device(DeviceKind.CPU, 1, 1)
-    return DispatchShares.measure(Operations(ROWS), device).left(effects)
+DISPATCH = DispatchShares.measure(Operations(ROWS), Device(DeviceKind.CPU, 1, 1))
+HOST_BOUND = StepModel(
+    device=DeviceKind.CPU,
+    exposed=dict.fromkeys(map(str, PARTS), 0.0) | {"device": 8.0, "host": 4.0, "between": 1.0},
+    dispatch=DISPATCH,
+)
 
 
 @pytest.mark.parametrize(
@@ -660,7 +602,7 @@ def left(*effects: Effect) -> float:
 )
 def test_the_hosts_work_goes_with_operations_that_are_removed(effects: tuple[Effect, ...], share: float) -> None:
     """Faster operations are started as before; an upper bound also counts how many there are."""
-    assert left(*effects) == pytest.approx(share)
+    assert DISPATCH.left(effects) == pytest.approx(share)
 
 
 def test_an_accelerators_host_launches_ahead() -> None:
@@ -669,22 +611,17 @@ def test_an_accelerators_host_launches_ahead() -> None:
 
 
 def test_the_step_model_takes_it_from_the_host() -> None:
-    exposed = dict.fromkeys(map(str, PARTS), 0.0) | {"device": 8.0, "host": 4.0, "between": 1.0}
-    dispatch = DispatchShares.measure(Operations(ROWS), Device(DeviceKind.CPU, 1, 1))
-    model = StepModel(device=DeviceKind.CPU, exposed=exposed, dispatch=dispatch)
-    assert model.saving([device_effect("large", 6.0)]) == pytest.approx(6.0 + 3.0)
-    assert model.saving([Effect(Stage.HOST, 0.5), device_effect("large", 6.0)]) == pytest.approx(6.0 + 3.5)
+    removed = device_effect("large", 6.0)
+    assert HOST_BOUND.saving([removed]) == pytest.approx(6.0 + 3.0)
+    assert HOST_BOUND.saving([Effect(Stage.HOST, 0.5), removed]) == pytest.approx(6.0 + 3.5)
 
 
 def test_an_effect_that_states_what_the_host_starts_less_counts_once() -> None:
     """Operations on shorter sequences: the loop over time starts fewer, and calling the step stays."""
-    exposed = dict.fromkeys(map(str, PARTS), 0.0) | {"device": 8.0, "host": 4.0, "between": 1.0}
-    dispatch = DispatchShares.measure(Operations(ROWS), Device(DeviceKind.CPU, 1, 1))
-    model = StepModel(device=DeviceKind.CPU, exposed=exposed, dispatch=dispatch)
     host = Effect(Stage.HOST, 0.5, StepWork.SCHEDULING, ms(2.0), bound=Bound.AT_MOST)
     work = device_effect("large", 6.0, 0.5, Bound.AT_MOST)
-    assert model.saving([replace(host, narrows=True), work]) == pytest.approx(3.0 + 1.0)
-    assert model.saving([host, work]) == pytest.approx(3.0 + 1.0 + 0.375 * 3.0)
+    assert HOST_BOUND.saving([replace(host, narrows=True), work]) == pytest.approx(3.0 + 1.0)
+    assert HOST_BOUND.saving([host, work]) == pytest.approx(3.0 + 1.0 + 0.375 * 3.0)
 
 
 TEN_CALLS = group(calls=10.0)

@@ -15,6 +15,7 @@ from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retraci
 from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, by_caller, shown, slow_call, work_of
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.recording.run_log import LoopMakers, RunLog, RunProcess
@@ -28,14 +29,10 @@ FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
 
 
-def step(n: int) -> list[Row]:
+def step(n: int, at: float | None = None) -> list[Row]:
     """Ten ms: a call of 4 that computes from 1 to 3, and 6 between calls."""
-    at = 10.0 * n
-    return [
-        marker(n, at, at + 4),
-        executor(at + 0.9, at + 3.1, n + 1),
-        ("model/dense/MatMul:MatMul", at + 1, at + 3),
-    ]
+    at = 10.0 * n if at is None else at
+    return [marker(n, at, at + 4), executor(at + 0.9, at + 3.1, n + 1), ("m/dense/MatMul:MatMul", at + 1, at + 3)]
 
 
 def place(number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 1), **more: Any) -> dict[str, Any]:
@@ -114,13 +111,9 @@ def test_a_call_in_few_steps_is_left_out(every: int, *, reported: bool) -> None:
 
 
 def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() -> None:
-    caller: dict[str, Any] = {"caller": ["/home/me/train.py", 74]}
-    slow = found(
-        place(54, 5.0, calls=GET, **caller),
-        place(57, 6.0, **caller),
-        place(58, 7.0, calls=SET, **caller),
-        place(60, 8.0, **caller),
-    )
+    lines: Any = ((54, {"calls": GET}), (57, {}), (58, {"calls": SET}), (60, {}))
+    caller = ["/home/me/train.py", 74]
+    slow = found(*(place(line, 5.0 + n, caller=caller, **more) for n, (line, more) in enumerate(lines)))
     assert sorted(one.at.line for one in slow.lines if one.at) == [54, 57, 58]
 
 
@@ -180,12 +173,8 @@ CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tens
 def busy_step(n: int) -> list[Row]:
     """Ten ms: a call of 8 that computes from 2 to 4 and from 5 to 6."""
     at = 10.0 * n
-    return [
-        marker(n, at, at + 8),
-        executor(at + 1.9, at + 6.1, n + 1),
-        ("model/dense/MatMul:MatMul", at + 2, at + 4),
-        ("model/loss/Mul:Mul", at + 5, at + 6),
-    ]
+    operations: list[Row] = [("model/dense/MatMul:MatMul", at + 2, at + 4), ("model/loss/Mul:Mul", at + 5, at + 6)]
+    return [marker(n, at, at + 8), executor(at + 1.9, at + 6.1, n + 1), *operations]
 
 
 def seen_each(number: int, *offsets_ms: float, **more: Any) -> dict[str, Any]:
@@ -321,14 +310,16 @@ def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
 
 
 @pytest.mark.parametrize(
-    ("when_us", "times_ps"), [((), []), ((1, 2), [3_000_000, 4_000_000]), ((2**63,), [LIMIT_PS])]
+    ("when_us", "began_ps", "times_ps"),
+    [
+        ((), 2_000_000, []),
+        ((1, 2), 2_000_000, [3_000_000, 4_000_000]),
+        ((2**63,), 2_000_000, [LIMIT_PS]),
+        ((1,), -(2**70), [-LIMIT_PS]),  # of another year
+    ],
 )
-def test_impossible_times_are_limited(when_us: tuple[int, ...], times_ps: list[int]) -> None:
-    assert times_of(SeenPlace(seen=1, when_us=when_us), 2_000_000).tolist() == times_ps
-
-
-def test_samples_of_another_year_lie_outside_of_the_trace() -> None:
-    assert times_of(SeenPlace(seen=1, when_us=(1,)), -(2**70)).tolist() == [-LIMIT_PS]
+def test_impossible_times_are_limited(when_us: tuple[int, ...], began_ps: int, times_ps: list[int]) -> None:
+    assert times_of(SeenPlace(seen=1, when_us=when_us), began_ps).tolist() == times_ps
 
 
 def test_without_a_clock_they_have_no_time() -> None:
@@ -345,16 +336,7 @@ def start(n: int) -> float:
 
 
 def rows() -> list[Row]:
-    return [
-        row
-        for n in range(20)
-        for at in [start(n)]
-        for row in (
-            marker(n, at, at + 4),
-            executor(at + 0.9, at + 3.1, n + 1),
-            ("model/dense/MatMul:MatMul", at + 1, at + 3),
-        )
-    ]
+    return [row for n in range(20) for row in step(n, start(n))]
 
 
 PLACES = (
@@ -368,12 +350,8 @@ PLACES = (
 def test_each_sample_counts_in_its_part_of_a_long_step() -> None:
     lines = sampled(rows(), *PLACES).fact(LongStepLines)
     (between,), (host,) = lines.of("between"), lines.of("host")
-    assert (between.at, between.seen, between.main_call, between.callback) == (
-        Location("train.py", 9),
-        4,
-        PREDICT,
-        CALLBACK,
-    )
+    figures = between.at, between.seen, between.main_call, between.callback
+    assert figures == (Location("train.py", 9), 4, PREDICT, CALLBACK)
     assert (host.at, host.seen, host.main_call) == (Location("train.py", 14), 2, "")
     assert lines.of("device") == ()
     assert [one.call for one in lines.slow_calls] == [SlowCall.PREDICT]
@@ -396,21 +374,28 @@ def test_without_samples_they_are_unknown() -> None:
 SIX = 6
 
 
-def retraced(at: float) -> Iterable[Row]:
-    """A call that builds its graph for 4 of 10 ms, prepares it for 2 and runs for 1; the marker is inside."""
-    yield ("train_step", at, at + 8, {"tf_function_call": "traced-nonXla", "tracing_count": 9})
-    yield ("tf.function-graph_building", at, at + 4)
-    yield marker(int(at / 10), at + 4.5, at + 8)
-    yield ("EagerExecute", at + 5, at + 8)
-    yield ("EagerKernelExecute", at + 7, at + 8)
-    yield ("EagerLocalExecute: __inference_train_step_1", at + 7, at + 8)
+def python(*rows: Any, elsewhere: Any = (), beside: Recording | None = None) -> Chart:
+    """The same rows in six steps of 10 ms, of which those without a name are the marks."""
+    each = [(n, *row) for n in range(SIX) for row in rows]
+    placed: list[Any] = [
+        (name, 10.0 * n + start, 10.0 * n + end, *more) if name else marker(n, 10.0 * n + start, 10.0 * n + end)
+        for n, name, start, end, *more in each
+    ]
+    return chart(trace(host=[line("python", *placed), line("tf_data_py_function", *elsewhere)]), beside)
 
 
 def test_tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> None:
-    rows = [row for n in range(SIX) for row in retraced(10.0 * n)]
+    """A call that builds its graph for 4 of 10 ms, prepares it for 2 and runs for 1; the marker is inside."""
     graphs = [{"name": "train_step", "given": ["x", str(n)], "operations": []} for n in range(3)]
-    beside = recording({"graphs": graphs})
-    found = chart(trace(host=[line("python", *rows)]), beside).fact(Retracing)
+    found = python(
+        ("train_step", 0, 8, {"tf_function_call": "traced-nonXla", "tracing_count": 9}),
+        ("tf.function-graph_building", 0, 4),
+        ("", 4.5, 8),
+        ("EagerExecute", 5, 8),
+        ("EagerKernelExecute", 7, 8),
+        ("EagerLocalExecute: __inference_train_step_1", 7, 8),
+        beside=recording({"graphs": graphs}),
+    ).fact(Retracing)
     (one,) = found.functions
     assert (one.name, one.traced, one.calls, one.tracings) == ("train_step", 5, 5, 9)
     assert one.changed == ("0", "1", "2")
@@ -419,36 +404,18 @@ def test_tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> N
 
 
 def test_calls_that_do_not_trace_are_told_from_their_marked_part() -> None:
-    rows = [
-        row
-        for n in range(SIX)
-        for row in (
-            ("step", 10.0 * n, 10.0 * n + 5, {"tf_function_call": "notTraced-nonXla"}),
-            marker(n, 10.0 * n + 1, 10.0 * n + 5),
-        )
-    ]
-    found = chart(trace(host=[line("python", *rows)])).fact(Retracing)
+    found = python(("step", 0, 5, {"tf_function_call": "notTraced-nonXla"}), ("", 1, 5)).fact(Retracing)
     assert found.total_ms == 0.0
     assert found.calling_ms == pytest.approx(1.0, rel=0.2)
 
 
-def eager(n: int) -> Iterable[Row]:
-    yield marker(n, 10.0 * n, 10.0 * n + 9)
-    for k in range(4):
-        yield ("EagerLocalExecute: MatMul", 10.0 * n + 2 * k, 10.0 * n + 2 * k + 1)
-
-
 def test_single_operations_are_counted_on_the_threads_of_python() -> None:
-    rows = [row for n in range(SIX) for row in eager(n)]
     elsewhere = [("EagerLocalExecute: Mul", 10.0 * n, 10.0 * n + 1) for n in range(SIX)]
     beside = recording({"run": {"run_eagerly": True, "fit_at": ["/home/me/train.py", 7]}}, manifest=manifest())
-    found = chart(trace(host=[line("python", *rows), line("tf_data_py_function", *elsewhere)]), beside).fact(
-        EagerWork
-    )
-    assert found.operations == pytest.approx(4.0)
-    assert found.operations_ms == pytest.approx(4.0, rel=0.05)
-    assert found.functions_ms == 0.0
-    assert (found.asked, found.at) == (True, Location("train.py", 7))
+    products = [("EagerLocalExecute: MatMul", 2 * k, 2 * k + 1) for k in range(4)]
+    found = python(("", 0, 9), *products, elsewhere=elsewhere, beside=beside).fact(EagerWork)
+    assert (found.operations, found.operations_ms) == pytest.approx((4.0, 4.0), rel=0.05)
+    assert (found.functions_ms, found.asked, found.at) == (0.0, True, Location("train.py", 7))
 
 
 def test_a_trace_without_python_s_calls_tells_nothing_of_them() -> None:
