@@ -1,24 +1,12 @@
 """What kernels' names tell, family by family; what they do not tell stays unknown."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from scripts.synthetic import kernels as synthetic
-from tests.builders import (
-    Machine,
-    Row,
-    chart,
-    device,
-    graph_operation,
-    line,
-    manifest,
-    markers,
-    matmul,
-    recording,
-    trace,
-    v100,
-)
+from tests.builders import chart, device, graph_operation, line, manifest, markers, matmul, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.kernel_kinds import (
     DOCS,
@@ -41,6 +29,7 @@ from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.trace import Trace
 
 ON = {
     "volta_h884gemm_64x128_ldg8_nn": "fp16",
@@ -184,22 +173,15 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("name", ON)
-def test_kernels_on_the_matrix_unit(name: str) -> None:
+@pytest.mark.parametrize(("name", "precision"), (ON | OFF).items())
+def test_kernels_that_multiply_on_the_matrix_unit_or_without_it(name: str, precision: str) -> None:
     found = kernel(name)
-    assert (found.on_unit, found.role, found.precision) == (True, KernelRole.MATMUL, ON[name])
-
-
-@pytest.mark.parametrize("name", OFF)
-def test_kernels_that_multiply_without_it(name: str) -> None:
-    found = kernel(name)
-    assert (found.on_unit, found.role, found.precision) == (False, KernelRole.MATMUL, OFF[name])
+    assert (found.on_unit, found.role, found.precision) == (name in ON, KernelRole.MATMUL, precision)
 
 
 @pytest.mark.parametrize("name", MAYBE)
 def test_kernels_whose_names_do_not_tell(name: str) -> None:
-    found = kernel(name)
-    assert found.on_unit is None
+    assert kernel(name).on_unit is None
     assert of_operation((name,)) is None
 
 
@@ -217,44 +199,36 @@ def test_synthetic_kernels_tell_unit_and_precision(gpu: str, precision: str) -> 
         assert (found.on_unit, found.precision) == (precision != "fp32", precision)
 
 
-def test_one_kernel_on_the_unit_is_enough_for_an_operation() -> None:
-    names = ("nchwToNhwcKernel", next(iter(ON)), "splitKreduce_kernel")
-    assert of_operation(names) is True
-    assert precision_of(names) == "fp16"
+WINOGRAD = "void cudnn::winograd_nonfused::winogradForwardData4x4<__half, __half>"
 
 
-def test_helpers_alone_do_not_tell_where_an_operation_ran() -> None:
-    assert of_operation(("nchwToNhwcKernel", "void Eigen::internal::EigenMetaKernel<>")) is None
-    assert of_operation(()) is None
+@pytest.mark.parametrize(
+    ("names", "on_unit"),
+    [
+        (("nchwToNhwcKernel", next(iter(ON)), "splitKreduce_kernel"), True),  # one is enough
+        (("nchwToNhwcKernel", "void Eigen::internal::EigenMetaKernel<>"), None),  # helpers alone do not tell
+        ((), None),
+        ((WINOGRAD, "volta_sgemm_128x64_nn"), False),  # runs where its products do
+        ((WINOGRAD, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"), True),
+    ],
+)
+def test_where_an_operation_ran(names: tuple[str, ...], *, on_unit: bool | None) -> None:
+    assert of_operation(names) is on_unit
 
 
-def test_winograd_runs_where_its_products_do() -> None:
-    transform = "void cudnn::winograd_nonfused::winogradForwardData4x4<__half, __half>"
-    assert of_operation((transform, "volta_sgemm_128x64_nn")) is False
-    assert of_operation((transform, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn")) is True
-
-
-def test_only_products_multiply() -> None:
+def test_what_the_kernels_of_an_operation_tell_together() -> None:
+    assert precision_of(("nchwToNhwcKernel", next(iter(ON)), "splitKreduce_kernel")) == "fp16"
     assert multiplies(("loop_fusion", "gemm_fusion_dot"))
     assert not multiplies(("loop_fusion", "Im3d2Col.kd", "mystery"))
-
-
-def test_of_a_kernel_of_no_family_nothing_is_known() -> None:
     assert kernel("mystery") == Kernel()
 
 
-def test_every_family_names_its_maker_and_source() -> None:
-    for family in FAMILIES:
-        assert family.maker
-        assert family.source in (SEEN, DOCS)
-
-
-def test_every_family_is_met_by_one_of_the_names_above() -> None:
+def test_every_family_names_its_maker_and_source_and_is_met_by_one_of_these_names() -> None:
     """A row that never decides is dead: another one takes its names before it."""
+    assert all(family.maker and family.source in (SEEN, DOCS) for family in FAMILIES)
     names = [*ON, *OFF, *MAYBE, *BESIDE, *RARE]
     met = [next((family for family in FAMILIES if family.pattern.search(name)), None) for name in names]
-    dead = [family.pattern.pattern for family in FAMILIES if family not in met]
-    assert dead == []
+    assert [family.pattern.pattern for family in FAMILIES if family not in met] == []
 
 
 RARE = [
@@ -374,16 +348,16 @@ def test_by_dimensions_where_old_libraries_mind(
 
 
 @pytest.mark.parametrize(
-    "kind", ["Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2", "Einsum", "CudnnRNNV3", "MatMul"]
+    ("kind", "name", "possible"),
+    [
+        *((kind, "depthwise/batch_norm", True) for kind in ("Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2")),
+        *((kind, "depthwise/batch_norm", True) for kind in ("Einsum", "CudnnRNNV3", "MatMul")),
+        ("Relu", "conv/MatMul", False),
+        ("DepthwiseConv2dNative", "model/layer", False),
+    ],
 )
-def test_operations_that_multiply_whatever_they_are_called(kind: str) -> None:
-    row = matmul(kind, dtype="float32", name="depthwise/batch_norm")
-    assert is_eligible(row, A100) is True
-
-
-def test_operations_that_do_not_multiply() -> None:
-    assert is_eligible(matmul("Relu", name="conv/MatMul"), A100) is False
-    assert is_eligible(matmul("DepthwiseConv2dNative"), A100) is False
+def test_operations_that_multiply_whatever_they_are_called(kind: str, name: str, *, possible: bool) -> None:
+    assert is_eligible(matmul(kind, dtype="float32", name=name), A100) is possible
 
 
 def test_a_product_that_xla_compiled_is_told_by_its_kernel() -> None:
@@ -403,50 +377,31 @@ ON_UNIT = "volta_h884gemm_64x128_ldg8_nn"
 OFF_UNIT = "volta_sgemm_128x64_nn"
 
 
-def on_gpu(gpu: Machine) -> MatrixUnit:
-    return chart(trace([markers(1, 100)], gpus=[gpu])).fact(MatrixUnit)
-
-
-def unit_kernel(name: str, start: float, end: float, operation: str) -> Row:
-    return (name, start, end, {"tf_op": operation})
+def on_gpu(*kernels: tuple[str, float, float, str], record: Any = None, gpu: Any = v100) -> MatrixUnit:
+    """A step in which these kernels run, each with its operation."""
+    rows = [(name, start, end, {"tf_op": operation}) for name, start, end, operation in kernels]
+    plane = gpu(line("Stream #1", *rows))
+    return chart(trace([markers(1, 100)], gpus=[plane]), recording(record)).fact(MatrixUnit)
 
 
 def test_matrix_time_is_split_by_what_its_kernels_names_tell() -> None:
-    found = on_gpu(
-        v100(
-            line(
-                "Stream #1",
-                unit_kernel(ON_UNIT, 0, 10, "a:MatMul"),
-                unit_kernel(OFF_UNIT, 10, 30, "b:MatMul"),
-                unit_kernel("mystery", 30, 35, "c:Conv2D"),
-                unit_kernel(ON_UNIT, 35, 40, "d:Relu"),
-            )
-        )
-    )
+    on, off = (ON_UNIT, 0, 10, "a:MatMul"), (OFF_UNIT, 10, 30, "b:MatMul")
+    found = on_gpu(on, off, ("mystery", 30, 35, "c:Conv2D"), (ON_UNIT, 35, 40, "d:Relu"))
     assert (found.on_unit_ms, found.off_unit_ms, found.unknown_ms) == pytest.approx((10, 20, 5))
     assert (found.matrix_ms, found.busy_ms) == pytest.approx((35, 40))
-    assert found.utilization is None
-    assert found.unit == "Tensor Core"
+    assert (found.utilization, found.unit) == (None, "Tensor Core")
 
 
 def test_utilization_is_flops_over_the_peak_of_the_busy_time() -> None:
     shapes = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
     record = {"graphs": [{"operations": [graph_operation("a", "MatMul", shapes, shapes[:1])]}]}
-    gpu = v100(line("Stream #1", unit_kernel(ON_UNIT, 0, 1, "a:MatMul"), unit_kernel("x", 1, 2, "b:Relu")))
-    found = chart(trace([markers(1, 100)], gpus=[gpu]), recording(record)).fact(MatrixUnit)
+    found = on_gpu((ON_UNIT, 0, 1, "a:MatMul"), ("x", 1, 2, "b:Relu"), record=record)
     peak = 1.53e9 * 80 * 1024
-    assert found.peak_flop_s == pytest.approx(peak)
-    assert found.utilization == pytest.approx(2 * 1024**3 / 2e-3 / peak)
-    assert found.matrix_rate == pytest.approx(2 * 1024**3 / 1e-3)
-
-
-def test_one_product_of_unknown_size_makes_the_utilization_unknown() -> None:
-    shapes = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
-    record = {"graphs": [{"operations": [graph_operation("a", "MatMul", shapes, shapes[:1])]}]}
-    gpu = v100(line("Stream #1", unit_kernel(ON_UNIT, 0, 1, "a:MatMul"), unit_kernel(ON_UNIT, 1, 9, "b:MatMul")))
-    found = chart(trace([markers(1, 100)], gpus=[gpu]), recording(record)).fact(MatrixUnit)
-    assert found.utilization is None
-    assert found.on_unit_ms == pytest.approx(9)
+    figures = found.peak_flop_s, found.utilization, found.matrix_rate
+    assert figures == pytest.approx((peak, 2 * 1024**3 / 2e-3 / peak, 2 * 1024**3 / 1e-3))
+    unknown = on_gpu((ON_UNIT, 0, 1, "a:MatMul"), (ON_UNIT, 1, 9, "b:MatMul"), record=record)
+    assert unknown.utilization is None  # one of unknown size
+    assert unknown.on_unit_ms == pytest.approx(9)
 
 
 def test_a_tpu_tells_its_flops_and_its_peak() -> None:
@@ -463,25 +418,21 @@ def test_a_tpu_tells_its_flops_and_its_peak() -> None:
     assert (found.unit, found.on_unit_ms) == ("MXU", None)
 
 
-def test_a_cpu_is_not_judged_by_its_peak() -> None:
-    with pytest.raises(Unavailable, match="CPU"):
-        chart(trace([markers(1, 10), line("t", ("a:MatMul", 0, 5))])).fact(MatrixUnit)
+OLD = device(line("Stream #1", ("k", 0, 1)), compute_cap_major=6, compute_cap_minor=1)
 
 
-def test_a_gpu_without_tensor_cores_is_not_judged() -> None:
-    old = device(line("Stream #1", ("k", 0, 1)), compute_cap_major=6, compute_cap_minor=1)
-    with pytest.raises(Unavailable, match=r"6\.1"):
-        on_gpu(old)
-
-
-def test_a_gpu_whose_kernels_were_not_recorded_is_not_judged() -> None:
-    with pytest.raises(Unavailable, match=r"not recorded|no kernel on it"):
-        on_gpu(v100())
-
-
-def test_nothing_is_said_of_work_that_has_no_name() -> None:
-    with pytest.raises(Unavailable, match="does not name"):
-        on_gpu(v100(line("Stream #1", ("mystery", 0, 9))))
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        (trace([markers(1, 10), line("t", ("a:MatMul", 0, 5))]), "CPU"),
+        (trace([markers(1, 100)], gpus=[OLD]), r"6\.1"),
+        (trace([markers(1, 100)], gpus=[v100()]), r"not recorded|no kernel on it"),
+        (trace([markers(1, 100)], gpus=[v100(line("Stream #1", ("mystery", 0, 9)))]), "does not name"),
+    ],
+)
+def test_what_is_not_judged(of: Trace, why: str) -> None:
+    with pytest.raises(Unavailable, match=why):
+        chart(of).fact(MatrixUnit)
 
 
 def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
@@ -493,41 +444,21 @@ def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
 
 
 def test_conversions_beside_a_product_count_for_neither_side() -> None:
-    found = on_gpu(
-        v100(
-            line(
-                "Stream #1",
-                unit_kernel("void cudnn::ops::nchwToNhwcKernel<__half>", 0, 6, "a:Conv2D"),
-                unit_kernel(ON_UNIT, 6, 10, "a:Conv2D"),
-            )
-        )
-    )
+    converts = ("void cudnn::ops::nchwToNhwcKernel<__half>", 0, 6, "a:Conv2D")
+    found = on_gpu(converts, (ON_UNIT, 6, 10, "a:Conv2D"))
     assert (found.on_unit_ms, found.off_unit_ms, found.beside_ms) == pytest.approx((4, 0, 6))
     assert dict(found.precisions) == pytest.approx({"fp16": 4})
 
 
-def test_what_xla_compiled_is_told_kernel_by_kernel() -> None:
+@pytest.mark.parametrize("name", ["XlaModule:", "cluster_0_1/xla_run:_XlaRun"])
+def test_what_xla_compiled_is_told_kernel_by_kernel(name: str) -> None:
     """JAX's programs and TensorFlow's clusters name all their kernels alike."""
-    for name in ("XlaModule:", "cluster_0_1/xla_run:_XlaRun"):
-        found = on_gpu(
-            v100(
-                line(
-                    "Stream #1",
-                    unit_kernel(ON_UNIT, 0, 4, name),
-                    unit_kernel("loop_add_fusion", 4, 6, name),
-                    unit_kernel("gemm_fusion_dot", 6, 7, name),
-                )
-            )
-        )
-        assert (found.on_unit_ms, found.unknown_ms) == pytest.approx((4, 1))
-        assert (found.matrix_ms, found.busy_ms) == pytest.approx((5, 7))
+    found = on_gpu((ON_UNIT, 0, 4, name), ("loop_add_fusion", 4, 6, name), ("gemm_fusion_dot", 6, 7, name))
+    assert (found.on_unit_ms, found.unknown_ms) == pytest.approx((4, 1))
+    assert (found.matrix_ms, found.busy_ms) == pytest.approx((5, 7))
 
 
 def test_a_product_that_could_have_used_the_unit_as_it_is() -> None:
-    ampere = device(
-        line("Stream #1", unit_kernel("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul")),
-        compute_cap_major=8,
-        compute_cap_minor=0,
-    )
-    found = on_gpu(ampere)
+    ampere = partial(device, compute_cap_major=8, compute_cap_minor=0)
+    found = on_gpu(("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul"), gpu=ampere)
     assert (found.unused_ms, found.off_unit_ms) == pytest.approx((4, 4))

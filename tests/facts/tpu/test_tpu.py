@@ -1,6 +1,7 @@
 """What the facts say of a synthetic run on a TPU is what is known of it, within 2 %."""
 
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from scripts.synthetic.operation import Kind, Op
 from scripts.synthetic.run import Chip, Run, duration, padded, traffic
 from scripts.synthetic.tpu import Recorded, Schedule
 from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors
-from scripts.synthetic.xspace import MS
+from scripts.synthetic.xspace import MS, Space
 from tfdoctor.diagnose.summary.devices import tpu_time
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.steps.steps import Steps
@@ -69,59 +70,55 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     return {n: case(run, rec, tmp_path_factory.mktemp("run")) for n, (run, rec) in RUNS.items()}
 
 
+@pytest.fixture(params=RUNS)
+def one(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
+    return cases[request.param]
+
+
 def case(run: Run, recorded: Recorded, folder: Path) -> Case:
+    chart = opened(tpu.build(run, recorded), folder)
+    return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
+
+
+def opened(space: Space, folder: Path) -> Chart:
     path = folder / samples.TRACE
     path.parent.mkdir(parents=True)
-    path.write_bytes(tpu.build(run, recorded).serialized())
+    path.write_bytes(space.serialized())
     recording = Recording.open(folder)
-    chart = Chart([xplane.read(recording.traces[0]), recording])
-    return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
+    return Chart([xplane.read(recording.traces[0]), recording])
 
 
 def close(expected: float) -> object:
     return pytest.approx(expected, rel=0.02, abs=2e-5)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_steps(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    steps = one.chart.fact(Steps)
-    assert steps.count == one.run.steps
-    assert steps.median_ms == close(one.plan.end / MS)
-    marked = one.recorded.markers
-    assert steps.source == ("markers" if marked else "module-runs")
-    assert steps.program == ("" if marked else "cluster_train_step")
+def test_steps(one: Case) -> None:
+    steps, marked = one.chart.fact(Steps), one.recorded.markers
+    assert (steps.count, steps.median_ms) == (one.run.steps, close(one.plan.end / MS))
+    known = ("markers", "") if marked else ("module-runs", "cluster_train_step")
+    assert (steps.source, steps.program) == known
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_the_parts_of_a_step(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
+def test_the_parts_of_a_step(one: Case) -> None:
     time = one.chart.fact(TpuTime)
     assert time.unit == "step"
+    compute = sum(map(one.ms, one.ops))
+    infeed = one.plan.infeed / MS if one.recorded.infeed else 0.0
     for core in time.cores:
-        compute = sum(map(one.ms, one.ops))
         assert core.rounds == one.run.steps
         assert core.parts[COMPUTE] == close(compute)
-        assert core.parts[INFEED] == close(one.plan.infeed / MS if one.recorded.infeed else 0.0)
+        assert core.parts[INFEED] == close(infeed)
         assert core.parts[OUTFEED] == close(tpu.OUTFEED / MS)
         assert core.parts[COPIES] == close((one.plan.copy[2] - one.plan.copy[1]) / MS)
         assert sum(core.parts.values()) == close(core.round_ms)
         assert core.parts[IDLE] == pytest.approx(core.round_ms - core.busy_ms)
+    if one.recorded.step_line:
+        whole = one.plan.end / MS
+        assert time.cores[0].round_ms == close(whole)
+        assert time.cores[0].parts[IDLE] == close(whole - compute - tpu.OUTFEED / MS - infeed)
 
 
-@pytest.mark.parametrize("name", [n for n, (_, rec) in RUNS.items() if rec.step_line])
-def test_idle_time_with_a_step_line(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    work = sum(map(one.ms, one.ops)) + tpu.OUTFEED / MS
-    infeed = one.plan.infeed / MS if one.recorded.infeed else 0.0
-    (core, *_) = one.chart.fact(TpuTime).cores
-    assert core.round_ms == close(one.plan.end / MS)
-    assert core.parts[IDLE] == close(one.plan.end / MS - work - infeed)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_mxu_use(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
+def test_mxu_use(one: Case) -> None:
     operations = one.chart.fact(TpuOperations)
     rows = {row.title.partition(":")[0]: row for row in operations.rows}
     for op in one.ops:
@@ -132,30 +129,21 @@ def test_mxu_use(cases: dict[str, Case], name: str) -> None:
     assert operations.mxu_use == close(whole / one.chip.peak_flop_s)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_what_the_memory_bounds(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
+def test_what_the_memory_bounds(one: Case) -> None:
     operations = one.chart.fact(TpuOperations)
     ridge = one.chip.peak_flop_s / one.chip.bandwidth_bytes_s
-    bound = [
-        op for op in one.ops
-        if op.kind not in tpu.CATEGORY or op.flops / traffic(op, one.chip) < ridge
-    ]  # fmt: skip
+    bound = [op for op in one.ops if op.kind not in tpu.CATEGORY or op.flops / traffic(op, one.chip) < ridge]
     assert operations.ridge == close(ridge)
     assert operations.memory_bound_ms == close(sum(map(one.ms, bound)))
     float32 = sum(one.ms(op) for op in one.ops if op.kind in tpu.CATEGORY)
     assert operations.float32_ms == close(float32 if one.run.precision == "fp32" else 0.0)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_padding(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    found = one.chart.fact(Padding)
-    known = one.recorded.program
+def test_padding(one: Case) -> None:
+    found, known = one.chart.fact(Padding), one.recorded.program
     side = 256 if one.run.device == "v6e" else 128
     ops = {op.name: op for op in one.ops if op.is_matrix}
-    assert found.side == side
-    assert len(found.matmuls) == len(ops)
+    assert (found.side, len(found.matmuls), found.tiles) == (side, len(ops), ((8, 128),))
     lost = 0.0
     for product in found.matmuls:
         op = ops[product.row.title.partition(":")[0]]
@@ -165,39 +153,25 @@ def test_padding(cases: dict[str, Case], name: str) -> None:
         deep = depth(op) / padded(depth(op), side) if known and not has_window(op) else None
         assert product.depth_useful == (None if deep is None else close(deep))
         assert product.stored_useful == close(stored_share(op))
-    assert found.lost_ms == close(lost)
     truth = tpu.truth(one.run)
+    assert found.lost_ms == close(lost)
     assert found.lost_ms == close(truth.padding_ms)
     assert found.useful == close(1 - truth.padding_ms / truth.matrix_ms)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_padding_of_the_depth_and_in_memory(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    found = one.chart.fact(Padding)
-    products = [(one.ms(op), op) for op in one.ops if op.is_matrix]
+    products = [(one.ms(op), op) for op in ops.values()]
     stored = sum(ms * stored_share(op) for ms, op in products) / sum(ms for ms, _ in products)
     assert found.stored_useful == close(stored)
-    assert found.tiles == ((8, 128),)
-    side = 256 if one.run.device == "v6e" else 128
     plain = [(ms, depth(op)) for ms, op in products if not has_window(op)]
     used = sum(ms * size / padded(size, side) for ms, size in plain) / sum(ms for ms, _ in plain)
-    assert found.depth_useful == (close(used) if one.recorded.program else None)
+    assert found.depth_useful == (close(used) if known else None)
 
 
 def test_the_report_tells_of_all_three_paddings(cases: dict[str, Case]) -> None:
-    one = cases["v5e padded"]
-    shown = {measure.label: measure.value.value for measure in tpu_time(one.chart)}
-    padding = one.chart.fact(Padding)
-    assert shown["useful share of the matmul width (the rest pads to 128)"] == padding.useful
-    assert (
-        shown["useful share of the matmul depth (the rest pads to 128; without convolutions)"]
-        == padding.depth_useful
-    )
-    assert (
-        shown["useful share of the matmul arrays in memory (the rest pads to tiles: 8 x 128)"]
-        == padding.stored_useful
-    )
+    chart = cases["v5e padded"].chart
+    shown = {measure.label: measure.value.value for measure in tpu_time(chart)}
+    padding, of = chart.fact(Padding), "useful share of the matmul"
+    assert shown[f"{of} width (the rest pads to 128)"] == padding.useful
+    assert shown[f"{of} depth (the rest pads to 128; without convolutions)"] == padding.depth_useful
+    assert shown[f"{of} arrays in memory (the rest pads to tiles: 8 x 128)"] == padding.stored_useful
 
 
 def has_window(op: Op) -> bool:
@@ -211,21 +185,8 @@ def has_window(op: Op) -> bool:
 def stored_share(op: Op) -> float:
     """Elements over those stored in tiles of 8 x 128."""
     shapes = [op.result, *op.operands]
-    whole = used = 0
-    for shape in shapes:
-        size = 1
-        for at, dimension in enumerate(reversed(shape)):
-            size *= padded(dimension, (128, 8)[at]) if at < 2 else dimension
-        whole += size
-        used += size_of(shape)
-    return used / whole
-
-
-def size_of(shape: tuple[int, ...]) -> int:
-    size = 1
-    for dimension in shape:
-        size *= dimension
-    return size
+    tiled = [(*shape[:-2], *map(padded, shape[-2:], (8, 128)[-len(shape[-2:]) :])) for shape in shapes]
+    return sum(map(prod, shapes)) / sum(map(prod, tiled))
 
 
 def test_a_copy_from_the_host(cases: dict[str, Case]) -> None:
@@ -256,30 +217,20 @@ def test_a_host_that_launches_ahead(cases: dict[str, Case]) -> None:
 def test_flops_that_are_not_known_make_no_mxu_use(tmp_path: Path) -> None:
     space = tpu.build(RUNS["v3"][0])
     for plane in space.proto.planes:
+        names = {key: stat.name for key, stat in plane.stat_metadata.items()}
         for metadata in plane.event_metadata.values():
-            names = {key: stat.name for key, stat in plane.stat_metadata.items()}
             kept = [stat for stat in metadata.stats if names[stat.metadata_id] != "flops"]
             del metadata.stats[:]
             metadata.stats.extend(kept)
-    path = tmp_path / samples.TRACE
-    path.parent.mkdir(parents=True)
-    path.write_bytes(space.serialized())
-    recording = Recording.open(tmp_path)
-    operations = Chart([xplane.read(recording.traces[0]), recording]).fact(TpuOperations)
-    assert operations.mxu_use is None
+    assert opened(space, tmp_path).fact(TpuOperations).mxu_use is None
 
 
 def test_a_program_that_does_not_train_has_runs_and_no_steps(tmp_path: Path) -> None:
-    run = replace(RUNS["v3"][0], steps=6)
-    space = tpu.build(run, Recorded(step_line=False, markers=False))
+    space = tpu.build(replace(RUNS["v3"][0], steps=6), Recorded(step_line=False, markers=False))
     for plane in space.proto.planes:
         for stat in plane.stat_metadata.values():
             stat.name = stat.name.replace("gradient_tape/", "")
-    path = tmp_path / samples.TRACE
-    path.parent.mkdir(parents=True)
-    path.write_bytes(space.serialized())
-    recording = Recording.open(tmp_path)
-    chart = Chart([xplane.read(recording.traces[0]), recording])
+    chart = opened(space, tmp_path)
     time = chart.fact(TpuTime)
     assert (time.unit, time.program, time.busiest.rounds) == ("run", "cluster_train_step", 6)
     with pytest.raises(Unavailable, match="step"):
@@ -297,11 +248,8 @@ COPY = (
 
 def test_results_come_before_operands_with_their_memory() -> None:
     found = arrays(COPY)
-    assert [array.dtype for array in found] == ["f32", "f32", "u32", "f32"]
-    assert [array.space for array in found] == [5, 0, 2, 0]
-    assert found[0].dims == (5, 1024, 256)
-    assert found[0].tile == (8, 128)
-    assert found[0].nbytes == 5 * 1024 * 256 * 4
+    assert [(one.dtype, one.space) for one in found] == [("f32", 5), ("f32", 0), ("u32", 2), ("f32", 0)]
+    assert (found[0].dims, found[0].tile, found[0].nbytes) == ((5, 1024, 256), (8, 128), 5 * 1024 * 256 * 4)
 
 
 @pytest.mark.parametrize(
@@ -320,16 +268,8 @@ def test_results_come_before_operands_with_their_memory() -> None:
 )
 def test_widths_and_what_is_stored(text: str, width: int | None, stored: int) -> None:
     (array,) = arrays(text)
-    assert array.width == width
-    assert array.stored == stored
-    assert array.useful == pytest.approx(array_size(array) / stored)
-
-
-def array_size(array: Array) -> int:
-    size = 1
-    for dimension in array.dims:
-        size *= dimension
-    return size
+    assert (array.width, array.stored) == (width, stored)
+    assert array.useful == pytest.approx(prod(array.dims) / stored)
 
 
 @pytest.mark.parametrize(("dtype", "nbytes"), [("bf16", 8), ("f32", 16), ("s4", 2), ("pred", 4), ("f8e4m3fn", 4)])
@@ -346,7 +286,7 @@ def test_text_without_arrays_has_none() -> None:
 def test_no_array_is_stored_in_less_than_it_holds(dims: list[int]) -> None:
     order = tuple(reversed(range(len(dims))))
     array = Array.of(Shape("f32", tuple(dims), order, ((8, 128),)))
-    assert array.stored >= array_size(array)
+    assert array.stored >= prod(dims)
     assert array.stored % 128 == 0
     assert 0 < array.useful <= 1
 
