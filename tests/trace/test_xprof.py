@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,7 @@ from scripts.synthetic.tpu_program import depth, factors, program
 from scripts.synthetic.xspace import Space
 from tests.builders import PS, Row, device, line, trace
 from tests.xspaces import TRACES, hostile, save
-from tfdoctor.trace import Event, Line, Trace, repair, xprof
+from tfdoctor.trace import Line, Trace, repair, xprof
 from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, SourceLines, parse
 from tfdoctor.trace.xplane import measured
 from tfdoctor.trace.xprof import Opinion
@@ -49,22 +50,33 @@ def record(folder: Path, run: Run) -> tuple[Path, Truth]:
     return save(space, folder / "run" / "vm.xplane.pb"), truth
 
 
+SMALL = Run(device="v5e", precision="bf16", steps=1, network=NETWORK)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A trace of one step."""
+    return record(tmp_path, SMALL)[0]
+
+
+@pytest.fixture
+def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What is run in place of xprof."""
+    monkeypatch.setattr(xprof, "CHILD", tmp_path / "child.py")
+    return tmp_path / "child.py"
+
+
 def test_a_tpus_steps_and_input_are_found(tmp_path: Path) -> None:
-    run = Run(device="v5e", precision="bf16", input_ms=1.0, network=NETWORK)
-    path, truth = record(tmp_path, run)
+    path, truth = record(tmp_path, Run(device="v5e", precision="bf16", input_ms=1.0, network=NETWORK))
     opinion = ask(path)
-    assert opinion.error == ""
-    assert opinion.steps == truth.steps
+    assert (opinion.error, opinion.steps, opinion.device_type) == ("", truth.steps, "TPU")
     assert opinion.step_ms == pytest.approx(truth.step_ms, rel=1e-6)
-    share = truth.input_wait_ms / truth.step_ms
-    assert opinion.input_percent == pytest.approx(100 * share, abs=0.1)
+    assert opinion.input_percent == pytest.approx(100 * truth.input_wait_ms / truth.step_ms, abs=0.1)
     assert opinion.conclusion.startswith("Your program is HIGHLY input-bound")
-    assert opinion.device_type == "TPU"
 
 
 def test_without_steps_it_has_no_share_of_input(tmp_path: Path) -> None:
-    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=0, network=NETWORK))
-    opinion = ask(path)
+    opinion = ask(record(tmp_path, replace(SMALL, steps=0))[0])
     assert opinion.conclusion.startswith("No step time measured")
     assert (opinion.steps, opinion.step_ms, opinion.input_percent) == (0, None, None)
 
@@ -100,18 +112,14 @@ def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
     assert opinion.steps == 0
 
 
-def test_a_large_trace_is_not_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+def test_a_large_trace_is_not_asked_about(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xprof, "LARGEST_BYTES", 1000)
     assert "it is asked for traces of up to" in ask(path).error
 
 
-def test_an_answer_before_an_abort_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
-    child = tmp_path / "child.py"
+def test_an_answer_before_an_abort_counts(path: Path, child: Path) -> None:
     answer: dict[str, list[str]] = {"tables": [], "steps": []}
     child.write_text(f"import os; print({json.dumps(json.dumps(answer))}, flush=True); os.abort()")
-    monkeypatch.setattr(xprof, "CHILD", child)
     assert ask(path) == Opinion()
 
 
@@ -127,33 +135,22 @@ CHILDREN = {
 
 
 @pytest.mark.parametrize("code", CHILDREN)
-def test_whatever_befalls_the_child_is_a_reason(
-    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
-    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
-    child = tmp_path / "child.py"
+def test_whatever_befalls_the_child_is_a_reason(path: Path, private: Path, child: Path, code: str) -> None:
     child.write_text(code)
-    monkeypatch.setattr(xprof, "CHILD", child)
-    opinion = ask(path, timeout_s=1 if code == SLEEPS else 60)
-    assert opinion == Opinion(error=CHILDREN[code])
+    assert ask(path, timeout_s=1 if code == SLEEPS else 60) == Opinion(error=CHILDREN[code])
     assert list(private.iterdir()) == []
 
 
-def test_memory_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+def test_memory_is_limited(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xprof, "BASE_BYTES", 10_000_000)
     opinion = ask(path)
     assert opinion.error
     assert opinion.steps == 0
 
 
-def test_a_question_that_is_dropped_ends_its_child(
-    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
-    child, number = tmp_path / "child.py", tmp_path / "number"
+def test_a_question_that_is_dropped_ends_its_child(path: Path, private: Path, child: Path) -> None:
+    number = child.with_name("number")
     child.write_text(f"import os, time; open({str(number)!r}, 'x').write(f'{{os.getpid()}}\\n'); time.sleep(600)")
-    monkeypatch.setattr(xprof, "CHILD", child)
     with xprof.Asked(path):
         while not (number.exists() and number.read_text().endswith("\n")):
             time.sleep(0.01)
@@ -180,9 +177,7 @@ def test_a_message_without_sense_is_an_opinion(space: Space) -> None:
     assert opinion.error or opinion.conclusion
 
 
-def test_a_full_disk_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
-
+def test_a_full_disk_is_a_reason(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -202,28 +197,25 @@ def test_the_products_of_a_program_and_their_sizes() -> None:
     assert parsed is not None
     by_name = {instruction.name: instruction for instruction in parsed.instructions()}
     for number, op in enumerate(OPERATIONS, start=1):
-        (fusion,) = [by_name[f"fusion.{number}"]]
-        assert fusion.op_name == op.name
-        assert fusion.shapes[0].dims == op.result
-        assert fusion.shapes[0].dtype == "bf16"
-        assert fusion.shapes[0].tiles == ((8, 128),)
-        matmuls = [instruction.matmul for instruction in parsed.inside(fusion) if instruction.matmul]
-        assert bool(matmuls) == (op.is_matrix or op.kind == "depthwise")
-        for matmul in matmuls:
-            assert matmul.depthwise == (op.kind == "depthwise")
-            if op.is_matrix:
-                assert matmul.k == depth(op)
-                assert factors(op)[0] in {
-                    s.dims for instruction in parsed.inside(fusion) for s in instruction.shapes
-                }
+        fusion, depthwise = by_name[f"fusion.{number}"], op.kind == "depthwise"
+        (result, *_), inside = fusion.shapes, list(parsed.inside(fusion))
+        assert (fusion.op_name, result.dims, result.dtype, result.tiles) == (
+            op.name,
+            op.result,
+            "bf16",
+            ((8, 128),),
+        )
+        matmuls = [instruction.matmul for instruction in inside if instruction.matmul]
+        assert bool(matmuls) == (op.is_matrix or depthwise)
+        assert {matmul.depthwise for matmul in matmuls} <= {depthwise}
+        if op.is_matrix:
+            assert {matmul.k for matmul in matmuls} == {depth(op)}
+            assert factors(op)[0] in {shape.dims for instruction in inside for shape in instruction.shapes}
 
 
 @given(st.binary(max_size=200))
 def test_damage_is_no_program_and_no_crash(data: bytes) -> None:
     parse(data)
-
-
-def test_damage_is_told() -> None:
     assert parse(b"\x0a\xff\xff") is None
 
 
@@ -309,14 +301,6 @@ def events(one: Line) -> list[tuple[str, int, int, dict[str, object]]]:
     return [(e.name, e.start_ps // PS, e.end_ps // PS, dict(e.stats)) for e in one.events()]
 
 
-def started(one: Event) -> bool:
-    return one.start_ps < END * PS
-
-
-def ended(one: Event) -> bool:
-    return one.end_ps <= END * PS
-
-
 @given(rows(), rows(), rows())
 def test_the_host_has_what_ended_and_the_device_what_began(
     host: list[Row], other: list[Row], gpu: list[Row]
@@ -324,12 +308,10 @@ def test_the_host_has_what_ended_and_the_device_what_began(
     whole = of(host, other, gpu, END, 200.0)
     part = measured(whole)
     assert part.sampled is whole
-    tests = [(line, ended) for line in whole.host_lines]
-    tests += [(line, started) for line in whole.devices("GPU")[0].lines]
-    lines = [*part.host_lines, *part.devices("GPU")[0].lines]
-    for found, (before, test) in zip(lines, tests, strict=True):
-        kept = [(e.name, e.start_ps // PS, e.end_ps // PS, dict(e.stats)) for e in before.events() if test(e)]
-        assert events(found) == kept
+    for found, before in zip(part.host_lines, whole.host_lines, strict=True):
+        assert events(found) == [event for event in events(before) if event[2] <= END]
+    for found, before in zip(part.devices("GPU")[0].lines, whole.devices("GPU")[0].lines, strict=True):
+        assert events(found) == [event for event in events(before) if event[1] < END]
 
 
 @given(rows(), rows(), rows(), st.lists(st.just(END), max_size=1))

@@ -1,5 +1,6 @@
 """How many batches one pass over recorded datasets has, and how recorded lines are shown."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -25,33 +26,31 @@ from tfdoctor.terms.verdict import Errored, Location
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass, Shape
 
 
-def chain(*stages: tuple[str, int | None], batch: int = 10) -> tuple[Dataset, ...]:
+def chain(*stages: tuple[str, int | None]) -> tuple[Dataset, ...]:
     """A line of datasets, consumers first, each with its kind and cardinality."""
-    parameters = DatasetParameters(batch_size=batch)
+    last, batch = len(stages) - 1, DatasetParameters(batch_size=10)
+    given = {"Batch": batch}
     return tuple(
         Dataset(
-            id=at,
-            kind=f"_{kind}Dataset",
-            inputs=(at + 1,) if at + 1 < len(stages) else (),
-            cardinality=number,
-            parameters=parameters if kind == "Batch" else DatasetParameters(),
+            id=at, kind=f"_{kind}Dataset", inputs=(at + 1,) * (at < last), cardinality=number,
+            parameters=given.get(kind, DatasetParameters()),
         )
         for at, (kind, number) in enumerate(stages)
-    )
+    )  # fmt: skip
 
 
-def test_the_feeding_datasets_own_cardinality() -> None:
-    assert batches_of(chain(("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195))) == 20
-
-
-def test_a_repeated_pass_is_that_of_what_is_repeated() -> None:
-    stages = chain(("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200))
-    assert batches_of(stages) == 20
-
-
-def test_unknown_where_a_stage_expands_its_elements() -> None:
-    assert batches_of(chain(("Batch", None), ("FlatMap", None), ("TensorSlice", 3))) is None
-    assert batches_of(()) is None
+@pytest.mark.parametrize(
+    ("datasets", "batches"),
+    [
+        (chain(("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195)), 20),  # the feeding dataset's own
+        # a repeated pass is that of what is repeated
+        (chain(("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200)), 20),
+        (chain(("Batch", None), ("FlatMap", None), ("TensorSlice", 3)), None),  # a stage expands its elements
+        ((), None),
+    ],
+)
+def test_the_batches_of_one_pass(datasets: tuple[Dataset, ...], batches: int | None) -> None:
+    assert batches_of(datasets) == batches
 
 
 def test_a_line_ends_where_several_sources_meet() -> None:
@@ -61,29 +60,25 @@ def test_a_line_ends_where_several_sources_meet() -> None:
     assert line_of((zipped, *sources), sources[1]) == (sources[1],)
 
 
-def shown(path: str, *command: str, cwd: str = "/data/run") -> str:
-    return Places(Manifest(command=command, cwd=cwd).folders).shown(path)
-
-
-def test_a_file_below_the_folder_of_the_run_is_shown_relative_to_it() -> None:
-    assert shown("/data/run/models/net.py", "python", "train.py") == "models/net.py"
-    assert Places(("/data/run",))(("/data/run/net.py", 3)) == Location("net.py", 3)
-
-
-def test_a_script_elsewhere_is_shown_relative_to_its_folder() -> None:
-    assert shown("/code/job/train.py", "python", "/code/job/train.py") == "train.py"
-    assert shown("/data/job/models/net.py", "python", "../job/train.py") == "models/net.py"
-
-
-def test_a_file_below_both_is_shown_relative_to_the_folder_of_the_run() -> None:
-    assert shown("/data/run/net.py", "python", "/data/train.py") == "net.py"
-
-
-def test_other_files_keep_their_path() -> None:
-    assert shown("/data/runs/net.py", "python", "train.py") == "/data/runs/net.py"
-    assert shown("/code/net.py", "python", "-m", "job") == "/code/net.py"
-    assert shown("/code/net.py", cwd="") == "/code/net.py"
-    assert shown("/net.py", "python", "train.py", cwd="/") == "net.py"
+@pytest.mark.parametrize(
+    ("path", "command", "cwd", "shown"),
+    [
+        ("/data/run/models/net.py", "python train.py", "/data/run", "models/net.py"),
+        ("/code/job/train.py", "python /code/job/train.py", "/data/run", "train.py"),  # a script elsewhere
+        ("/data/job/models/net.py", "python ../job/train.py", "/data/run", "models/net.py"),
+        ("/data/run/net.py", "python /data/train.py", "/data/run", "net.py"),  # below both
+        ("/data/runs/net.py", "python train.py", "/data/run", "/data/runs/net.py"),
+        ("/code/net.py", "python -m job", "/data/run", "/code/net.py"),
+        ("/code/net.py", "", "", "/code/net.py"),
+        ("/net.py", "python train.py", "/", "net.py"),
+    ],
+)
+def test_files_are_shown_relative_to_the_folder_of_the_run_or_of_its_script(
+    path: str, command: str, cwd: str, shown: str
+) -> None:
+    places = Places(Manifest(command=tuple(command.split()), cwd=cwd).folders)
+    assert places.shown(path) == shown
+    assert places((path, 3)) == Location(shown, 3)
 
 
 # XLA's instructions as operations, by real traces of a GPU.
@@ -155,44 +150,21 @@ WRITES = (
     "ResourceScatterSub", "ResourceScatterMax", "ResourceScatterNdUpdate", "ScatterUpdate",
     "ResourceStridedSliceAssign",
 )  # fmt: skip
+READING = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
+NEITHER = ("TensorScatterAdd", "ScatterNd", "ApplyTensorFunction", "StridedSlice", "MatMul")  # a new tensor
+DRAWS = ("RandomUniform", "TruncatedNormal", "StatelessTruncatedNormalV2", "Multinomial")
+CALLING = ("StatefulPartitionedCall", "StatelessWhile", "StatelessIf", "Case", "XlaLaunch")
 
 
-@pytest.mark.parametrize("kind", WRITES)
-def test_an_update_changes_a_variable(kind: str) -> None:
-    assert UPDATES.fullmatch(kind)
-    assert not READS.search(kind)
-
-
-@pytest.mark.parametrize("kind", ["ReadVariableOp", "ResourceGather", "ResourceGatherNd"])
-def test_a_read_does_not(kind: str) -> None:
-    assert READS.search(kind)
-    assert not UPDATES.fullmatch(kind)
-
-
-@pytest.mark.parametrize("kind", ["TensorScatterAdd", "ScatterNd", "ApplyTensorFunction", "StridedSlice", "MatMul"])
-def test_what_makes_a_new_tensor_is_neither(kind: str) -> None:
-    assert not UPDATES.fullmatch(kind)
-    assert not READS.search(kind)
-
-
-@pytest.mark.parametrize("kind", ["RandomUniform", "TruncatedNormal", "StatelessTruncatedNormalV2", "Multinomial"])
-def test_what_is_drawn_at_random(kind: str) -> None:
-    assert RANDOM.search(kind)
-
-
-@pytest.mark.parametrize("kind", ["StatefulPartitionedCall", "StatelessWhile", "StatelessIf", "Case", "XlaLaunch"])
-def test_the_work_of_a_call_is_in_another_graph(kind: str) -> None:
-    assert CALLS.search(kind)
-    assert OPAQUE.search(kind)
-
-
-def test_python_is_opaque_and_no_graph() -> None:
-    assert OPAQUE.search("EagerPyFunc")
+def test_which_types_change_or_read_a_variable_draw_or_call() -> None:
+    for kind in (*WRITES, *READING, *NEITHER):
+        found = bool(UPDATES.fullmatch(kind)), bool(READS.search(kind))
+        assert (kind, *found) == (kind, kind in WRITES, kind in READING)
+    assert [kind for kind in DRAWS if not RANDOM.search(kind)] == []
+    assert [kind for kind in CALLING if not (CALLS.search(kind) and OPAQUE.search(kind))] == []
+    assert OPAQUE.search("EagerPyFunc")  # Python is opaque and no graph
     assert not CALLS.search("EagerPyFunc")
-
-
-def test_a_shape_is_no_value() -> None:
-    assert {"Shape", "ShapeN", "Rank", "Size"} == SHAPES
+    assert {"Shape", "ShapeN", "Rank", "Size"} == SHAPES  # no values
 
 
 @pytest.mark.parametrize("kind", ["ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp"])
@@ -210,9 +182,19 @@ LONG = 3000
 
 def stages(first: dict[str, Any], number: int, times: int, kind: str) -> list[dict[str, Any]]:
     """Return so many stages, each of which takes the next one so many times."""
-    return [
-        {**first, "id": at, "class": kind, "inputs": [at + 1] * times * (at < number - 1)} for at in range(number)
-    ]
+    taken = [[at + 1] * times * (at < number - 1) for at in range(number)]
+    return [{**first, "id": at, "class": kind, "inputs": inputs} for at, inputs in enumerate(taken)]
+
+
+def breaks_nothing(change: Callable[[dict[str, Any]], None], folder: Path) -> None:
+    original = next(one for one in originals() if one.name == ON_CPU)
+    program = deepcopy(original.program)
+    change(program)
+    write_intact(folder, replace(original, program=program))
+    chart = chart_of(Recording.open(folder))
+    outcomes = [result.outcome for result in examine(chart, tuple(all_rules()))]
+    assert [one.traceback for one in outcomes if isinstance(one, Errored)] == []
+    assert not chart.defects
 
 
 @pytest.mark.parametrize(
@@ -228,26 +210,15 @@ def stages(first: dict[str, Any], number: int, times: int, kind: str) -> list[di
     ids=["itself", "circle", "all", "long", "doubled", "doubled-zip"],
 )
 def test_a_pipeline_of_any_shape_breaks_nothing(changed: Any, tmp_path: Path) -> None:
-    original = next(one for one in originals() if one.name == ON_CPU)
-    program = deepcopy(original.program)
-    program["datasets"] = changed(program["datasets"])
-    write_intact(tmp_path, replace(original, program=program))
-    chart = chart_of(Recording.open(tmp_path))
-    outcomes = [result.outcome for result in examine(chart, tuple(all_rules()))]
-    assert [one.traceback for one in outcomes if isinstance(one, Errored)] == []
-    assert not chart.defects
+    breaks_nothing(lambda program: program.update(datasets=changed(program["datasets"])), tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["Identity", "AddV2", "Cast"])
 def test_a_graph_in_circles_breaks_nothing(kind: str, tmp_path: Path) -> None:
-    original = next(one for one in originals() if one.name == ON_CPU)
-    program = deepcopy(original.program)
-    for graph in program["graphs"]:
-        number = len(graph["operations"])
-        for at, one in enumerate(graph["operations"]):
-            one |= {"from": [(at + 1) % number, (at + 2) % number], "type": kind}
-    write_intact(tmp_path, replace(original, program=program))
-    chart = chart_of(Recording.open(tmp_path))
-    outcomes = [result.outcome for result in examine(chart, tuple(all_rules()))]
-    assert [one.traceback for one in outcomes if isinstance(one, Errored)] == []
-    assert not chart.defects
+    def circle(program: dict[str, Any]) -> None:
+        for graph in program["graphs"]:
+            number = len(graph["operations"])
+            for at, one in enumerate(graph["operations"]):
+                one |= {"from": [(at + 1) % number, (at + 2) % number], "type": kind}
+
+    breaks_nothing(circle, tmp_path)

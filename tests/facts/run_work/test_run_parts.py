@@ -110,16 +110,17 @@ def test_classes_of_callbacks_are_told_apart_the_largest_first() -> None:
     assert found[1].line == place("t.py:5")
 
 
-def test_functions_of_batches_are_in_the_step_unless_they_make_some_steps_long() -> None:
-    (found,) = called_back({"callback": "Norms.on_train_batch_end"})
-    assert found.in_step is True
-    (found,) = called_back({"callback": "Norms.on_train_batch_end", "long": True})
-    assert found.in_step is None
-
-
-def test_an_earlier_recording_tells_the_class_by_the_users_function() -> None:
-    (found,) = called_back({"function": "make.<locals>.Norms.on_batch_end"})
-    assert (found.name, found.in_step) == ("Norms", True)
+@pytest.mark.parametrize(
+    ("stack", "in_step"),
+    [
+        ({"callback": "Norms.on_train_batch_end"}, True),
+        ({"callback": "Norms.on_train_batch_end", "long": True}, None),  # it makes some steps long
+        ({"function": "make.<locals>.Norms.on_batch_end"}, True),  # of an earlier recording
+    ],
+)
+def test_functions_of_batches_are_in_the_step(stack: dict[str, object], *, in_step: bool | None) -> None:
+    (found,) = called_back(stack)
+    assert (found.name, found.in_step) == ("Norms", in_step)
 
 
 @pytest.mark.parametrize(
@@ -199,14 +200,37 @@ def grouped(*lines: RunLine) -> list[set[int]]:
     return [{one.at.line for one in group.lines if one.at} for group in line_groups(lines)]
 
 
-def test_a_function_belongs_to_the_loop_that_calls_it() -> None:
-    assert grouped(line(5, function="f", caller=40), line(40)) == [{5, 40}]
+def called(at: int) -> RunLine:
+    """A line of a function that is called there."""
+    return line(5, function="f", caller=at)
 
 
-def test_a_function_belongs_to_the_loop_that_begins_above_the_call_of_it() -> None:
-    assert grouped(line(5, function="f", caller=41), line(40)) == [{5, 40}]
-    assert grouped(line(5, function="f", caller=40), line(42)) == [{5, 42}]
-    assert len(grouped(line(5, function="f", caller=46), line(40))) == 2
+@pytest.mark.parametrize(
+    ("lines", "groups"),
+    [
+        ([called(40), line(40)], [{5, 40}]),  # the loop that calls it
+        ([called(41), line(40)], [{5, 40}]),  # or that begins above the call
+        ([called(40), line(42)], [{5, 42}]),
+        ([called(46), line(40)], [{5}, {40}]),
+        ([called(40), line(40, repeats=False, ms=50.0)], [{5}, {40}]),  # called once it stands alone
+        ([line(10), line(11, exact=True, ms=50.0), line(12)], [{10, 12}, {11}]),  # timed calls are no Python
+        ([RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9)], []),
+    ],
+)
+def test_a_function_belongs_to_the_loop_that_calls_it(lines: list[RunLine], groups: list[set[int]]) -> None:
+    assert grouped(*lines) == groups
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        line(11, exact=True, calls="Model.predict"),  # a timed call is one whatever repeats it
+        # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
+        line(6, calls="keras.src.backend.common.global_state.clear_session"),
+    ],
+)
+def test_what_is_no_python_of_a_loop(one: RunLine) -> None:
+    assert [group.work for group in line_groups([one])] == [CalledWork.BULK]
 
 
 def test_the_lines_of_a_comprehension_are_called_by_what_calls_its_function() -> None:
@@ -214,11 +238,6 @@ def test_the_lines_of_a_comprehension_are_called_by_what_calls_its_function() ->
     (group,) = line_groups([inner, line(5, function="f", caller=60, ms=9.0)])
     assert group.caller == Location("a.py", 60)
     assert group.function == "f"
-
-
-def test_a_function_that_is_called_once_stands_alone() -> None:
-    calls_once = line(40, repeats=False, ms=50.0)
-    assert grouped(line(5, function="f", caller=40), calls_once) == [{5}, {40}]
 
 
 def test_a_function_belongs_to_the_library_call_for_each_row() -> None:
@@ -229,33 +248,12 @@ def test_a_function_belongs_to_the_library_call_for_each_row() -> None:
     assert groups[0].at == Location("a.py", 40)
 
 
-def test_timed_calls_in_a_loop_are_not_part_of_its_python() -> None:
-    assert grouped(line(10), line(11, exact=True, ms=50.0), line(12)) == [{10, 12}, {11}]
-
-
-def test_a_timed_call_is_one_whatever_repeats_it() -> None:
-    (group,) = line_groups([line(11, exact=True, calls="Model.predict")])
-    assert group.work is CalledWork.BULK
-
-
-def test_lines_without_a_place_are_left_out() -> None:
-    assert line_groups([RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9)]) == ()
-
-
-def test_a_session_that_a_loop_clears_is_no_python_of_the_loop() -> None:
-    """Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second."""
-    cleared = line(6, calls="keras.src.backend.common.global_state.clear_session")
-    assert [group.work for group in line_groups([cleared])] == [CalledWork.BULK]
-
-
 # What a line has a library do: item by item, or all at once.
 
 
 def called_line(calls: str, *, loops: int = 0, repeats: bool = True, at: int = 29) -> RunLine:
-    return RunLine(
-        phase=Phase.BOUNDARIES, at=Location("train.py", at), ms=900.0, samples=18, function="make_epoch",
-        calls=calls, repeats=repeats, loops=loops,
-    )  # fmt: skip
+    of: Any = {"phase": Phase.BOUNDARIES, "ms": 900.0, "samples": 18, "calls": calls, "loops": loops}
+    return line(at, function="make_epoch", repeats=repeats, **of)
 
 
 @pytest.mark.parametrize(
@@ -271,9 +269,6 @@ def called_line(calls: str, *, loops: int = 0, repeats: bool = True, at: int = 2
 )
 def test_the_work_of_a_line_in_loops(calls: str, loops: int, work: CalledWork) -> None:
     assert called_work(called_line(calls, loops=loops)) is work
-
-
-def test_what_no_loop_repeats_is_one_call() -> None:
     assert called_work(called_line("numpy.random.choice", repeats=False)) is CalledWork.BULK
 
 
@@ -282,5 +277,4 @@ def test_what_no_loop_repeats_is_one_call() -> None:
 )
 def test_several_lines_of_a_loop_work_item_by_item(lines: int, loops: int, work: CalledWork) -> None:
     body = [called_line("numpy.random.normal", loops=loops, at=20 + n) for n in range(lines)]
-    (group,) = line_groups(body)
-    assert group.work is work
+    assert [group.work for group in line_groups(body)] == [work]
