@@ -176,9 +176,7 @@ ROWS = [sample(at, run_cpu_pct=at * 100) for at in range(1, 10)]
         ((3, None), 9, 5),  # not closed
     ],
 )
-def test_the_samples_of_the_window_count(
-    window: tuple[float, float | None] | None, count: int, cores: float
-) -> None:
+def test_samples_of_the_window_count(window: tuple[float, float | None] | None, count: int, cores: float) -> None:
     found = samples(*ROWS, window=window)
     assert (found.count, found.run_cores) == pytest.approx((count, cores))
 
@@ -322,9 +320,7 @@ def test_what_goes_on_in_the_background_is_doubted_until_it_has_ended(pid: int, 
     ],
 )
 @pytest.mark.parametrize("plan", [CapturePlan(), CapturePlan(trace=False)], ids=["traced", "not traced"])
-def test_a_run_that_failed_in_its_first_step_is_not_trusted(
-    ending: Ending, seen: int, level: str, plan: CapturePlan
-) -> None:
+def test_a_run_that_failed_at_once_is_not_trusted(ending: Ending, seen: int, level: str, plan: CapturePlan) -> None:
     """Trap: its account is exact, and of a run that did nothing yet."""
     found = of_run(plan=plan, steps=StepsSeen(seen=seen), outcome=ending).fact(Quality)
     assert found.level == (level if plan.trace or level == "low" else "high")

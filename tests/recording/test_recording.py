@@ -99,9 +99,7 @@ def test_what_a_recording_contains_is_no_other_recording(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("has_manifest", [True, False])
-def test_recordings_and_runs_are_looked_for_two_folders_down_and_no_deeper(
-    tmp_path: Path, *, has_manifest: bool
-) -> None:
+def test_recordings_and_runs_are_looked_for_two_folders_down(tmp_path: Path, *, has_manifest: bool) -> None:
     deep = made(tmp_path / "a" / "b" / "c", 1)
     if not has_manifest:
         (deep / "tfdoctor.json").unlink()

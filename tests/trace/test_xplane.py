@@ -160,9 +160,7 @@ def test_a_thread_pools_noise_is_left_out(file: Path) -> None:
 
 
 @pytest.mark.parametrize(("thread", "tasks"), [("tf_numa_-1_Eigen/7", [[2, 5], [9, 12]]), ("tf_Compute/7", [])])
-def test_the_tasks_of_the_pool_that_operations_share_are_kept(
-    file: Path, thread: str, tasks: list[list[int]]
-) -> None:
+def test_tasks_of_the_pool_that_operations_share_are_kept(file: Path, thread: str, tasks: list[list[int]]) -> None:
     """A task that had begun before the trace, or goes on after it, is left out."""
     space = Space()
     line = space.plane("/host:CPU").line(7, thread)

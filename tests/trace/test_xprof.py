@@ -302,9 +302,7 @@ def events(one: Line) -> list[tuple[str, int, int, dict[str, object]]]:
 
 
 @given(rows(), rows(), rows())
-def test_the_host_has_what_ended_and_the_device_what_began(
-    host: list[Row], other: list[Row], gpu: list[Row]
-) -> None:
+def test_hosts_have_what_ended_and_devices_what_began(host: list[Row], other: list[Row], gpu: list[Row]) -> None:
     whole = of(host, other, gpu, END, 200.0)
     part = measured(whole)
     assert part.sampled is whole

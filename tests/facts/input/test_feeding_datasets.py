@@ -231,9 +231,7 @@ def test_pipelines_that_repeat_before_they_meet(kind: str, length: int | None, p
 
 
 @pytest.mark.parametrize(("epochs", "passes"), [(4, 4.0), (None, None)])
-def test_arrays_that_repeat_beside_their_indices_are_passed_once_an_epoch(
-    epochs: int | None, passes: float | None
-) -> None:
+def test_arrays_beside_their_indices_are_passed_once_an_epoch(epochs: int | None, passes: float | None) -> None:
     """Batches of indices, joined with the arrays, which repeat for each batch (ArrayDataAdapter, Keras 3)."""
     arrays = fed_dataset(2, "_TensorDataset", inputs=(), cardinality=1)
     again = fed_dataset(3, "_RepeatDataset", inputs=(2,), cardinality=-1)
@@ -277,9 +275,7 @@ def test_a_list_of_files_says_how_many_and_where() -> None:
         ("", "", False),
     ],
 )
-def test_a_mount_says_whether_its_files_lie_across_a_network(
-    file_system: str, network: str, *, local: bool
-) -> None:
+def test_a_mount_says_whether_files_lie_across_a_network(file_system: str, network: str, *, local: bool) -> None:
     files = FileList(count=40, file_system=file_system)
     found = measured(dataset(0, "_TensorSliceDataset", files=files), dataset(1, "_MapDataset"))
     assert (found.network, found.local) == (network, local)
@@ -365,9 +361,7 @@ def test_each_argument_has_the_time_of_its_conversions() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "function"), [((MATRIX,), "step"), ((MATRIX, LABELS), "another")])
-def test_calls_that_do_not_fit_the_arguments_are_not_guessed(
-    arguments: tuple[dict[str, Any], ...], function: str
-) -> None:
+def test_calls_unlike_the_arguments_are_not_guessed(arguments: tuple[dict[str, Any], ...], function: str) -> None:
     with pytest.raises(Unavailable, match="does not show"):
         conversions(*arguments, function=function)
 

@@ -223,9 +223,7 @@ def test_the_pipelines_of_two_epochs_are_one() -> None:
 
 
 @pytest.mark.parametrize(("order", "remade"), [((4,) * (STEPS - 3) + (7, 1, 1), True), ((7,) * STEPS, False)])
-def test_a_dataset_that_each_epoch_makes_anew_keeps_its_function_and_is_told(
-    order: tuple[int, ...], *, remade: bool
-) -> None:
+def test_a_dataset_that_each_epoch_makes_anew_keeps_its_function(order: tuple[int, ...], *, remade: bool) -> None:
     """The record contains the one that was alive at its end; the trace saw others too."""
 
     def rows(at: float) -> Iterable[Row]:
@@ -282,9 +280,7 @@ def test_several_batches_in_a_step_add_up() -> None:
     ],
     ids=["other threads", "python", "another's python", "files"],
 )  # fmt: skip
-def test_what_a_maps_function_does_on_other_threads_is_the_maps(
-    runs: list[Row], python: float, reading: float, reads: int
-) -> None:
+def test_what_other_threads_do_for_a_map(runs: list[Row], python: float, reading: float, reads: int) -> None:
     mapped = stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP)
     assert (mapped.work_ms, mapped.python_ms, mapped.reading_ms) == pytest.approx((40, python, reading))
     assert mapped.reads == reads

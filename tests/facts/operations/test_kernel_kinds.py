@@ -273,9 +273,7 @@ def test_products_are_sorted_by_what_ran_them() -> None:
         (("avx2",), "float32", "AVX2"),
     ],
 )
-def test_the_instructions_follow_from_the_flags_and_the_precision(
-    flags: tuple[str, ...], dtype: str, best: str
-) -> None:
+def test_the_instructions_follow_from_flags_and_precision(flags: tuple[str, ...], dtype: str, best: str) -> None:
     assert found(matmul(dtype=dtype), on=machine(*flags)).instructions == best
 
 

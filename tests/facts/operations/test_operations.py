@@ -462,9 +462,7 @@ def test_einsums(equation: str, shapes: list[tuple[int, ...] | None], expected: 
 
 
 @given(st.tuples(SIZE, SIZE, SIZE), st.tuples(st.booleans(), st.booleans()))
-def test_the_factors_alone_tell_the_flops_or_nothing_does(
-    sizes: tuple[int, int, int], turned: tuple[bool, bool]
-) -> None:
+def test_the_factors_alone_tell_the_flops_or_none(sizes: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
     m, k, n = sizes
     a, b = ((k, m) if turned[0] else (m, k)), ((n, k) if turned[1] else (k, n))
     told = shared_dimension_flops(a, b)

@@ -161,7 +161,7 @@ def test_a_function_that_trains_evaluates_where_it_does_not() -> None:
         run.python(0.8, LOOP, looped=True)
     run.steps(1, 4.0, LOOP, between_ms=2.0)
     found = seconds(run)
-    assert found[Phase.EVALUATION] == pytest.approx(2.4 + 0.8, abs=0.12)
+    assert found[Phase.EVALUATION] == pytest.approx(2.4 + 0.8, abs=0.06)
     assert found[Phase.STEPS] == pytest.approx(3.6 + 201 * 0.006, abs=0.12)
 
 
@@ -226,7 +226,9 @@ def test_a_program_that_only_predicts_prepares_and_predicts() -> None:
         run.during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")
     run.python(0.4, "predict.py:9")
     times = {Phase.START: 0.21, Phase.IMPORTS: 1.0, Phase.PREPARING: 0.9, Phase.PREDICTION: 2.0, Phase.END: 0.4}
-    assert seconds(run) == pytest.approx(times, abs=0.1)
+    found = seconds(run)
+    assert found == pytest.approx(times, abs=0.1)
+    assert found[Phase.PREDICTION] == pytest.approx(2.0, abs=0.02)
 
 
 def one_after_another(*acts: tuple[float, str, dict[str, Any]] | int) -> Run:
@@ -303,9 +305,7 @@ def test_a_wait_for_child_processes_is_no_preparation(stack: Mapping[str, Any], 
     [(1, 0, True), (2, 1, True), (1, 1, False), (1, 4, True)],
     ids=["over", "next to a logger", "a logger", "before other workers"],
 )
-def test_children_that_live_on_while_it_trains_are_not_waited_for(
-    before: int, meanwhile: int, *, waits: bool
-) -> None:
+def test_children_that_live_on_while_it_trains_are_no_wait(before: int, meanwhile: int, *, waits: bool) -> None:
     """They log, or make batches: what the script waits for next to them is something else."""
     run = Run()
     run.count(children=before)

@@ -207,9 +207,7 @@ def waits(**parts: float) -> RunSteps:
     ("parts", "alike"),
     [({"input": 3.0, "device": 2.0}, True), ({"input": 2.0, "device": 3.0}, False), ({"device": 5.0}, False)],
 )
-def test_long_steps_are_like_traced_ones_that_wait_for_input_as_well(
-    parts: dict[str, float], *, alike: bool
-) -> None:
+def test_long_steps_are_like_traced_ones_that_wait_as_well(parts: dict[str, float], *, alike: bool) -> None:
     found = waits(**parts)
     assert found.wait_longer is alike
     assert found.window_share == pytest.approx(0.5 + 0.8 * 0.5 * alike)

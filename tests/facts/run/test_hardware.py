@@ -57,9 +57,7 @@ def test_a_v100_multiplies_in_float16() -> None:
         *[(known, "bfloat16", 1 / 2) for known in ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))],
     ],
 )
-def test_from_ampere_on_float32_runs_as_tf32_already(
-    capability: tuple[int, int], dtype: str, scales: float
-) -> None:
+def test_from_ampere_on_float32_runs_as_tf32(capability: tuple[int, int], dtype: str, scales: float) -> None:
     found = capable(*capability)
     assert found.sixteen_bit
     assert (found.sixteen_bit.dtype, found.sixteen_bit.scales) == (dtype, scales)
@@ -273,8 +271,6 @@ def test_why_a_gpu_has_no_kernels(error: str, reason: MissingWork) -> None:
 @pytest.mark.parametrize(
     ("capability", "flops_per_clock"), [((6, 1), 256), ((5, 2), 256), ((6, 0), 0), ((3, 7), 0)]
 )
-def test_the_rate_in_float32_is_known_where_float16_is_no_faster(
-    capability: tuple[int, int], flops_per_clock: int
-) -> None:
+def test_the_rate_in_float32_where_float16_is_no_faster(capability: tuple[int, int], flops_per_clock: int) -> None:
     found = capable(*capability, clock_rate=1_000_000, core_count=10)
     assert (found.float32_flop_s or 0) == flops_per_clock * 10 * 1e9

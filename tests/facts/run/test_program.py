@@ -73,9 +73,7 @@ def test_a_line_ends_where_several_sources_meet() -> None:
         ("/net.py", "python train.py", "/", "net.py"),
     ],
 )
-def test_files_are_shown_relative_to_the_folder_of_the_run_or_of_its_script(
-    path: str, command: str, cwd: str, shown: str
-) -> None:
+def test_files_are_shown_relative_to_the_run_or_its_script(path: str, command: str, cwd: str, shown: str) -> None:
     places = Places(Manifest(command=tuple(command.split()), cwd=cwd).folders)
     assert places.shown(path) == shown
     assert places((path, 3)) == Location(shown, 3)

@@ -100,9 +100,7 @@ def test_the_account_of_the_same_work_is_the_least_that_steps_save(account_ms: f
     ("bound", "wait_longer", "saved"),
     [(Bound.AT_MOST, True, 30_000), (Bound.AT_MOST, False, 5_000), (Bound.EXPECTED, True, 5_000)],
 )
-def test_steps_that_wait_longer_are_in_the_bound_of_less_waiting(
-    bound: Bound, saved: float, *, wait_longer: bool
-) -> None:
+def test_longer_waits_are_in_the_bound_of_less_waiting(bound: Bound, saved: float, *, wait_longer: bool) -> None:
     """100 steps of 600 ms; a traced one took 100 ms, half of them a wait for input."""
     parts = RUN_PARTS | {"input": 50.0, "device": 50.0, "host": 0.0}
     step = StepModel(device=DeviceKind.GPU, exposed=parts)

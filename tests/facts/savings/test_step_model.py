@@ -95,17 +95,13 @@ def test_a_set_saves_no_less_than_its_best_member_or_a_weaker_set(
 
 
 @given(models, sets.flatmap(lambda some: st.tuples(st.just(some), st.permutations(some))))
-def test_the_order_of_effects_does_not_matter(
-    any_model: StepModel, orders: tuple[list[Effect], list[Effect]]
-) -> None:
+def test_the_order_of_effects_is_nothing(any_model: StepModel, orders: tuple[list[Effect], list[Effect]]) -> None:
     one, other = map(any_model.predict, orders)
     assert one == pytest.approx(other, abs=EXACT)
 
 
 @given(models, sets)
-def test_no_step_is_shorter_than_what_remains_of_its_longest_stage(
-    any_model: StepModel, some: list[Effect]
-) -> None:
+def test_no_step_is_shorter_than_the_rest_of_its_longest_stage(any_model: StepModel, some: list[Effect]) -> None:
     touched = {effect.stage for effect in some}
     left = [time for stage, time in any_model.exposed.items() if stage not in touched]
     untouched = sum(time for time in left)
@@ -152,9 +148,7 @@ def test_a_run_that_has_no_core_free_gains_nothing_from_threads(any_model: StepM
 
 
 @given(models, sets, st.floats(-1, 1))
-def test_a_host_measured_a_little_longer_changes_little(
-    any_model: StepModel, some: list[Effect], change: float
-) -> None:
+def test_a_host_a_little_longer_changes_little(any_model: StepModel, some: list[Effect], change: float) -> None:
     """Also where it comes to work longer than the device, and begins to limit the step."""
     exposed = {**any_model.exposed, Stage.HOST: any_model.exposed[Stage.DEVICE]}
     before = replace(any_model, device=DeviceKind.GPU, segments=(), exposed=exposed)
@@ -164,9 +158,7 @@ def test_a_host_measured_a_little_longer_changes_little(
 
 
 @given(models, st.floats(1e-3, 1), times, times)
-def test_no_operation_gets_faster_than_its_roofline(
-    any_model: StepModel, scales: float, of: float, floor: float
-) -> None:
+def test_no_operation_beats_its_roofline(any_model: StepModel, scales: float, of: float, floor: float) -> None:
     bounded = replace(any_model, floors={"conv": floor})
     effect = Effect(Stage.DEVICE, scales, "conv", ms(of))
     assert bounded.saving([effect]) <= max(0.0, of - floor) + EXACT
@@ -247,9 +239,7 @@ def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(made: fl
     [(3.0, 1.0, 40.0), (3.0, 60.0, 37.0), (8.0, 1.0, 40.0), (55.0, 1.0, 0.0)],
     ids=["handing over", "nearly as slow as the step", "a plain wait", "most of the step"],
 )
-def test_a_wait_hides_other_changes_only_as_far_as_its_input_takes_time(
-    wait: float, made: float, saved: float
-) -> None:
+def test_a_wait_hides_changes_only_as_far_as_its_input_takes_time(wait: float, made: float, saved: float) -> None:
     """A batch that lies ready takes a moment, too: then the input does not hide what the compute gains."""
     run = fed(model(input=wait, device=100 - wait), {"a": made})
     assert run.saving([Effect(Stage.DEVICE, 0.0, "conv", ms(40.0))]) == pytest.approx(saved)
@@ -268,9 +258,7 @@ def test_a_change_to_the_rest_saves_all_that_the_inputs_own_time_does_not_hide(
 
 
 @given(times, times, times)
-def test_less_input_work_saves_the_wait_whether_or_not_it_sets_the_pace(
-    wait: float, made: float, device: float
-) -> None:
+def test_less_input_work_saves_the_wait_whatever_sets_the_pace(wait: float, made: float, device: float) -> None:
     run = fed(model(input=wait, device=device), {"a": made})
     assert run.saving([Effect(Stage.INPUT, 0.0)]) == pytest.approx(wait, abs=EXACT)
 
@@ -289,9 +277,7 @@ def test_time_between_steps_saves_although_the_trainer_waits_a_little_for_its_in
         (None, True),
     ],
 )
-def test_savings_that_need_cores_of_which_nobody_is_certain_are_ceilings(
-    cores: Cores | None, *, guesses: bool
-) -> None:
+def test_savings_that_need_cores_nobody_is_certain_of_are_ceilings(cores: Cores | None, *, guesses: bool) -> None:
     on_cpu = replace(model(input=1, device=1), device=DeviceKind.CPU, cores=cores)
     assert on_cpu.guesses_cores([AHEAD]) is guesses
     assert on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a", spreads=True)]) is guesses
@@ -390,9 +376,7 @@ input_effects = st.builds(Effect, stage=st.just(Stage.INPUT), scales=st.floats(0
 
 
 @given(models, st.lists(input_effects, min_size=1, max_size=3))
-def test_an_upper_bound_on_input_is_no_smaller_than_what_is_expected(
-    any_model: StepModel, expected: list[Effect]
-) -> None:
+def test_an_upper_bound_is_no_smaller_than_what_is_expected(any_model: StepModel, expected: list[Effect]) -> None:
     bounds = [replace(effect, bound=Bound.AT_MOST) for effect in expected]
     saved = any_model.saving(bounds)
     assert saved >= any_model.saving(expected) - EXACT
@@ -403,9 +387,7 @@ def test_an_upper_bound_on_input_is_no_smaller_than_what_is_expected(
     ("busy", "device", "saved"),
     [(1.9, DeviceKind.CPU, 8.0), (1.0, DeviceKind.CPU, 6.0), (1.9, DeviceKind.GPU, 6.0)],
 )
-def test_an_upper_bound_counts_the_cores_that_the_input_frees(
-    busy: float, device: DeviceKind, saved: float
-) -> None:
+def test_an_upper_bound_counts_cores_that_the_input_frees(busy: float, device: DeviceKind, saved: float) -> None:
     """Half of the 4 ms beside which the input works."""
     crowded = replace(model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0)
     bound = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)

@@ -395,9 +395,7 @@ def test_the_innermost_event_is_also_found_after_an_inner_one_ends() -> None:
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 12)), max_size=12),
     st.tuples(st.integers(-1, 8), st.integers(9, 22)),
 )
-def test_the_innermost_events_are_those_of_a_walk_from_begin_to_end(
-    events: list[tuple[int, int]], window: tuple[int, int]
-) -> None:
+def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]], window: tuple[int, int]) -> None:
     """Of a walk with a stack, whether events lie in each other or overlap otherwise."""
     events = sorted(events, key=lambda event: (event[0], -event[1]))
     starts, lengths = np.array(events, np.int64).reshape(-1, 2).T

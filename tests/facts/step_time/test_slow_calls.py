@@ -148,9 +148,7 @@ ONE = {"epochs": 1, "steps_per_epoch": 1}
         (20, 0, {}, False),
     ],
 )
-def test_fit_counts_where_each_trains_a_step_or_two(
-    steps: int, rounds: int, run: dict[str, Any], *, reported: bool
-) -> None:
+def test_fit_counts_where_each_is_a_step(steps: int, rounds: int, run: dict[str, Any], *, reported: bool) -> None:
     seen = StepsSeen(seen=steps, rounds=rounds)
     slow = found(place(3, 5.0, 6.0, calls=FIT), seen=seen, run=run)
     assert [one.call for one in slow.lines] == ([SlowCall.FIT] if reported else [])
@@ -244,9 +242,7 @@ def test_what_comes_with_the_end_of_an_epoch_or_of_the_loop_does_not_count(call:
 
 
 @pytest.mark.parametrize(("called", "around"), [(5, [Location("train.py", 90)]), (6, [])])
-def test_the_line_that_calls_the_function_of_the_training_call_holds_the_training(
-    called: int, around: list[Location]
-) -> None:
+def test_the_line_around_the_training_call_holds_the_training(called: int, around: list[Location]) -> None:
     main = ["/home/me/train.py", 90]
     fed = {"at": ["/home/me/train.py", called], "arguments": []}
     lines = host_lines(seen_each(5, 1.0, caller=main), seen_each(4, 9.0, caller=main), fed=fed)

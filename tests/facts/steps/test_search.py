@@ -122,9 +122,7 @@ NO_UPDATES = [row for row in WHOLE if "Assign" not in row[0] and ("cond" not in 
     ],
     ids=["uneven", "cut off", "no condition", "no updates", "validation", "two loops"],
 )
-def test_iterations_of_a_loop_inside_a_graph_are_steps(
-    rows: list[Row], first: list[float], count: int | None
-) -> None:
+def test_iterations_of_a_loop_in_a_graph_are_steps(rows: list[Row], first: list[float], count: int | None) -> None:
     found = steps(in_graph(*rows))
     assert found.source == "graph-period"
     assert times(found)[: len(first)] == first
@@ -322,9 +320,7 @@ EAGER_STEP = ("MatMul", "MatMul", "Sub", "Sub", "ReluGrad", "MatMul", "AssignSub
         ([("Cast", *EAGER_STEP[:3], "Cast", *EAGER_STEP[3:])] * 6, 6, 10, 5),  # an operation twice a step
     ],
 )
-def test_an_eager_loop_is_told_by_its_sequence(
-    pieces: list[tuple[str, ...]], start: float, ms: float, count: int
-) -> None:
+def test_eager_loops_have_a_sequence(pieces: list[tuple[str, ...]], start: float, ms: float, count: int) -> None:
     found = steps(eager(*pieces))
     assert (found.source, found.count, times(found)[:5]) == ("repeated-call", count, [ms] * 5)
     assert found.steps[0].start_ps == start * PS

@@ -347,9 +347,7 @@ def beside(untraced: UntracedSteps | None, **told: Any) -> Recording:
         ([5.0, 6.0], UntracedSteps(0, None, "steps"), 1.0),
     ],
 )
-def test_how_much_slower_steps_are_while_traced(
-    traced_ms: list[float], untraced: UntracedSteps | None, slower: float
-) -> None:
+def test_steps_are_slower_traced(traced_ms: list[float], untraced: UntracedSteps | None, slower: float) -> None:
     assert slowdown(beside(untraced), of_times(*traced_ms)) == pytest.approx(slower)
 
 
@@ -456,9 +454,7 @@ def test_one_extreme_step_does_not_raise_the_share() -> None:
         (((0, 900.0), FILLS[0]), 50),  # the first step of the run
     ],
 )
-def test_steps_that_do_not_recur_at_the_begin_of_passes_are_none(
-    long: tuple[tuple[int, float], ...], seen: int
-) -> None:
+def test_steps_that_begin_no_passes_again_are_none(long: tuple[tuple[int, float], ...], seen: int) -> None:
     with pytest.raises(Unavailable, match="again and again"):
         starts(*long, seen=seen)
 
