@@ -575,7 +575,6 @@ def test_what_could_not_be_moved_is_read_where_it_is(
 
 # A log that tells of more time than passed is left out, and a note says so.
 
-
 S = 1_000_000_000
 
 

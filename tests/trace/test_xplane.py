@@ -375,7 +375,6 @@ def test_no_message_is_beyond_repair(space: Space) -> None:
 
 # Fields decoded as columns are those that protobuf reads.
 
-
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 127, 128, 2**55, 2**56, 2**62, -1])
 
 

@@ -187,7 +187,6 @@ def test_a_full_disk_is_a_reason(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 # XLA's programs in a trace.
 
-
 DEPTHWISE = Network(depthwise=True)
 OPERATIONS = DEPTHWISE.training_step()
 
@@ -275,7 +274,6 @@ def test_stack_frames_in_a_circle_have_no_line() -> None:
 
 
 # What is measured ends where the agent says so; what follows is there for samples of the stack only.
-
 
 END = 50.0
 

@@ -236,7 +236,6 @@ def test_python_is_not_told_where_no_thread_of_it_is_known() -> None:
 
 # Waits
 
-
 ASYNC = ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4)
 FETCH = ("EagerLocalExecute: IteratorGetNext", 1, 9)
 
@@ -373,7 +372,6 @@ def test_the_report_shows_the_step_its_gaps_and_its_copies() -> None:
 
 
 # The GPU's idle time after values that were read, where every nanosecond is known.
-
 
 STEPS = 6
 

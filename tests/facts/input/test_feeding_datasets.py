@@ -152,7 +152,6 @@ def test_elements_and_bytes_of_one_pass_leave_repetitions_out(
 
 BATCH = fed_dataset(1, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=10)
 
-
 FILES = fed_dataset(1, "_FlatMapDataset", cardinality=None)
 ENDLESS = fed_dataset(1, "_RepeatDataset", cardinality=-1)
 BATCHES = replace(BATCH, id=2, inputs=(1,), cardinality=-1)
@@ -328,7 +327,6 @@ def test_a_prefetch_of_autotune_holds_batches() -> None:
 
 # What converting the arguments takes, from the trace and what the agent noted of two calls.
 
-
 STEPS = 6
 MATRIX = {"place": "0", "kind": "numpy", "dtype": "float64", "shape": [300, 300], "same": True}
 LABELS = {"place": "1", "kind": "numpy", "dtype": "int64", "shape": [300], "same": False}
@@ -450,7 +448,6 @@ def test_what_feeds_take_is_not_guessed(facts: Chart, why: str) -> None:
 
 
 # Which lines make input in Python, from the stack samples of all threads.
-
 
 KERAS = "keras.src.trainers.data_adapters.py_dataset_adapter.PyDatasetAdapter._finite_generator"
 TF_DATA = "tensorflow.python.ops.script_ops.FuncRegistry.__call__"

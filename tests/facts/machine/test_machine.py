@@ -35,23 +35,28 @@ def steps_with(*threads: Thread, tasks: tuple[tuple[float, float], ...] = ()) ->
     return chart(with_pool(made, *tasks), recording(manifest=manifest()))
 
 
-def test_the_pools_threads_count_for_the_operation_that_they_ran_beside() -> None:
-    found = steps_with(COMPUTE, tasks=((0, 10), (20, 40))).fact(Threads)
-    assert found.by_type == {"Conv2D": pytest.approx(1.75)}
-    assert found.at_work == pytest.approx(0.7)
-    assert not found.why_unknown
+LATE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
 
 
-def test_a_task_that_begins_before_an_operation_counts_for_what_lies_within() -> None:
-    late = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
-    found = steps_with(late, tasks=((10, 30), (35, 90))).fact(Threads)
-    assert found.by_type == {"Conv2D": pytest.approx(1.75)}
+@pytest.mark.parametrize(
+    ("compute", "tasks", "by_type"),
+    [
+        (COMPUTE, ((0, 10), (20, 40)), {"Conv2D": 1.75}),
+        (LATE, ((10, 30), (35, 90)), {"Conv2D": 1.75}),  # of a task that begins before, what lies within
+        (COMPUTE, (), {}),
+    ],
+)
+def test_the_pools_threads_count_for_the_operation_that_they_ran_beside(
+    compute: Thread, tasks: tuple[tuple[float, float], ...], by_type: dict[str, float]
+) -> None:
+    found = steps_with(compute, tasks=tasks).fact(Threads)
+    assert found.by_type == pytest.approx(by_type)
+    assert ("no task of the intra-op pool" in found.why_unknown) == (not tasks)
+    assert bool(found.why_unknown) == (not tasks)
 
 
-def test_without_a_task_of_the_pool_nothing_is_said_of_its_threads() -> None:
-    found = steps_with(COMPUTE).fact(Threads)
-    assert not found.by_type
-    assert "no task of the intra-op pool" in found.why_unknown
+def test_the_threads_of_operations_and_of_the_pool_are_at_work() -> None:
+    assert steps_with(COMPUTE, tasks=((0, 10), (20, 40))).fact(Threads).at_work == pytest.approx(0.7)
 
 
 def test_what_tf_data_executes_is_at_work_but_not_what_waits() -> None:
@@ -84,7 +89,6 @@ def test_without_either_the_cores_are_unknown() -> None:
 
 # What the input's work takes from a CPU's compute.
 
-
 CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)
 
@@ -112,11 +116,8 @@ def test_all_cores_would_share_what_is_gone() -> None:
     assert found.taken_ms(8.0) == pytest.approx(3.0)
     (effect,) = found.relief(8.0)
     assert effect.scales == pytest.approx(0.9)
-
-
-def test_free_cores_leave_nothing_to_gain() -> None:
-    assert CpuContention(crowded=False).relief(8.0) == ()
-    assert CpuContention(crowded=None).relief(8.0) == ()
+    # Free cores leave nothing to gain.
+    assert CpuContention(crowded=False).relief(8.0) == CpuContention(crowded=None).relief(8.0) == ()
 
 
 @given(st.floats(0, 1e4), st.floats(0.1, 64), st.floats(0, 100), st.floats(0, 1))
@@ -135,7 +136,6 @@ def test_other_programs_count_where_no_core_is_free() -> None:
 
 # The sampled load of the machine, with and without a traced window.
 
-
 READ = ((0.0, 0), (24.0, 90), (42.2, 92), (42.4, 92), (None, 94))
 """Readings of GPM (each the mean of half a second) and NVML's load: an idle GPU, then a busy one."""
 
@@ -149,9 +149,5 @@ def sampled(*readings: tuple[float | None, int]) -> Samples:
 
 
 def test_idle_time_around_an_unknown_window_does_not_count() -> None:
-    taken = sampled(*READ)
-    assert taken.tensor_share == pytest.approx(42.2 / 92)
-
-
-def test_a_gpu_that_was_never_busy_has_no_activity() -> None:
-    assert sampled((0.0, 3)).tensor_share is None
+    assert sampled(*READ).tensor_share == pytest.approx(42.2 / 92)
+    assert sampled((0.0, 3)).tensor_share is None  # never busy

@@ -242,7 +242,6 @@ RARE = [
 
 # What ran a CPU's products, and with which instructions.
 
-
 ON_CPU = Device(DeviceKind.CPU, 1, 1)
 
 
@@ -369,7 +368,6 @@ def test_a_product_that_xla_compiled_is_told_by_its_kernel() -> None:
 
 
 # Whether the matrix unit was used: by FLOPs where they are known, by kernel names else.
-
 
 ON_UNIT = "volta_h884gemm_64x128_ldg8_nn"
 OFF_UNIT = "volta_sgemm_128x64_nn"

@@ -382,7 +382,6 @@ def test_the_program_tells_which_operations_feed_which(recorded: dict[str, Any],
 
 # FLOPs of products from shapes, set against loops that count; unknown sizes stay unknown.
 
-
 PROGRAM = Program(settings=RunSettings(batch_size=16))
 SIZE = st.integers(1, 6)
 
@@ -500,7 +499,6 @@ def test_a_part_of_the_compute_is_stated_with_its_share(least: float | None) -> 
 
 # How fast an operation can get at best.
 
-
 GPU = Hardware(DeviceKind.GPU, "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
 CPU = Hardware(DeviceKind.CPU, "x")
 
@@ -532,7 +530,6 @@ def test_a_cpus_rate_is_what_the_runs_own_operations_stream() -> None:
 
 
 # What an operation is computed from, and whether only metrics use it.
-
 
 HANDLE = (("resource", ()),)
 METRIC = KerasPart("metric", "AUC")
@@ -597,7 +594,6 @@ def test_what_a_gradient_or_a_variable_takes_is_not_for_metrics_only() -> None:
 
 
 # Products of graphs that were not recorded: a recurrent layer's, in the body of its loop.
-
 
 DENSE = matmul("MatMul", ms=1.0, layer="dense")
 

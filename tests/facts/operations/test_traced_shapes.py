@@ -91,7 +91,6 @@ def test_texts_of_shapes(text: str, tensors: object) -> None:
 
 # Bodies of loops: which of them pass nothing to the next iteration, and what only looks like it.
 
-
 SCALAR = ()
 ROW = (32, 8)
 WHILE = "map/while"

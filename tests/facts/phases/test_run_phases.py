@@ -614,7 +614,6 @@ def test_the_step_has_the_name_of_the_function_that_trains(
 
 # How a run ended: as the process told, else as the launcher saw it; what memory it wanted.
 
-
 TENSOR = (
     "Graph execution error: Detected at node gradient_tape/embedding/Reshape "
     "OOM when allocating tensor with shape[3075200,512] and type float on "

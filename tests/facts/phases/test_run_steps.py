@@ -488,7 +488,6 @@ def test_the_usual_call_of_another_function_is_as_the_recorder_timed_it() -> Non
 
 # What grows over a run is told from noise, warm-up, plateaus and single jumps.
 
-
 TIMES = np.arange(300.0)
 SEEDS = 150
 

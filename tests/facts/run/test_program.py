@@ -141,7 +141,6 @@ def test_a_depthwise_convolution_is_no_matmul() -> None:
 
 # What each type of operation does: the forms of which earlier lists missed some.
 
-
 WRITES = (
     "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "Assign", "AssignSub", "ResourceApplyAdam",
     "ResourceSparseApplyAdagrad", "ResourceApplyGradientDescent", "ApplyMomentum", "ResourceScatterAdd",
@@ -173,7 +172,6 @@ def test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too(kind: str) -
 
 
 # Pipelines that take what they make, and long or doubled ones, end in time without a failed fact or rule.
-
 
 LONG = 3000
 

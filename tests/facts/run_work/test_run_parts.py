@@ -158,7 +158,6 @@ def test_shares_are_of_what_recurs() -> None:
 
 # Lines of the run are put into groups: none is lost, none is counted twice.
 
-
 places = st.builds(Location, st.sampled_from(["a.py", "b.py"]), st.integers(1, 30))
 lines = st.builds(
     RunLine,

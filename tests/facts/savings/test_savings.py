@@ -150,7 +150,6 @@ def test_the_order_does_not_matter(of_step: list[Effect], some: list[RunEffect],
 
 # The energy of boards and packages: counters between readings, idle power, and what a counter cannot tell.
 
-
 S = 1_000_000_000
 
 IDLE, BUSY = 90.0, 400.0
@@ -249,7 +248,6 @@ def test_packages_of_the_cpu_are_apart() -> None:
 
 
 # The calls of layers: which line makes them, and which compute the same.
-
 
 X: Any = ["float32", [8, 4]]
 
@@ -362,7 +360,6 @@ def test_layers_that_share_their_name_are_not_one() -> None:
 
 # Operations by type and line, and the least time that the hardware needs for them.
 
-
 GPU = Hardware(
     DeviceKind.GPU,
     "x",
@@ -474,7 +471,6 @@ def test_allocations_show_the_bytes_of_open_shapes() -> None:
 
 # What depends on the examples alone: through frozen weights, and not through trained or random ones.
 
-
 FLOAT = ("float32", (8, 4))
 
 
@@ -562,7 +558,6 @@ def test_draws_that_no_cache_keeps_differ(kinds: tuple[str, ...], cardinality: i
 
 
 # The time to dispatch operations: what general rules may count, and what goes with those that are removed.
-
 
 ROWS = (
     OperationTime(name="large", type="Mul", ms=6.0, calls=1.0),

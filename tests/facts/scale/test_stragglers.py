@@ -173,7 +173,6 @@ def test_with_neither_the_order_has_to_do_and_nothing_is_said_of_skew() -> None:
 
 # Clock skew
 
-
 BASE = host({"device": [10.0] * 20})
 
 

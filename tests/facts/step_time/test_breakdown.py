@@ -318,7 +318,6 @@ def test_the_models_input_is_without_the_profilers_cost() -> None:
 
 # What the host does while no device works: the loop's body, and the events of each part.
 
-
 LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
 GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
 
@@ -416,7 +415,6 @@ def test_a_trace_without_a_host_has_none() -> None:
 
 
 # Where Python was between the training calls, and what decides the arguments of the next one.
-
 
 PATH = "/home/me/dqn.py"
 CALL = "tensorflow.python.eager.polymorphic_function.Function.__call__"

@@ -163,7 +163,6 @@ def test_the_training_call_of_fit_is_its_useful_work() -> None:
 
 # The lines that the host's time goes to: samples count where the trace shows nothing else at work.
 
-
 FEW = 8
 CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tensorflow.execute.quick_execute")
 
@@ -365,7 +364,6 @@ def test_without_samples_they_are_unknown() -> None:
 
 
 # What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
-
 
 SIX = 6
 

@@ -100,7 +100,6 @@ EVERY_10 = [10.0 * n for n in range(7)]
 
 # Loops inside a graph
 
-
 WHOLE = loop(EVERY_10)
 UNCONDITIONED = [row for row in WHOLE if "/cond/" not in row[0]]
 NO_UPDATES = [row for row in WHOLE if "Assign" not in row[0] and ("cond" not in row[0] or row[1] < 20)]
@@ -254,7 +253,6 @@ def test_an_iteration_whose_operations_were_lost_is_still_one() -> None:
 
 # Calls
 
-
 FOUR = ((0, 8), (10, 18), (20, 28), (30, 38))
 
 
@@ -404,7 +402,6 @@ def test_a_random_sequence_has_no_steps_that_do_not_repeat(names: list[str]) -> 
 
 # Which of XLA's programs is the training step.
 
-
 TRAINS = {"tf_op": "jit(f)/transpose(jvp(dense))/dot_general:", "hlo_category": "convolution fusion"}
 APPLIES = {"tf_op": "jit(f)/adam/sub:", "hlo_category": "loop fusion"}
 LOGS = {"tf_op": "jit(f)/reduce_sum:", "hlo_category": "loop fusion"}
@@ -421,58 +418,45 @@ def every(count: int, each: float, first: float = 0.0) -> list[float]:
     return [first + n * each for n in range(count)]
 
 
-def test_the_program_that_takes_gradients_is_the_step() -> None:
-    name, steps = compiled_steps(
-        [rhythm("log", every(50, 2), gradients=False), rhythm("train", every(10, 10))], "run"
-    )
-    assert (name, len(steps)) == ("train", 10)
-    assert {step.total_ms for step in steps[:-1]} == {10.0}
+def update(starts: list[float]) -> TimedProgram:
+    return rhythm("apply_update", starts, gradients=False)
 
 
-def test_gradients_and_their_update_in_turn_are_one_step() -> None:
-    name, steps = compiled_steps(
-        [rhythm("grads", every(10, 10), trains=False), rhythm("apply_update", every(10, 10, 5), gradients=False)],
-        "run",
-    )
-    assert (name, len(steps)) == ("apply_update", 10)
+def log(starts: list[float]) -> TimedProgram:
+    return rhythm("log", starts, gradients=False)
 
 
-def test_of_accumulated_gradients_the_update_is_the_step() -> None:
-    name, steps = compiled_steps(
-        [rhythm("grads", every(40, 10), trains=False), rhythm("apply_update", every(10, 40, 35), gradients=False)],
-        "run",
-    )
-    assert (name, len(steps)) == ("apply_update", 10)
-    assert steps[0].total_ms == 40.0
+TEN = every(10, 10)
 
 
-def test_a_log_every_few_steps_is_no_step() -> None:
-    name, steps = compiled_steps(
-        [rhythm("train", every(40, 10)), rhythm("log", every(10, 40, 35), gradients=False)], "run"
-    )
-    assert (name, len(steps)) == ("train", 40)
+@pytest.mark.parametrize(
+    ("programs", "name", "count", "first_ms"),
+    [
+        ([log(every(50, 2)), rhythm("train", TEN)], "train", 10, 10.0),  # takes gradients
+        ([rhythm("grads", TEN, trains=False), update(every(10, 10, 5))], "apply_update", 10, 10.0),  # in turn
+        ([rhythm("grads", every(40, 10), trains=False), update(every(10, 40, 35))], "apply_update", 10, 40.0),
+        ([rhythm("train", every(40, 10)), log(every(10, 40, 35))], "train", 40, 10.0),  # a log every few steps
+        ([rhythm("generator", TEN, each=4), rhythm("critic", every(10, 10, 5))], "generator", 10, 10.0),
+    ],
+    ids=["gradients", "in turn", "accumulated", "a log", "two that train"],
+)
+def test_which_program_is_the_step(programs: list[TimedProgram], name: str, count: int, first_ms: float) -> None:
+    found, steps = compiled_steps(programs, "run")
+    assert (found, len(steps)) == (name, count)
+    assert {step.total_ms for step in steps[:-1]} == {first_ms}
 
 
-def test_two_that_train_in_turn_are_one_step() -> None:
-    name, steps = compiled_steps(
-        [rhythm("generator", every(10, 10), each=4), rhythm("critic", every(10, 10, 5))], "run"
-    )
-    assert (name, len(steps)) == ("generator", 10)
-
-
-def test_two_that_train_one_after_the_other_are_not_decided() -> None:
-    with pytest.raises(Unavailable, match="both compute gradients"):
-        compiled_steps([rhythm("a", every(10, 10)), rhythm("b", every(9, 10, 200))], "run")
-
-
-def test_gradients_alone_are_no_training_step() -> None:
-    with pytest.raises(Unavailable, match="the trace does not show that it changes weights"):
-        compiled_steps([rhythm("loss", every(10, 10), trains=False)], "run")
-
-
-def test_too_few_runs_are_no_rhythm() -> None:
-    with pytest.raises(Unavailable, match="only three runs"):
-        compiled_steps([rhythm("train", every(3, 10))], "run")
+@pytest.mark.parametrize(
+    ("programs", "why"),
+    [
+        ([rhythm("a", TEN), rhythm("b", every(9, 10, 200))], "both compute gradients"),  # one after the other
+        ([rhythm("loss", TEN, trains=False)], "the trace does not show that it changes weights"),
+        ([rhythm("train", every(3, 10))], "only three runs"),
+    ],
+)
+def test_programs_that_are_no_step(programs: list[TimedProgram], why: str) -> None:
+    with pytest.raises(Unavailable, match=why):
+        compiled_steps(programs, "run")
 
 
 @pytest.mark.parametrize(
@@ -531,8 +515,6 @@ def test_runs_on_a_tpu_that_nobody_marked() -> None:
     assert steps.median_ms == pytest.approx(10.0)
 
 
-TRACES = Path(__file__).parents[1] / "traces"
-
 TIMED_MS = {
     "jax-h100-convnet-float32": 8.79,
     "jax-h100-convnet-bfloat16": 3.89,
@@ -540,26 +522,19 @@ TIMED_MS = {
 }
 
 
-@pytest.fixture(params=TIMED_MS)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def charted(name: str, folder: Path) -> Chart:
-    data = gzip.decompress((TRACES / f"{name}.xplane.pb.gz").read_bytes())
+    data = gzip.decompress((RECORDED / f"{name}.xplane.pb.gz").read_bytes())
     (folder / "host.xplane.pb").write_bytes(data)
     opened = Recording.open(folder)
     return Chart([xplane.read(opened.traces[0]), opened])
 
 
+@pytest.mark.parametrize("name", TIMED_MS)
 def test_a_host_that_runs_ahead_leaves_the_runs_on_the_gpu_as_steps(name: str, tmp_path: Path) -> None:
-    steps = charted(name, tmp_path).fact(Steps)
+    facts = charted(name, tmp_path)
+    steps, parts = facts.fact(Steps), facts.fact(Breakdown)
     assert (steps.source, steps.program, steps.count) == (StepSource.XLA_RUNS, "train_step", 12)
     assert steps.median_ms == pytest.approx(TIMED_MS[name], rel=0.03)
-
-
-def test_their_time_is_the_devices(name: str, tmp_path: Path) -> None:
-    parts = charted(name, tmp_path).fact(Breakdown)
     assert parts["device"] > 0.95 * parts.step_ms
 
 

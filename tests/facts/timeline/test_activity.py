@@ -229,7 +229,6 @@ def test_derived_lines_of_a_tpu_are_not_work() -> None:
 
 # Which events lie in which: by columns as by a stack.
 
-
 Events = list[tuple[int, int]]
 
 SPANS = st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda span: (span[0], sum(span)))
@@ -306,7 +305,6 @@ def test_joined_spans_cover_what_the_spans_cover(spans: list[tuple[int, tuple[in
 
 # Kernels of CUDA graphs and the instructions that they run.
 
-
 RESULT = (Shape("bf16", (8, 8)),)
 CALLS = tuple(
     Instruction(name, "custom-call", RESULT, (), (), "", HloMatmul(1, 8, 8, 8), "__cublas$gemm")
@@ -369,7 +367,6 @@ def test_all_matmuls_of_a_real_step_are_found(trace: str, flops: float) -> None:
 
 
 # When the trainer waits for input: in its requests, and at the end of an iterator that is still at work.
-
 
 MADE = ("EagerLocalExecute: MakeIterator", 0.0, 0.2)
 RUN = ("FunctionRun", 0.3, 0.9)

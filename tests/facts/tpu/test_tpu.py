@@ -239,7 +239,6 @@ def test_a_program_that_does_not_train_has_runs_and_no_steps(tmp_path: Path) -> 
 
 # Arrays in HLO text, and how they lie in a TPU's memory.
 
-
 COPY = (
     "%copy-start.1 = (f32[5,1024,256]{2,1,0:T(8,128)S(5)}, f32[5,1024,256]{2,1,0:T(8,128)}, u32[]{:S(2)}) "
     "copy-start(f32[5,1024,256]{2,1,0:T(8,128)} %add.2)"
