@@ -18,7 +18,6 @@ from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import TracedWindow, WindowCost
 from tfdoctor.recording.manifest import CapturePlan, EndedProcess, Ending, HostMachine, RunTimes
 from tfdoctor.recording.run_log import (
@@ -631,15 +630,11 @@ def run() -> Run:
 
 
 def ended(why: str | None, *, into: Run | None = None, **end: Any) -> RunEnding:
-    made = into or run()
-    return RunEnding.measure(with_end(made.recording(why), **end))
-
-
-def with_end(of: Recording, **end: Any) -> Recording:
-    assert of.run is not None
-    if not end or of.run.end is None:
-        return of
-    return replace(of, run=replace(of.run, end=replace(of.run.end, **end)))
+    given = (into or run()).recording(why)
+    assert given.run is not None
+    if given.run.end is None:
+        return RunEnding.measure(given)
+    return RunEnding.measure(replace(given, run=replace(given.run, end=replace(given.run.end, **end))))
 
 
 def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) -> RunEnding:
@@ -651,6 +646,7 @@ def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) ->
 @pytest.mark.parametrize(
     ("why", "error", "kind"),
     [
+        (None, "", EndKind.RUNNING),  # unfinished
         ("exit", "", EndKind.EXIT),
         ("interrupt", "KeyboardInterrupt", EndKind.INTERRUPT),
         ("exception", "ValueError", EndKind.EXCEPTION),
@@ -659,23 +655,20 @@ def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) ->
         ("exception", "InternalError", EndKind.EXCEPTION),
     ],
 )
-def test_a_process_tells_its_end(why: str, error: str, kind: EndKind) -> None:
+def test_a_process_tells_its_end(why: str | None, error: str, kind: EndKind) -> None:
     assert ended(why, error=error).kind is kind
 
 
 def test_a_status_code_says_what_a_general_error_means() -> None:
     text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2147483648 bytes."
     found = ended("exception", error="XlaRuntimeError", message=text)
-    assert found.kind is EndKind.OUT_OF_MEMORY
-    assert found.wanted_bytes == 2**31
+    assert (found.kind, found.wanted_bytes) == (EndKind.OUT_OF_MEMORY, 2**31)
 
 
 def test_the_tensor_that_found_no_room_is_read() -> None:
-    line = ("/job/train.py", 41)
-    found = ended("exception", error="ResourceExhaustedError", message=TENSOR, at=line)
+    found = ended("exception", error="ResourceExhaustedError", message=TENSOR, at=("/job/train.py", 41))
     assert (found.shape, found.dtype, found.allocator) == ((3075200, 512), "float32", "GPU_0_bfc")
-    assert found.wanted_bytes == 3075200 * 512 * 4
-    assert found.at == Location("train.py", 41)
+    assert (found.wanted_bytes, found.at) == (3075200 * 512 * 4, Location("train.py", 41))
     assert not found.killed_by_kernel
 
 
@@ -709,10 +702,6 @@ def test_the_launcher_sees_the_end_of_a_killed_process(
 def test_of_another_process_of_the_run_the_exit_code_says_nothing() -> None:
     assert killed(None, 0, pid=PID + 1).kind is EndKind.RUNNING
     assert killed(None, 1, oom_kills=1, pid=PID + 1).kind is EndKind.OUT_OF_MEMORY
-
-
-def test_an_unfinished_recording_is_running() -> None:
-    assert ended(None).kind is EndKind.RUNNING
 
 
 def test_memory_and_phase_are_those_of_the_end() -> None:
