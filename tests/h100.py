@@ -1,4 +1,4 @@
-"""Charts of real traces of JAX on an NVIDIA H100; tests/facts/steps/test_xla_steps.py says how they were made."""
+"""Charts of real traces of JAX on an NVIDIA H100; tests/facts/steps/test_search.py says how they were made."""
 
 import gzip
 from functools import cache

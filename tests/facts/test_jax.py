@@ -33,23 +33,19 @@ PIPELINE_RULES = ("input-bound", "missing-prefetch", "python-input", "sequential
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recording]:
     found = {}
     for name in (KERAS, ANNOTATED):
         folder = tmp_path_factory.mktemp(name)
         data = gzip.decompress((TRACES / f"{name}.xplane.pb.gz").read_bytes())
         (folder / "host.xplane.pb").write_bytes(data)
-        found[name] = folder
+        found[name] = Recording.open(folder)
     return found
 
 
 @pytest.fixture(scope="module")
-def charts(folders: dict[str, Path]) -> dict[str, Chart]:
-    return {name: chart_of(Recording.open(folder)) for name, folder in folders.items()}
-
-
-def chart_of(opened: Recording) -> Chart:
-    return Chart([xplane.read(opened.traces[0]), opened])
+def charts(opened: dict[str, Recording]) -> dict[str, Chart]:
+    return {name: Chart([xplane.read(one.traces[0]), one]) for name, one in opened.items()}
 
 
 def test_the_framework_and_how_it_is_known(charts: dict[str, Chart]) -> None:
@@ -77,34 +73,27 @@ def test_calls_that_only_queue_the_work_are_no_steps(charts: dict[str, Chart]) -
 
 def test_operations_bear_the_frameworks_names_and_flops(charts: dict[str, Chart]) -> None:
     rows = {row.ran[0]: row for row in charts[KERAS].fact(Operations).rows}
-    forward = rows["conv_general_dilated.5"]
+    forward, depthwise = rows["conv_general_dilated.5"], rows["conv_general_dilated.6"]
     assert forward.name == "jit(train_step)/jvp(conv2d)/conv_general_dilated"
-    assert forward.is_matrix
-    assert forward.flops == 2 * 32 * 14 * 14 * 16 * 3 * 3 * 3
-    depthwise = rows["conv_general_dilated.6"]
-    assert "depthwise_conv2d" in depthwise.name
-    assert depthwise.is_depthwise
-    assert not depthwise.is_matrix
-    assert depthwise.flops == 2 * 32 * 12 * 12 * 16 * 3 * 3
+    assert (forward.is_matrix, forward.flops) == (True, 2 * 32 * 14 * 14 * 16 * 3 * 3 * 3)
     assert forward.calls == pytest.approx(1.0, abs=0.15)
+    assert "depthwise_conv2d" in depthwise.name
+    assert (depthwise.is_depthwise, depthwise.is_matrix) == (True, False)
+    assert depthwise.flops == 2 * 32 * 12 * 12 * 16 * 3 * 3
 
 
 @pytest.mark.parametrize("name", [KERAS, ANNOTATED])
-def test_rules_of_the_pipeline_do_not_apply_and_say_why(folders: dict[str, Path], name: str) -> None:
-    diagnosis = diagnose.diagnose(Recording.open(folders[name]), all_rules(), "run", ask_xprof=False)
+def test_rules_of_the_pipeline_do_not_apply_and_say_why(opened: dict[str, Recording], name: str) -> None:
+    diagnosis = diagnose.diagnose(opened[name], all_rules(), "run", ask_xprof=False)
     outcomes = {result.rule.name: result.outcome for result in diagnosis.results}
     for rule in PIPELINE_RULES:
         outcome = outcomes[rule]
         assert isinstance(outcome, NotApplicable)
         assert "JAX 0.10.2" in outcome.reason
         assert "no tf.data pipeline" in outcome.reason
-
-
-@pytest.mark.parametrize("name", [KERAS, ANNOTATED])
-def test_nobody_is_told_to_record_jax_with_tfdoctor(folders: dict[str, Path], name: str) -> None:
-    diagnosis = diagnose.diagnose(Recording.open(folders[name]), all_rules(), "run", ask_xprof=False)
-    outcomes = [(result.outcome, result.saving) for result in diagnosis.results]
-    said = repr((outcomes, diagnosis.trust, diagnosis.steps, diagnosis.machine, diagnosis.unrecorded))
+    # Nobody is told to record JAX with tfdoctor.
+    told = [(result.outcome, result.saving) for result in diagnosis.results]
+    said = repr((told, diagnosis.trust, diagnosis.steps, diagnosis.machine, diagnosis.unrecorded))
     assert "tfdoctor profile" not in said
     assert "--steps" not in said
 
@@ -168,15 +157,15 @@ def test_which_markers_are_steps(name: str, count: int) -> None:
             one.fact(Steps)
 
 
-def test_markers_that_the_device_keeps_pace_with_are_steps() -> None:
-    one = chart(trace([line("python", *marked(6, 10, 9, "train"), *calls(6, 10, 1))], gpus=[gpu_work(6, 10)]))
-    assert one.fact(Steps).median_ms == pytest.approx(10)
-
-
-def test_markers_that_the_host_ran_ahead_with_are_none() -> None:
-    one = chart(trace([line("python", *marked(6, 1, 0.9, "train"), *calls(6, 1, 0.5))], gpus=[gpu_work(6, 10)]))
-    with pytest.raises(Unavailable, match="ran ahead of the device"):
-        one.fact(Steps)
+@pytest.mark.parametrize(("each", "steps"), [(10, 10.0), (1, None)])
+def test_markers_that_the_host_ran_ahead_with_are_none(each: float, steps: float | None) -> None:
+    rows = [*marked(6, each, 0.9 * each, "train"), *calls(6, each, each / 2)]
+    one = chart(trace([line("python", *rows)], gpus=[gpu_work(6, 10)]))
+    if steps:
+        assert one.fact(Steps).median_ms == pytest.approx(steps)
+    else:
+        with pytest.raises(Unavailable, match="ran ahead of the device"):
+            one.fact(Steps)
 
 
 def test_tf_data_beside_jax_is_a_pipeline_all_the_same() -> None:

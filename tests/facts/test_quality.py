@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import Thread, chart, line, manifest, marker, markers, recording, trace, v100
 from tests.run_logs import Run
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.run.device import Device
@@ -165,23 +165,20 @@ def samples(*rows: dict[str, Any], window: tuple[float, float | None] | None = N
 ROWS = [sample(at, run_cpu_pct=at * 100) for at in range(1, 10)]
 
 
-def test_the_samples_of_the_window_count_but_for_the_first_that_began_before_it() -> None:
-    assert samples(*ROWS, window=(2.5, 6.5)).run_cores == pytest.approx((4 + 5 + 6) / 3)
-
-
-def test_a_single_sample_within_the_window_counts() -> None:
-    assert samples(*ROWS, window=(2.5, 3.5)).run_cores == 3
-
-
-def test_for_a_window_shorter_than_a_sample_the_one_around_it_counts() -> None:
-    found = samples(*ROWS, window=(4.2, 4.3))
-    assert (found.count, found.run_cores) == (1, 5)  # the sample at 5 covers what was before it
-    assert samples(*ROWS, window=(9.2, 9.3)).run_cores == 9  # the run ended before the next one
-
-
-def test_without_a_closed_window_all_samples_count() -> None:
-    assert samples(*ROWS).count == 9
-    assert samples(*ROWS, window=(3, None)).count == 9
+@pytest.mark.parametrize(
+    ("window", "count", "cores"),
+    [
+        ((2.5, 6.5), 3, (4 + 5 + 6) / 3),  # but for the first, which began before it
+        ((2.5, 3.5), 1, 3),
+        ((4.2, 4.3), 1, 5),  # the sample at 5 covers what was before it
+        ((9.2, 9.3), 1, 9),  # the run ended before the next one
+        (None, 9, 5),
+        ((3, None), 9, 5),  # not closed
+    ],
+)
+def test_samples_of_the_window_count(window: tuple[float, float | None] | None, count: int, cores: float) -> None:
+    found = samples(*ROWS, window=window)
+    assert (found.count, found.run_cores) == pytest.approx((count, cores))
 
 
 def test_what_was_not_sampled_is_unknown() -> None:
@@ -209,15 +206,11 @@ def gpus(window: tuple[float, float]) -> Samples:
 
 
 def test_a_gpu_that_the_run_cannot_see_does_not_count() -> None:
-    found = gpus((2.5, 6.5))
-    assert found.gpu_busy == pytest.approx(0.5)
-    assert found.tensor_active == pytest.approx(0.05)
-
-
-def test_a_window_shorter_than_what_a_gpus_load_is_a_mean_of_says_nothing() -> None:
-    found = gpus((2.5, 4.0))
-    assert (found.gpu_busy, found.tensor_active) == (None, None)
-    assert found.run_cores == pytest.approx(0.01)
+    found, short = gpus((2.5, 6.5)), gpus((2.5, 4.0))
+    assert (found.gpu_busy, found.tensor_active) == pytest.approx((0.5, 0.05))
+    # A window that is shorter than what a GPU's load is a mean of says nothing.
+    assert (short.gpu_busy, short.tensor_active) == (None, None)
+    assert short.run_cores == pytest.approx(0.01)
 
 
 def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
@@ -226,13 +219,12 @@ def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("untraced_ms", "level", "more"),
-    [(5.0, "low", ""), (4.9, "low", ", because most of the traced time is the profiler's own cost")],
+    ("untraced_ms", "more"), [(5.0, ""), (4.9, ", because most of the traced time is the profiler's own cost")]
 )
-def test_steps_that_are_mostly_the_profilers_are_not_trusted(untraced_ms: float, level: str, more: str) -> None:
+def test_steps_that_are_mostly_the_profilers_are_not_trusted(untraced_ms: float, more: str) -> None:
     slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=untraced_ms)))
     found = quality(trace([markers(20, 10)]), slowed)
-    assert found.level == level
+    assert found.level == "low"
     assert found.doubts[0].remedy == f"confirm with a timer before you change anything{more}"
 
 
@@ -244,9 +236,15 @@ def test_steps_left_out_with_most_of_the_time(long: float, level: str) -> None:
     assert quality(traced).level == level
 
 
+def of_run(account: RunLog = ACCOUNT, of: Trace | None = None, **told: Any) -> Chart:
+    """A finished run with an account, and no trace unless it is given."""
+    given = replace(manifest(), **{"plan": CapturePlan(), "finished": True, **told})
+    return chart(of or trace([]), replace(recording(manifest=given), run=account))
+
+
 def test_steps_left_out_are_in_the_account_of_a_run() -> None:
     traced = trace([steps_of(*(10.0,) * 4, 361.0, *(10.0,) * 5)])
-    found = chart(traced, replace(recording(), run=ACCOUNT)).fact(Quality)
+    found = of_run(of=traced).fact(Quality)
     assert found.level == "medium"
     assert [doubt.cause for doubt in found.doubts] == ["the account of the run has their time"]
 
@@ -268,8 +266,7 @@ def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubt
     ],
 )
 def test_an_account_of_the_run_needs_no_traced_step(plan: CapturePlan, seen: int, said: list[str]) -> None:
-    of = replace(manifest(), plan=plan, steps=StepsSeen(seen=seen), finished=True)
-    found = chart(trace([]), replace(recording(manifest=of), run=ACCOUNT)).fact(Quality)
+    found = of_run(plan=plan, steps=StepsSeen(seen=seen)).fact(Quality)
     assert [doubt.what for doubt in found.doubts] == said
     assert found.account
 
@@ -294,28 +291,20 @@ def test_a_run_that_trains_may_wait_for_children() -> None:
     assert chart(trace([]), of).fact(Quality).doubts == ()
 
 
-@pytest.mark.parametrize(("trace_it", "code"), [(True, 0), (True, 1), (False, 0)])
-def test_a_run_of_another_framework_is_no_run_without_training(
-    code: int,
-    trace_it: bool,  # noqa: FBT001 - a case
-) -> None:
-    of = replace(manifest(), plan=CapturePlan(trace=trace_it), outcome=Ending(exit_code=code))
+@pytest.mark.parametrize(("plan", "code"), [(CapturePlan(), 0), (CapturePlan(), 1), (CapturePlan(trace=False), 0)])
+def test_a_run_of_another_framework_is_no_run_without_training(plan: CapturePlan, code: int) -> None:
     account = replace(ACCOUNT, frameworks=(RunFramework("jax", "0.10.2"),))
-    found = chart(trace([]), replace(recording(manifest=replace(of, finished=True)), run=account))
+    found = of_run(account, plan=plan, outcome=Ending(exit_code=code))
     assert [doubt.what for doubt in found.fact(Quality).doubts] == ["no training step was traced"]
     assert found.fact(Framework).title == "JAX 0.10.2"
 
 
-@pytest.mark.parametrize(("pid", "doubted"), [(1, True), (7, False)])
-def test_what_goes_on_in_the_background_is_doubted_until_it_has_ended(
-    pid: int,
-    doubted: bool,  # noqa: FBT001 - a case
-) -> None:
+@pytest.mark.parametrize(("pid", "level"), [(1, "low"), (7, "high")])
+def test_what_goes_on_in_the_background_is_doubted_until_it_has_ended(pid: int, level: str) -> None:
     account = replace(ACCOUNT, process=RunProcess(pid), end=ProcessEnd(1.0, "exit"))
-    of = replace(manifest(), plan=CapturePlan(), finished=True, background=(7,))
-    found = chart(trace([]), replace(recording(manifest=of), run=account)).fact(Quality)
-    assert found.level == ("low" if doubted else "high")
-    assert any("process 7" in doubt.what for doubt in found.doubts) == doubted
+    found = of_run(account, background=(7,)).fact(Quality)
+    assert found.level == level
+    assert any("process 7" in doubt.what for doubt in found.doubts) == (level == "low")
 
 
 @pytest.mark.parametrize(
@@ -330,21 +319,13 @@ def test_what_goes_on_in_the_background_is_doubted_until_it_has_ended(
         (Ending(), 0, "high"),
     ],
 )
-@pytest.mark.parametrize("traced", [True, False])
-def test_a_run_that_failed_in_its_first_step_is_not_trusted(
-    ending: Ending,
-    seen: int,
-    level: str,
-    traced: bool,  # noqa: FBT001 - a case
-) -> None:
+@pytest.mark.parametrize("plan", [CapturePlan(), CapturePlan(trace=False)], ids=["traced", "not traced"])
+def test_a_run_that_failed_at_once_is_not_trusted(ending: Ending, seen: int, level: str, plan: CapturePlan) -> None:
     """Trap: its account is exact, and of a run that did nothing yet."""
-    plan, steps = CapturePlan(trace=traced), StepsSeen(seen=seen)
-    of = replace(manifest(), plan=plan, steps=steps, outcome=ending, finished=True)
-    found = chart(trace([]), replace(recording(manifest=of), run=ACCOUNT)).fact(Quality)
-    assert found.level == (level if traced or level == "low" else "high")
+    found = of_run(plan=plan, steps=StepsSeen(seen=seen), outcome=ending).fact(Quality)
+    assert found.level == (level if plan.trace or level == "low" else "high")
     said = [doubt.what for doubt in found.doubts if "ended" in doubt.what]
-    which = "second" if seen else "first"
-    ended = f"the run ended before its {which} training step was over"
+    ended = f"the run ended before its {'second' if seen else 'first'} training step was over"
     assert said == ([ended] if level == "low" else [])
 
 

@@ -2,9 +2,11 @@
 
 import gzip
 import importlib.util
+import math
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,12 @@ from hypothesis import strategies as st
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from scripts.synthetic.samples import build
-from scripts.synthetic.xspace import T0_NS, U64, Ref, Space
+from scripts.synthetic.xspace import T0_NS, U64, Plane, Ref, Space
 from tests.xspaces import EVENTS, hostile, save
 from tfdoctor.terms.errors import InputError
-from tfdoctor.trace import Line, Trace, fields, wire, xplane
+from tfdoctor.trace import Line, Trace, fields, repair, wire, xplane
 from tfdoctor.trace.events import LIMIT_PS
+from tfdoctor.trace.fields import DamagedError, MessageBytes
 
 SMALL = build(Run(device="v5e", precision="bf16", steps=1, network=Network(batch=2)))[0]
 
@@ -157,9 +160,7 @@ def test_a_thread_pools_noise_is_left_out(file: Path) -> None:
 
 
 @pytest.mark.parametrize(("thread", "tasks"), [("tf_numa_-1_Eigen/7", [[2, 5], [9, 12]]), ("tf_Compute/7", [])])
-def test_the_tasks_of_the_pool_that_operations_share_are_kept(
-    file: Path, thread: str, tasks: list[list[int]]
-) -> None:
+def test_tasks_of_the_pool_that_operations_share_are_kept(file: Path, thread: str, tasks: list[list[int]]) -> None:
     """A task that had begun before the trace, or goes on after it, is left out."""
     space = Space()
     line = space.plane("/host:CPU").line(7, thread)
@@ -285,3 +286,152 @@ def test_events_between_other_fields_of_their_line_are_read(file: Path) -> None:
     host = xplane.read(file).host
     assert host is not None
     assert [event.name for event in host.lines[0].events()] == ["a", "b", "c" * 200]
+
+
+# Repairs work around faults of xprof and change nothing else.
+
+
+def names(plane: Plane) -> set[str]:
+    return {metadata.name for metadata in plane.proto.event_metadata.values()}
+
+
+def stats(plane: Plane) -> list[dict[str, Any]]:
+    """Return the stats of every event by name, as they would be read."""
+    known = plane.proto.stat_metadata
+    return [
+        {known[s.metadata_id].name: getattr(s, s.WhichOneof("value")) for s in event.stats}
+        for line in plane.proto.lines
+        for event in line.events
+    ]
+
+
+def planed(name: str, **lines: Iterable[tuple[str, int, int, Any]]) -> tuple[Space, Plane]:
+    """A plane with these lines of events, each a name, a start, a duration and stats."""
+    space = Space()
+    plane = space.plane(name)
+    for number, (called, events) in enumerate(lines.items(), 1):
+        line = plane.line(number, called)
+        for event, start, duration, told in events:
+            line.add(event, start, duration, **told)
+    return space, plane
+
+
+def test_groups_are_forgotten_with_the_lines_derived_from_them() -> None:
+    kernel, step = ("kernel", 0, 1, {"group_id": 3, "correlation_id": 9}), ("0", 0, 1, {"group_id": 3})
+    space, plane = planed("/device:GPU:0", Stream=[kernel], Steps=[step])
+    repair.remove_groups(space.proto)
+    assert [line.name for line in plane.proto.lines] == ["Stream"]
+    assert stats(plane) == [{"correlation_id": 9}]
+    assert "group_id" not in {m.name for m in plane.proto.stat_metadata.values()}
+    space, plane = planed("/device:TPU:0", Steps=[("0", 0, 1, {})])  # a TPU's own
+    repair.remove_groups(space.proto)
+    assert [line.name for line in plane.proto.lines] == ["Steps"]
+
+
+def test_iterations_become_the_zeroth() -> None:
+    space, plane = planed("/host:CPU", tf_Compute=[("ExecutorState::Process", 0, 1, {"id": 4, "iter_num": 3})])
+    repair.zero_iter_num(space.proto)
+    assert stats(plane) == [{"id": 4, "iter_num": 0}]
+
+
+def test_calls_of_kerass_train_function_become_steps() -> None:
+    calls: list[Any] = [("multi_step_on_iterator", at, 5, {}) for at in (0, 10)]
+    space, plane = planed("/host:CPU", python=[*calls, ("other", 20, 1, {})])
+    assert repair.mark_steps(space.proto) == 2
+    assert names(plane) == {"train", "other"}
+    assert stats(plane) == [{"_r": 1, "step_num": 0}, {"_r": 1, "step_num": 1}, {}]
+    space, plane = planed("/host:CPU", python=[("train", 0, 9, {"_r": 1, "step_num": 7}), calls[0]])
+    repair.repair(space.proto)
+    assert names(plane) == {"train", "multi_step_on_iterator"}  # marked ones are left alone
+
+
+def test_saved_groups_stay_where_no_step_can_be_marked_anew() -> None:
+    space, plane = planed("/host:CPU", python=[("FunctionRun", 0, 9, {"group_id": 3})])
+    repair.repair(space.proto)
+    assert stats(plane) == [{"group_id": 3}]
+    plane.line(2, "python").add("train_function", 0, 9, group_id=4)
+    repair.repair(space.proto)
+    assert "group_id" not in {m.name for m in plane.proto.stat_metadata.values()}
+
+
+def test_copies_get_the_names_and_sizes_that_xprof_reads() -> None:
+    sized = {"memcpy_details": Ref("kind_src:pinned size:64 dest:0")}
+    copies = [("MemcpyH2D", 0, 1, sized), ("Memset", 2, 1, {"memcpy_details": "dest:0"})]
+    space, plane = planed("/device:GPU:0", Stream=copies)
+    repair.rename_copies(space.proto)
+    assert names(plane) == {"MemcpyHToD", "Memset"}
+    assert stats(plane) == [{"memcpy_details": "num_bytes:64"}, {"memcpy_details": "dest:0"}]
+    space, plane = planed("/device:GPU:0", Stream=copies[:1])
+    plane.proto.lines[0].events[0].stats[0].ref_value = 2**64 - 1  # a reference to nothing
+    repair.rename_copies(space.proto)
+    assert stats(plane) == [{"memcpy_details": 2**64 - 1}]
+
+
+@given(hostile())
+def test_no_message_is_beyond_repair(space: Space) -> None:
+    repair.repair(space.proto)
+    assert space.serialized()
+
+
+# Fields decoded as columns are those that protobuf reads.
+
+INT64 = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 127, 128, 2**55, 2**56, 2**62, -1])
+
+
+def message(name: str, fields: dict[str, Any]) -> bytes:
+    content: bytes = getattr(wire.xplane_pb2(), name)(**fields).SerializeToString()
+    return content
+
+
+def decoded(*messages: bytes) -> list[dict[int, int]]:
+    """Return for each message the 64 bits of its fields by number."""
+    lengths = np.array([len(one) for one in messages], np.int64)
+    ends = lengths.cumsum()
+    values: list[dict[int, int]] = [{} for _ in messages]
+    content = b"".join(messages) + bytes(wire.PADDING)
+    pages = mmap(-1, len(content))
+    pages[:] = content
+    for found in MessageBytes.of(pages).fields(ends - lengths, ends):
+        rows = zip(found.message.tolist(), found.number.tolist(), found.bits.tolist(), strict=True)
+        for at, number, bits in rows:
+            values[at][number] = bits
+    return values
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional={"metadata_id": INT64, "duration_ps": INT64}), max_size=6))
+def test_varints_are_read(rows: list[dict[str, int]]) -> None:
+    number = wire.field_numbers("XEvent")
+    expected = [{number[name]: value % 2**64 for name, value in row.items() if value} for row in rows]
+    assert decoded(*(message("XEvent", row) for row in rows)) == expected
+
+
+@given(st.lists(st.floats() | st.just(math.nan), max_size=6))
+def test_doubles_are_read(values: list[float]) -> None:
+    number = wire.field_numbers("XStat")["double_value"]
+    rows = decoded(*(message("XStat", {"double_value": value}) for value in values))
+    assert [row[number] for row in rows] == np.array(values).view(np.uint64).tolist()
+
+
+def test_a_double_that_looks_like_an_endless_varint_is_read() -> None:
+    """Its bytes all say that they go on, as do those of the text after it."""
+    double = b"\x11" + b"\xff" * 8
+    assert decoded(double + b"\x2a\x04" + b"\xff" * 4)[0][2] == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"\x08",  # a tag without a value
+        b"\x08" + b"\xff" * 10 + b"\x01",  # eleven bytes
+        b"\x08\xff",  # a value that goes on after its message
+        b"\x22\x05ab",  # a text that is longer than its message
+        b"\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  # and one of 2**64 bytes
+        b"\x11\x00\x00",  # a double of two bytes
+        b"\x0b",  # a group
+        b"\x0e\x00",  # a type that does not exist
+        b"\x00\x00",  # a field without a number
+    ],
+)
+def test_what_is_no_message_is_refused(damaged: bytes) -> None:
+    with pytest.raises(DamagedError):
+        decoded(b"\x08\x01", damaged, b"\x08\x01")

@@ -17,19 +17,14 @@ def traced(
     there: str = THERE, back: str = BACK, work: str = WORK, *, kernel_between: bool = False, stat: str = "tf_op"
 ) -> Chart:
     """Trace steps of 20 ms: a copy of 1 ms at 5 ms, work on the host, and a copy of 1 ms at 10 ms."""
-    host: list[Any] = []
-    kernels: list[Any] = []
-    copies: list[Any] = []
-    for step in range(STEPS):
-        at = 20.0 * step
-        kernels += [("gemm", at + 1, at + 5), ("gemm", at + 11, at + 15)]
-        if kernel_between:
-            kernels.append(("gemm", at + 7, at + 8))
-        copies.append(("MemcpyD2H", at + 5, at + 6, {stat: there}))
-        copies.append(("MemcpyH2D", at + 10, at + 11, {stat: back}))
-        host.append((work, at + 6.5, at + 9.5))
-    gpu = v100(line("Stream #1", *sorted(kernels, key=lambda row: row[1])), line("Stream #2", *copies))
-    return chart(trace([markers(STEPS, 20.0, 18.0), line("tf_Compute/1", *host)], gpus=[gpu]))
+    starts = [20.0 * step for step in range(STEPS)]
+    between = [(7, 8)] if kernel_between else []
+    kernels = [("gemm", at + a, at + b) for at in starts for a, b in ((1, 5), *between, (11, 15))]
+    copies: list[Any] = [("MemcpyD2H", at + 5, at + 6, {stat: there}) for at in starts]
+    copies += [("MemcpyH2D", at + 10, at + 11, {stat: back}) for at in starts]
+    host = line("tf_Compute/1", *((work, at + 6.5, at + 9.5) for at in starts))
+    gpu = v100(line("Stream #1", *kernels), line("Stream #2", *copies))
+    return chart(trace([markers(STEPS, 20.0, 18.0), host], gpus=[gpu]))
 
 
 def measured(*args: Any, **more: Any) -> Detours:
@@ -50,22 +45,19 @@ def test_python_does_not_read_what_an_operation_on_the_host_takes(work: str, rea
     assert traced(work=work).fact(HostSyncs).reads == pytest.approx(reads)
 
 
-def test_a_gpu_that_goes_on_meanwhile_does_not_wait() -> None:
-    """Trap: the result is needed later only."""
-    assert measured(kernel_between=True).rows == ()
-
-
-def test_the_next_batch_is_no_way_back() -> None:
-    """Trap: the loss goes to the host, and a batch comes in the same step."""
-    assert measured(back="IteratorGetNext/_2:_Recv", work="IteratorGetNext:IteratorGetNext").rows == ()
-
-
-def test_copies_without_an_operation_between_them_are_of_something_else() -> None:
-    assert measured(work="other/Mul:Mul").rows == ()
-
-
-def test_a_value_that_python_reads_has_no_name() -> None:
-    assert measured(there="#edge_name=copy#").rows == ()
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"kernel_between": True},  # Trap: the result is needed later only, and the GPU goes on meanwhile.
+        # Trap: the loss goes to the host, and a batch comes in the same step.
+        {"back": "IteratorGetNext/_2:_Recv", "work": "IteratorGetNext:IteratorGetNext"},
+        {"work": "other/Mul:Mul"},  # copies of something else
+        {"there": "#edge_name=copy#"},  # a value that Python reads has no name
+    ],
+    ids=["goes on", "a batch", "something else", "a value"],
+)
+def test_what_is_no_detour(changed: dict[str, Any]) -> None:
+    assert measured(**changed).rows == ()
 
 
 def test_a_run_on_a_cpu_has_none() -> None:

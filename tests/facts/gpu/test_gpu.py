@@ -25,6 +25,7 @@ from tfdoctor.facts.gpu.activity import (
     Transfer,
     Transfers,
 )
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import TRACE, SteadySteps
@@ -118,29 +119,26 @@ def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
     assert devices.gpu_time(known)[0].label == "whole trace"
 
 
-def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work() -> None:
-    """The wait of another execution, which ended before, is not the step's."""
+@pytest.mark.parametrize(
+    ("waits", "runs", "before"),
+    [
+        ([(1, 1), (5, 5)], [executor(4, 6, 1), executor(8, 15, 5)], 3),  # another execution's ended before
+        ([(5, 5), (13, 5)], [executor(4, 19, 5)], 0),  # within the step: several replicas, or a loop, in one
+    ],
+)
+def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work(
+    waits: list[tuple[int, int]], runs: list[Row], before: float
+) -> None:
     gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
-    other, own = (("IteratorGetNextOp::DoCompute", at, at + 3, {"id": at}) for at in (1, 5))
-    host = [
-        line("tf_data_iterator_get_next/1", other, own),
-        line("tf_Compute/1", executor(4, 6, 1), executor(8, 15, 5)),
-    ]
-    known = chart(trace(host, gpus=[gpu]))
+    rows: list[Row] = [("IteratorGetNextOp::DoCompute", at, at + 3, {"id": own}) for at, own in waits]
+    known = chart(trace([line("tf_data_iterator_get_next/1", *rows), line("tf_Compute/1", *runs)], gpus=[gpu]))
     time = known.fact(GpuUtilization)
-    assert (time.wait_ms, time.wait_before_ms, time.exposed_wait_ms) == (3, 3, 0)
-    shown = {measure.label: measure.value.value for measure in devices.gpu_time(known)}
-    assert shown["waiting for batches before the GPU step starts"] == 3
-    assert shown["waiting for batches while the GPU is idle within its step"] == 0
-
-
-def test_an_execution_that_waits_within_the_step_waited_for_another_step_before() -> None:
-    """Several replicas, or a loop, in one execution."""
-    gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
-    waits = [("IteratorGetNextOp::DoCompute", at, at + 3, {"id": 5}) for at in (5, 13)]
-    host = [line("tf_data_iterator_get_next/1", *waits), line("tf_Compute/1", executor(4, 19, 5))]
-    time = chart(trace(host, gpus=[gpu])).fact(GpuUtilization)
-    assert (time.wait_ms, time.wait_before_ms) == (3, 0)
+    assert (time.wait_ms, time.wait_before_ms) == (3, before)
+    if before:
+        assert time.exposed_wait_ms == 0
+        shown = {measure.label: measure.value.value for measure in devices.gpu_time(known)}
+        assert shown["waiting for batches before the GPU step starts"] == 3
+        assert shown["waiting for batches while the GPU is idle within its step"] == 0
 
 
 def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
@@ -182,21 +180,14 @@ def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
 
 
 def test_each_cause_of_an_idle_gpu_is_told() -> None:
-    python = line(
-        "python", marker(0, 0, 90), (CALL, 5, 85), ("FunctionRun", 6, 7, {"_r": 1}), ("tfdoctor_end", 100, 100)
-    )
-    known = facts(
-        python,
+    launch, sync = ("cuLaunchKernel", 24, 25, {"correlation_id": 1}), ("cuStreamSynchronize", 50, 58)
+    root: Row = ("FunctionRun", 6, 7, {"_r": 1})
+    gaps = facts(
+        line("python", marker(0, 0, 90), (CALL, 5, 85), root, ("tfdoctor_end", 100, 100)),
         line("tf_data_iterator_get_next/1", wait(10, 20)),
-        line(
-            "tf_Compute/1",
-            executor(15, 40),
-            ("cuStreamSynchronize", 50, 58),
-            ("cuLaunchKernel", 24, 25, {"correlation_id": 1}),
-        ),
+        line("tf_Compute/1", executor(15, 40), sync, launch),
         work=((KERNEL, 30, 35, {"correlation_id": 1}),),
-    )
-    gaps = known.fact(IdleGaps)
+    ).fact(IdleGaps)
     assert seen(gaps.causes) == {
         IdleCause.INPUT: 10,
         IdleCause.DISPATCH: 15,
@@ -210,41 +201,29 @@ def test_each_cause_of_an_idle_gpu_is_told() -> None:
 def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
     launches = [("cuLaunchKernel", n, n + 0.5, {"correlation_id": n}) for n in range(1, 4)]
     late = ("cuLaunchKernel", 12, 13, {"correlation_id": 4})
-    known = facts(
+    ran = enumerate([(5, 7), (7.004, 9), (9.004, 11), (14, 20)], 1)
+    gaps = facts(
         markers(1, step=20),
         line("tf_Compute/1", executor(0, 20), *launches, late),
-        work=(
-            (KERNEL, 5, 7, {"correlation_id": 1}),
-            (KERNEL, 7.004, 9, {"correlation_id": 2}),
-            (KERNEL, 9.004, 11, {"correlation_id": 3}),
-            (KERNEL, 14, 20, {"correlation_id": 4}),
-        ),
-    )
-    gaps = known.fact(IdleGaps)
+        work=tuple((KERNEL, *pair, {"correlation_id": n}) for n, pair in ran),
+    ).fact(IdleGaps)
     assert seen(gaps.causes) == {IdleCause.QUEUED: 0.008, IdleCause.DISPATCH: 8}
     assert seen(gaps.gaps) == {"below 10 µs": 2, "above 1 ms": 2}
     assert gaps.launching_ms == 0
 
 
 def test_gaps_are_told_by_size() -> None:
-    work = [(0, 1), (1.005, 2), (2.05, 3), (3.5, 5), (8, 10)]
-    known = facts(
-        markers(1, step=10), line("tf_Compute/1", executor(0, 10)), work=tuple((KERNEL, *pair) for pair in work)
-    )
-    gaps = known.fact(IdleGaps)
-    expected = {
-        "below 10 µs": 0.005, "10 to 100 µs": 0.05, "0.1 to 1 ms": 0.5, "above 1 ms": 3,
-    }  # fmt: skip
+    work = tuple((KERNEL, *pair) for pair in [(0, 1), (1.005, 2), (2.05, 3), (3.5, 5), (8, 10)])
+    gaps = facts(markers(1, step=10), line("tf_Compute/1", executor(0, 10)), work=work).fact(IdleGaps)
+    expected = {"below 10 µs": 0.005, "10 to 100 µs": 0.05, "0.1 to 1 ms": 0.5, "above 1 ms": 3}
     assert seen(gaps.sizes) == expected
     assert seen(gaps.gaps) == dict.fromkeys(expected, 1)
     assert gaps.launching_ms == pytest.approx(0.555)
 
 
 def test_tf_datas_executors_launch_nothing_for_the_training() -> None:
-    pipeline = line(
-        "tf_data_iterator_resource/1", ("InstantiatedCapturedFunction::Run", 0, 9, {"id": 7}), executor(0, 9, 8)
-    )
-    pool = line("tf_Compute/2", executor(0, 9, 7))
+    runs = ("InstantiatedCapturedFunction::Run", 0, 9, {"id": 7}), executor(0, 9, 8)
+    pipeline, pool = line("tf_data_iterator_resource/1", *runs), line("tf_Compute/2", executor(0, 9, 7))
     gaps = facts(markers(1, step=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
     assert gaps.causes[IdleCause.DISPATCH] == 0
 
@@ -257,33 +236,28 @@ def test_python_is_not_told_where_no_thread_of_it_is_known() -> None:
 
 # Waits
 
+ASYNC = ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4)
+FETCH = ("EagerLocalExecute: IteratorGetNext", 1, 9)
 
-def test_another_thread_that_fetches_batches_is_not_the_trainer() -> None:
-    fetch = ("EagerLocalExecute: IteratorGetNext", 1, 9)
-    other = line("python", fetch, wait(2, 8))
-    known = facts(markers(1, step=10), other, work=((KERNEL, 9, 10),))
-    assert known.fact(GpuUtilization).wait_ms == 0
+
+@pytest.mark.parametrize(
+    ("thread", "ms"),
+    [
+        (line("python", FETCH, wait(2, 8)), 0),  # another thread that fetches batches is not the trainer
+        (line("tf_Compute/1", ("IteratorGetNext/_3:_Send", 0, 9)), 0),  # the copy of a batch
+        (line("tf_data_iterator_get_next", ASYNC), 4),  # of distributed datasets
+    ],
+)
+def test_waits_for_batches_are_the_trainers(thread: Thread, ms: float) -> None:
+    assert facts(markers(1, step=10), thread, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == ms
 
 
 @pytest.mark.parametrize("name", ["IteratorGetNext", "IteratorGetNextSync"])
 def test_the_trainers_own_eager_call_for_a_batch_is_a_wait(name: str) -> None:
     ask = (f"EagerLocalExecute: {name}", 1, 4)
-    python = line("python", marker(0, 0, 10), ask, ("tfdoctor_end", 10, 10))
-    known = facts(python, work=((KERNEL, 3, 10),))
+    known = facts(line("python", marker(0, 0, 10), ask, ("tfdoctor_end", 10, 10)), work=((KERNEL, 3, 10),))
     time = known.fact(GpuUtilization)
-    assert (time.wait_ms, time.exposed_wait_ms) == (3, 2)
-    assert known.fact(Breakdown)["input"] == 2
-
-
-def test_the_copy_of_a_batch_is_no_wait_for_it() -> None:
-    send = ("IteratorGetNext/_3:_Send", 0, 9)
-    known = facts(markers(1, step=10), line("tf_Compute/1", send), work=((KERNEL, 9, 10),))
-    assert known.fact(GpuUtilization).wait_ms == 0
-
-
-def test_waits_of_distributed_datasets_count() -> None:
-    data = line("tf_data_iterator_get_next", ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4))
-    assert facts(markers(1, step=10), data, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == 4
+    assert (time.wait_ms, time.exposed_wait_ms, known.fact(Breakdown)["input"]) == (3, 2, 2)
 
 
 # Copies
@@ -333,23 +307,15 @@ def test_a_size_that_is_not_told_is_unknown_and_not_nothing(text: str) -> None:
     assert (found.nbytes, found.rate, found.host_memory) == (None, None, UNKNOWN)
 
 
-def test_copies_within_the_device_have_no_host_memory() -> None:
+def test_copies_within_the_device_have_no_host_memory_and_those_that_do_not_occur_no_time() -> None:
     assert copied("MemcpyD2D", "kind_src:device kind_dst:device size:4000").memory == {}
-
-
-def test_a_direction_that_does_not_occur_takes_no_time() -> None:
-    known = facts(markers(1, step=10), work=((KERNEL, 4, 10),))
-    assert (known.fact(Transfers)[H2D].ms, known.fact(Transfers)[H2D].count) == (0, 0)
+    none = facts(markers(1, step=10), work=((KERNEL, 4, 10),)).fact(Transfers)[H2D]
+    assert (none.ms, none.count) == (0, 0)
 
 
 def test_rocms_copies_are_no_kernels() -> None:
-    name = "__amd_rocclr_copyBuffer.kd"
-    stream = line(
-        "Stream #17(Kernel)",
-        (name, 1, 3, {"correlation_id": 5}),
-        (name, 4, 5, {"correlation_id": 6}),
-        ("Cijk_Ailk_Bljk.kd", 5, 9),
-    )
+    copies = [("__amd_rocclr_copyBuffer.kd", *at, {"correlation_id": n}) for n, at in ((5, (1, 3)), (6, (4, 5)))]
+    stream = line("Stream #17(Kernel)", *copies, ("Cijk_Ailk_Bljk.kd", 5, 9))
     call = line("Host Threads/2768", ("hipMemcpyHtoDAsync", 0, 1, {"correlation_id": 5}))
     known = chart(trace([markers(1, step=10), call], gpus=[device(stream, device_vendor="AMD")]))
     assert known.fact(GpuUtilization).busiest.kernel_ms == 4
@@ -361,18 +327,9 @@ def test_rocms_copies_are_no_kernels() -> None:
 
 
 def test_collectives_are_hidden_by_kernels_alone() -> None:
-    known = chart(
-        trace(
-            [markers(1, step=10)],
-            gpus=[
-                v100(
-                    line("Stream #14", (KERNEL, 0, 4)),
-                    line("Stream #20", (NCCL, 3, 8), ("ncclKernel_Broadcast_RING_LL", 8, 9)),
-                    line("Stream #16", (COPY, 6, 7)),
-                )
-            ],
-        )
-    )
+    nccl = line("Stream #20", (NCCL, 3, 8), ("ncclKernel_Broadcast_RING_LL", 8, 9))
+    gpu = v100(line("Stream #14", (KERNEL, 0, 4)), nccl, line("Stream #16", (COPY, 6, 7)))
+    known = chart(trace([markers(1, step=10)], gpus=[gpu]))
     found = known.fact(Collectives)
     assert (found.ms, found.exposed_ms) == (6, 5)
     assert dict(found.kinds) == {"AllReduce": 1, "Broadcast": 1}
@@ -398,22 +355,44 @@ def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
     assert "kernel time of GPU 0" not in rows
 
 
-def test_the_report_shows_the_step_and_its_gaps() -> None:
+def test_the_report_shows_the_step_its_gaps_and_its_copies() -> None:
     rows = shown()
     assert (rows["step (median)"], rows["kernel time of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
     assert rows["number of gaps above 1 ms"] == 1
     assert devices.missing(facts(markers(1, step=10), work=((KERNEL, 4, 10),))) == ""
-
-
-def test_the_report_shows_rates_of_large_copies_alone() -> None:
     kind = "kind_src:pageable kind_dst:device"
-    small = shown((COPY, 0, 1, {"memcpy_details": f"{kind} size:4 dest:0"}))
-    large = shown((COPY, 0, 1, {"memcpy_details": f"{kind} size:4000000 dest:0"}))
+    small, large, unknown = (
+        shown((COPY, 0, 1, {"memcpy_details": text}))
+        for text in (f"{kind} size:4 dest:0", f"{kind} size:4000000 dest:0", "size:4000000 dest:0 async:1")
+    )
     assert "rate of copies host to device" not in small
     assert large["rate of copies host to device"] == pytest.approx(4e9)
     assert large["copies host to device, pageable host memory"] == 4e6
+    assert unknown["copies host to device, unknown kind of host memory"] == 4e6
 
 
-def test_the_report_says_that_the_kind_of_memory_was_not_recorded() -> None:
-    rows = shown((COPY, 0, 1, {"memcpy_details": "size:4000000 dest:0 async:1"}))
-    assert rows["copies host to device, unknown kind of host memory"] == 4e6
+# The GPU's idle time after values that were read, where every nanosecond is known.
+
+STEPS = 6
+
+
+def syncs(*, reads: bool, launched: float) -> HostSyncs:
+    """Kernels from 2 to 8 of 10 ms, launched at a time of the step or before it, and a copy back until 8.1."""
+    starts = [10.0 * n for n in range(STEPS)]
+    work = [("volta_sgemm", at + 2, at + 8, {"correlation_id": 100 + n}) for n, at in enumerate(starts)]
+    copies = [("MemcpyD2H", at + 8, at + 8.1, {"correlation_id": 200 + n}) for n, at in enumerate(starts) if reads]
+    host: list[Row] = [marker(n, at, at + 9) for n, at in enumerate(starts)]
+    for n, at in enumerate(max(0.0, at + launched) for at in starts):
+        host.append(("cuLaunchKernel", at, at + 0.1, {"correlation_id": 100 + n}))
+    gpu = v100(line("Stream #14(Kernel)", *work), line("Stream #18(MemcpyD2H)", *copies))
+    return chart(trace(host=[line("python", *host)], gpus=[gpu])).fact(HostSyncs)
+
+
+def test_what_is_launched_after_the_value_is_read_waits_for_the_host() -> None:
+    found = syncs(reads=True, launched=1.0)
+    assert (found.reads, found.syncs) == pytest.approx((1.0, 5 / 6))  # nothing follows the last
+    assert found.host_ms == pytest.approx((0.9 + 2.0) * 5 / 6, rel=0.15)
+    assert found.between_ms == pytest.approx(1.0 * 5 / 6, rel=0.15)
+    # Trap: the loss is copied back at each step's end, and nobody waits for it.
+    ahead, unread = syncs(reads=True, launched=-5.0), syncs(reads=False, launched=1.0)
+    assert (ahead.syncs, ahead.host_ms, ahead.between_ms, unread.host_ms, unread.between_ms) == (0,) * 5

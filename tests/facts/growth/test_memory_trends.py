@@ -41,36 +41,40 @@ ENDING = RunEnding(kind=EndKind.EXIT, limit_bytes=32e9)
 GPU = DeviceMemory((Allocator("GPU_0_bfc", 16e9, 9e9),))
 
 
+def memories(
+    *trends: Trend,
+    ending: RunEnding | None = ENDING,
+    device: DeviceMemory | None = GPU,
+    calls: RunCalls | None = None,
+) -> tuple[FillingMemory, ...]:
+    return MemoryTrends.measure(RunGrowth(trends, 100.0), ending, device, calls).memories
+
+
 def test_each_memory_has_its_own_limit() -> None:
-    resident, device = MemoryTrends.measure(RunGrowth((DEVICE, RESIDENT), 100.0), ENDING, GPU, None).memories
+    resident, device = memories(DEVICE, RESIDENT)
     assert (resident.trend, resident.limit, resident.left_s) == (RESIDENT, 32e9, 3_000.0)
     assert (device.trend, device.limit, device.left_s) == (DEVICE, 16e9, 700.0)
-
-
-def test_an_unknown_limit_has_no_end() -> None:
-    (memory,) = MemoryTrends.measure(RunGrowth((RESIDENT,), 100.0), None, None, None).memories
-    assert (memory.left_s, memory.end, memory.severity) == (None, "", Severity.NOTE)
+    (unknown,) = memories(RESIDENT, ending=None, device=None)
+    assert (unknown.left_s, unknown.end, unknown.severity) == (None, "", Severity.NOTE)
 
 
 @pytest.mark.parametrize(("allocator", "out"), [("", [True, False]), ("GPU_0_bfc", [False, True])])
 def test_the_memory_that_ran_out_is_told(allocator: str, out: list[bool]) -> None:
     ending = replace(ENDING, kind=EndKind.OUT_OF_MEMORY, allocator=allocator)
-    trends = MemoryTrends.measure(RunGrowth((DEVICE, RESIDENT), 100.0), ending, GPU, None)
-    assert [memory.ran_out for memory in trends.memories] == out
+    assert [memory.ran_out for memory in memories(DEVICE, RESIDENT, ending=ending)] == out
 
 
 @pytest.mark.parametrize(
     ("epochs", "planned", "expected"), [(2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0)]
 )
 def test_a_plan_tells_how_long_the_run_goes_on(epochs: int, planned: int | None, expected: float) -> None:
-    calls = RunCalls((), epochs=epochs, planned_epochs=planned)
-    (memory,) = MemoryTrends.measure(RunGrowth((RESIDENT,), 100.0), ENDING, None, calls).memories
+    (memory,) = memories(RESIDENT, device=None, calls=RunCalls((), epochs=epochs, planned_epochs=planned))
     assert memory.planned_s == expected
 
 
 def test_without_a_trend_of_memory_it_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="too short"):
-        MemoryTrends.measure(RunGrowth((), 2.0), ENDING, GPU, None)
+        memories()
 
 
 @given(st.floats(1.0, 1e12), st.floats(1.0, 1e12), st.floats(1.0, 1e9))
@@ -95,31 +99,28 @@ GRAPH = Trend(
 )  # fmt: skip
 
 
+def growing(*trends: Trend) -> tuple[Trend, ...]:
+    return growing_counts(RunGrowth(trends, 100.0))
+
+
 def test_counts_come_in_the_order_in_which_they_explain() -> None:
     objects = replace(GRAPH, what=Grows.OBJECTS, name="Tensor")
     blocks = replace(GRAPH, what=Grows.BLOCKS, last=90_000)
     lists = replace(objects, name="builtins.list", slope=9)
     resident = replace(GRAPH, what=Grows.RESIDENT, last=1e9)
-    growth = RunGrowth((resident, blocks, lists, objects, GRAPH), 100.0)
-    assert growing_counts(growth) == (GRAPH, objects, lists, blocks)
+    assert growing(resident, blocks, lists, objects, GRAPH) == (GRAPH, objects, lists, blocks)
 
 
 @pytest.mark.parametrize("what", LEAST)
 def test_both_sides_of_the_least_growth(what: Grows) -> None:
     at = replace(GRAPH, what=what, first=0, last=LEAST[what], over_steps=0)
-    assert growing_counts(RunGrowth((at,), 9.0)) == (at,)
-    assert growing_counts(RunGrowth((replace(at, last=LEAST[what] - 1),), 9.0)) == ()
+    assert growing(at, replace(at, last=LEAST[what] - 1)) == (at,)
 
 
-def test_operations_and_traced_functions_have_no_noise() -> None:
-    uneven = replace(GRAPH, low=-1.0)
-    assert growing_counts(RunGrowth((uneven,), 9.0)) == (uneven,)
-    assert growing_counts(RunGrowth((replace(uneven, what=Grows.FILES),), 9.0)) == ()
-
-
-@pytest.mark.parametrize("changes", [{"steady": False}, {"first": 12_100, "last": 13_300}])
-def test_what_does_not_certainly_grow_is_left_out(changes: dict[str, float]) -> None:
-    assert growing_counts(RunGrowth((replace(GRAPH, **changes),), 9.0)) == ()  # type: ignore[arg-type] # by name
+def test_what_does_not_certainly_grow_is_left_out() -> None:
+    uneven = replace(GRAPH, low=-1.0)  # of operations and traced functions there is no noise
+    assert growing(uneven, replace(uneven, what=Grows.FILES)) == (uneven,)
+    assert growing(replace(GRAPH, steady=False), replace(GRAPH, first=12_100, last=13_300)) == ()
     assert growing_counts(None) == ()
 
 
@@ -141,8 +142,8 @@ def test_growth_in_words(trend: Trend, words: str) -> None:
 @pytest.mark.parametrize(("grown", "named"), [(50_000, True), (49_000, False)])
 def test_blocks_are_compared_with_the_steps(grown: int, *, named: bool) -> None:
     blocks = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + grown, over_steps=100_000)
-    assert bool(growing_counts(RunGrowth((blocks,), 9.0))) is named
-    assert growing_counts(RunGrowth((replace(blocks, over_steps=0),), 9.0)) == ()
+    assert bool(growing(blocks)) is named
+    assert growing(replace(blocks, over_steps=0)) == ()
 
 
 def test_without_counts_there_is_no_table() -> None:

@@ -1,8 +1,12 @@
 """What the device's time went to, and what the program says of it."""
 
+from itertools import product as every
+from math import prod
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.builders import (
     Row,
@@ -13,17 +17,25 @@ from tests.builders import (
     line,
     marker,
     markers,
+    matmul,
     recording,
     trace,
     v100,
 )
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.dataflow import Dataflow, Source
+from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
+from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
+from tfdoctor.facts.operations.operations import Operations, Roofline
+from tfdoctor.facts.operations.shapes import einsum_flops, flops_of, shared_dimension_flops
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import base_type
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Attributes, KerasPart, Operation, Program, RunSettings, Shape
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Location, Measure
+from tfdoctor.trace import Trace
 
 HERE = ["/home/me/train.py", 7]
 
@@ -145,30 +157,22 @@ def test_the_functions_of_datasets_are_no_part_of_the_step() -> None:
     assert (row.layer, row.at) == ("", None)
 
 
-def test_the_line_is_the_layers_where_that_is_known() -> None:
-    layer = {"name": "d", "class": "Dense", "at": ["/home/me/model.py", 3]}
-    record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d", at=HERE), layers=[layer])
-    row = only(on_cpu(("seq/d/MatMul:MatMul", 0, 10), record=record))
-    assert row.at == Location("/home/me/model.py", 3)
-
-
-def test_a_layers_name_that_two_lines_share_gives_no_line() -> None:
-    layers = [{"name": "d", "class": "Dense", "at": ["/home/me/model.py", n]} for n in (3, 4)]
+@pytest.mark.parametrize(("lines", "at"), [((3,), ("model.py", 3)), ((3, 4), ("train.py", 7))])
+def test_the_line_is_the_layers_where_no_two_share_its_name(lines: tuple[int, ...], at: tuple[str, int]) -> None:
+    layers = [{"name": "d", "class": "Dense", "at": ["/home/me/model.py", n]} for n in lines]
     record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d", at=HERE), layers=layers)
-    assert only(on_cpu(("seq/d/MatMul:MatMul", 0, 10), record=record)).at == Location("/home/me/train.py", 7)
+    row = only(on_cpu(("seq/d/MatMul:MatMul", 0, 10), record=record))
+    assert row.at == Location(f"/home/me/{at[0]}", at[1])
 
 
 # Time
 
 
 def test_the_operations_sum_to_the_devices_part_of_the_step() -> None:
-    lanes = [
-        line("t/1", ("a:Conv2D", 0, 30), ("b:Relu", 50, 60)),
-        line("t/2", ("c:Conv2D", 10, 30), ("a:Conv2D", 150, 190)),
-    ]
-    facts = chart(trace([markers(2, 100), *lanes]))
-    found, breakdown = facts.fact(Operations), facts.fact(Breakdown)
-    assert found.total_ms == pytest.approx(breakdown["device"])
+    first = line("t/1", ("a:Conv2D", 0, 30), ("b:Relu", 50, 60))
+    facts = chart(trace([markers(2, 100), first, line("t/2", ("c:Conv2D", 10, 30), ("a:Conv2D", 150, 190))]))
+    found = facts.fact(Operations)
+    assert found.total_ms == pytest.approx(facts.fact(Breakdown)["device"])
     assert {row.name: row.ms for row in found.rows} == pytest.approx({"a": (10 + 10 + 40) / 2, "b": 5, "c": 5})
     assert found.rows[0].name == "a"
     assert {row.name: row.calls for row in found.rows} == {"a": 1, "b": 0.5, "c": 0.5}
@@ -190,52 +194,43 @@ def test_several_training_steps_in_a_call_share_its_operations() -> None:
     assert (only(found).ms, only(found).calls) == (10, 0.25)
 
 
+def on_gpu(*rows: Row) -> Operations:
+    return chart(trace([markers(1, 10)], gpus=[v100(line("Stream #1", *rows))])).fact(Operations)
+
+
 def test_the_kernels_of_one_operation_are_one_row() -> None:
     conv = {"tf_op": "m/c/Conv2D:Conv2D"}
-    gpu = v100(line("Stream #1", ("nchwToNhwc", 0, 1, conv), ("volta_scudnn", 1, 9, conv)))
-    row = only(chart(trace([markers(1, 10)], gpus=[gpu])).fact(Operations))
-    assert row.ms == pytest.approx(9)
+    row = only(on_gpu(("nchwToNhwc", 0, 1, conv), ("volta_scudnn", 1, 9, conv)))
+    assert (row.ms, row.calls) == pytest.approx((9, 1))
     assert row.ran == ("nchwToNhwc", "volta_scudnn")
-    assert row.calls == 1
 
 
-def test_work_whose_operation_is_unknown_is_counted_as_such() -> None:
-    known = {"tf_op": "m/c/Conv2D:Conv2D"}
-    gpu = v100(line("Stream #1", ("my_kernel", 0, 1), ("volta_scudnn", 1, 5, known)))
-    found = chart(trace([markers(1, 10)], gpus=[gpu])).fact(Operations)
-    assert found.unnamed == pytest.approx(0.2)
-    assert "20 %" in found.why_unnamed
+@pytest.mark.parametrize(
+    ("kernels", "unnamed", "why"),
+    [
+        ([("my_kernel", 0, 1), ("volta_scudnn", 1, 5, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.2, "20 %"),
+        ([("my_kernel", 0, 1), ("volta_scudnn", 1, 10, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.1, ""),
+        ([("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})], 0, "no gradient"),  # no whole step to judge by
+    ],
+)
+def test_work_whose_operation_is_unknown_is_counted_as_such(kernels: list[Row], unnamed: float, why: str) -> None:
+    found = on_gpu(*kernels)
+    assert found.unnamed == pytest.approx(unnamed)
+    assert why in found.why_unnamed
+    assert bool(why) == bool(found.why_unnamed)
 
 
-def test_a_few_unnamed_kernels_do_not_stop_a_statement() -> None:
-    known = {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"}
-    gpu = v100(line("Stream #1", ("my_kernel", 0, 1), ("volta_scudnn", 1, 10, known)))
-    found = chart(trace([markers(1, 10)], gpus=[gpu])).fact(Operations)
-    assert found.unnamed == pytest.approx(0.1)
-    assert not found.why_unnamed
-
-
-def test_a_step_without_a_gradient_is_no_whole_step_to_judge_by() -> None:
-    gpu = v100(line("Stream #1", ("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})))
-    found = chart(trace([markers(1, 10)], gpus=[gpu])).fact(Operations)
-    assert "no gradient" in found.why_unnamed
-
-
-def test_a_gpu_whose_kernels_were_not_recorded_has_no_operations() -> None:
-    silent = trace([markers(1, 10)], gpus=[v100()], errors=("Failed to load libcupti",))
-    with pytest.raises(Unavailable, match="CUPTI"):
-        chart(silent).fact(Operations)
-
-
-def test_a_step_without_any_operation_has_none() -> None:
-    with pytest.raises(Unavailable, match="no operation"):
-        chart(trace([markers(1, 10)])).fact(Operations)
-
-
-def test_work_outside_of_the_typical_steps_is_not_the_steps() -> None:
-    outside = line("t", ("a:Conv2D", 50, 60))
-    with pytest.raises(Unavailable, match="steady steps"):
-        chart(trace([markers(1, 10), outside])).fact(Operations)
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        (trace([markers(1, 10)], gpus=[v100()], errors=("Failed to load libcupti",)), "CUPTI"),
+        (trace([markers(1, 10)]), "no operation"),
+        (trace([markers(1, 10), line("t", ("a:Conv2D", 50, 60))]), "steady steps"),
+    ],
+)
+def test_a_step_without_any_operation_has_none(of: Trace, why: str) -> None:
+    with pytest.raises(Unavailable, match=why):
+        chart(of).fact(Operations)
 
 
 # Arithmetic, by hand
@@ -248,59 +243,19 @@ def flops(operation: dict[str, Any], **more: Any) -> float | None:
 
 
 IMAGES, WEIGHTS, MAPS = f32(32, 28, 28, 16), f32(3, 3, 16, 24), f32(32, 26, 26, 24)
-CONVOLUTION = 2 * 32 * 26 * 26 * 24 * 3 * 3 * 16
 
 
-@pytest.mark.parametrize(
-    ("kind", "inputs", "outputs"),
-    [
-        ("Conv2D", [IMAGES, WEIGHTS], [MAPS]),
-        ("Conv2DBackpropInput", [["int32", [4]], WEIGHTS, MAPS], [IMAGES]),
-        ("Conv2DBackpropFilter", [IMAGES, ["int32", [4]], MAPS], [WEIGHTS]),
-    ],
-)
-def test_a_convolution_and_its_gradients_multiply_equally_often(
-    kind: str, inputs: list[Any], outputs: list[Any]
-) -> None:
-    assert flops(graph_operation("c", kind, inputs, outputs)) == CONVOLUTION
+@pytest.mark.parametrize("open_shape", [["float32", None], f32(None, None)])
+def test_an_unknown_shape_gives_no_number(open_shape: Any) -> None:
+    assert flops(graph_operation("m", "MatMul", [open_shape, f32(4, 8)], [f32(2, 8)])) is None
 
 
-def test_a_convolution_with_the_channels_first() -> None:
-    inputs, outputs = [f32(32, 16, 28, 28), WEIGHTS], [f32(32, 24, 26, 26)]
-    first = graph_operation("c", "Conv2D", inputs, outputs, attrs={"data_format": "NCHW"})
-    assert flops(first) == CONVOLUTION
-
-
-@pytest.mark.parametrize(
-    ("kind", "inputs", "outputs"),
-    [
-        ("Conv3D", [f32(2, 9, 9, 9, 4), f32(3, 3, 3, 4, 8)], [f32(2, 7, 7, 7, 8)]),
-        ("Conv3DBackpropFilterV2", [f32(2, 9, 9, 9, 4), ["int32", [5]], f32(2, 7, 7, 7, 8)], [f32(3, 3, 3, 4, 8)]),
-    ],
-)
-def test_a_convolution_in_three_dimensions(kind: str, inputs: list[Any], outputs: list[Any]) -> None:
-    assert flops(graph_operation("c", kind, inputs, outputs)) == 2 * 2 * 7**3 * 8 * 27 * 4
-
-
-def test_a_depthwise_convolution_multiplies_each_channel_alone() -> None:
-    inputs, outputs = [f32(8, 10, 10, 32), f32(3, 3, 32, 2)], [f32(8, 8, 8, 64)]
-    assert flops(graph_operation("c", "DepthwiseConv2dNative", inputs, outputs)) == (2 * 8 * 8 * 8 * 64 * 9)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "attrs"),
-    [
-        (f32(32, 100), f32(100, 10), {}),
-        (f32(32, 100), f32(10, 100), {"transpose_b": True}),
-        (f32(100, 32), f32(100, 10), {"transpose_a": True}),
-    ],
-)
-def test_a_matmul_however_its_operands_lie(a: Any, b: Any, attrs: dict[str, bool]) -> None:
-    matmul = graph_operation("m", "MatMul", [a, b], [f32(32, 10)], attrs=attrs)
-    assert flops(matmul) == 2 * 32 * 100 * 10
-
-
-def test_an_empty_batch_costs_nothing() -> None:
+def test_attributes_of_the_record_tell_how_operands_lie() -> None:
+    channels, turned = {"data_format": "NCHW"}, {"transpose_a": True}
+    first = graph_operation("c", "Conv2D", [f32(32, 16, 28, 28), WEIGHTS], [f32(32, 24, 26, 26)], attrs=channels)
+    assert flops(first) == 2 * 32 * 26 * 26 * 24 * 3 * 3 * 16
+    product = graph_operation("m", "MatMul", [f32(100, 32), f32(100, 10)], [f32(32, 10)], attrs=turned)
+    assert flops(product) == 2 * 32 * 100 * 10
     assert not flops(graph_operation("m", "MatMul", [f32(0, 4), f32(4, 8)], [f32(0, 8)]))
 
 
@@ -310,20 +265,10 @@ def test_the_open_batch_is_filled_in_when_the_run_says_it() -> None:
     assert flops(matmul, run={"batch_size": 64}) == 2 * 64 * 100 * 10
 
 
-def test_an_unknown_shape_gives_no_number() -> None:
-    assert flops(graph_operation("m", "MatMul", [["float32", None], f32(4, 8)], [f32(2, 8)])) is None
-    assert flops(graph_operation("m", "MatMul", [f32(None, None), f32(4, 8)], [])) is None
-
-
-def test_bytes_are_those_of_all_operands_and_results() -> None:
-    add = graph_operation("a", "AddV2", [f32(10, 10), ["bfloat16", [10]]], [f32(10, 10)])
-    row = only(on_cpu(("a:AddV2", 0, 10), record=program(add)))
-    assert row.nbytes == 400 + 20 + 400
-
-
-def test_bytes_with_one_unknown_operand_are_unknown() -> None:
-    add = graph_operation("a", "AddV2", [f32(10, 10), ["resource", []]], [f32(10, 10)])
-    assert only(on_cpu(("a:AddV2", 0, 10), record=program(add))).nbytes is None
+@pytest.mark.parametrize(("other", "nbytes"), [(["bfloat16", [10]], 400 + 20 + 400), (["resource", []], None)])
+def test_bytes_are_those_of_all_operands_and_results(other: Any, nbytes: int | None) -> None:
+    add = graph_operation("a", "AddV2", [f32(10, 10), other], [f32(10, 10)])
+    assert only(on_cpu(("a:AddV2", 0, 10), record=program(add))).nbytes == nbytes
 
 
 def test_the_memorys_rate_is_that_of_large_elementwise_operations() -> None:
@@ -425,21 +370,255 @@ def test_the_batch_size_is_that_of_the_dataset_that_feeds_the_training() -> None
     assert [one.id for one in found.feeding] == [2, 1, 0]
 
 
-def test_the_program_tells_which_operations_feed_which() -> None:
-    rows = [
-        graph_operation("hot", "OneHot", **{"from": [None]}),
-        graph_operation("m", "MatMul", **{"from": [0, None]}),
-    ]
-    record = {"graphs": [{"kind": "function", "operations": rows}]}
-    found = chart(trace([]), recording(record)).fact(Program)
-    assert found.by_name["m"].sources == ("hot", "")
+@pytest.mark.parametrize(
+    ("recorded", "sources"),
+    [({"from": [0, None]}, ("hot", "")), ({}, ()), ({"from": [7]}, ("",))],
+    ids=["known", "of before", "not there"],
+)
+def test_the_program_tells_which_operations_feed_which(recorded: dict[str, Any], sources: tuple[str, ...]) -> None:
+    rows = [graph_operation("hot", "OneHot"), graph_operation("m", "MatMul", **recorded)]
+    assert chart(trace([]), recording(program(*rows))).fact(Program).by_name["m"].sources == sources
 
 
-def test_a_record_of_before_tells_no_sources() -> None:
-    record = {"graphs": [{"operations": [graph_operation("m", "MatMul")]}]}
-    assert chart(trace([]), recording(record)).fact(Program).by_name["m"].sources == ()
+# FLOPs of products from shapes, set against loops that count; unknown sizes stay unknown.
+
+PROGRAM = Program(settings=RunSettings(batch_size=16))
+SIZE = st.integers(1, 6)
 
 
-def test_a_source_that_is_not_there_has_no_name() -> None:
-    record = {"graphs": [{"operations": [graph_operation("m", "MatMul", **{"from": [7]})]}]}
-    assert chart(trace([]), recording(record)).fact(Program).by_name["m"].sources == ("",)
+def flops_of_kind(kind: str, inputs: list[Shape], outputs: list[Shape], **attrs: Any) -> float | None:
+    tensors = tuple(("float32", shape) for shape in inputs)
+    results = tuple(("float32", shape) for shape in outputs)
+    one = Operation(name="x", type=kind, inputs=tensors, outputs=results, attrs=Attributes(**attrs))
+    return flops_of(kind, one, PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "outputs", "attrs", "expected"),
+    [
+        ("MatMul", [(16, 8), (8, 4)], [(16, 4)], {}, 2 * 16 * 8 * 4),
+        ("MatMul", [(8, 16), (8, 4)], [(16, 4)], {"transpose_a": True}, 2 * 16 * 8 * 4),
+        ("MatMul", [(16, 8), (4, 8)], [(16, 4)], {}, 2 * 16 * 8 * 4),
+        ("MatMul", [(None, 8), (8, 4)], [(None, 4)], {}, 2 * 16 * 8 * 4),
+        ("BatchMatMulV2", [(3, 5, 7), (3, 7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
+        ("BatchMatMulV2", [(3, 7, 5), (3, 7, 2)], [(3, 5, 2)], {"adj_x": True}, 2 * 3 * 5 * 7 * 2),
+        ("BatchMatMulV3", [(3, 5, 7), (7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
+        ("Einsum", [(2, 3, 4), (4, 5, 6)], [], {"equation": "abc,cde->abde"}, 2 * 2 * 3 * 4 * 5 * 6),
+        ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [(2, 4, 4, 5)], {}, 2 * 2 * 16 * 9 * 3 * 5),
+        ("Conv2D", [(2, 8, 8, 6), (3, 3, 2, 9)], [(2, 8, 8, 9)], {}, 2 * 2 * 64 * 9 * 2 * 9),
+        ("Conv2D", [(2, 3, 8, 8), (3, 3, 3, 5)], [(2, 5, 4, 4)], {"data_format": "NCHW"},
+         2 * 2 * 16 * 9 * 3 * 5),
+        ("Conv3D", [(1, 4, 4, 4, 2), (3, 3, 3, 2, 5)], [(1, 4, 4, 4, 5)], {}, 2 * 64 * 27 * 2 * 5),
+        ("Conv3DBackpropFilterV2", [(2, 9, 9, 9, 4), (5,), (2, 7, 7, 7, 8)], [(3, 3, 3, 4, 8)], {},
+         2 * 2 * 7**3 * 8 * 27 * 4),
+        ("Conv2DBackpropInput", [(4,), (3, 3, 3, 5), (2, 4, 4, 5)], [(2, 8, 8, 3)], {},
+         2 * 2 * 16 * 9 * 3 * 5),
+        ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [(3, 3, 3, 5)], {},
+         2 * 2 * 16 * 9 * 3 * 5),
+        ("DepthwiseConv2dNative", [(2, 8, 8, 6), (3, 3, 6, 2)], [(2, 8, 8, 12)], {},
+         2 * 2 * 64 * 12 * 9),
+        ("DepthwiseConv2dNativeBackpropFilter", [(2, 8, 8, 6), (4,), (2, 8, 8, 6)], [(3, 3, 6, 1)], {},
+         2 * 2 * 64 * 6 * 9),
+        ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [], {}, None),
+        ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [], {}, None),
+        ("MatMul", [(16, 8)], [(16, 4)], {}, None),
+        ("MatMul", [(16, None), (8, 4)], [(16, 4)], {}, None),
+        ("Relu", [(16, 8)], [(16, 8)], {}, None),
+    ],
+)  # fmt: skip
+def test_products_of_all_kinds(
+    kind: str, inputs: list[Shape], outputs: list[Shape], attrs: dict[str, object], expected: object
+) -> None:
+    assert flops_of_kind(kind, inputs, outputs, **attrs) == expected
+
+
+@given(st.lists(SIZE, min_size=1, max_size=5, unique=True), st.data())
+def test_an_einsum_multiplies_once_for_each_value_of_all_its_indices(sizes: list[int], data: st.DataObject) -> None:
+    letters = "abcde"[: len(sizes)]
+    chosen = st.lists(st.sampled_from(letters), min_size=1, unique=True)
+    left, right = data.draw(chosen), data.draw(chosen)
+    used = dict(zip(letters, sizes, strict=True))
+    count = sum(1 for _ in every(*(range(used[one]) for one in {*left, *right})))
+    equation = f"{''.join(left)},{''.join(right)}->{''.join(left[:1])}"
+    shapes: list[tuple[int, ...] | None] = [tuple(used[one] for one in left), tuple(used[one] for one in right)]
+    assert einsum_flops(equation, shapes) == 2 * count
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "expected"),
+    [
+        ("...ij,...jk->...ik", [(7, 2, 3), (7, 3, 5)], 2 * 7 * 2 * 3 * 5),
+        ("...ij,jk->...ik", [(7, 8, 2, 3), (3, 5)], 2 * 7 * 8 * 2 * 3 * 5),
+        ("ab->ba", [(2, 3)], 0),
+        ("a,b,c->abc", [(2,), (3,), (4,)], None),
+        ("ab,bc->ac", [(2, 3), None], None),
+        ("ab,bc->ac", [(2, 3, 4), (3, 4)], None),
+        ("", [(2, 3), (3, 4)], None),
+    ],
+)
+def test_einsums(equation: str, shapes: list[tuple[int, ...] | None], expected: float | None) -> None:
+    assert einsum_flops(equation, shapes) == expected
+
+
+@given(st.tuples(SIZE, SIZE, SIZE), st.tuples(st.booleans(), st.booleans()))
+def test_the_factors_alone_tell_the_flops_or_none(sizes: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
+    m, k, n = sizes
+    a, b = ((k, m) if turned[0] else (m, k)), ((n, k) if turned[1] else (k, n))
+    told = shared_dimension_flops(a, b)
+    assert told in (None, 2 * prod(sizes))
+    assert told is not None or len({m, k, n}) < 3
+
+
+def test_factors_of_different_batches_tell_nothing() -> None:
+    assert shared_dimension_flops((3, 5, 7), (1, 7, 2)) is None
+    assert shared_dimension_flops((3, 5, 7), (3, 7, 2)) == 2 * 3 * 5 * 7 * 2
+
+
+# Operations by layer, and a part of the compute time, as it is stated.
+
+
+def test_operations_are_grouped_by_layer_or_by_their_own_name_the_longest_first() -> None:
+    rows = (
+        OperationTime(name="c", type="Add", ms=1),
+        OperationTime(name="a", type="Mul", ms=1, layer="l"),
+        OperationTime(name="b", type="Add", ms=1, layer="l"),
+    )
+    layers = by_layer(rows)
+    assert [(layer.name, len(layer.rows), layer.ms) for layer in layers] == [("l", 2, 2), ("c", 1, 1)]
+
+
+@pytest.mark.parametrize("least", [None, 0.1])
+def test_a_part_of_the_compute_is_stated_with_its_share(least: float | None) -> None:
+    assert str(ComputePart(5.0, 20.0)) == "5.00 ms per step, 25 % of the compute time"
+    assert ComputePart(5.0, 20.0).measures("in casts", least) == (
+        Measure("time in casts per step", ms(5.0)),
+        Measure("share of the compute time in casts", ratio(0.25), ratio(least) if least else None),
+    )
+    assert ComputePart(0.0, 0.0).share == 0.0
+
+
+# How fast an operation can get at best.
+
+GPU = Hardware(DeviceKind.GPU, "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
+CPU = Hardware(DeviceKind.CPU, "x")
+
+
+def floor(row: OperationTime, hardware: Hardware = GPU, *others: OperationTime) -> float:
+    return Roofline.measure(Operations((row, *others)), hardware).floors.get(row.name, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("row", "least"),
+    [
+        (matmul(ms=10.0, nbytes=4e9), 2.0),  # its bytes have to come from memory, in 16 bits
+        (matmul(ms=10.0, nbytes=4e9, dtype="bfloat16"), 4.0),
+        (matmul(ms=10.0, flops=3e11), 3.0),  # its products have to be computed
+        (matmul(ms=10.0, flops=3e11, calls=2.0), 6.0),
+        (matmul(ms=1.0, nbytes=1.9e6), 0.0),  # fits into caches
+        (matmul(ms=1.0, nbytes=4e9), 1.0),  # no floor is above what was measured
+    ],
+)
+def test_how_fast_an_operation_can_get(row: OperationTime, least: float) -> None:
+    assert floor(row) == pytest.approx(least)
+
+
+def test_a_cpus_rate_is_what_the_runs_own_operations_stream() -> None:
+    add = OperationTime(name="add", type="AddV2", ms=2.0, nbytes=4e7)  # 20 GB/s
+    assert floor(matmul(ms=10.0, nbytes=8e7), CPU, add) == pytest.approx(2.0)
+    with pytest.raises(Unavailable, match="peak rates"):
+        floor(matmul(ms=1.0, nbytes=4e9), CPU)
+
+
+# What an operation is computed from, and whether only metrics use it.
+
+HANDLE = (("resource", ()),)
+METRIC = KerasPart("metric", "AUC")
+
+
+def op(name: str, kind: str, *sources: str, origin: KerasPart | None = None) -> Operation:
+    outputs = HANDLE if kind == "handle" else ()
+    kind = "Placeholder" if kind == "handle" else kind
+    return Operation(name=name, type=kind, sources=sources, origin=origin, outputs=outputs)
+
+
+DATAFLOW = Dataflow(
+    Program(
+        operations=(
+            op("x", "Placeholder"),
+            op("w", "handle"),
+            op("read", "ReadVariableOp", "w"),
+            op("limit", "Const"),
+            op("range", "Range", "limit", "limit"),
+            op("svd", "Svd", "read"),
+            op("noise", "RandomUniform", "limit"),
+            op("y", "MatMul", "x", "read"),
+            op("gradient_tape/y", "MatMul", "y"),
+            op("decoded", "CTCBeamSearchDecoder", "y"),
+            op("sum", "Sum", "decoded", origin=METRIC),
+            op("numpy", "EagerPyFunc", "limit"),
+            op("truncated", "StatelessTruncatedNormalV2", "limit"),
+            op("iterator", "handle"),
+            op("next", "IteratorGetNext", "iterator"),
+            op("lost", "Mul", "", "limit"),
+            op("average", "AssignVariableOp", "w", "range"),
+            op("rows", "Gather", "y"),
+            op("looked at", "Mean", "rows", origin=METRIC),
+            op("lazy", "ResourceSparseApplyAdagradV2", "w", "rows"),
+        )
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "sources"),
+    [
+        ("range", ()),
+        ("svd", (Source.VARIABLES,)),
+        ("noise", (Source.RANDOM,)),
+        ("y", (Source.BATCH, Source.VARIABLES)),
+        ("lost", (Source.UNKNOWN,)),
+        ("numpy", (Source.UNKNOWN,)),
+        ("truncated", (Source.RANDOM,)),
+        ("next", (Source.BATCH,)),
+        ("absent", (Source.UNKNOWN,)),
+    ],
+)
+def test_sources(name: str, sources: tuple[Source, ...]) -> None:
+    assert DATAFLOW.sources(name) == frozenset(sources)
+
+
+def test_what_a_gradient_or_a_variable_takes_is_not_for_metrics_only() -> None:
+    names = ("sum", "decoded", "y", "gradient_tape/y", "range", "rows")  # rows: a sparse update is an update
+    assert [name for name in names if DATAFLOW.only_metrics(name)] == ["sum", "decoded"]
+    assert (DATAFLOW.feeds_gradients("y"), DATAFLOW.feeds_gradients("average")) == (True, False)
+
+
+# Products of graphs that were not recorded: a recurrent layer's, in the body of its loop.
+
+DENSE = matmul("MatMul", ms=1.0, layer="dense")
+
+
+def looped(ms: float, calls: float = 80.0, ran: str = "") -> OperationTime:
+    return matmul("MatMul", ms=ms, dtype="", name="MatMul", ran=ran, calls=calls)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [(looped(0.12), True), (looped(0.11), False), (looped(5.0, ran="volta_sgemm_128x64_nn"), False)],
+    ids=["more than a tenth", "less", "a kernel that tells the precision"],
+)
+def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share(row: OperationTime, *, told: bool) -> None:
+    assert bool(of_unknown_precision(Operations((row, DENSE)))) is told
+    said = of_unknown_precision(Operations((looped(5.0), DENSE)))
+    assert said.startswith("the precision of 5.00 ms of 6.00 ms of matmuls and convolutions per step is")
+
+
+@pytest.mark.parametrize(
+    ("calls", "ms", "told"),
+    [
+        (4.0, 0.8, True), (3.0, 0.6, False), (4.0, 0.81, False),
+        (80.0, 0.0006 * 80, False), (80.0, 0.0007 * 80, True),  # a twentieth of the compute
+    ],
+)  # fmt: skip
+def test_what_runs_again_and_again_is_small_and_often(calls: float, ms: float, *, told: bool) -> None:
+    assert bool(repeated(Operations((looped(ms, calls), DENSE)), 4.0, 0.2, 0.05)) is told

@@ -1,13 +1,17 @@
 """Shapes of a run without program record, from what the profiler wrote beside operations and memory."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.builders import Machine, Row, chart, line, markers, trace, v100
+from tfdoctor.facts.operations.loop_work import independent
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.shapes import TracedShapes, parse
+from tfdoctor.facts.run.program import Operation, Program, Shape
 
 X, W, Y = "float[2,8,8,3]", "float[3,3,3,16]", "[2,4,4,16]"
 POSITIONS = 2 * 4 * 4
@@ -23,55 +27,46 @@ def allocation(operation: str, shape: str, dtype: int = 1, at: float = 0) -> Row
     return ("MemoryAllocation", at, at, stats)
 
 
-def measured(*kernels: Row, memory: tuple[Row, ...] = ()) -> tuple[OperationTime, ...]:
+def measured(*kernels: Row, memory: tuple[Row, ...] = ()) -> OperationTime:
     gpu: Machine = v100(line("Stream #1", *kernels))
     host: list[Any] = [markers(1, 100), line("tf_Compute", *memory)]
-    return chart(trace(host, gpus=[gpu])).fact(Operations).rows
+    (row,) = chart(trace(host, gpus=[gpu])).fact(Operations).rows
+    return row
 
 
-def test_a_products_flops_and_dimensions() -> None:
-    (row,) = measured(kernel("m/d/MatMul:MatMul", "(half[32,100];half[100,10])"))
-    assert row.flops == 2 * 32 * 100 * 10
-    assert row.kernel == (100, 10)
-    assert row.precision == "float16"
-
-
-def test_the_gradient_by_a_convolutions_input_needs_no_more() -> None:
-    operation = "g/Conv2DBackpropInput:Conv2DBackpropInput"
-    (row,) = measured(kernel(operation, f"(int32[4];{W};float{Y})"))
-    assert row.flops == CONVOLUTION
-    assert row.kernel == (3, 3, 3, 16)
+@pytest.mark.parametrize(
+    ("operation", "shapes", "flops", "dimensions"),
+    [
+        ("m/d/MatMul:MatMul", ["(half[32,100];half[100,10])"], 2 * 32 * 100 * 10, (100, 10)),
+        (
+            "m/d/MatMul:MatMul",
+            ["(half[32,9];half[9,10])", "(half[7,9];half[9,10])"],
+            None,
+            None,
+        ),  # runs that differ
+        # the gradient by a convolution's input needs no more; that by its weights has an operand of sizes
+        ("g/C:Conv2DBackpropInput", [f"(int32[4];{W};float{Y})"], CONVOLUTION, (3, 3, 3, 16)),
+        ("g/C:Conv2DBackpropFilter", [f"({X};int32[4];float{Y})"], None, None),
+    ],
+)
+def test_a_products_flops_and_dimensions(
+    operation: str, shapes: list[str], flops: float | None, dimensions: tuple[int, ...] | None
+) -> None:
+    row = measured(*(kernel(operation, shape, 2.0 * n) for n, shape in enumerate(shapes)))
+    assert (row.flops, row.kernel) == (flops, dimensions)
+    assert row.precision == ("float16" if "half" in shapes[0] and len(shapes) == 1 else "float32")
 
 
 def test_a_convolution_needs_its_result_from_memory() -> None:
-    one = kernel("m/c/Conv2D:Conv2D", f"({X};{W})")
-    assert measured(one)[0].flops is None
-    (row,) = measured(one, memory=(allocation("m/c/Conv2D", Y),))
+    one, result = kernel("m/c/Conv2D:Conv2D", f"({X};{W})"), allocation("m/c/Conv2D", Y)
+    assert measured(one).flops is None
+    row = measured(one, memory=(result,))
     assert row.flops == CONVOLUTION
     assert row.nbytes == 4 * (2 * 8 * 8 * 3 + 3 * 3 * 3 * 16 + POSITIONS * 16)
-
-
-def test_scratch_beside_a_result_cannot_be_told_from_it() -> None:
-    one = kernel("m/c/Conv2D:Conv2D", f"({X};{W})")
-    padded = allocation("m/c/Conv2D", "[2,10,10,3]")
-    assert measured(one, memory=(allocation("m/c/Conv2D", Y), padded))[0].flops is None
+    # Scratch beside a result cannot be told from it.
+    assert measured(one, memory=(result, allocation("m/c/Conv2D", "[2,10,10,3]"))).flops is None
     workspace = allocation("m/c/Conv2D", "[1048576]", dtype=4)
-    found = measured(one, memory=(allocation("m/c/Conv2D", Y), workspace))
-    assert found[0].flops == CONVOLUTION
-
-
-def test_operations_whose_runs_differ_have_no_shape() -> None:
-    name = "m/d/MatMul:MatMul"
-    rows = measured(
-        kernel(name, "(float[32,100];float[100,10])"), kernel(name, "(float[7,100];float[100,10])", start=2)
-    )
-    assert [row.flops for row in rows] == [None]
-
-
-def test_a_gradients_weights_are_not_its_operand_of_sizes() -> None:
-    operation = "g/Conv2DBackpropFilter:Conv2DBackpropFilter"
-    (row,) = measured(kernel(operation, f"({X};int32[4];float{Y})"))
-    assert (row.kernel, row.flops) == (None, None)
+    assert measured(one, memory=(result, workspace)).flops == CONVOLUTION
 
 
 def test_a_trace_without_shapes_has_none() -> None:
@@ -92,3 +87,108 @@ def test_a_trace_without_shapes_has_none() -> None:
 )
 def test_texts_of_shapes(text: str, tensors: object) -> None:
     assert parse(text) == tensors
+
+
+# Bodies of loops: which of them pass nothing to the next iteration, and what only looks like it.
+
+SCALAR = ()
+ROW = (32, 8)
+WHILE = "map/while"
+COUNTER = f"{WHILE}/{WHILE}/loop_counter"
+LOOP = Operation(name=WHILE, type="While", sources=(f"{WHILE}/loop_counter",), graph=0)
+
+
+def op(name: str, kind: str, *sources: str, dtype: str = "float32", shape: Shape | None = ROW) -> Operation:
+    return Operation(name=name, type=kind, sources=sources, outputs=((dtype, shape),), graph=1)
+
+
+def given(name: str, dtype: str = "float32", shape: Shape | None = ROW) -> Operation:
+    return op(name, "Placeholder", dtype=dtype, shape=shape)
+
+
+def returned(name: str, of: Operation) -> Operation:
+    return op(name, "Identity", of.name, dtype=of.outputs[0][0], shape=of.outputs[0][1])
+
+
+ONE = op("one", "Const", dtype="int32", shape=SCALAR)
+COUNT = given(COUNTER, "int32", SCALAR)
+INDEX = given("index", "int32", SCALAR)
+LIST = given("list", "variant", SCALAR)
+STATE = given("state")
+NEXT_COUNT = op("next_count", "AddV2", COUNT.name, "one", dtype="int32", shape=SCALAR)
+NEXT_INDEX = op("next_index", "AddV2", "index", "one", dtype="int32", shape=SCALAR)
+
+
+def is_independent(
+    variables: Iterable[tuple[Operation, Operation]], *inner: Operation, loop: Operation = LOOP
+) -> bool:
+    """Build a body from its variables, as they enter and as they leave, and the operations between."""
+    pairs = [(COUNT, NEXT_COUNT), (INDEX, NEXT_INDEX), *variables]
+    entering = [old for old, _ in pairs]
+    leaving = [returned(f"out{n}", new) for n, (_, new) in enumerate(pairs)]
+    made = [new for _, new in pairs if new not in entering and new not in inner]
+    body = (*entering, ONE, *inner, *made, *leaving)
+    return WHILE in independent(Program((loop, *body)), [loop])
+
+
+ROWS = given("rows", "variant", SCALAR)
+READ = op("read", "TensorListGetItem", "rows", "index")
+WORK = op("work", "Square", "read")
+
+
+def written(value: str, into: str = "list") -> Operation:
+    return op("write", "TensorListSetItem", into, "index", value, dtype="variant", shape=SCALAR)
+
+
+ADDED = op("new", "Mul", "read", "state")
+NOISE = op("noise", "RandomStandardNormal", "one")
+BEFORE = op("before", "TensorListGetItem", "list", "index")
+ROW_OF = op("row", "ResourceGather", "table", "index")
+
+
+@pytest.mark.parametrize(
+    ("variables", "inner", "independent"),
+    [
+        ([(LIST, written("work"))], [ROWS, READ, WORK], True),  # a map writes what it makes of its row
+        ([(LIST, written("noise"))], [NOISE], True),  # random numbers are drawn in any order
+        ([(LIST, written("new")), (STATE, STATE)], [ROWS, READ, ADDED], True),  # what stays the same is no state
+        ([(STATE, WORK)], [ROWS, READ], True),  # each iteration replaces it, and none reads it
+        ([(LIST, written("row"))], [ROW_OF, given("table", "resource", SCALAR)], True),  # a lookup has no effect
+        # Trap: tf.scan writes a list as tf.map_fn does.
+        ([(LIST, written("new")), (STATE, ADDED)], [ROWS, READ], False),
+        ([(STATE, op("total", "AddV2", "state", "read"))], [ROWS, READ], False),  # a sum
+        ([(LIST, written("before"))], [BEFORE], False),  # Trap: dynamic programming over a table.
+    ],
+    ids=["map", "random", "constant", "last", "lookup", "scan", "sum", "table"],
+)
+def test_iterations_that_need_none_of_another(variables: Any, inner: list[Operation], *, independent: bool) -> None:
+    assert is_independent(variables, *inner) is independent
+
+
+def test_a_whole_number_that_does_not_count_is_a_state() -> None:
+    """Trap: a token that the next iteration reads."""
+    token = given("token", "int32", SCALAR)
+    new = op("new", "ArgMax", "logits", dtype="int32", shape=SCALAR)
+    logits = op("logits", "GatherV2", "table", "token")
+    assert not is_independent([(token, new), (LIST, written("logits"))], logits, given("table"))
+    double = op("double", "AddV2", "token", "token", dtype="int32", shape=SCALAR)
+    assert not is_independent([(token, double)])
+    assert not is_independent([(token, op("new", "AddV2", "token", "x"))], op("x", "Mul", "token"))
+
+
+@pytest.mark.parametrize("kind", ["AssignAddVariableOp", "ResourceScatterAdd", "EagerPyFunc"])
+def test_iterations_can_depend_on_each_other_without_an_edge(kind: str) -> None:
+    assert not is_independent([(LIST, written("work"))], ROWS, READ, WORK, op("side", kind, "read"))
+
+
+def test_a_loop_whose_body_is_not_recorded_is_unknown() -> None:
+    assert independent(Program((LOOP,)), [LOOP]) == frozenset()
+    assert independent(None, [LOOP]) == frozenset()
+    assert not is_independent([(LIST, written("work"))], ROWS, READ, WORK, loop=replace(LOOP, sources=()))
+
+
+def test_the_condition_is_no_body() -> None:
+    """It begins with the same placeholder, and returns a bool."""
+    less = op("less", "Less", COUNTER, "one", dtype="bool", shape=SCALAR)
+    condition = (COUNT, INDEX, LIST, ONE, less, returned("out", less))
+    assert independent(Program((LOOP, *condition)), [LOOP]) == frozenset()

@@ -57,28 +57,10 @@ def test_a_v100_multiplies_in_float16() -> None:
         *[(known, "bfloat16", 1 / 2) for known in ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))],
     ],
 )
-def test_from_ampere_on_float32_runs_as_tf32_already(
-    capability: tuple[int, int], dtype: str, scales: float
-) -> None:
+def test_from_ampere_on_float32_runs_as_tf32(capability: tuple[int, int], dtype: str, scales: float) -> None:
     found = capable(*capability)
     assert found.sixteen_bit
     assert (found.sixteen_bit.dtype, found.sixteen_bit.scales) == (dtype, scales)
-
-
-@pytest.mark.parametrize("capability", [(6, 0), (6, 1), (3, 7), (8, 7), (13, 0)])
-def test_a_gpu_that_is_not_in_the_table_is_unknown(capability: tuple[int, int]) -> None:
-    found = capable(*capability, gpu_device_name="Tesla")
-    assert (found.matrix_unit, found.sixteen_bit, found.tile, found.peak_flop_s) == ("", None, None, None)
-    assert ".".join(map(str, capability)) in found.missing
-    assert found.name == "Tesla"
-
-
-def test_a_turing_card_without_tensor_cores_is_told_by_its_name() -> None:
-    """Compute capability 7.5 is also that of the GTX 16 series, which has none."""
-    found = capable(7, 5, gpu_device_name="NVIDIA GeForce GTX 1660 Ti")
-    assert (found.matrix_unit, found.sixteen_bit) == ("", None)
-    assert "GTX 1660 Ti" in found.missing
-    assert capable(7, 5, gpu_device_name="NVIDIA GeForce RTX 2060").sixteen_bit
 
 
 def amd(major: int, minor: int, **stats: Any) -> Hardware:
@@ -118,35 +100,32 @@ def test_an_amd_board_is_told_by_its_name_first() -> None:
     assert amd(0, 0, gpu_device_name="gfx90a:sramecc+:xnack-").matrix_unit == "Matrix Core"
 
 
-def test_an_amd_gpu_that_is_not_in_the_table_is_unknown() -> None:
-    for version in ((11, 0), (9, 0)):
-        found = amd(*version, core_count=96)
-        assert (found.matrix_unit, found.sixteen_bit, found.without_unit) == ("", None, False)
-        assert "AMD" in found.missing
-    old = amd(9, 0, core_count=64)
-    assert (old.matrix_unit, old.without_unit) == ("", True)
-    assert "gfx906" in old.missing
-
-
-def test_a_gpu_that_does_not_say_what_it_is_is_unknown() -> None:
-    assert gpu().sixteen_bit is None
-    assert gpu().name == ""
-    assert "does not name the GPU" in gpu().missing
+@pytest.mark.parametrize(
+    ("found", "without", "missing"),
+    [
+        (amd(11, 0, core_count=96), False, "AMD"),
+        (amd(9, 0, core_count=96), False, "AMD"),
+        (amd(9, 0, core_count=64), True, "gfx906"),
+        (gpu(), False, "does not name the GPU"),
+        # Compute capability 7.5 is also that of the GTX 16 series, which has no Tensor Cores.
+        (capable(7, 5, gpu_device_name="NVIDIA GeForce GTX 1660 Ti"), True, "GTX 1660 Ti"),
+        *((capable(*one, gpu_device_name="Tesla"), True, "{}.{}".format(*one)) for one in ((6, 0), (6, 1), (3, 7))),
+        *((capable(*one, gpu_device_name="Tesla"), False, "{}.{}".format(*one)) for one in ((8, 7), (13, 0))),
+    ],
+)
+def test_a_gpu_that_is_not_in_the_table_is_unknown(found: Hardware, missing: str, *, without: bool) -> None:
+    """Only of generations before Volta is it known that they have no Tensor Cores."""
+    assert (found.matrix_unit, found.sixteen_bit, found.tile, found.peak_flop_s) == ("", None, None, None)
+    assert found.without_unit is without
+    assert missing in found.missing
 
 
 def test_a_gpu_without_a_name_is_described_by_its_numbers() -> None:
     """TensorFlow 2.3 and 2.4 write no name."""
     assert capable(7, 0, core_count=80).name == "compute capability 7.0 with 80 multiprocessors"
-    assert capable(6, 1).name == "compute capability 6.1"
-
-
-@pytest.mark.parametrize(
-    ("capability", "known"), [((6, 1), "none"), ((3, 7), "none"), ((13, 0), "nothing"), ((8, 7), "nothing")]
-)
-def test_only_generations_before_volta_are_known_to_have_no_tensor_cores(
-    capability: tuple[int, int], known: str
-) -> None:
-    assert capable(*capability).without_unit is (known == "none")
+    assert (capable(6, 1).name, gpu().name) == ("compute capability 6.1", "")
+    assert capable(8, 7, gpu_device_name="Tesla").name == "Tesla"
+    assert capable(7, 5, gpu_device_name="NVIDIA GeForce RTX 2060").sixteen_bit
 
 
 @pytest.mark.parametrize(
@@ -164,14 +143,10 @@ def test_what_tensor_cores_multiply_by_generation(capability: tuple[int, int], t
     assert found.strict == (capability < (8, 0))
 
 
-def test_without_a_clock_there_is_no_peak() -> None:
-    assert capable(7, 0).peak_flop_s is None
-
-
 def test_a_gpu_whose_kernels_were_not_recorded_keeps_its_name() -> None:
     found = chart(trace([], gpus=[v100()])).fact(Hardware)
-    assert found.name == "Tesla V100-SXM2-16GB"
-    assert found.matrix_unit == "Tensor Core"
+    assert (found.name, found.matrix_unit) == ("Tesla V100-SXM2-16GB", "Tensor Core")
+    assert capable(7, 0).peak_flop_s is None  # without a clock
 
 
 def test_every_rate_is_at_least_that_of_float32() -> None:
@@ -199,35 +174,20 @@ def test_a_cpus_flags_tell_its_unit(flags: tuple[str, ...], unit: str, tile: int
     assert bool(found.missing) == (not unit)
 
 
-@pytest.mark.parametrize(
-    ("flags", "bound"),
-    [
-        (("avx512f", "avx512_bf16", "amx_bf16"), Bound.EXPECTED),
-        (("avx512f", "avx512_bf16"), Bound.EXPECTED),
-        (("avx512f",), Bound.AT_MOST),
-        (("avx2",), Bound.AT_MOST),
-    ],
-)
-def test_what_float64_costs_is_known_where_it_was_measured(flags: tuple[str, ...], bound: Bound) -> None:
-    assert cpu(*flags).float32.bound is bound
-
-
 def test_processors_without_amx_have_figures_of_their_own() -> None:
     with_amx, without = cpu("avx512f", "avx512_bf16", "amx_bf16"), cpu("avx512f", "avx512_bf16")
     assert with_amx.float32.matmuls < without.float32.matmuls
     assert with_amx.tile
     assert without.tile
     assert (with_amx.tile.bound, without.tile.bound) == (Bound.EXPECTED, Bound.AT_MOST)
-
-
-def test_the_cores_that_the_run_may_use() -> None:
-    assert cpu().cores == 4.0
-    assert chart(trace([])).fact(Hardware).cores is None
+    # What float64 costs is known where it was measured.
+    bounds = [one.float32.bound for one in (with_amx, without, cpu("avx512f"), cpu("avx2"))]
+    assert bounds == [Bound.EXPECTED, Bound.EXPECTED, Bound.AT_MOST, Bound.AT_MOST]
 
 
 def test_a_cpu_that_nobody_recorded_is_unknown() -> None:
     found = chart(trace([])).fact(Hardware)
-    assert (found.kind, found.sixteen_bit) == ("CPU", None)
+    assert (found.kind, found.sixteen_bit, found.cores, cpu().cores) == ("CPU", None, None, 4.0)
     assert "tfdoctor profile" in found.missing
     assert cpu("amx_bf16", model="").sixteen_bit is None
 
@@ -311,8 +271,6 @@ def test_why_a_gpu_has_no_kernels(error: str, reason: MissingWork) -> None:
 @pytest.mark.parametrize(
     ("capability", "flops_per_clock"), [((6, 1), 256), ((5, 2), 256), ((6, 0), 0), ((3, 7), 0)]
 )
-def test_the_rate_in_float32_is_known_where_float16_is_no_faster(
-    capability: tuple[int, int], flops_per_clock: int
-) -> None:
+def test_the_rate_in_float32_where_float16_is_no_faster(capability: tuple[int, int], flops_per_clock: int) -> None:
     found = capable(*capability, clock_rate=1_000_000, core_count=10)
     assert (found.float32_flop_s or 0) == flops_per_clock * 10 * 1e9

@@ -1,37 +1,56 @@
 """How many batches one pass over recorded datasets has, and how recorded lines are shown."""
 
-from tfdoctor.facts.run.program import FOREVER, Dataset, DatasetParameters, Places, batches_of, line_of
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.mutation.cases import write_intact
+from scripts.mutation.originals import ON_CPU, originals
+from tests.h100 import h100
+from tfdoctor.diagnose.diagnose import chart_of
+from tfdoctor.diagnose.engine import examine
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.step_parts import OptimizerWork
+from tfdoctor.facts.run.operation_types import CALLS, OPAQUE, RANDOM, READS, SHAPES, UPDATES
+from tfdoctor.facts.run.program import FOREVER, Dataset, DatasetParameters, Operation, Places, batches_of, line_of
+from tfdoctor.facts.run.xla_operations import XlaOperations, operation
+from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.terms.verdict import Location
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Errored, Location
+from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass, Shape
 
 
-def chain(*stages: tuple[str, int | None], batch: int = 10) -> tuple[Dataset, ...]:
+def chain(*stages: tuple[str, int | None]) -> tuple[Dataset, ...]:
     """A line of datasets, consumers first, each with its kind and cardinality."""
-    parameters = DatasetParameters(batch_size=batch)
+    last, batch = len(stages) - 1, DatasetParameters(batch_size=10)
+    given = {"Batch": batch}
     return tuple(
         Dataset(
-            id=at,
-            kind=f"_{kind}Dataset",
-            inputs=(at + 1,) if at + 1 < len(stages) else (),
-            cardinality=number,
-            parameters=parameters if kind == "Batch" else DatasetParameters(),
+            id=at, kind=f"_{kind}Dataset", inputs=(at + 1,) * (at < last), cardinality=number,
+            parameters=given.get(kind, DatasetParameters()),
         )
         for at, (kind, number) in enumerate(stages)
-    )
+    )  # fmt: skip
 
 
-def test_the_feeding_datasets_own_cardinality() -> None:
-    assert batches_of(chain(("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195))) == 20
-
-
-def test_a_repeated_pass_is_that_of_what_is_repeated() -> None:
-    stages = chain(("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200))
-    assert batches_of(stages) == 20
-
-
-def test_unknown_where_a_stage_expands_its_elements() -> None:
-    assert batches_of(chain(("Batch", None), ("FlatMap", None), ("TensorSlice", 3))) is None
-    assert batches_of(()) is None
+@pytest.mark.parametrize(
+    ("datasets", "batches"),
+    [
+        (chain(("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195)), 20),  # the feeding dataset's own
+        # a repeated pass is that of what is repeated
+        (chain(("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200)), 20),
+        (chain(("Batch", None), ("FlatMap", None), ("TensorSlice", 3)), None),  # a stage expands its elements
+        ((), None),
+    ],
+)
+def test_the_batches_of_one_pass(datasets: tuple[Dataset, ...], batches: int | None) -> None:
+    assert batches_of(datasets) == batches
 
 
 def test_a_line_ends_where_several_sources_meet() -> None:
@@ -41,26 +60,161 @@ def test_a_line_ends_where_several_sources_meet() -> None:
     assert line_of((zipped, *sources), sources[1]) == (sources[1],)
 
 
-def shown(path: str, *command: str, cwd: str = "/data/run") -> str:
-    return Places(Manifest(command=command, cwd=cwd).folders).shown(path)
+@pytest.mark.parametrize(
+    ("path", "command", "cwd", "shown"),
+    [
+        ("/data/run/models/net.py", "python train.py", "/data/run", "models/net.py"),
+        ("/code/job/train.py", "python /code/job/train.py", "/data/run", "train.py"),  # a script elsewhere
+        ("/data/job/models/net.py", "python ../job/train.py", "/data/run", "models/net.py"),
+        ("/data/run/net.py", "python /data/train.py", "/data/run", "net.py"),  # below both
+        ("/data/runs/net.py", "python train.py", "/data/run", "/data/runs/net.py"),
+        ("/code/net.py", "python -m job", "/data/run", "/code/net.py"),
+        ("/code/net.py", "", "", "/code/net.py"),
+        ("/net.py", "python train.py", "/", "net.py"),
+    ],
+)
+def test_files_are_shown_relative_to_the_run_or_its_script(path: str, command: str, cwd: str, shown: str) -> None:
+    places = Places(Manifest(command=tuple(command.split()), cwd=cwd).folders)
+    assert places.shown(path) == shown
+    assert places((path, 3)) == Location(shown, 3)
 
 
-def test_a_file_below_the_folder_of_the_run_is_shown_relative_to_it() -> None:
-    assert shown("/data/run/models/net.py", "python", "train.py") == "models/net.py"
-    assert Places(("/data/run",))(("/data/run/net.py", 3)) == Location("net.py", 3)
+# XLA's instructions as operations, by real traces of a GPU.
 
 
-def test_a_script_elsewhere_is_shown_relative_to_its_folder() -> None:
-    assert shown("/code/job/train.py", "python", "/code/job/train.py") == "train.py"
-    assert shown("/data/job/models/net.py", "python", "../job/train.py") == "models/net.py"
+def by_name(trace: str) -> dict[str, Operation]:
+    operations = h100(trace).fact(XlaOperations).operations.items()
+    return {name: found for (_, name), found in operations}
 
 
-def test_a_file_below_both_is_shown_relative_to_the_folder_of_the_run() -> None:
-    assert shown("/data/run/net.py", "python", "/data/train.py") == "net.py"
+@pytest.mark.parametrize(
+    ("instruction", "kind", "kernel"),
+    [
+        ("cudnn-conv.7", "Conv2D", 1),
+        ("cudnn-conv-bw-input.9", "Conv2DBackpropInput", 1),
+        ("cudnn-conv-bw-filter.7", "Conv2DBackpropFilter", None),
+    ],
+)
+def test_calls_of_cudnn_have_the_sizes_of_the_convolution(instruction: str, kind: str, kernel: int | None) -> None:
+    found = by_name("convnet-bfloat16-130")[instruction]
+    weights = found.outputs[0] if kernel is None else found.inputs[kernel]
+    assert (found.type, weights) == (kind, ("bfloat16", (1, 9, 130, 130)))
+    assert found.at == Location("/home/user/jx/train.py", 18)
+    assert found.name.endswith(f"conv_general_dilated/{instruction}")
 
 
-def test_other_files_keep_their_path() -> None:
-    assert shown("/data/runs/net.py", "python", "train.py") == "/data/runs/net.py"
-    assert shown("/code/net.py", "python", "-m", "job") == "/code/net.py"
-    assert shown("/code/net.py", cwd="") == "/code/net.py"
-    assert shown("/net.py", "python", "train.py", cwd="/") == "net.py"
+@pytest.mark.parametrize(
+    ("trace", "instruction"),
+    [
+        ("mlp-bfloat16-4000", "custom-call.1"),  # of cuBLASLt
+        ("mlp-bfloat16-4001", "gemm_fusion_dot_general.24"),  # of Triton
+    ],
+)
+def test_matmuls_of_a_library_and_of_triton_have_their_sizes(trace: str, instruction: str) -> None:
+    found, width = by_name(trace)[instruction], int(trace[-4:])
+    assert found.type == "MatMul"
+    assert found.inputs == (("bfloat16", (4096, width)), ("bfloat16", (width, width)))
+    assert found.outputs == (("bfloat16", (4096, width)),)
+
+
+def test_what_a_fusion_reads_and_writes() -> None:
+    found = by_name("mlp-bfloat16-4000")["loop_subtract_fusion.7"]
+    assert found.type == "sub (fused)"
+    assert {dtype for dtype, _ in found.inputs} == {"float32", "bfloat16"}
+    assert found.outputs == (("float32", (4000, 4000)),)
+
+
+def test_a_fusion_that_gathers_moves_an_unknown_number_of_bytes() -> None:
+    table, row = (Shape("f32", (1000, 8)),), (Shape("f32", (4, 8)),)
+    inner = Instruction("gather.1", "gather", row, ("p",), ())
+    fusion = Instruction("fusion.1", "fusion", row, ("p",), (2,), "f/take")
+    program = HloProgram("f", 1, {1: (fusion,), 2: (inner,)}, donates=False)
+    assert operation(program, fusion, {"p": table}).inputs == (("float32", None),)
+
+
+def test_a_depthwise_convolution_is_no_matmul() -> None:
+    sizes = HloMatmul(1, 64, 32, 1, 9, 32, "f32", Pass.FORWARD)
+    call = Instruction("c", "custom-call", (Shape("f32", (64, 32)),), (), (), "f/conv", sizes)
+    program = HloProgram("f", 1, {1: (call,)}, donates=False)
+    assert operation(program, call, {}).type == "DepthwiseConv2dNative"
+
+
+# What each type of operation does: the forms of which earlier lists missed some.
+
+WRITES = (
+    "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "Assign", "AssignSub", "ResourceApplyAdam",
+    "ResourceSparseApplyAdagrad", "ResourceApplyGradientDescent", "ApplyMomentum", "ResourceScatterAdd",
+    "ResourceScatterSub", "ResourceScatterMax", "ResourceScatterNdUpdate", "ScatterUpdate",
+    "ResourceStridedSliceAssign",
+)  # fmt: skip
+READING = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
+NEITHER = ("TensorScatterAdd", "ScatterNd", "ApplyTensorFunction", "StridedSlice", "MatMul")  # a new tensor
+DRAWS = ("RandomUniform", "TruncatedNormal", "StatelessTruncatedNormalV2", "Multinomial")
+CALLING = ("StatefulPartitionedCall", "StatelessWhile", "StatelessIf", "Case", "XlaLaunch")
+
+
+def test_which_types_change_or_read_a_variable_draw_or_call() -> None:
+    for kind in (*WRITES, *READING, *NEITHER):
+        found = bool(UPDATES.fullmatch(kind)), bool(READS.search(kind))
+        assert (kind, *found) == (kind, kind in WRITES, kind in READING)
+    assert [kind for kind in DRAWS if not RANDOM.search(kind)] == []
+    assert [kind for kind in CALLING if not (CALLS.search(kind) and OPAQUE.search(kind))] == []
+    assert OPAQUE.search("EagerPyFunc")  # Python is opaque and no graph
+    assert not CALLS.search("EagerPyFunc")
+    assert {"Shape", "ShapeN", "Rank", "Size"} == SHAPES  # no values
+
+
+@pytest.mark.parametrize("kind", ["ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp"])
+def test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too(kind: str) -> None:
+    row = OperationTime(name="update", type=kind, ms=1.0)
+    work = OptimizerWork.measure(Operations((row,)))
+    assert bool(work.rows) is (kind != "AssignSubVariableOp")
+
+
+# Pipelines that take what they make, and long or doubled ones, end in time without a failed fact or rule.
+
+LONG = 3000
+
+
+def stages(first: dict[str, Any], number: int, times: int, kind: str) -> list[dict[str, Any]]:
+    """Return so many stages, each of which takes the next one so many times."""
+    taken = [[at + 1] * times * (at < number - 1) for at in range(number)]
+    return [{**first, "id": at, "class": kind, "inputs": inputs} for at, inputs in enumerate(taken)]
+
+
+def breaks_nothing(change: Callable[[dict[str, Any]], None], folder: Path) -> None:
+    original = next(one for one in originals() if one.name == ON_CPU)
+    program = deepcopy(original.program)
+    change(program)
+    write_intact(folder, replace(original, program=program))
+    chart = chart_of(Recording.open(folder))
+    outcomes = [result.outcome for result in examine(chart, tuple(all_rules()))]
+    assert [one.traceback for one in outcomes if isinstance(one, Errored)] == []
+    assert not chart.defects
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda found: [{**one, "inputs": [one["id"]]} for one in found],
+        lambda found: [{**one, "inputs": [found[at - 1]["id"]]} for at, one in enumerate(found)],
+        lambda found: [{**one, "inputs": [other["id"] for other in found]} for one in found],
+        lambda found: stages(found[0], LONG, 1, "RepeatDataset"),
+        lambda found: stages(found[0], 60, 2, "RepeatDataset"),
+        lambda found: stages(found[0], 60, 2, "ZipDataset"),
+    ],
+    ids=["itself", "circle", "all", "long", "doubled", "doubled-zip"],
+)
+def test_a_pipeline_of_any_shape_breaks_nothing(changed: Any, tmp_path: Path) -> None:
+    breaks_nothing(lambda program: program.update(datasets=changed(program["datasets"])), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["Identity", "AddV2", "Cast"])
+def test_a_graph_in_circles_breaks_nothing(kind: str, tmp_path: Path) -> None:
+    def circle(program: dict[str, Any]) -> None:
+        for graph in program["graphs"]:
+            number = len(graph["operations"])
+            for at, one in enumerate(graph["operations"]):
+                one |= {"from": [(at + 1) % number, (at + 2) % number], "type": kind}
+
+    breaks_nothing(circle, tmp_path)

@@ -72,48 +72,36 @@ def model(**parts: float) -> StepModel:
 # Properties
 
 
-@given(models)
-def test_without_effects_the_formula_gives_the_measured_step(any_model: StepModel) -> None:
+@given(models, effects())
+def test_an_effect_saves_from_nothing_to_what_its_stage_has_exposed(any_model: StepModel, effect: Effect) -> None:
     assert any_model.predict([]) == any_model.step_ms
     nothing = [Effect(stage) for stage in Stage]
     assert any_model.predict(nothing) == pytest.approx(any_model.step_ms, abs=EXACT)
-
-
-@given(models, effects())
-def test_no_effect_saves_more_than_its_stage_has_exposed(any_model: StepModel, effect: Effect) -> None:
-    assert any_model.saving([effect]) <= any_model.exposed[effect.stage] + EXACT
-
-
-@given(models, effects())
-def test_no_effect_costs_time(any_model: StepModel, effect: Effect) -> None:
-    assert any_model.saving([effect]) >= -EXACT
-
-
-@given(models, sets)
-def test_a_set_saves_at_least_what_its_best_member_saves(any_model: StepModel, some: list[Effect]) -> None:
-    best = max(any_model.saving([one]) for one in some)
-    assert any_model.saving(some) >= best - EXACT
+    assert -EXACT <= any_model.saving([effect]) <= any_model.exposed[effect.stage] + EXACT
 
 
 @given(models, sets, st.floats(0, 1))
-def test_a_stronger_effect_saves_no_less(any_model: StepModel, some: list[Effect], factor: float) -> None:
+def test_a_set_saves_no_less_than_its_best_member_or_a_weaker_set(
+    any_model: StepModel, some: list[Effect], factor: float
+) -> None:
+    best = max(any_model.saving([one]) for one in some)
+    assert any_model.saving(some) >= best - EXACT
     first, *others = some
     stronger = replace(first, scales=first.scales * factor)
     assert any_model.predict([stronger, *others]) <= any_model.predict(some) + EXACT
+    parts = any_model.predict_parts(some)
+    assert sum(parts.values()) == pytest.approx(any_model.predict(some), abs=EXACT)
+    assert min(parts.values()) >= 0.0
 
 
 @given(models, sets.flatmap(lambda some: st.tuples(st.just(some), st.permutations(some))))
-def test_the_order_of_effects_does_not_matter(
-    any_model: StepModel, orders: tuple[list[Effect], list[Effect]]
-) -> None:
+def test_the_order_of_effects_is_nothing(any_model: StepModel, orders: tuple[list[Effect], list[Effect]]) -> None:
     one, other = map(any_model.predict, orders)
     assert one == pytest.approx(other, abs=EXACT)
 
 
 @given(models, sets)
-def test_no_step_is_shorter_than_what_remains_of_its_longest_stage(
-    any_model: StepModel, some: list[Effect]
-) -> None:
+def test_no_step_is_shorter_than_the_rest_of_its_longest_stage(any_model: StepModel, some: list[Effect]) -> None:
     touched = {effect.stage for effect in some}
     left = [time for stage, time in any_model.exposed.items() if stage not in touched]
     untouched = sum(time for time in left)
@@ -132,13 +120,13 @@ def test_two_effects_on_one_subject_do_not_save_the_same_milliseconds_twice(
     assert any_model.saving(both) <= sum(any_model.saving([e]) for e in both) + EXACT
 
 
-def test_effects_that_leave_almost_nothing_do_not_go_below_the_floor() -> None:
-    """Their product is too small for a float, and nothing is removed."""
-    exposed = {**dict.fromkeys(map(str, PARTS), 0.0), "device": 1.0}
-    model = StepModel(device=DeviceKind.CPU, exposed=exposed, floors={"conv": 1.0})
-    tiny = [Effect(Stage.DEVICE, scales, "conv", ms(1.0)) for scales in (6e-56, 3e-290)]
-    assert model.saving(tiny) == 0.0
-    assert model.saving([Effect(Stage.DEVICE, 0.0, "conv", ms(1.0))]) == 1.0
+def test_an_operation_goes_below_its_floor_only_where_it_is_not_run_at_all() -> None:
+    bounded = replace(model(device=20.0), device=DeviceKind.CPU, floors={"op": 4.0})
+    gone = Effect(Stage.DEVICE, 0.0, "op", ms(10.0))
+    assert bounded.saving([gone]) == pytest.approx(10.0)
+    assert bounded.saving([replace(gone, scales=0.1)]) == pytest.approx(6.0)
+    # Their product is too small for a float, and nothing is removed.
+    assert bounded.saving([replace(gone, scales=scales) for scales in (6e-56, 3e-290)]) == pytest.approx(6.0)
 
 
 @given(models, cores, st.floats(0.01, 1), sets)
@@ -160,9 +148,7 @@ def test_a_run_that_has_no_core_free_gains_nothing_from_threads(any_model: StepM
 
 
 @given(models, sets, st.floats(-1, 1))
-def test_a_host_measured_a_little_longer_changes_little(
-    any_model: StepModel, some: list[Effect], change: float
-) -> None:
+def test_a_host_a_little_longer_changes_little(any_model: StepModel, some: list[Effect], change: float) -> None:
     """Also where it comes to work longer than the device, and begins to limit the step."""
     exposed = {**any_model.exposed, Stage.HOST: any_model.exposed[Stage.DEVICE]}
     before = replace(any_model, device=DeviceKind.GPU, segments=(), exposed=exposed)
@@ -172,102 +158,68 @@ def test_a_host_measured_a_little_longer_changes_little(
 
 
 @given(models, st.floats(1e-3, 1), times, times)
-def test_no_operation_gets_faster_than_its_roofline(
-    any_model: StepModel, scales: float, of: float, floor: float
-) -> None:
+def test_no_operation_beats_its_roofline(any_model: StepModel, scales: float, of: float, floor: float) -> None:
     bounded = replace(any_model, floors={"conv": floor})
     effect = Effect(Stage.DEVICE, scales, "conv", ms(of))
     assert bounded.saving([effect]) <= max(0.0, of - floor) + EXACT
     assert bounded.saving([effect, effect]) <= max(0.0, of - floor) + EXACT
 
 
-def test_an_operation_that_is_not_run_at_all_moves_no_bytes() -> None:
-    bounded = StepModel(
-        device=DeviceKind.CPU, exposed={**dict.fromkeys(map(str, PARTS), 0.0), "device": 20.0}, floors={"op": 4.0}
-    )
-    gone = Effect(Stage.DEVICE, 0.0, "op", ms(10.0))
-    assert bounded.saving([gone]) == pytest.approx(10.0)
-    assert bounded.saving([replace(gone, scales=0.1)]) == pytest.approx(6.0)
-
-
 # Stages that hide each other
 
 
-def test_input_made_beside_the_step_hides_the_compute() -> None:
-    segment = PipelineSegment({"Root::Prefetch::Map": 50.0}, overlapped=True)
-    bound = replace(model(input=40, device=10), segments=(segment,))
-    halved = Effect(Stage.DEVICE, 0.5)
-    assert bound.saving([halved]) == 0
-    faster = Effect(Stage.INPUT, 0.1, "Root::Prefetch::Map")
-    assert bound.predict([faster]) == pytest.approx(10)
-    assert bound.predict([faster, halved]) == pytest.approx(5)
+def fed(model: StepModel, *beside: dict[str, float], serial: dict[str, float] | None = None) -> StepModel:
+    """A model with segments beside the step, or one that the trainer waits for."""
+    made = [PipelineSegment(ms, overlapped=True) for ms in beside]
+    return replace(model, segments=(*made, *([PipelineSegment(serial, overlapped=False)] if serial else [])))
 
 
-def test_input_made_while_the_trainer_waits_adds_to_the_compute() -> None:
-    segment = PipelineSegment({"Root::Map": 40.0}, overlapped=False)
-    serial = replace(model(input=40, device=20), segments=(segment,))
-    assert serial.predict([Effect(Stage.DEVICE, 0.5)]) == pytest.approx(50)
-    assert serial.predict([Effect(Stage.INPUT, overlaps=True)]) == pytest.approx(40)
-    assert serial.predict([Effect(Stage.INPUT, 0.25, "Root::Map")]) == pytest.approx(30)
+MAP = "Root::Map"
+BESIDE = fed(model(input=40, device=10), {MAP: 50.0})
+SERIAL = fed(model(input=40, device=20), serial={MAP: 40.0})
+SLOWEST = fed(model(input=40, device=10), {"a": 30.0, "b": 15.0}, {"c": 20.0})
+HALVED, TENTH, AHEAD = Effect(Stage.DEVICE, 0.5), Effect(Stage.DEVICE, 0.1), Effect(Stage.INPUT, overlaps=True)
+CONV, BN = Effect(Stage.DEVICE, 0.5, "conv", ms(8.0)), Effect(Stage.DEVICE, 0.5, "bn", ms(4.0))
 
 
-def test_a_pipeline_that_is_not_known_is_work_of_unknown_origin() -> None:
-    bound = model(input=40, device=20)
-    assert bound.predict([Effect(Stage.INPUT, 0.0)]) == 20
-    assert bound.predict([Effect(Stage.INPUT, 0.0, "Root::Map")]) == 60
-
-
-def test_the_slowest_segment_of_a_waiting_trainer_takes_the_step() -> None:
-    """Its stages were measured at 45 ms; the trainer's pace says 50."""
-    slow = PipelineSegment({"a": 30.0, "b": 15.0}, overlapped=True)
-    quick = PipelineSegment({"c": 20.0}, overlapped=True)
-    bound = replace(model(input=40, device=10), segments=(slow, quick))
-    assert bound.predict([Effect(Stage.INPUT, 0.5, "a")]) == pytest.approx(50 * (15 + 15) / 45)
-    assert bound.predict([Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")]) == (pytest.approx(20))
-
-
-def test_a_pipeline_that_keeps_up_is_at_least_as_fast_as_the_step() -> None:
-    segment = PipelineSegment({"a": 80.0}, overlapped=True)
-    steady = replace(model(device=50), segments=(segment,))
-    assert steady.predict([Effect(Stage.DEVICE, 0.5)]) == 50
-    quick = replace(steady, segments=(PipelineSegment({"a": 30.0}, overlapped=True),))
-    assert quick.predict([Effect(Stage.DEVICE, 0.5)]) == 30
-
-
-def test_launching_that_the_device_hides_stays() -> None:
-    launched = replace(model(host=2, device=10), host_work=9)
-    assert launched.predict([Effect(Stage.DEVICE, 0.1)]) == pytest.approx(2 + 7)
-
-
-def test_a_host_that_leaves_the_device_idle_limits_the_step() -> None:
-    starved = replace(model(host=9, device=1), host_work=9)
-    assert starved.saving([Effect(Stage.DEVICE, 0.1)]) == 0
+@pytest.mark.parametrize(
+    ("run", "changes", "left"),
+    [
+        # input made beside the step hides the compute
+        (BESIDE, [HALVED], 50),
+        (BESIDE, [Effect(Stage.INPUT, 0.1, MAP)], 10),
+        (BESIDE, [Effect(Stage.INPUT, 0.1, MAP), HALVED], 5),
+        # made while the trainer waits it adds to the compute
+        (SERIAL, [HALVED], 50),
+        (SERIAL, [AHEAD], 40),
+        (SERIAL, [Effect(Stage.INPUT, 0.25, MAP)], 30),
+        # a pipeline that is not known is work of unknown origin
+        (model(input=40, device=20), [Effect(Stage.INPUT, 0.0)], 20),
+        (model(input=40, device=20), [Effect(Stage.INPUT, 0.0, MAP)], 60),
+        # the slowest segment takes the step: its stages were measured at 45 ms, and the pace says 50
+        (SLOWEST, [Effect(Stage.INPUT, 0.5, "a")], 50 * (15 + 15) / 45),
+        (SLOWEST, [Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")], 20),
+        # a pipeline that keeps up is at least as fast as the step
+        (fed(model(device=50), {"a": 80.0}), [HALVED], 50),
+        (fed(model(device=50), {"a": 30.0}), [HALVED], 30),
+        # launching that the device hides stays; a host that leaves it idle limits the step; a CPU hides nothing
+        (replace(model(host=2, device=10), host_work=9), [TENTH], 2 + 7),
+        (replace(model(host=9, device=1), host_work=9), [TENTH], 10),
+        (replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9), [TENTH], 3),
+        # what is unknown stays
+        (model(unknown=7, input=1, device=2, between=3), [Effect(stage, 0.0) for stage in Stage], 7),
+        # effects on several parts of a stage add up, and those on one multiply
+        (model(device=20), [CONV, BN], 14),
+        (model(device=20), [CONV, CONV], 14),
+    ],
+)
+def test_stages_hide_each_other_or_add_up(run: StepModel, changes: list[Effect], left: float) -> None:
+    assert run.predict(changes) == pytest.approx(left)
 
 
 def test_where_the_host_begins_to_limit_the_step_nothing_jumps() -> None:
-    halved = [Effect(Stage.DEVICE, 0.5)]
-    just, over = (replace(model(host=host, device=10), host_work=12).predict(halved) for host in (9.999, 10.001))
+    just, over = (replace(model(host=host, device=10), host_work=12).predict([HALVED]) for host in (9.999, 10.001))
     assert just == pytest.approx(over, abs=0.005)
-
-
-def test_a_cpu_hides_nothing_from_itself() -> None:
-    on_cpu = replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9)
-    assert on_cpu.predict([Effect(Stage.DEVICE, 0.1)]) == pytest.approx(3)
-
-
-def test_what_is_unknown_stays() -> None:
-    every = [Effect(stage, 0.0) for stage in Stage]
-    assert model(unknown=7, input=1, device=2, between=3).predict(every) == 7
-
-
-def test_effects_on_several_parts_of_a_stage_add_up() -> None:
-    two = [Effect(Stage.DEVICE, 0.5, name, ms(of)) for name, of in (("conv", 8.0), ("bn", 4.0))]
-    assert model(device=20).saving(two) == pytest.approx(6)
-
-
-def test_effects_on_one_part_multiply() -> None:
-    two = [Effect(Stage.DEVICE, 0.5, "conv", ms(8.0)), Effect(Stage.DEVICE, 0.5, "conv", ms(8.0))]
-    assert model(device=20).saving(two) == pytest.approx(6)
 
 
 # Trust
@@ -275,16 +227,11 @@ def test_effects_on_one_part_multiply() -> None:
 
 @pytest.mark.parametrize(("made", "trusted"), [(50.0, True), (45.1, True), (44.9, False)])
 def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(made: float, *, trusted: bool) -> None:
-    segment = PipelineSegment({"a": made}, overlapped=True)
-    found = replace(model(input=40, device=10), segments=(segment,))
+    found = fed(model(input=40, device=10), {"a": made})
     assert TRUSTED_RESIDUAL == 0.1
     assert found.residual == pytest.approx(50 - made)
     assert found.trusted is trusted
-
-
-def test_a_trainer_that_does_not_wait_has_nothing_to_explain() -> None:
-    segment = PipelineSegment({"a": 1.0}, overlapped=True)
-    assert replace(model(input=0.9, device=50), segments=(segment,)).residual == 0
+    assert fed(model(input=0.9, device=50), {"a": 1.0}).residual == 0  # a trainer that does not wait
 
 
 @pytest.mark.parametrize(
@@ -292,12 +239,9 @@ def test_a_trainer_that_does_not_wait_has_nothing_to_explain() -> None:
     [(3.0, 1.0, 40.0), (3.0, 60.0, 37.0), (8.0, 1.0, 40.0), (55.0, 1.0, 0.0)],
     ids=["handing over", "nearly as slow as the step", "a plain wait", "most of the step"],
 )
-def test_a_wait_hides_other_changes_only_as_far_as_its_input_takes_time(
-    wait: float, made: float, saved: float
-) -> None:
+def test_a_wait_hides_changes_only_as_far_as_its_input_takes_time(wait: float, made: float, saved: float) -> None:
     """A batch that lies ready takes a moment, too: then the input does not hide what the compute gains."""
-    segment = PipelineSegment({"a": made}, overlapped=True)
-    run = replace(model(input=wait, device=100 - wait), segments=(segment,))
+    run = fed(model(input=wait, device=100 - wait), {"a": made})
     assert run.saving([Effect(Stage.DEVICE, 0.0, "conv", ms(40.0))]) == pytest.approx(saved)
 
 
@@ -306,28 +250,21 @@ def test_a_change_to_the_rest_saves_all_that_the_inputs_own_time_does_not_hide(
     wait: float, made: float, device: float, between: float
 ) -> None:
     """So a change to the largest part always saves, unless the input takes as long as what remains."""
-    rest = device + between
-    segment = PipelineSegment({"a": made}, overlapped=True)
-    run = replace(model(input=wait, device=device, between=between), segments=(segment,))
-    saved = run.saving([Effect(Stage.BETWEEN, 0.0)])
-    hides = max(made, wait)
+    rest, hides = device + between, max(made, wait)
+    saved = fed(model(input=wait, device=device, between=between), {"a": made}).saving([Effect(Stage.BETWEEN, 0.0)])
     if hides < rest:
         assert saved >= min(between, rest - hides) - EXACT
     assert saved <= between + EXACT
 
 
 @given(times, times, times)
-def test_less_input_work_saves_the_wait_whether_or_not_it_sets_the_pace(
-    wait: float, made: float, device: float
-) -> None:
-    segment = PipelineSegment({"a": made}, overlapped=True)
-    run = replace(model(input=wait, device=device), segments=(segment,))
+def test_less_input_work_saves_the_wait_whatever_sets_the_pace(wait: float, made: float, device: float) -> None:
+    run = fed(model(input=wait, device=device), {"a": made})
     assert run.saving([Effect(Stage.INPUT, 0.0)]) == pytest.approx(wait, abs=EXACT)
 
 
 def test_time_between_steps_saves_although_the_trainer_waits_a_little_for_its_input() -> None:
-    segment = PipelineSegment({"a": 9.0}, overlapped=True)
-    run = replace(model(input=3.0, host=2.0, device=6.3, between=16.5), segments=(segment,))
+    run = fed(model(input=3.0, host=2.0, device=6.3, between=16.5), {"a": 9.0})
     assert run.saving([Effect(Stage.BETWEEN, 0.0)]) == pytest.approx(15.8)
 
 
@@ -340,14 +277,12 @@ def test_time_between_steps_saves_although_the_trainer_waits_a_little_for_its_in
         (None, True),
     ],
 )
-def test_savings_that_need_cores_of_which_nobody_is_certain_are_ceilings(
-    cores: Cores | None, *, guesses: bool
-) -> None:
+def test_savings_that_need_cores_nobody_is_certain_of_are_ceilings(cores: Cores | None, *, guesses: bool) -> None:
     on_cpu = replace(model(input=1, device=1), device=DeviceKind.CPU, cores=cores)
-    assert on_cpu.guesses_cores([Effect(Stage.INPUT, overlaps=True)]) is guesses
+    assert on_cpu.guesses_cores([AHEAD]) is guesses
     assert on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a", spreads=True)]) is guesses
     assert not on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a")])
-    assert not replace(on_cpu, device=DeviceKind.GPU).guesses_cores([Effect(Stage.INPUT, overlaps=True)])
+    assert not replace(on_cpu, device=DeviceKind.GPU).guesses_cores([AHEAD])
 
 
 @pytest.mark.parametrize(("narrows", "left"), [(False, 8.0), (True, 4.0)])
@@ -375,17 +310,16 @@ def test_work_that_is_gone_leaves_a_cpus_cores_free(effect: Effect, device: Devi
 
 def test_threads_share_the_cores_that_the_compute_leaves() -> None:
     """Two cores: 40 ms of input on one of them, then 60 ms of compute on both."""
-    segment = PipelineSegment({"Root::Map": 40.0}, overlapped=False)
-    on_cpu = replace(
-        model(input=40, device=60), device=DeviceKind.CPU, segments=(segment,), cores=Cores(2.0, 1.6), input_ms=40.0
-    )
-    prefetch = Effect(Stage.INPUT, overlaps=True)
-    parallel = Effect(Stage.INPUT, 0.5, "Root::Map", spreads=True)
-    assert on_cpu.predict([prefetch]) == pytest.approx(80)
-    assert on_cpu.predict([parallel]) == pytest.approx(80)
-    assert on_cpu.predict([prefetch, parallel]) == pytest.approx(80)
-    halved = Effect(Stage.DEVICE, 0.5)
-    assert on_cpu.predict([prefetch, parallel, halved]) == pytest.approx(50)
+    run = fed(model(input=40, device=60), serial={MAP: 40.0})
+    on_cpu = replace(run, device=DeviceKind.CPU, cores=Cores(2.0, 1.6), input_ms=40.0)
+    parallel = Effect(Stage.INPUT, 0.5, MAP, spreads=True)
+    for changes, left in (
+        ([AHEAD], 80),
+        ([parallel], 80),
+        ([AHEAD, parallel], 80),
+        ([AHEAD, parallel, HALVED], 50),
+    ):
+        assert on_cpu.predict(changes) == pytest.approx(left)
 
 
 # Elements that tracing makes slow
@@ -401,8 +335,8 @@ def test_threads_share_the_cores_that_the_compute_leaves() -> None:
     ],
 )
 def test_an_input_of_many_elements_may_keep_up_untraced(elements: float, device: float, *, doubted: bool) -> None:
-    segment = PipelineSegment({"Root::Prefetch::Batch": 45.0}, overlapped=True)
-    run = replace(model(input=45.0 - device, device=device), segments=(segment,), elements=elements)
+    known = fed(model(input=45.0 - device, device=device), {"Root::Prefetch::Batch": 45.0})
+    run = replace(known, elements=elements)
     assert run.doubts_input is doubted
     cost = TracingCost.of(run.exposed, {}, 1.2)
     assert replace(run, tracing=cost, slowdown=1.2).doubts_input is doubted
@@ -417,26 +351,18 @@ def test_a_step_without_a_pipeline_has_no_doubt() -> None:
 
 
 def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None:
+    prefetch = wait(0, 50), iterator("Root", 0, 50, 1), iterator("Root::Prefetch", 0, 50, 2, 1)
     host = [
         markers(1, 100),
         line("tf_Compute/1", executor(0, 90), ("c:Conv2D", 60, 88)),
-        line(
-            "tf_data_iterator_get_next/1",
-            wait(0, 50),
-            iterator("Root", 0, 50, 1),
-            iterator("Root::Prefetch", 0, 50, 2, 1),
-        ),
+        line("tf_data_iterator_get_next/1", *prefetch),
         line("tf_data_iterator_resource/1", iterator("Root::Prefetch::Map", 0, 40, 3, 2)),
     ]
     gpu = v100(line("Stream #1(Compute)", ("volta_sgemm", 60, 90)))
     found = chart(trace(host, gpus=[gpu])).fact(StepModel)
-    assert found.device is DeviceKind.GPU
-    assert found.step_ms == pytest.approx(100)
-    assert max(segment.ms for segment in found.segments) == pytest.approx(40)
-    assert found.elements == pytest.approx(1)
-    assert found.host_work == pytest.approx(28)
-    assert found.busy_share is None
-    assert found.cores is None
+    figures = found.step_ms, max(segment.ms for segment in found.segments), found.elements, found.host_work
+    assert figures == pytest.approx((100, 40, 1, 28))
+    assert (found.device, found.busy_share, found.cores) == (DeviceKind.GPU, None, None)
 
 
 @pytest.mark.parametrize(("used", "share"), [(200.0, 0.5), (800.0, 1.0)])
@@ -450,12 +376,9 @@ input_effects = st.builds(Effect, stage=st.just(Stage.INPUT), scales=st.floats(0
 
 
 @given(models, st.lists(input_effects, min_size=1, max_size=3))
-def test_an_upper_bound_on_input_is_no_smaller_than_what_is_expected(
-    any_model: StepModel, expected: list[Effect]
-) -> None:
+def test_an_upper_bound_is_no_smaller_than_what_is_expected(any_model: StepModel, expected: list[Effect]) -> None:
     bounds = [replace(effect, bound=Bound.AT_MOST) for effect in expected]
     saved = any_model.saving(bounds)
-
     assert saved >= any_model.saving(expected) - EXACT
     assert saved <= any_model.step_ms + EXACT
 
@@ -464,13 +387,10 @@ def test_an_upper_bound_on_input_is_no_smaller_than_what_is_expected(
     ("busy", "device", "saved"),
     [(1.9, DeviceKind.CPU, 8.0), (1.0, DeviceKind.CPU, 6.0), (1.9, DeviceKind.GPU, 6.0)],
 )
-def test_an_upper_bound_counts_the_cores_that_the_input_frees(
-    busy: float, device: DeviceKind, saved: float
-) -> None:
+def test_an_upper_bound_counts_cores_that_the_input_frees(busy: float, device: DeviceKind, saved: float) -> None:
     """Half of the 4 ms beside which the input works."""
     crowded = replace(model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0)
     bound = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
-
     assert crowded.saving([bound]) == pytest.approx(saved)
     uncounted = device is DeviceKind.CPU and saved == pytest.approx(6.0)
     assert crowded.frees_cores([bound]) == uncounted  # the report says so then
@@ -493,13 +413,6 @@ def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(product:
     faster = Effect(Stage.DEVICE, product, "conv", ms(32.0))  # 20 ms untraced
     assert on_cpu.predict([*change, faster]) == pytest.approx(left)
     assert on_cpu.predict([*change, *change, faster]) == pytest.approx(left)
-
-
-@given(models, sets)
-def test_the_predicted_parts_sum_to_the_predicted_step(any_model: StepModel, some: list[Effect]) -> None:
-    parts = any_model.predict_parts(some)
-    assert sum(parts.values()) == pytest.approx(any_model.predict(some), abs=EXACT)
-    assert min(parts.values()) >= 0.0
 
 
 def test_cores_that_worker_processes_keep_busy_are_the_inputs() -> None:

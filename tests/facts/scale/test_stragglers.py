@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders import chart, executor, line, markers, trace
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.scale.hosts import (
     NS_PER_MS,
     NTP,
@@ -21,7 +23,8 @@ from tfdoctor.facts.scale.hosts import (
     lower_bound,
     match,
 )
-from tfdoctor.facts.step_time.breakdown import PARTS
+from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
+from tfdoctor.trace.names import COLLECTIVE_OPERATION
 
 SEED = np.random.default_rng(7)
 
@@ -65,17 +68,12 @@ def test_the_slow_host_and_its_stage_are_named(stage: str, count: int) -> None:
     work = {f"w{n}": {"input": 1.0, "host": 2.0, "device": 5.0} for n in range(count)}
     slow = f"w{count // 2}"
     work[slow] = work[slow] | {stage: work[slow].get(stage, 0.0) + 6.0}
-    found = compared(job(work))
-    assert [lag.host for lag in found.lags] == [slow]
-    lag = found.lags[0]
-    assert lag.stage == stage
-    assert lag.ms == pytest.approx(6.0, rel=0.1)
-    assert lag.stage_ms == pytest.approx(6.0, rel=0.1)
-    assert lag.waited_ms == pytest.approx(6.0, rel=0.1)
+    (lag,) = compared(job(work)).lags
+    assert (lag.host, lag.stage, lag.holds_up) == (slow, stage, True)
+    assert (lag.ms, lag.stage_ms, lag.waited_ms) == pytest.approx((6.0, 6.0, 6.0), rel=0.1)
     assert lag.gain_ms == pytest.approx(6.0, rel=0.2)
     assert lag.job_gain_ms <= min(lag.gain_ms, lag.waited_ms)
     assert lag.at_least_ms <= lag.ms
-    assert lag.holds_up
 
 
 def test_two_slow_hosts_among_many_are_both_named_the_slowest_first() -> None:
@@ -108,29 +106,25 @@ def test_chance_accuses_hardly_any_host_of_an_equal_job() -> None:
     assert accused <= 4  # ALPHA of 400; the spread must be exceeded besides
 
 
-def test_a_difference_within_the_spread_of_the_steps_is_not_told() -> None:
-    rng = np.random.default_rng(4)
-    hosts = {
-        "even": host({"device": [10.0] * 100}),
-        "wild": host({"device": (11.0 + rng.choice([-0.5, 8.0], 100)).tolist()}),
-    }
-    found = compared(hosts)
-    assert found.largest_ms > 0
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        # within the spread of the steps
+        (
+            {"device": [10.0] * 100},
+            {"device": (11.0 + np.random.default_rng(4).choice([-0.5, 8.0], 100)).tolist()},
+            True,
+        ),
+        ({"device": [10.0] * 20}, {"device": [10.0] * 19 + [900.0]}, False),  # a hiccup
+        # Others that wait where nobody sees it, as blocked in Python, are no proof.
+        ({"input": [20.0] * 20, "host": [1.0] * 20}, {"input": [1.0] * 20, "host": [20.0] * 20}, False),
+    ],
+    ids=["spread", "hiccup", "own parts"],
+)
+def test_who_is_no_straggler(one: dict[str, list[float]], other: dict[str, list[float]], *, differs: bool) -> None:
+    found = compared({"a": host(one), "b": host(other)})
+    assert (found.largest_ms > 0) is differs
     assert found.lags == ()
-
-
-def test_a_hiccup_is_no_straggler() -> None:
-    late = [10.0] * 19 + [900.0]
-    assert compared({"a": host({"device": [10.0] * 20}), "b": host({"device": late})}).lags == ()
-
-
-def test_others_that_wait_where_nobody_sees_it_are_no_proof() -> None:
-    """Equal steps whose difference lies in the hosts' own parts accuse nobody."""
-    hosts = {
-        "slow": host({"input": [20.0] * 20, "host": [1.0] * 20}),
-        "fast": host({"input": [1.0] * 20, "host": [20.0] * 20}),  # blocked in Python
-    }
-    assert compared(hosts).lags == ()
 
 
 def test_a_host_that_nobody_waits_for_lags_but_holds_up_no_one() -> None:
@@ -158,17 +152,14 @@ def test_the_lower_bound_is_the_sign_tests() -> None:
 # Which steps are the same
 
 
-def test_steps_are_matched_by_their_number_in_the_run() -> None:
-    found = match({"a": host({"device": [1.0] * 6}, 10), "b": host({"device": [1.0] * 6}, 12)})
-    assert found.by is MatchedBy.NUMBER
-    assert found.places == {"a": (2, 3, 4, 5), "b": (0, 1, 2, 3)}
-
-
-def test_without_numbers_the_clock_tells() -> None:
-    first = host({"device": [10.0] * 6}, counted=False)
+@pytest.mark.parametrize("by", [MatchedBy.NUMBER, MatchedBy.CLOCK])
+def test_steps_are_matched_by_their_number_in_the_run_or_by_the_clock(by: MatchedBy) -> None:
+    counted = by is MatchedBy.NUMBER
+    first = host({"device": [10.0] * 6}, counted=counted)
     later = tuple(ns + 21 * NS_PER_MS for ns in first.starts_ns)
-    found = match({"a": first, "b": host({"device": [10.0] * 6}, counted=False, starts_ns=later)})
-    assert found.by is MatchedBy.CLOCK
+    second = host({"device": [10.0] * 6}, 12 if counted else 10, counted=counted, starts_ns=later)
+    found = match({"a": first, "b": second})
+    assert found.by is by
     assert found.places == {"a": (2, 3, 4, 5), "b": (0, 1, 2, 3)}
 
 
@@ -182,36 +173,60 @@ def test_with_neither_the_order_has_to_do_and_nothing_is_said_of_skew() -> None:
 
 # Clock skew
 
+BASE = host({"device": [10.0] * 20})
 
-def shifted(base: HostSteps, ms: float, **more: Any) -> HostSteps:
-    moved: dict[str, Any] = {
-        "starts_ns": tuple(ns + round(ms * NS_PER_MS) for ns in base.starts_ns),
-        "ends_ns": base.ends_ns,
-    }
-    return host({"device": list(base.parts["device"])}, **(moved | more))
+
+def skewed(starts_ms: float, ends_ms: float, *others: HostSteps, **more: Any) -> ClockSkew:
+    """A host whose clock shows so much more at its starts and ends than that of one beside it."""
+    starts = tuple(ns + round(starts_ms * NS_PER_MS) for ns in BASE.starts_ns)
+    ends = tuple(ns + round(ends_ms * NS_PER_MS) for ns in BASE.ends_ns)
+    late = host({"device": [10.0] * 20}, **{"starts_ns": starts, "ends_ns": ends, **more})
+    hosts = dict(zip("abc", (BASE, *others, late), strict=False))
+    return clock_skew(hosts, match(hosts))
 
 
 def test_skew_is_the_slowest_minus_the_median_host() -> None:
-    base = host({"device": [10.0] * 20})
-    hosts = {"a": base, "b": base, "c": shifted(base, 3.0)}
-    found = clock_skew(hosts, match(hosts))
-    assert found.skew_start_ms == pytest.approx(3.0)
-    assert found.skew_end_ms == pytest.approx(0.0)
-    assert found.late_ms == {"a": 0.0, "b": 0.0, "c": pytest.approx(3.0)}
+    found = skewed(3.0, 0.0, BASE)
+    assert (found.skew_start_ms, found.skew_end_ms) == pytest.approx((3.0, 0.0))
+    assert found.late_ms == pytest.approx({"a": 0.0, "b": 0.0, "c": 3.0})
     assert found.skew == ONE_CLOCK
 
 
 @pytest.mark.parametrize("other", [{"machine": "vm2"}, {"boot_ns": 10**9}, {"boot_ns": None}])
 def test_several_machines_are_taken_to_agree_and_the_report_says_so(other: dict[str, object]) -> None:
-    base = host({"device": [10.0] * 20})
-    hosts = {"a": base, "b": shifted(base, 1.0, **other)}
-    assert clock_skew(hosts, match(hosts)).skew == NTP
+    assert skewed(1.0, 0.0, **other).skew == NTP
 
 
 def test_clocks_that_cannot_agree_tell_nothing() -> None:
-    base = host({"device": [10.0] * 20})
-    ends = tuple(ns + 400 * NS_PER_MS for ns in base.ends_ns)
-    hosts = {"a": base, "b": host({"device": [10.0] * 20}, ends_ns=ends)}
-    found = clock_skew(hosts, match(hosts))
+    found = skewed(0.0, 400.0)
     assert "400 ms apart on different hosts: their clocks disagree" in found.skew
     assert found.skew_start_ms is None
+
+
+# Waiting for other hosts on a CPU is told from computing.
+
+
+def test_a_reduction_over_hosts_is_no_computing() -> None:
+    host = [markers(4, 10, 9)]
+    for n, at in enumerate((0, 10, 20, 30)):
+        host.append(line(f"tf_Compute/{n}", executor(at + 1, at + 8, n + 1), ("m/MatMul:MatMul", at + 1, at + 3)))
+        host.append(line(f"collective_ops/{n}", ("r/Reduce:CollectiveReduceV2", at + 2, at + 8)))
+    found = chart(trace(host))
+    parts = found.fact(Breakdown)
+    assert (parts["device"], parts["collective"]) == pytest.approx((2, 5))
+    assert [row.type for row in found.fact(Operations).rows] == ["MatMul"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "waits"),
+    [
+        ("CollectiveReduceV2", True),
+        ("CollectiveReduceScatterV2", True),
+        ("CollectiveBcastRecv", True),
+        ("CollectiveGatherV2", True),
+        ("CollectiveAssignGroupV2", False),
+        ("Mean", False),
+    ],
+)
+def test_operations_in_which_hosts_wait_are_known_by_type(kind: str, *, waits: bool) -> None:
+    assert bool(COLLECTIVE_OPERATION.fullmatch(kind)) is waits

@@ -1,5 +1,9 @@
 """Every instant of a step belongs to one part, and the parts sum to the step."""
 
+from itertools import combinations
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -10,6 +14,7 @@ from tests.builders import (
     chart,
     device,
     executor,
+    graph_operation,
     line,
     manifest,
     marker,
@@ -32,13 +37,19 @@ from tfdoctor.facts.step_time.breakdown import (
     TracingCost,
     parts_in,
 )
+from tfdoctor.facts.step_time.host_lines import SlowCalls
+from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOperations, _nested, _walked
+from tfdoctor.facts.step_time.python_work import EagerWork
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.rules.python_in_loop import LoopLines
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Effect, Stage
-from tfdoctor.trace import Trace
+from tfdoctor.terms.verdict import Effect, Location, Stage
+from tfdoctor.trace import Line, Trace
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
 
@@ -97,49 +108,41 @@ def test_the_parts_sum_to_every_step_and_to_the_usual_one(
     assert sum(found.median.values()) == pytest.approx(measured.usual_ms)
 
 
-def test_the_device_goes_first_then_collectives_copies_and_input() -> None:
-    found = breakdown(
-        gpu_trace(
-            markers(1, step=100, call=90),
-            (KERNEL, 10, 30),
-            (NCCL, 20, 40),
-            (COPY, 35, 55),
-            host=(line("tf_data_iterator_get_next", wait(50, 70)),),
-        )
-    )
-    assert {part: round(value, 9) for part, value in found.median.items() if value} == {
-        "device": 20,
-        "collective": 10,
-        "transfer": 15,
-        "input": 15,
-        "host": 30,
-        "between": 10,
-    }
+def waiting(start: float, end: float) -> tuple[Thread, ...]:
+    return (line("tf_data_iterator_get_next", wait(start, end)),)
 
 
-def test_a_wait_behind_device_work_is_not_exposed() -> None:
-    data = line("tf_data_iterator_get_next", wait(10, 60))
-    found = breakdown(gpu_trace(markers(1, step=100), (KERNEL, 0, 60), host=(data,)))
-    assert found["input"] == 0
+WORK = (KERNEL, 10, 30), (NCCL, 20, 40), (COPY, 35, 55)
+EACH_ITS_TIME = {"device": 20, "collective": 10, "transfer": 15, "input": 15, "host": 30, "between": 10}
+
+
+@pytest.mark.parametrize(
+    ("of", "parts"),
+    [
+        # the device goes first, then collectives, copies and input
+        (gpu_trace(markers(1, step=100, call=90), *WORK, host=waiting(50, 70)), EACH_ITS_TIME),
+        # a wait behind the device's work is not exposed
+        (gpu_trace(markers(1, step=100), (KERNEL, 0, 60), host=waiting(10, 60)), {"device": 60, "host": 40}),
+        # waiting between two calls is input and no gap
+        (
+            gpu_trace(markers(1, step=11, call=8), (KERNEL, 0, 8), host=(line("python", wait(8, 10)),)),
+            {"device": 8, "input": 2, "between": 1},
+        ),
+        # the rest is unknown where the device was not recorded
+        (
+            trace([markers(1, step=10, call=9), line("d", wait(0, 2))], gpus=[v100()]),
+            {"unknown": 7, "input": 2, "between": 1},
+        ),
+    ],
+    ids=["order", "hidden wait", "between", "unknown"],
+)
+def test_each_ms_of_a_step_is_of_one_part(of: Trace, parts: dict[str, float]) -> None:
+    assert {part: round(value, 9) for part, value in breakdown(of).median.items() if value} == parts
 
 
 def test_work_that_runs_into_the_next_step_is_divided() -> None:
     found = breakdown(gpu_trace(markers(2, step=10), (KERNEL, 5, 12)))
     assert [parts["device"] for parts in found.steps] == [5, 2]
-
-
-def test_waiting_between_two_calls_is_input_and_no_gap() -> None:
-    data = line("python", wait(8, 10))
-    found = breakdown(gpu_trace(markers(1, step=11, call=8), (KERNEL, 0, 8), host=(data,)))
-    assert found["input"] == 2
-    assert found["between"] == pytest.approx(1)
-
-
-def test_the_rest_is_unknown_when_the_device_was_not_recorded() -> None:
-    silent = trace([markers(1, step=10, call=9), line("d", wait(0, 2))], gpus=[v100()])
-    found = breakdown(silent)
-    assert (found["unknown"], found["host"], found["input"]) == (7, 0, 2)
-    assert (found["device"], found["between"]) == (0, 1)
 
 
 def test_infeed_of_a_tpu_is_input() -> None:
@@ -187,10 +190,7 @@ def test_a_wait_counts_from_a_share_and_from_a_time_on(wait_ms: float, step_ms: 
     assert found.step_ms == pytest.approx(step_ms)
     assert found.waits_for_input is waits
     assert INPUT_SHARE == 0.05
-
-
-def test_a_breakdown_for_examples_has_every_part() -> None:
-    assert set(Breakdown.of(input=1.0).median) == set(map(str, PARTS))
+    assert set(found.median) == set(map(str, PARTS))
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,7 @@ def test_a_breakdown_for_examples_has_every_part() -> None:
     ],
 )
 def test_a_wait_below_the_limit_is_told_and_not_denied(wait: float, words: str) -> None:
-    parts = Breakdown.of(input=wait, device=100.0 - wait)
-    assert not parts.waits_for_input
-    assert parts.little_wait == f"the step {words}"
+    assert Breakdown.of(input=wait, device=100.0 - wait).little_wait == f"the step {words}"
 
 
 def test_the_cost_belongs_to_the_parts_with_the_events() -> None:
@@ -245,34 +243,31 @@ def traced(untraced_ms: float | None) -> Chart:
     return chart(trace([line("python", *rows, end), line("tf_Compute", *work)]), beside)
 
 
-def test_the_model_of_distorted_steps_is_that_of_the_untraced_step() -> None:
+@pytest.mark.parametrize(
+    ("untraced_ms", "step_ms", "distorted", "trusted"),
+    [
+        (1.25, 1.25, False, False),
+        (1.5, 1.5, False, True),  # trusted without the cost
+        (1.95, 2.0, False, True),  # tracing hardly slows these
+        # Trap: an estimate of a cost that is longer than the step itself is not good enough for what remains.
+        (0.99, 0.99, True, False),
+    ],
+)
+def test_the_model_of_slowed_steps_is_that_of_the_untraced_step(
+    untraced_ms: float, step_ms: float, *, distorted: bool, trusted: bool
+) -> None:
+    model = traced(untraced_ms).fact(StepModel)
+    assert model.step_ms == pytest.approx(step_ms)
+    assert (model.distorted, model.trusted) == (distorted, trusted)
+    assert (model.tracing is None) == (untraced_ms > 1.9)
+
+
+def test_an_effect_on_a_distorted_step_saves_untraced_time() -> None:
     facts = traced(1.25)
-    model = facts.fact(StepModel)
-    assert model.step_ms == pytest.approx(1.25)
-    assert (model.distorted, model.trusted) == (False, False)
     cost = facts.fact(TracingCost)
     assert cost.kept("host") < cost.kept("device")
     effect = Effect(Stage.HOST, 0.0, "call", ms(1.0))
-    assert model.saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
-
-
-def test_the_model_of_steps_that_tracing_hardly_slows_is_that_of_the_traced_step() -> None:
-    model = traced(1.95).fact(StepModel)
-    assert model.step_ms == pytest.approx(2.0)
-    assert model.tracing is None
-
-
-def test_the_model_of_slowed_steps_is_trusted_without_the_cost() -> None:
-    model = traced(1.5).fact(StepModel)
-    assert model.step_ms == pytest.approx(1.5)
-    assert (model.distorted, model.trusted) == (False, True)
-
-
-def test_nothing_is_predicted_where_the_profiler_took_most_of_the_step() -> None:
-    """Trap: an estimate of a cost that is longer than the step itself is not good enough for what remains."""
-    model = traced(0.99).fact(StepModel)
-    assert model.step_ms == pytest.approx(0.99)
-    assert model.distorted
+    assert facts.fact(StepModel).saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
 
 
 def test_nothing_is_known_without_untraced_steps() -> None:
@@ -285,27 +280,27 @@ def test_sentences_about_slowed_steps_say_that_they_were_traced(untraced_ms: flo
     assert traced(untraced_ms).fact(Breakdown).each_step == said
 
 
-def test_a_bound_leaves_what_no_event_explains_to_the_rest() -> None:
-    """The step takes half as long untraced, and no event says where: then all of it may be in what remains."""
-    cost = TracingCost.of({"host": 12.0, "device": 8.0}, {}, 2.0)
-    assert cost.least(10.0) == pytest.approx(10.0)
-    assert cost.least(8.0) == pytest.approx(6.0)
-    assert cost.least(4.0) == pytest.approx(2.0)
+@pytest.mark.parametrize(
+    ("events", "scale", "least"),
+    [
+        # the step takes half as long untraced, and no event says where: all of it may be in what remains
+        ({}, None, {10.0: 10.0, 8.0: 6.0, 4.0: 2.0}),
+        ({"host": 10_000.0}, 1.0, {4.0: 4.0}),  # of a cost that the events explain nothing is unknown
+    ],
+)
+def test_a_bound_leaves_what_no_event_explains_to_the_rest(
+    events: dict[str, float], scale: float | None, least: dict[float, float]
+) -> None:
+    cost = TracingCost.of({"host": 12.0, "device": 8.0}, events, 2.0)
+    assert scale is None or cost.scale == pytest.approx(scale)
+    assert {ms: cost.least(ms) for ms in least} == pytest.approx(least)
 
 
-def test_of_a_cost_that_the_events_explain_nothing_is_unknown() -> None:
-    cost = TracingCost.of({"host": 12.0, "device": 8.0}, {"host": 10_000.0}, 2.0)
-    assert cost.scale == pytest.approx(1.0)
-    assert cost.least(4.0) == pytest.approx(4.0)
-
-
-@pytest.mark.parametrize(("cost_ms", "left"), [(0.0, 1.0), (2.0, 0.5), (4.0, 0.1)])
-def test_traced_work_keeps_what_its_events_do_not_take(cost_ms: float, left: float) -> None:
-    assert TracingCost.left(4.0, cost_ms) == pytest.approx(left)
-
-
-def test_no_work_has_no_cost() -> None:
-    assert TracingCost.left(0.0, 1.0) == 1.0
+@pytest.mark.parametrize(
+    ("work_ms", "cost_ms", "left"), [(4.0, 0.0, 1.0), (4.0, 2.0, 0.5), (4.0, 4.0, 0.1), (0.0, 1.0, 1.0)]
+)
+def test_traced_work_keeps_what_its_events_do_not_take(work_ms: float, cost_ms: float, left: float) -> None:
+    assert TracingCost.left(work_ms, cost_ms) == pytest.approx(left)
 
 
 def test_the_models_input_is_without_the_profilers_cost() -> None:
@@ -319,3 +314,147 @@ def test_the_models_input_is_without_the_profilers_cost() -> None:
     (segment,) = facts.fact(StepModel).segments
     assert each_ms > 0
     assert segment.ms == pytest.approx(2.0 - 1000 * each_ms)
+
+
+# What the host does while no device works: the loop's body, and the events of each part.
+
+LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
+GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
+
+
+def each(mark: tuple[float, float], *rows: Any) -> Chart:
+    """Six steps of 10 ms on a thread of Python: what is marked of them, and the same rows in each."""
+    steps = [(row[0], row[1] + 10.0 * n, row[2] + 10.0 * n, *row[3:]) for n in range(6) for row in rows]
+    marks = [marker(n, 10.0 * n + mark[0], 10.0 * n + mark[1]) for n in range(6)]
+    return chart(trace(host=[line("python/1", *marks, *steps)]))
+
+
+def test_the_body_is_what_no_function_takes() -> None:
+    """A step of 10 ms whose call takes 4; the mark lasts until the next batch."""
+    step = ("train_step", 1, 5, {"tf_function_call": "notTraced-nonXla"})
+    body = each((0, 10), step, ("FunctionRun", 1, 5, {"id": 1})).fact(LoopBody)
+    assert body.host_ms == pytest.approx(6.0)
+    assert body.between_ms == pytest.approx(0.0, abs=0.01)
+    with pytest.raises(Unavailable, match=r"tf\.function"):
+        each((0, 9)).fact(LoopBody)
+
+
+def loop_lines(*lines: TimedLine, slow: SlowCalls | None = None, between: float = 0.0) -> LoopLines:
+    return LoopLines.measure(StackSamples(lines), LoopBody(5.0, between), GRAPH, slow)
+
+
+def test_the_body_is_divided_by_the_samples() -> None:
+    """Left out: the lines of the batch, of the loop, and of nobody's; their samples keep their time."""
+    aside = TimedLine(LOG, 6, makes=False)
+    found = loop_lines(aside, TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1), between=3.0)
+    assert [(one.at, one.makes) for one in found.lines] == [(LOG, False)]
+    assert found.seen == 6
+    assert sum(one.ms for one in found.lines) == pytest.approx(3.0)
+    assert [one.makes for one in loop_lines(TimedLine(LOG, 6)).lines] == [None]  # of unknown use: not aside
+    slow = SlowCalls((TimedLine.slow(LOG, SlowCall.SAVE, 6, range(6), {Stage.HOST: 5.0}),), 6)
+    assert loop_lines(aside, slow=slow).lines == ()  # left to their rule
+    none = loop_lines()
+    assert (none.lines, none.sample_count, none.body_ms) == ((), 0, 5.0)
+
+
+def test_a_step_that_runs_operation_by_operation_has_no_separate_loop() -> None:
+    samples = StackSamples((TimedLine(LOG, 6),))
+    with pytest.raises(Unavailable, match="operation by operation"):
+        LoopLines.measure(samples, LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None)
+
+
+def test_operations_are_divided_by_the_end_of_the_call() -> None:
+    """A function of 4 ms, then an operation of 1 ms in the call and one of 2 ms after it."""
+    call = ("train_step", 0.5, 4.5, {"tf_function_call": "notTraced-nonXla"})
+    inside = ("EagerLocalExecute: Mul", 4.6, 5.8), ("mul:Mul", 4.7, 5.7)
+    after = ("EagerLocalExecute: RangeDataset", 7, 9.2), ("RangeDataset:RangeDataset", 7.1, 9.1)
+    found = each((0, 6), call, *inside, *after).fact(SingleOperations)
+    assert found.inside_ms == pytest.approx(1.0, rel=0.1)
+    assert found.between_ms == pytest.approx(2.0, rel=0.15)
+
+
+def test_the_innermost_event_gets_the_time_of_its_part() -> None:
+    """Each call of 10 ms is 2 ms of conversion before the marker, and 6 ms in it of which 5 are in a product."""
+    facts = each((2, 8), ("step: 7", 0, 9), ("tf.constant", 0, 2), ("A::B: c", 3, 8))
+    found, breakdown = facts.fact(PartEvents), facts.fact(Breakdown)
+    host, between = ({e.name: e.ms for e in found.by_part[part]} for part in (Stage.HOST, Stage.BETWEEN))
+    figures = host["A::B"], between["tf.constant"], between["step"]
+    assert figures == pytest.approx((5.0, 2.0, 1.0), rel=0.2)
+    assert sum(host.values()) <= breakdown[Stage.HOST] + 1e-6
+    assert {event.thread for event in found.by_part[Stage.HOST]} == {"python"}
+
+
+def test_the_innermost_event_is_also_found_after_an_inner_one_ends() -> None:
+    found = each((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)).fact(PartEvents)
+    host = {event.name: event.ms for event in found.by_part[Stage.HOST]}
+    assert (host["outer"], host["inner"]) == pytest.approx((5.0, 2.0), rel=0.2)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 12)), max_size=12),
+    st.tuples(st.integers(-1, 8), st.integers(9, 22)),
+)
+def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]], window: tuple[int, int]) -> None:
+    """Of a walk with a stack, whether events lie in each other or overlap otherwise."""
+    events = sorted(events, key=lambda event: (event[0], -event[1]))
+    starts, lengths = np.array(events, np.int64).reshape(-1, 2).T
+    thread = Line("python", 1, (), np.arange(len(events), dtype=np.int32), starts, lengths)
+    walked, nested = _walked(thread, *window), _nested(thread, *window)
+    crossing = [1 for (a, n), (b, m) in combinations(events, 2) if a < b < a + n < b + m]
+    assert nested or crossing
+    kinds, starts, ends, inner, around = nested or walked
+    passed = np.bincount(kinds, ends - starts, 12)
+    passed -= np.bincount(kinds[around], (ends - starts)[inner], 12)
+    kinds, starts, ends, *_ = walked
+    assert passed.tolist() == np.bincount(kinds, np.maximum(ends - starts, 0), 12).tolist()
+
+
+def test_a_trace_without_a_host_has_none() -> None:
+    with pytest.raises(Unavailable):
+        chart(trace()).fact(PartEvents)
+
+
+# Where Python was between the training calls, and what decides the arguments of the next one.
+
+PATH = "/home/me/dqn.py"
+CALL = "tensorflow.python.eager.polymorphic_function.Function.__call__"
+FED = {"at": [PATH, 60], "function": "learn", "arguments": []}
+
+
+def decides(*, reads: str = "ReadVariableOp", makes: bool = True, at: int = 50, **more: Any) -> bool:
+    """Judge a loop that calls a function or a model on a line, and trains on line 60."""
+    enters = {"calls": CALL, "runs": "tensorflow.execute.quick_execute", "inside": True}
+    place = {"at": [PATH, at], "seen": 9, "makes": makes, **enters, **more}
+    graphs = [
+        {"name": name, "operations": [graph_operation("x", kind)], **of}
+        for name, kind, of in (
+            ("act", reads, {}),
+            ("learn", "ReadVariableOp", {}),
+            ("learn_cond", "ReadVariableOp", {"outer": "learn"}),
+            ("read", "ReadVariableOp", {"kind": "dataset"}),
+        )
+    ]
+    program = {"python": {"places": [place], "fed": FED}, "graphs": graphs}
+    return chart(trace([]), recording(program)).fact(StackSamples).models_at == {Location(PATH, at)}
+
+
+def test_a_policy_s_actions_decide_what_is_in_a_batch() -> None:
+    assert decides()
+    assert decides(calls="keras.src.models.model.Model.predict", runs="", inside=False)
+
+
+@pytest.mark.parametrize(("own", "made"), [(9, 0), (10, 10)])
+def test_what_a_line_does_beside_a_slow_call_makes_no_batch(own: int, made: int) -> None:
+    """Samples between two frames of predict show the line itself, which has no code of its own."""
+    at = Location(PATH, 50)
+    places = (TimedLine(at, 9, makes=True, calls={"keras.Model.predict": 9}), TimedLine(at, own, makes=True))
+    makers = StackSamples(places, new_arguments=((8,),)).makers
+    assert sum(one.seen for one in makers) == made
+
+
+@pytest.mark.parametrize(
+    "other", [{"reads": "RandomUniform"}, {"makes": False}, {"at": 60}, {"calls": "numpy.stack"}]
+)
+def test_preprocessing_and_other_calls_do_not(other: dict[str, Any]) -> None:
+    """A function without variables prepares data; what makes no argument, and the training call, decide nothing."""
+    assert not decides(**other)

@@ -1,18 +1,27 @@
 """Costly calls by stack samples: which functions, which lines, and whether in every step."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.builders import Row, executor, marker
+from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
 from tests.facts.step_time.sampled import place as seen_at
-from tests.facts.step_time.sampled import sampled
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.host_lines import SlowCalls
-from tfdoctor.facts.step_time.timed_line import SlowCall, slow_call
+from tests.facts.step_time.sampled import sampled, traced
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
+from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
+from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, by_caller, shown, slow_call, work_of
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen
+from tfdoctor.recording.program import PythonRecord, SeenPlace
+from tfdoctor.recording.run_log import LoopMakers, RunLog, RunProcess
 from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.trace.events import LIMIT_PS
+from tfdoctor.trace.xplane import measured
 
 STEPS = 20
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
@@ -20,14 +29,10 @@ FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
 
 
-def step(n: int) -> list[Row]:
+def step(n: int, at: float | None = None) -> list[Row]:
     """Ten ms: a call of 4 that computes from 1 to 3, and 6 between calls."""
-    at = 10.0 * n
-    return [
-        marker(n, at, at + 4),
-        executor(at + 0.9, at + 3.1, n + 1),
-        ("model/dense/MatMul:MatMul", at + 1, at + 3),
-    ]
+    at = 10.0 * n if at is None else at
+    return [marker(n, at, at + 4), executor(at + 0.9, at + 3.1, n + 1), ("m/dense/MatMul:MatMul", at + 1, at + 3)]
 
 
 def place(number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 1), **more: Any) -> dict[str, Any]:
@@ -106,13 +111,9 @@ def test_a_call_in_few_steps_is_left_out(every: int, *, reported: bool) -> None:
 
 
 def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() -> None:
-    caller: dict[str, Any] = {"caller": ["/home/me/train.py", 74]}
-    slow = found(
-        place(54, 5.0, calls=GET, **caller),
-        place(57, 6.0, **caller),
-        place(58, 7.0, calls=SET, **caller),
-        place(60, 8.0, **caller),
-    )
+    lines: Any = ((54, {"calls": GET}), (57, {}), (58, {"calls": SET}), (60, {}))
+    caller = ["/home/me/train.py", 74]
+    slow = found(*(place(line, 5.0 + n, caller=caller, **more) for n, (line, more) in enumerate(lines)))
     assert sorted(one.at.line for one in slow.lines if one.at) == [54, 57, 58]
 
 
@@ -147,9 +148,7 @@ ONE = {"epochs": 1, "steps_per_epoch": 1}
         (20, 0, {}, False),
     ],
 )
-def test_fit_counts_where_each_trains_a_step_or_two(
-    steps: int, rounds: int, run: dict[str, Any], *, reported: bool
-) -> None:
+def test_fit_counts_where_each_is_a_step(steps: int, rounds: int, run: dict[str, Any], *, reported: bool) -> None:
     seen = StepsSeen(seen=steps, rounds=rounds)
     slow = found(place(3, 5.0, 6.0, calls=FIT), seen=seen, run=run)
     assert [one.call for one in slow.lines] == ([SlowCall.FIT] if reported else [])
@@ -160,3 +159,313 @@ def test_the_training_call_of_fit_is_its_useful_work() -> None:
     slow = found(place(3, 5.0, calls=FIT), inside, seen=StepsSeen(seen=20, rounds=20))
     (one,) = slow.lines
     assert one.parts_ms == pytest.approx({Stage.BETWEEN: 2.5}, rel=0.06)
+
+
+# The lines that the host's time goes to: samples count where the trace shows nothing else at work.
+
+FEW = 8
+CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tensorflow.execute.quick_execute")
+
+
+def busy_step(n: int) -> list[Row]:
+    """Ten ms: a call of 8 that computes from 2 to 4 and from 5 to 6."""
+    at = 10.0 * n
+    operations: list[Row] = [("model/dense/MatMul:MatMul", at + 2, at + 4), ("model/loss/Mul:Mul", at + 5, at + 6)]
+    return [marker(n, at, at + 8), executor(at + 1.9, at + 6.1, n + 1), *operations]
+
+
+def seen_each(number: int, *offsets_ms: float, **more: Any) -> dict[str, Any]:
+    """A place that was seen in each step, so many ms after the step began."""
+    return seen_at(number, *(10 * n + ms for n in range(FEW - 1) for ms in offsets_ms), **more)
+
+
+def host_lines(*places: dict[str, Any], **python: Any) -> HostLines:
+    return sampled((row for n in range(FEW) for row in busy_step(n)), *places, **python).fact(HostLines)
+
+
+def test_samples_count_where_the_device_is_idle() -> None:
+    lines = host_lines(seen_each(3, 1.0, 7.0), seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True))
+    (host,) = lines.parts[Stage.HOST]
+    assert (host.at, host.seen) == (Location("train.py", 3), 14)
+    assert host.ms == pytest.approx(5.0, rel=0.03)  # all: 2 + 1 + 2 ms; the last step has no end
+    assert lines.parts[Stage.BETWEEN] == ()
+
+
+SAMPLED_MS = (20, 20, 20, 400, 20, 20, 20, 20, 20)
+"""The calls after the measured steps: the fourth is at the end of an epoch, the fifth was none."""
+
+
+def sampled_calls(*places: dict[str, Any]) -> Chart:
+    """The measured steps, the calls after them, and what was sampled in all of these."""
+    end = at = 10.0 * FEW
+    rows = [row for n in range(FEW) for row in busy_step(n)] + [("tfdoctor_end", end, end)]
+    for n, took in enumerate(SAMPLED_MS, FEW):
+        stats = {"step_num": n, "steps": 1}
+        rows += [
+            ("tfdoctor_sampled", at, at + 16, stats),
+            executor(at + 3, at + 8, n + 1),
+            ("model/dense/MatMul:MatMul", at + 4, at + 7),
+        ]
+        at += took
+    recorded = measured(traced(*rows, ("tfdoctor_end", at, at)))
+    return sampled(recorded, *places, steps=StepsSeen(discarded=(FEW + 4,)))
+
+
+def later(number: int, call: int, *offsets_ms: float) -> dict[str, Any]:
+    """A place that was seen in one of those calls, so many ms after the call began."""
+    began = 10 * FEW + sum(SAMPLED_MS[:call])
+    return seen_at(number, *(began + ms for ms in offsets_ms))
+
+
+def numbers(lines: tuple[TimedLine, ...]) -> dict[int, int]:
+    return {one.at.line: one.seen for one in lines if one.at}
+
+
+def test_samples_of_calls_that_are_not_measured_count_too() -> None:
+    """Lines are found in all samples, times in the measured steps alone."""
+    known = sampled_calls(seen_each(3, 1.0), later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0))
+    lines = known.fact(HostLines)
+    assert known.fact(Steps).count == FEW
+    assert numbers(lines.parts[Stage.HOST]) == {3: FEW - 1, 4: 3}
+    assert numbers(lines.parts[Stage.BETWEEN]) == {4: 1}
+    assert sum(one.ms for one in lines.parts[Stage.HOST]) == pytest.approx(5.0)
+    assert sum(one.seen for one in known.fact(StackSamples).places) == FEW - 1 + 4
+
+
+@pytest.mark.parametrize("call", [3, 4, 8])
+def test_what_comes_with_the_end_of_an_epoch_or_of_the_loop_does_not_count(call: int) -> None:
+    """A long call, one that had no batch, and the last one, after which the loop may have been left."""
+    known = sampled_calls(seen_each(3, 1.0), later(4, call, 1.0, 9.0, 19.0))
+    assert numbers(known.fact(HostLines).parts[Stage.HOST]) == {3: FEW - 1}
+    assert [one.seen for one in known.fact(StackSamples).places] == [FEW - 1]
+
+
+@pytest.mark.parametrize(("called", "around"), [(5, [Location("train.py", 90)]), (6, [])])
+def test_the_line_around_the_training_call_holds_the_training(called: int, around: list[Location]) -> None:
+    main = ["/home/me/train.py", 90]
+    fed = {"at": ["/home/me/train.py", called], "arguments": []}
+    lines = host_lines(seen_each(5, 1.0, caller=main), seen_each(4, 9.0, caller=main), fed=fed)
+    assert [*lines.around] == around
+
+
+def test_a_part_is_divided_by_samples() -> None:
+    lines = host_lines(seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0))
+    assert [one.ms for one in lines.own(Stage.HOST)] == pytest.approx([3.75, 1.25], rel=0.03)
+    assert [one.at for one in lines.own(Stage.BETWEEN)] == [Location("train.py", 5)]
+
+
+def test_a_wait_between_two_operations_is_not_the_line_s_own_work() -> None:
+    waits = seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True)
+    lines = host_lines(waits, seen_each(3, 7.0))
+    assert lines.dispatching_ms == pytest.approx(5 / 3, rel=0.03)
+    works = sorted(one.work for one in lines.own(Stage.HOST))
+    assert works == [LineWork.ENTERING, LineWork.PYTHON]
+
+
+@pytest.mark.parametrize("missing", [{"began_unix_ns": None}])
+def test_samples_without_a_time_tell_no_lines(missing: dict[str, Any]) -> None:
+    with pytest.raises(Unavailable, match="no time in the trace"):
+        host_lines(seen_each(3, 1.0), **missing)
+
+
+@pytest.mark.parametrize(
+    ("calls", "runs", "inside", "expected"),
+    [
+        ("numpy.histogram", "numpy.linspace", False, LineWork.PYTHON),
+        ("", "", False, LineWork.PYTHON),
+        ("tensorflow.ops._EagerTensorBase.numpy", "tensorflow.ops._numpy", False, LineWork.READING),
+        ("tensorflow.convert_to_tensor", "tensorflow.x.convert", False, LineWork.CONVERTING),
+        (CALLS, "tensorflow.constant_op.convert_to_eager_tensor", True, LineWork.CONVERTING),
+        ("tensorflow._slice", "tensorflow.convert_to_eager_tensor", False, LineWork.OPERATIONS),
+        (CALLS, RUNS, True, LineWork.ENTERING),
+        (CALLS, "tensorflow.ops._EagerTensorBase.shape", True, LineWork.LOOPING),
+        ("keras.src.trainer.Trainer.fit", RUNS, True, LineWork.ENTERING),
+        ("keras.src.trainer.Trainer.fit", "tensorflow.optional_has_value", True, LineWork.LOOPING),
+        ("keras.src.trainer.Trainer.call", "tensorflow.add", False, LineWork.OPERATIONS),
+        (CALLS, RUNS, False, LineWork.OPERATIONS),
+    ],
+)
+def test_what_a_line_does_follows_from_the_functions_below_it(
+    calls: str, runs: str, *, inside: bool, expected: LineWork
+) -> None:
+    assert work_of(SeenPlace(1, calls=calls, runs=runs, inside=inside)) is expected
+
+
+def test_within_a_compiled_function_s_call_the_innermost_function_is_shown() -> None:
+    assert shown(SeenPlace(1, calls=CALLS, runs=RUNS, inside=True)) == RUNS
+    assert shown(SeenPlace(1, calls="numpy.dot", runs="numpy.x", inside=True)) == "numpy.dot"
+
+
+def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
+    caller = Location("train.py", 30)
+    lines = [TimedLine(Location("train.py", n), 3, 1.5, calls={"": 3}, callers={caller: 3}) for n in (4, 5)]
+    (merged,) = by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
+    assert (merged.at, merged.seen, merged.ms) == (caller, 6, 3.0)
+    assert merged.calls == {"": 6}
+
+
+@pytest.mark.parametrize(
+    ("when_us", "began_ps", "times_ps"),
+    [
+        ((), 2_000_000, []),
+        ((1, 2), 2_000_000, [3_000_000, 4_000_000]),
+        ((2**63,), 2_000_000, [LIMIT_PS]),
+        ((1,), -(2**70), [-LIMIT_PS]),  # of another year
+    ],
+)
+def test_impossible_times_are_limited(when_us: tuple[int, ...], began_ps: int, times_ps: list[int]) -> None:
+    assert times_of(SeenPlace(seen=1, when_us=when_us), began_ps).tolist() == times_ps
+
+
+def test_without_a_clock_they_have_no_time() -> None:
+    assert sampling_began(PythonRecord(began_unix_ns=1), trace()) is None
+
+
+LONG = (6, 13)
+CALLBACK = "Eval.on_train_batch_end"
+
+
+def start(n: int) -> float:
+    """Steps of 10 ms, of which two take 90 ms more after their call, in ms."""
+    return 10.0 * n + 90.0 * sum(n > at for at in LONG)
+
+
+def rows() -> list[Row]:
+    return [row for n in range(20) for row in step(n, start(n))]
+
+
+PLACES = (
+    seen_at(9, *(start(6) + ms for ms in (10.0, 20.0, 30.0)), calls=PREDICT, callback=CALLBACK),
+    seen_at(9, start(13) + 50.0, callback=CALLBACK),
+    seen_at(14, start(6) + 0.5, start(13) + 0.5, inside=True),
+    seen_at(20, *(start(n) + 6.0 for n in range(5))),
+)
+
+
+def test_each_sample_counts_in_its_part_of_a_long_step() -> None:
+    lines = sampled(rows(), *PLACES).fact(LongStepLines)
+    (between,), (host,) = lines.of("between"), lines.of("host")
+    figures = between.at, between.seen, between.main_call, between.callback
+    assert figures == (Location("train.py", 9), 4, PREDICT, CALLBACK)
+    assert (host.at, host.seen, host.main_call) == (Location("train.py", 14), 2, "")
+    assert lines.of("device") == ()
+    assert [one.call for one in lines.slow_calls] == [SlowCall.PREDICT]
+
+
+def test_without_times_callbacks_between_calls_stand_for_them() -> None:
+    lines = sampled(rows(), *PLACES, began_unix_ns=None).fact(LongStepLines)
+    assert not lines.timed
+    assert [(one.at, one.seen) for one in lines.of(Stage.BETWEEN)] == [(Location("train.py", 9), 4)]
+
+
+def test_without_samples_they_are_unknown() -> None:
+    with pytest.raises(Unavailable, match="not sampled"):
+        chart(trace(host=[line("python", *rows())])).fact(LongStepLines)
+
+
+# What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
+
+SIX = 6
+
+
+def python(*rows: Any, elsewhere: Any = (), beside: Recording | None = None) -> Chart:
+    """The same rows in six steps of 10 ms, of which those without a name are the marks."""
+    each = [(n, *row) for n in range(SIX) for row in rows]
+    placed: list[Any] = [
+        (name, 10.0 * n + start, 10.0 * n + end, *more) if name else marker(n, 10.0 * n + start, 10.0 * n + end)
+        for n, name, start, end, *more in each
+    ]
+    return chart(trace(host=[line("python", *placed), line("tf_data_py_function", *elsewhere)]), beside)
+
+
+def test_tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> None:
+    """A call that builds its graph for 4 of 10 ms, prepares it for 2 and runs for 1; the marker is inside."""
+    graphs = [{"name": "train_step", "given": ["x", str(n)], "operations": []} for n in range(3)]
+    found = python(
+        ("train_step", 0, 8, {"tf_function_call": "traced-nonXla", "tracing_count": 9}),
+        ("tf.function-graph_building", 0, 4),
+        ("", 4.5, 8),
+        ("EagerExecute", 5, 8),
+        ("EagerKernelExecute", 7, 8),
+        ("EagerLocalExecute: __inference_train_step_1", 7, 8),
+        beside=recording({"graphs": graphs}),
+    ).fact(Retracing)
+    (one,) = found.functions
+    assert (one.name, one.traced, one.calls, one.tracings) == ("train_step", 5, 5, 9)
+    assert one.changed == ("0", "1", "2")
+    assert found.host_ms == pytest.approx(2.0, rel=0.25)
+    assert found.between_ms == pytest.approx(4.0 * 5 / 6, rel=0.25)  # the last step has no end
+
+
+def test_calls_that_do_not_trace_are_told_from_their_marked_part() -> None:
+    found = python(("step", 0, 5, {"tf_function_call": "notTraced-nonXla"}), ("", 1, 5)).fact(Retracing)
+    assert found.total_ms == 0.0
+    assert found.calling_ms == pytest.approx(1.0, rel=0.2)
+
+
+def test_single_operations_are_counted_on_the_threads_of_python() -> None:
+    elsewhere = [("EagerLocalExecute: Mul", 10.0 * n, 10.0 * n + 1) for n in range(SIX)]
+    beside = recording({"run": {"run_eagerly": True, "fit_at": ["/home/me/train.py", 7]}}, manifest=manifest())
+    products = [("EagerLocalExecute: MatMul", 2 * k, 2 * k + 1) for k in range(4)]
+    found = python(("", 0, 9), *products, elsewhere=elsewhere, beside=beside).fact(EagerWork)
+    assert (found.operations, found.operations_ms) == pytest.approx((4.0, 4.0), rel=0.05)
+    assert (found.functions_ms, found.asked, found.at) == (0.0, True, Location("train.py", 7))
+
+
+def test_a_trace_without_python_s_calls_tells_nothing_of_them() -> None:
+    with pytest.raises(Unavailable, match="does not show what Python ran"):
+        chart(trace(host=[line("python", *(marker(n, n, n + 1) for n in range(4)))])).fact(EagerWork)
+
+
+@pytest.mark.parametrize(
+    "name", ["CpuCompiler::RunBackend", "XlaCompileBackend:#module=step#", "GpuCompiler::RunHloPasses"]
+)
+def test_the_compiler_s_time_is_the_host_s(name: str) -> None:
+    rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(SIX)]
+    compiles = [(name, 10.0 * n + 2, 10.0 * n + 6) for n in range(3, SIX)]
+    found = chart(trace(host=[line("python", *rows, *compiles)])).fact(CompileTime)
+    assert (found.steps, found.of, found.late) == (3, SIX, 3)
+    assert found.longest_ms == pytest.approx(4.0)
+    assert found.host_ms == pytest.approx(2.0, rel=0.25)
+
+
+def test_what_few_steps_compile_is_told_apart_from_the_typical_ones() -> None:
+    rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(SIX)]
+    compiles = [("XlaCompile", 10.0 * n, 10.0 * n + 8) for n in (1, SIX - 1)]
+    found = chart(trace(host=[line("python", *rows, *compiles)])).fact(CompileTime)
+    assert found.apart == {1, SIX - 1}
+    assert found.share == pytest.approx(16 / (10 * SIX))
+    assert found.total_ms == 0.0
+
+
+def seen(**python: Any) -> StackSamples:
+    return chart(trace(), recording({"python": python}, manifest=manifest())).fact(StackSamples)
+
+
+def test_the_lines_that_make_batches_count_where_they_make_them_anew() -> None:
+    places = [
+        {"at": ["/home/me/train.py", 3], "callback": None, "makes": True, "seen": 3},
+        {"at": None, "callback": "Log.on_epoch_end", "makes": None, "seen": 1},
+    ]
+    fed = {"at": ["/home/me/train.py", 4], "arguments": [{"shape": [8, 4], "anew": True}]}
+    found = seen(places=places, fed=fed)
+    assert found.sample_count == 4
+    assert [place.at for place in found.makers] == [Location("train.py", 3)]
+    assert found.share(found.makers) == pytest.approx(0.75)
+    assert seen(places=places, fed=None).makers == ()
+
+
+def test_the_source_says_which_lines_make_batches() -> None:
+    lines = {4: 4, 9: 5, 7: 7, 8: None}  # of samples, and those of the loop that they are in
+    places = [{"at": ["/home/me/train.py", at], "seen": 1, "looped": looped} for at, looped in lines.items()]
+    python = {"places": places, "fed": {"at": ["/home/me/train.py", 6]}}
+    made = LoopMakers(("/home/me/train.py", 6), ((3, 5), (6, 6)))
+    run = RunLog(RunProcess(), {}, {}, (), makers=(made,))
+    known = replace(recording({"python": python}, manifest=manifest()), run=run)
+    found = chart(trace(), known).fact(StackSamples)
+    assert [one.makes for one in found.places] == [True, True, False, None]
+
+
+def test_an_older_record_does_not_tell() -> None:
+    with pytest.raises(Unavailable, match="was not sampled"):
+        chart(trace(), recording({"graphs": []})).fact(StackSamples)

@@ -10,10 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import PS, Row, Thread, chart, executor, line, manifest, marker, recording, trace
-from tfdoctor.facts.chart import Unavailable
+from tests.builders import (
+    PS,
+    Machine,
+    Row,
+    Stats,
+    Thread,
+    chart,
+    device,
+    executor,
+    line,
+    manifest,
+    marker,
+    recording,
+    trace,
+)
+from tests.facts.test_jax import calls, gpu_work, marked
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
+from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, TracedWindow
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Trace, xplane
@@ -81,30 +100,37 @@ EVERY_10 = [10.0 * n for n in range(7)]
 
 # Loops inside a graph
 
+WHOLE = loop(EVERY_10)
+UNCONDITIONED = [row for row in WHOLE if "/cond/" not in row[0]]
+NO_UPDATES = [row for row in WHOLE if "Assign" not in row[0] and ("cond" not in row[0] or row[1] < 20)]
 
-def test_iterations_of_a_loop_inside_a_graph_are_steps() -> None:
-    found = steps(in_graph(*loop([0, 10, 20, 35, 45, 55])))
+
+@pytest.mark.parametrize(
+    ("rows", "first", "count"),
+    [
+        (loop([0, 10, 20, 35, 45, 55]), [10, 10, 15, 10, 10], 5),
+        ([row for row in WHOLE if 3 < row[1] < 57], [10] * 4, 4),  # cut off by the window
+        (UNCONDITIONED, [10] * 5, 6),  # told by what trains
+        (NO_UPDATES, [10] * 5, None),  # which vanished from the trace
+        (
+            [*WHOLE, *loop([100 + 2 * n for n in range(300)], (FORWARD, ADDS[0]), "while_1")],
+            [10] * 6,
+            6,
+        ),  # validates
+        ([*WHOLE, *loop([100 + 9.0 * n for n in range(40)], frame="while_1")], [9] * 39, 39),  # the longer loop
+    ],
+    ids=["uneven", "cut off", "no condition", "no updates", "validation", "two loops"],
+)
+def test_iterations_of_a_loop_in_a_graph_are_steps(rows: list[Row], first: list[float], count: int | None) -> None:
+    found = steps(in_graph(*rows))
     assert found.source == "graph-period"
-    assert times(found) == [10, 10, 15, 10, 10]
-
-
-def test_iterations_that_the_window_cuts_off_are_left_out() -> None:
-    whole = [row for row in loop(EVERY_10) if 3 < row[1] < 57]
-    assert times(steps(in_graph(*whole))) == [10, 10, 10, 10]
+    assert times(found)[: len(first)] == first
+    assert count in {None, found.count}
 
 
 def test_the_end_of_a_window_by_time_ends_no_step() -> None:
-    of = in_graph(*loop(EVERY_10))
-    ended = trace([line("p", *call("train", 7, 0, 99), ("tfdoctor_end", 90, 90)),
-                   line("tf_Compute", executor(0, 99, 7), *loop(EVERY_10))])  # fmt: skip
-    assert times(steps(ended)) == times(steps(of))
-
-
-def test_without_its_condition_a_loop_is_told_by_what_trains() -> None:
-    rows = [row for row in loop(EVERY_10) if "/cond/" not in row[0]]
-    found = steps(in_graph(*rows))
-    assert times(found)[:5] == [10] * 5
-    assert found.count == 6
+    python = line("p", *call("train", 7, 0, 99), ("tfdoctor_end", 90, 90))
+    assert times(steps(trace([python, line("tf_Compute", executor(0, 99, 7), *WHOLE)]))) == [10] * 6
 
 
 @pytest.mark.parametrize("late", [4, 11, 25])
@@ -119,39 +145,23 @@ def test_iterations_that_overlap_are_told_by_one_operation(late: float) -> None:
     assert [10, 10, 10, 10, 15] in (sorted(found[:5]), sorted(found[-5:]))
 
 
-def test_updates_that_vanish_from_the_trace_are_not_missed() -> None:
-    rows = [r for r in loop(EVERY_10) if "Assign" not in r[0] and ("cond" not in r[0] or r[1] < 20)]
-    assert times(steps(in_graph(*rows)))[:5] == [10] * 5
-
-
-def test_a_validation_loop_beside_it_is_no_training() -> None:
-    validation = loop([100 + 2 * n for n in range(300)], (FORWARD, ADDS[0]), "while_1")
-    assert steps(in_graph(*loop(EVERY_10), *validation)).count == 6
-
-
 def test_an_epochs_loop_around_the_steps_is_none() -> None:
     epochs = [("while/cond/_8/Less:Less", at, at) for at in (0.0, 100.0, 200.0)]
     counter = [("while/body/_9/AssignAddVariableOp:AssignAddVariableOp", at, at) for at in (99.0, 199.0)]
-    inner = [
-        row
-        for start in (1.0, 101.0)
-        for row in loop([start + 15 * n for n in range(6)], frame="while/body/_9/while")
-    ]
+    starts = ([at + 15 * n for n in range(6)] for at in (1.0, 101.0))
+    inner = [row for each in starts for row in loop(each, frame="while/body/_9/while")]
     found = steps(in_graph(*epochs, *counter, *inner))
-    assert found.count == 10
-    assert found.median_ms == 15
+    assert (found.count, found.median_ms) == (10, 15)
 
 
 def test_gradients_are_gathered_inside_the_step() -> None:
-    edges = [0.0, 50, 100, 150, 200, 250]
-    inner = [
-        row
-        for start in edges[:-1]
-        for row in loop([start + 1 + 10 * n for n in range(5)], (FORWARD, GRADIENT, *ADDS), "while/body/_1/while")
-    ]  # fmt: skip
-    outer: list[Row] = [("while/cond/_0/Less:Less", at, at) for at in edges]
-    outer += [row for at in edges[:-1] for row in ops("while/body/_1/", UPDATES, at + 45, at + 49)]
-    assert times(steps(in_graph(*inner, *outer))) == [50] * 5
+    edges = [50.0 * n for n in range(6)]
+    gathers = (FORWARD, GRADIENT, *ADDS)
+    starts = ([at + 1 + 10 * n for n in range(5)] for at in edges[:-1])
+    rows = [row for each in starts for row in loop(each, gathers, "while/body/_1/while")]
+    rows += [("while/cond/_0/Less:Less", at, at) for at in edges]
+    rows += [row for at in edges[:-1] for row in ops("while/body/_1/", UPDATES, at + 45, at + 49)]
+    assert times(steps(in_graph(*rows))) == [50] * 5
 
 
 def test_a_loop_over_a_recurrent_networks_time_is_inside_the_step() -> None:
@@ -165,41 +175,34 @@ def test_a_loop_over_a_recurrent_networks_time_is_inside_the_step() -> None:
     assert times(steps(in_graph(*loop(EVERY_10), *inner))) == [10] * 6
 
 
-def test_two_loops_of_which_neither_outweighs_the_other_are_no_answer() -> None:
-    second = loop([100 + 9.0 * n for n in range(7)], frame="while_1")
-    with pytest.raises(Unavailable, match=r"`while` of `train` .*`while_1`.* ambiguous"):
-        steps(in_graph(*loop(EVERY_10), *second))
-
-
-def test_the_longer_of_two_loops_is_the_one() -> None:
-    second = loop([100 + 9.0 * n for n in range(40)], frame="while_1")
-    assert steps(in_graph(*loop(EVERY_10), *second)).median_ms == pytest.approx(9)
-
-
-def test_three_iterations_are_too_few() -> None:
-    with pytest.raises(Unavailable, match="only 3 whole iterations"):
-        steps(in_graph(*loop([0, 10, 20, 30])))
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (
+            WHOLE + loop([100 + 9.0 * n for n in range(7)], frame="while_1"),
+            "`while` of `train` .*`while_1`.* ambiguous",
+        ),
+        (loop([0, 10, 20, 30]), "only 3 whole iterations"),
+    ],
+)
+def test_loops_that_leave_a_doubt_are_no_answer(rows: list[Row], why: str) -> None:
+    with pytest.raises(Unavailable, match=why):
+        steps(in_graph(*rows))
 
 
 def test_a_loop_of_which_one_beginning_shows_has_no_whole_iteration() -> None:
     """Trap: what trains recurs in the only call, but of the earliest operation one event is left."""
-    rows = [
-        *ops("", (f"gradient_tape/first:{GRADIENT.rpartition(':')[2]}", GRADIENT, *UPDATES), 1, 400),
-        *ops("", (GRADIENT, *UPDATES), 500, 900),
-    ]
-    assert search(in_graph(*rows)) == (StepSource.NONE, [])
+    first = ops("", (f"gradient_tape/first:{GRADIENT.rpartition(':')[2]}", GRADIENT, *UPDATES), 1, 400)
+    assert search(in_graph(*first, *ops("", (GRADIENT, *UPDATES), 500, 900))) == (StepSource.NONE, [])
 
 
 def test_the_loop_goes_on_over_several_calls() -> None:
-    python = [row for n in range(3) for row in call("five", n + 1, 60 * n, 60 * n + 55)]
-    work = [
-        row
-        for n in range(3)
-        for row in (executor(60 * n, 60 * n + 55, n + 1), *loop([60 * n + 1 + 10 * i for i in range(6)]))
-    ]
+    begins = (0, 60, 120)
+    python = [row for at in begins for row in call("five", at + 1, at, at + 55)]
+    work = [row for at in begins for row in loop([at + 1 + 10 * i for i in range(6)])]
+    work += [executor(at, at + 55, at + 1) for at in begins]
     found = steps(trace([line("python", *python), line("tf_Compute", *work)]))
-    assert found.count == 15
-    assert found.median_ms == 10
+    assert (found.count, found.median_ms) == (15, 10)
 
 
 def test_a_program_of_xla_in_a_loop_counts_only_where_it_is_known_to_train() -> None:
@@ -212,18 +215,12 @@ def test_a_program_of_xla_in_a_loop_counts_only_where_it_is_known_to_train() -> 
 
 
 def test_a_marker_around_the_call_of_a_graphs_loop_is_no_step() -> None:
-    of = trace([
-        line("p", marker(0, 0, 70), *call("train", 7, 0, 65)),
-        line("tf_Compute", executor(0, 65, 7), *loop(EVERY_10)),
-    ])  # fmt: skip
+    python = line("p", marker(0, 0, 70), *call("train", 7, 0, 65))
+    of = trace([python, line("tf_Compute", executor(0, 65, 7), *WHOLE)])
     assert times(steps(of, window=TracedWindow(source="graph-loop"))) == [10] * 6
     assert times(steps(of, steps=StepsSeen(source="keras-fit"))) == [70]
-
-
-def test_a_loop_that_the_trace_does_not_show_is_no_answer() -> None:
-    of = trace([line("p", marker(0, 0, 70), *call("train", 7, 0, 65))])
     with pytest.raises(Unavailable, match="does not separate its iterations"):
-        steps(of, steps=StepsSeen(source="graph-loop"))
+        steps(trace([python]), steps=StepsSeen(source="graph-loop"))
 
 
 # `for x in dataset` in a graph
@@ -256,18 +253,15 @@ def test_an_iteration_whose_operations_were_lost_is_still_one() -> None:
 
 # Calls
 
-
-def test_calls_of_a_function_that_trains_are_steps() -> None:
-    found = steps(trace(called((0, 8), (10, 18), (20, 28), (30, 38))))
-    assert found.source == "repeated-call"
-    assert times(found) == [10, 10, 10, 8]
+FOUR = ((0, 8), (10, 18), (20, 28), (30, 38))
 
 
-def test_calls_that_test_are_none() -> None:
+def test_calls_of_a_function_that_trains_are_steps_and_those_that_test_none() -> None:
     spans = [(float(at), at + 2.0) for at in range(100, 400, 3)]
+    found = steps(trace(called(*FOUR)))
+    assert (found.source, times(found)) == ("repeated-call", [10, 10, 10, 8])
     tests = called(*spans, names=(FORWARD, ADDS[0]), name="test", first=50)
-    training = called((0, 8), (10, 18), (20, 28), (30, 38))
-    assert steps(trace([*training, *tests])).count == 4
+    assert steps(trace([*called(*FOUR), *tests])).count == 4
 
 
 def test_a_step_begins_with_the_request_for_its_batch() -> None:
@@ -278,15 +272,10 @@ def test_a_step_begins_with_the_request_for_its_batch() -> None:
 
 
 def test_two_functions_that_take_turns_are_one_step() -> None:
-    rows = [(10.0 * n, 10.0 * n + 4) for n in range(5)]
-    python, work = called(*rows, name="discriminator")
-    second = [row for n, (a, b) in enumerate(rows) for row in call("generator", 50 + n, a + 5, b + 5)]
-    ran = [
-        row
-        for n, (a, b) in enumerate(rows)
-        for row in (executor(a + 5, b + 5, 50 + n), *ops("", STEP, a + 5.1, b + 4.9))
-    ]
-    found = steps(trace([line("python", *python.rows, *second), line("tf_Compute", *work.rows, *ran)]))
+    one = called(*((10.0 * n, 10.0 * n + 4) for n in range(5)), name="discriminator")
+    other = called(*((10.0 * n + 5, 10.0 * n + 9) for n in range(5)), name="generator", first=50)
+    both = [line(a.name, *a.rows, *b.rows) for a, b in zip(one, other, strict=True)]
+    found = steps(trace(both))
     assert times(found)[:4] == [10] * 4
     assert found.steps[0].call_end_ps == 9 * PS
 
@@ -316,22 +305,23 @@ def eager(*pieces: tuple[str, ...], each: float = 1.0) -> Trace:
 EAGER_STEP = ("MatMul", "MatMul", "Sub", "Sub", "ReluGrad", "MatMul", "AssignSubVariableOp", "AssignSubVariableOp")
 
 
-def test_an_eager_loop_is_told_by_its_sequence() -> None:
-    found = steps(eager(*[("IteratorGetNext", *EAGER_STEP, "Mean")] * 6))
-    assert (found.source, times(found)) == ("repeated-call", [10] * 5)
-    assert found.steps[0].start_ps == 0
-
-
-def test_evaluation_in_an_eager_loop_is_no_step() -> None:
-    test = ("IteratorGetNext", "MatMul", "Mean")
-    found = steps(eager(*[("IteratorGetNext", *EAGER_STEP)] * 6, *[test] * 30))
-    assert times(found)[:5] == [9] * 5
-    assert found.count == 6
-
-
-def test_an_operation_that_comes_twice_a_step_does_not_halve_it() -> None:
-    twice = ("Cast", *EAGER_STEP[:3], "Cast", *EAGER_STEP[3:])
-    assert times(steps(eager(*[twice] * 6))) == [10] * 5
+@pytest.mark.parametrize(
+    ("pieces", "start", "ms", "count"),
+    [
+        ([("IteratorGetNext", *EAGER_STEP, "Mean")] * 6, 0, 10, 5),
+        (
+            [("IteratorGetNext", *EAGER_STEP)] * 6 + [("IteratorGetNext", "MatMul", "Mean")] * 30,
+            0,
+            9,
+            6,
+        ),  # evaluates
+        ([("Cast", *EAGER_STEP[:3], "Cast", *EAGER_STEP[3:])] * 6, 6, 10, 5),  # an operation twice a step
+    ],
+)
+def test_eager_loops_have_a_sequence(pieces: list[tuple[str, ...]], start: float, ms: float, count: int) -> None:
+    found = steps(eager(*pieces))
+    assert (found.source, found.count, times(found)[:5]) == ("repeated-call", count, [ms] * 5)
+    assert found.steps[0].start_ps == start * PS
 
 
 def test_no_rhythm_is_no_answer() -> None:
@@ -408,3 +398,147 @@ def test_a_random_sequence_has_no_steps_that_do_not_repeat(names: list[str]) -> 
         return
     pieces = [tuple(names[round(a.start_ps / PS) : round(a.end_ps / PS)]) for a in found]
     assert not found or max(pieces.count(piece) for piece in pieces) >= 0.9 * len(pieces)
+
+
+# Which of XLA's programs is the training step.
+
+TRAINS = {"tf_op": "jit(f)/transpose(jvp(dense))/dot_general:", "hlo_category": "convolution fusion"}
+APPLIES = {"tf_op": "jit(f)/adam/sub:", "hlo_category": "loop fusion"}
+LOGS = {"tf_op": "jit(f)/reduce_sum:", "hlo_category": "loop fusion"}
+
+
+def rhythm(
+    name: str, starts: list[float], *, gradients: bool = True, trains: bool = True, each: float = 1.0
+) -> TimedProgram:
+    begin = np.array([round(s * PS) for s in starts], np.int64)
+    return TimedProgram(name, begin, begin + round(each * PS), gradients, trains)
+
+
+def every(count: int, each: float, first: float = 0.0) -> list[float]:
+    return [first + n * each for n in range(count)]
+
+
+def update(starts: list[float]) -> TimedProgram:
+    return rhythm("apply_update", starts, gradients=False)
+
+
+def log(starts: list[float]) -> TimedProgram:
+    return rhythm("log", starts, gradients=False)
+
+
+TEN = every(10, 10)
+
+
+@pytest.mark.parametrize(
+    ("programs", "name", "count", "first_ms"),
+    [
+        ([log(every(50, 2)), rhythm("train", TEN)], "train", 10, 10.0),  # takes gradients
+        ([rhythm("grads", TEN, trains=False), update(every(10, 10, 5))], "apply_update", 10, 10.0),  # in turn
+        ([rhythm("grads", every(40, 10), trains=False), update(every(10, 40, 35))], "apply_update", 10, 40.0),
+        ([rhythm("train", every(40, 10)), log(every(10, 40, 35))], "train", 40, 10.0),  # a log every few steps
+        ([rhythm("generator", TEN, each=4), rhythm("critic", every(10, 10, 5))], "generator", 10, 10.0),
+    ],
+    ids=["gradients", "in turn", "accumulated", "a log", "two that train"],
+)
+def test_which_program_is_the_step(programs: list[TimedProgram], name: str, count: int, first_ms: float) -> None:
+    found, steps = compiled_steps(programs, "run")
+    assert (found, len(steps)) == (name, count)
+    assert {step.total_ms for step in steps[:-1]} == {first_ms}
+
+
+@pytest.mark.parametrize(
+    ("programs", "why"),
+    [
+        ([rhythm("a", TEN), rhythm("b", every(9, 10, 200))], "both compute gradients"),  # one after the other
+        ([rhythm("loss", TEN, trains=False)], "the trace does not show that it changes weights"),
+        ([rhythm("train", every(3, 10))], "only three runs"),
+    ],
+)
+def test_programs_that_are_no_step(programs: list[TimedProgram], why: str) -> None:
+    with pytest.raises(Unavailable, match=why):
+        compiled_steps(programs, "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("jit(f)/transpose(jvp(dense))/dot_general", True),
+        ("gradient_tape/dense/MatMul", True),
+        ("aten__convolution_backward", True),
+        ("jit(transpose)/transpose", False),
+        ("jit(f)/jit(main)/add", False),
+    ],
+)
+def test_the_names_of_backward_passes(name: str, *, expected: bool) -> None:
+    assert takes_gradients([name]) is expected
+
+
+@pytest.mark.parametrize(
+    ("module", "names", "donates", "expected"),
+    [
+        ("f", [], True, True),
+        ("train_step", [], False, True),
+        ("f", ["jit(f)/adam/sub"], False, True),
+        ("f", ["adam/AssignSubVariableOp:AssignSubVariableOp"], False, True),
+        ("loss_fn", ["jit(loss_fn)/sub"], False, False),
+    ],
+)
+def test_what_changes_weights(module: str, names: list[str], *, donates: bool, expected: bool) -> None:
+    assert changes_weights(module, names, donates=donates) is expected
+
+
+def tpu(*modules: tuple[str, float, float], category: dict[str, Stats]) -> Machine:
+    """A core whose programs each run one operation from start to end."""
+    runs = [(f"jit_{name}({number_of(name)})", start, end) for name, start, end in modules]
+    ops = [(f"%{name} = f32[8,128] fusion()", start, end) for name, start, end in modules]
+    kinds = {
+        f"%{name} = f32[8,128] fusion()": {**category[name], "program_id": number_of(name)}
+        for name, _, _ in modules
+    }
+    return device(line("XLA Modules", *runs), line("XLA Ops", *ops), kinds=kinds)
+
+
+def number_of(name: str) -> int:
+    return sum(name.encode())
+
+
+def test_runs_on_a_tpu_that_nobody_marked() -> None:
+    rows = [("f", n * 10.0, n * 10.0 + 8) for n in range(6)]
+    rows += [("log", n * 10.0 + 8, n * 10.0 + 9) for n in range(6)]
+    core = tpu(*rows, category={"f": {**TRAINS}, "log": LOGS})
+    calls = line("python", ("PjitFunction(train_f)", 0, 1))
+    with pytest.raises(Unavailable, match="changes weights"):
+        chart(trace([calls], tpus=[core])).fact(Steps)
+    core = tpu(*[("train", a, b) for _, a, b in rows[:6]], *rows[6:], category={"train": TRAINS, "log": LOGS})
+    steps = chart(trace([calls], tpus=[core])).fact(Steps)
+    assert (steps.source, steps.program, steps.count) == ("module-runs", "jit_train", 6)
+    assert steps.median_ms == pytest.approx(10.0)
+
+
+TIMED_MS = {
+    "jax-h100-convnet-float32": 8.79,
+    "jax-h100-convnet-bfloat16": 3.89,
+    "jax-h100-mlp-bfloat16-4001": 17.34,
+}
+
+
+def charted(name: str, folder: Path) -> Chart:
+    data = gzip.decompress((RECORDED / f"{name}.xplane.pb.gz").read_bytes())
+    (folder / "host.xplane.pb").write_bytes(data)
+    opened = Recording.open(folder)
+    return Chart([xplane.read(opened.traces[0]), opened])
+
+
+@pytest.mark.parametrize("name", TIMED_MS)
+def test_a_host_that_runs_ahead_leaves_the_runs_on_the_gpu_as_steps(name: str, tmp_path: Path) -> None:
+    facts = charted(name, tmp_path)
+    steps, parts = facts.fact(Steps), facts.fact(Breakdown)
+    assert (steps.source, steps.program, steps.count) == (StepSource.XLA_RUNS, "train_step", 12)
+    assert steps.median_ms == pytest.approx(TIMED_MS[name], rel=0.03)
+    assert parts["device"] > 0.95 * parts.step_ms
+
+
+def test_kernels_that_no_run_has_exactly_once_mark_no_step() -> None:
+    host = line("python", *marked(6, 1, 0.9, "train"), *calls(6, 1, 0.5))
+    with pytest.raises(Unavailable, match="ran ahead of the device"):
+        chart(trace([host], gpus=[gpu_work(6, 10)])).fact(Steps)

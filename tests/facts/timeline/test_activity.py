@@ -1,15 +1,25 @@
 """What ran when, on whose account."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import PS, captured, chart, device, executor, line, markers, only_line, trace, v100, wait
-from tfdoctor.facts.timeline.activity import Activity, Work
-from tfdoctor.facts.timeline.host_events import leaves, operation_label
+from tests.h100 import h100
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.run.xla_operations import XlaOperations
+from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.timeline import host_events as nesting
+from tfdoctor.facts.timeline.activity import Activity, Work, kernel_operations
+from tfdoctor.facts.timeline.host_events import leaves, operation_label, trainer_waits
 from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import EventType, Trace
+from tfdoctor.trace import Event, EventType, Trace
+from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Shape
 
 spans = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 50)).map(lambda x: (x[0], sum(x))))
 
@@ -215,3 +225,161 @@ def test_the_categories_of_a_tpus_operations(category: str, stage: Stage) -> Non
 def test_derived_lines_of_a_tpu_are_not_work() -> None:
     tpu = device(line("XLA Ops", ("%op", 0, 3)), line("XLA Modules", ("jit_f(1)", 0, 9)))
     assert activity(trace([], tpus=[tpu])).of(Stage.DEVICE).total == 3 * PS
+
+
+# Which events lie in which: by columns as by a stack.
+
+Events = list[tuple[int, int]]
+
+SPANS = st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda span: (span[0], sum(span)))
+
+THREADS = st.lists(
+    st.lists(SPANS, max_size=8).map(lambda spans: sorted(spans, key=lambda span: (span[0], -span[1]))), max_size=4
+)
+"""Events of threads, by start, outer before inner; they may overlap too."""
+
+
+def by_stack(threads: Sequence[Events]) -> list[int]:
+    """Walk each thread with a stack of events that have not ended."""
+    around: list[int] = []
+    for events in threads:
+        first, stack = len(around), list[int]()
+        for at, (start, _) in enumerate(events):
+            while stack and events[stack[-1]][1] <= start:
+                stack.pop()
+            around.append(first + stack[-1] if stack else -1)
+            stack.append(at)
+    return around
+
+
+def columns(threads: Sequence[Events]) -> tuple[nesting.Column, nesting.Column, list[int]]:
+    flat = np.array([span for events in threads for span in events], np.int64).reshape(-1, 2)
+    return flat[:, 0], flat[:, 1], [len(events) for events in threads]
+
+
+@given(THREADS)
+def test_the_event_around_each_is_that_of_a_stack(threads: list[Events]) -> None:
+    assert nesting.enclosing(*columns(threads)).tolist() == by_stack(threads)
+
+
+@given(THREADS, st.data())
+def test_the_nearest_wanted_event_is_the_first_on_the_way_out(threads: list[Events], data: st.DataObject) -> None:
+    around = by_stack(threads)
+    wanted = data.draw(st.lists(st.booleans(), min_size=len(around), max_size=len(around)))
+    expected = []
+    for at in around:
+        while at >= 0 and not wanted[at]:
+            at = around[at]  # noqa: PLW2901 - the way out
+        expected.append(at)
+    found = nesting.nearest(np.array(around, np.int64), np.array(wanted, np.bool_))
+    assert found.tolist() == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3)), max_size=12),
+    st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 40)), max_size=6),
+)
+def test_the_latest_before_is_that_of_a_search(rows: list[tuple[int, int]], asked: list[tuple[int, int]]) -> None:
+    keys = np.array([key for key, _ in rows], np.int64)
+    times = np.cumsum([1 + gap for _, gap in rows]).astype(np.int64)
+    expected = [
+        max((at for at in range(len(rows)) if keys[at] == key and times[at] < time), default=-1)
+        for key, time in asked
+    ]
+    wanted = np.array(asked, np.int64).reshape(-1, 2)
+    assert nesting.latest_before(keys, times, wanted[:, 0], wanted[:, 1]).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), SPANS), max_size=12))
+def test_joined_spans_cover_what_the_spans_cover(spans: list[tuple[int, tuple[int, int]]]) -> None:
+    groups = np.array([group for group, _ in spans], np.int64)
+    starts = np.array([start for _, (start, _) in spans], np.int64)
+    ends = np.array([end for _, (_, end) in spans], np.int64)
+    found = list(zip(*(column.tolist() for column in nesting.joined(groups, starts, ends)), strict=True))
+    covered = {(group, moment) for group, (start, end) in spans for moment in range(start, end)}
+    assert {(group, moment) for group, start, end in found for moment in range(start, end)} == covered
+    assert found == sorted(found)
+    pairs = [(one, two) for one, two in pairwise(found) if one[0] == two[0]]
+    assert [pair for pair in pairs if pair[0][2] >= pair[1][1]] == []
+
+
+# Kernels of CUDA graphs and the instructions that they run.
+
+RESULT = (Shape("bf16", (8, 8)),)
+CALLS = tuple(
+    Instruction(name, "custom-call", RESULT, (), (), "", HloMatmul(1, 8, 8, 8), "__cublas$gemm")
+    for name in ("second", "first")
+)
+PROGRAM = HloProgram("f", 1, {1: CALLS}, donates=False, schedule={1: ("first", "second")})
+KNOWN = XlaOperations({("7", name): Operation(name=name, type="MatMul") for name in ("first", "second", "loop.3")})
+
+
+def kernel(name: str, start: int, **stats: str) -> Event:
+    return Event(EventType(name), start, 1, {"program_id": "7", **stats})
+
+
+def found(*events: Event) -> list[str | None]:
+    operations = kernel_operations(events, XlaPrograms({"f(7)": PROGRAM}), KNOWN)
+    return [operation.name if operation else None for operation in operations]
+
+
+def test_a_kernel_names_its_instruction_or_has_the_name_of_its_fusion() -> None:
+    named = kernel("some_gemm", 0, hlo_op="first")
+    fused = kernel("loop_3", 1, hlo_op="command_buffer_1")
+    assert found(named, fused) == ["first", "loop.3"]
+
+
+def test_kernels_of_a_library_follow_the_order_of_its_calls() -> None:
+    runs = [kernel(f"gemm_{at % 2}", at) for at in range(4)]
+    assert found(*reversed(runs)) == ["second", "first", "second", "first"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("gemm_0", "gemm_1", "gemm_0"), ("gemm_0", "gemm_1", "gemm_1", "gemm_0")],
+    ids=["cut off", "another order"],
+)
+def test_an_order_that_is_not_certain_names_nothing(names: tuple[str, ...]) -> None:
+    assert set(found(*(kernel(name, at) for at, name in enumerate(names)))) == {None}
+
+
+def test_a_kernel_of_an_unknown_program_stays_unnamed() -> None:
+    other = Event(EventType("loop_3"), 0, 1, {"program_id": "8", "hlo_op": "first"})
+    assert found(other) == [None]
+
+
+@pytest.mark.parametrize(
+    ("trace", "flops"),
+    [
+        ("convnet-bfloat16", 1.784e12),
+        ("convnet-float32", 1.784e12),
+        ("mlp-bfloat16-4000", 3.146e12 * 23 / 24),  # nothing needs the gradient of the first input
+        ("mlp-bfloat16-4001", 3.147e12 * 23 / 24),
+    ],
+)
+def test_all_matmuls_of_a_real_step_are_found(trace: str, flops: float) -> None:
+    """The script's own count, of three passes; the first convolution has no gradient of its input either."""
+    operations = h100(trace).fact(Operations)
+    counted = sum((row.flops or 0.0) * row.calls for row in operations.matrix)
+    assert counted == pytest.approx(flops, rel=0.01)
+    assert operations.why_unlisted == ""
+    assert {row.at.line for row in operations.matrix if row.at and row.ms > 0.1} <= {18, 34}
+
+
+# When the trainer waits for input: in its requests, and at the end of an iterator that is still at work.
+
+MADE = ("EagerLocalExecute: MakeIterator", 0.0, 0.2)
+RUN = ("FunctionRun", 0.3, 0.9)
+
+
+def waited(*events: tuple[str, float, float]) -> float:
+    return trainer_waits(trace([line("python", *events)]).host_lines).total / PS
+
+
+@pytest.mark.parametrize(("until", "ms"), [(1.9, 0.0), (2.0, 1.0), (301.0, 300.0)])
+def test_the_end_of_an_iterator_is_a_wait_if_it_takes_long(until: float, ms: float) -> None:
+    assert waited(MADE, RUN, ("TFE_DeleteTensorHandle", 1.0, until)) == pytest.approx(ms)
+
+
+def test_a_thread_that_makes_no_iterator_gives_up_something_else() -> None:
+    assert not waited(RUN, ("TFE_DeleteTensorHandle", 1.0, 301.0))

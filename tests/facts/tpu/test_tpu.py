@@ -1,9 +1,12 @@
 """What the facts say of a synthetic run on a TPU is what is known of it, within 2 %."""
 
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scripts.synthetic import samples, tpu
 from scripts.synthetic.network import Network
@@ -11,14 +14,16 @@ from scripts.synthetic.operation import Kind, Op
 from scripts.synthetic.run import Chip, Run, duration, padded, traffic
 from scripts.synthetic.tpu import Recorded, Schedule
 from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors
-from scripts.synthetic.xspace import MS
+from scripts.synthetic.xspace import MS, Space
 from tfdoctor.diagnose.summary.devices import tpu_time
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.tpu.operations import Padding, TpuOperations
+from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
 from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED, TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.trace import xplane
+from tfdoctor.trace.hlo import Shape
 
 WAITS = Network(width=160, depthwise=True)
 
@@ -65,59 +70,55 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     return {n: case(run, rec, tmp_path_factory.mktemp("run")) for n, (run, rec) in RUNS.items()}
 
 
+@pytest.fixture(params=RUNS)
+def one(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
+    return cases[request.param]
+
+
 def case(run: Run, recorded: Recorded, folder: Path) -> Case:
+    chart = opened(tpu.build(run, recorded), folder)
+    return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
+
+
+def opened(space: Space, folder: Path) -> Chart:
     path = folder / samples.TRACE
     path.parent.mkdir(parents=True)
-    path.write_bytes(tpu.build(run, recorded).serialized())
+    path.write_bytes(space.serialized())
     recording = Recording.open(folder)
-    chart = Chart([xplane.read(recording.traces[0]), recording])
-    return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
+    return Chart([xplane.read(recording.traces[0]), recording])
 
 
 def close(expected: float) -> object:
     return pytest.approx(expected, rel=0.02, abs=2e-5)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_steps(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    steps = one.chart.fact(Steps)
-    assert steps.count == one.run.steps
-    assert steps.median_ms == close(one.plan.end / MS)
-    marked = one.recorded.markers
-    assert steps.source == ("markers" if marked else "module-runs")
-    assert steps.program == ("" if marked else "cluster_train_step")
+def test_steps(one: Case) -> None:
+    steps, marked = one.chart.fact(Steps), one.recorded.markers
+    assert (steps.count, steps.median_ms) == (one.run.steps, close(one.plan.end / MS))
+    known = ("markers", "") if marked else ("module-runs", "cluster_train_step")
+    assert (steps.source, steps.program) == known
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_the_parts_of_a_step(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
+def test_the_parts_of_a_step(one: Case) -> None:
     time = one.chart.fact(TpuTime)
     assert time.unit == "step"
+    compute = sum(map(one.ms, one.ops))
+    infeed = one.plan.infeed / MS if one.recorded.infeed else 0.0
     for core in time.cores:
-        compute = sum(map(one.ms, one.ops))
         assert core.rounds == one.run.steps
         assert core.parts[COMPUTE] == close(compute)
-        assert core.parts[INFEED] == close(one.plan.infeed / MS if one.recorded.infeed else 0.0)
+        assert core.parts[INFEED] == close(infeed)
         assert core.parts[OUTFEED] == close(tpu.OUTFEED / MS)
         assert core.parts[COPIES] == close((one.plan.copy[2] - one.plan.copy[1]) / MS)
         assert sum(core.parts.values()) == close(core.round_ms)
         assert core.parts[IDLE] == pytest.approx(core.round_ms - core.busy_ms)
+    if one.recorded.step_line:
+        whole = one.plan.end / MS
+        assert time.cores[0].round_ms == close(whole)
+        assert time.cores[0].parts[IDLE] == close(whole - compute - tpu.OUTFEED / MS - infeed)
 
 
-@pytest.mark.parametrize("name", [n for n, (_, rec) in RUNS.items() if rec.step_line])
-def test_idle_time_with_a_step_line(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    work = sum(map(one.ms, one.ops)) + tpu.OUTFEED / MS
-    infeed = one.plan.infeed / MS if one.recorded.infeed else 0.0
-    (core, *_) = one.chart.fact(TpuTime).cores
-    assert core.round_ms == close(one.plan.end / MS)
-    assert core.parts[IDLE] == close(one.plan.end / MS - work - infeed)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_mxu_use(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
+def test_mxu_use(one: Case) -> None:
     operations = one.chart.fact(TpuOperations)
     rows = {row.title.partition(":")[0]: row for row in operations.rows}
     for op in one.ops:
@@ -128,30 +129,21 @@ def test_mxu_use(cases: dict[str, Case], name: str) -> None:
     assert operations.mxu_use == close(whole / one.chip.peak_flop_s)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_what_the_memory_bounds(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
+def test_what_the_memory_bounds(one: Case) -> None:
     operations = one.chart.fact(TpuOperations)
     ridge = one.chip.peak_flop_s / one.chip.bandwidth_bytes_s
-    bound = [
-        op for op in one.ops
-        if op.kind not in tpu.CATEGORY or op.flops / traffic(op, one.chip) < ridge
-    ]  # fmt: skip
+    bound = [op for op in one.ops if op.kind not in tpu.CATEGORY or op.flops / traffic(op, one.chip) < ridge]
     assert operations.ridge == close(ridge)
     assert operations.memory_bound_ms == close(sum(map(one.ms, bound)))
     float32 = sum(one.ms(op) for op in one.ops if op.kind in tpu.CATEGORY)
     assert operations.float32_ms == close(float32 if one.run.precision == "fp32" else 0.0)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_padding(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    found = one.chart.fact(Padding)
-    known = one.recorded.program
+def test_padding(one: Case) -> None:
+    found, known = one.chart.fact(Padding), one.recorded.program
     side = 256 if one.run.device == "v6e" else 128
     ops = {op.name: op for op in one.ops if op.is_matrix}
-    assert found.side == side
-    assert len(found.matmuls) == len(ops)
+    assert (found.side, len(found.matmuls), found.tiles) == (side, len(ops), ((8, 128),))
     lost = 0.0
     for product in found.matmuls:
         op = ops[product.row.title.partition(":")[0]]
@@ -161,39 +153,25 @@ def test_padding(cases: dict[str, Case], name: str) -> None:
         deep = depth(op) / padded(depth(op), side) if known and not has_window(op) else None
         assert product.depth_useful == (None if deep is None else close(deep))
         assert product.stored_useful == close(stored_share(op))
-    assert found.lost_ms == close(lost)
     truth = tpu.truth(one.run)
+    assert found.lost_ms == close(lost)
     assert found.lost_ms == close(truth.padding_ms)
     assert found.useful == close(1 - truth.padding_ms / truth.matrix_ms)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_padding_of_the_depth_and_in_memory(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    found = one.chart.fact(Padding)
-    products = [(one.ms(op), op) for op in one.ops if op.is_matrix]
+    products = [(one.ms(op), op) for op in ops.values()]
     stored = sum(ms * stored_share(op) for ms, op in products) / sum(ms for ms, _ in products)
     assert found.stored_useful == close(stored)
-    assert found.tiles == ((8, 128),)
-    side = 256 if one.run.device == "v6e" else 128
     plain = [(ms, depth(op)) for ms, op in products if not has_window(op)]
     used = sum(ms * size / padded(size, side) for ms, size in plain) / sum(ms for ms, _ in plain)
-    assert found.depth_useful == (close(used) if one.recorded.program else None)
+    assert found.depth_useful == (close(used) if known else None)
 
 
 def test_the_report_tells_of_all_three_paddings(cases: dict[str, Case]) -> None:
-    one = cases["v5e padded"]
-    shown = {measure.label: measure.value.value for measure in tpu_time(one.chart)}
-    padding = one.chart.fact(Padding)
-    assert shown["useful share of the matmul width (the rest pads to 128)"] == padding.useful
-    assert (
-        shown["useful share of the matmul depth (the rest pads to 128; without convolutions)"]
-        == padding.depth_useful
-    )
-    assert (
-        shown["useful share of the matmul arrays in memory (the rest pads to tiles: 8 x 128)"]
-        == padding.stored_useful
-    )
+    chart = cases["v5e padded"].chart
+    shown = {measure.label: measure.value.value for measure in tpu_time(chart)}
+    padding, of = chart.fact(Padding), "useful share of the matmul"
+    assert shown[f"{of} width (the rest pads to 128)"] == padding.useful
+    assert shown[f"{of} depth (the rest pads to 128; without convolutions)"] == padding.depth_useful
+    assert shown[f"{of} arrays in memory (the rest pads to tiles: 8 x 128)"] == padding.stored_useful
 
 
 def has_window(op: Op) -> bool:
@@ -207,21 +185,8 @@ def has_window(op: Op) -> bool:
 def stored_share(op: Op) -> float:
     """Elements over those stored in tiles of 8 x 128."""
     shapes = [op.result, *op.operands]
-    whole = used = 0
-    for shape in shapes:
-        size = 1
-        for at, dimension in enumerate(reversed(shape)):
-            size *= padded(dimension, (128, 8)[at]) if at < 2 else dimension
-        whole += size
-        used += size_of(shape)
-    return used / whole
-
-
-def size_of(shape: tuple[int, ...]) -> int:
-    size = 1
-    for dimension in shape:
-        size *= dimension
-    return size
+    tiled = [(*shape[:-2], *map(padded, shape[-2:], (8, 128)[-len(shape[-2:]) :])) for shape in shapes]
+    return sum(map(prod, shapes)) / sum(map(prod, tiled))
 
 
 def test_a_copy_from_the_host(cases: dict[str, Case]) -> None:
@@ -252,31 +217,99 @@ def test_a_host_that_launches_ahead(cases: dict[str, Case]) -> None:
 def test_flops_that_are_not_known_make_no_mxu_use(tmp_path: Path) -> None:
     space = tpu.build(RUNS["v3"][0])
     for plane in space.proto.planes:
+        names = {key: stat.name for key, stat in plane.stat_metadata.items()}
         for metadata in plane.event_metadata.values():
-            names = {key: stat.name for key, stat in plane.stat_metadata.items()}
             kept = [stat for stat in metadata.stats if names[stat.metadata_id] != "flops"]
             del metadata.stats[:]
             metadata.stats.extend(kept)
-    path = tmp_path / samples.TRACE
-    path.parent.mkdir(parents=True)
-    path.write_bytes(space.serialized())
-    recording = Recording.open(tmp_path)
-    operations = Chart([xplane.read(recording.traces[0]), recording]).fact(TpuOperations)
-    assert operations.mxu_use is None
+    assert opened(space, tmp_path).fact(TpuOperations).mxu_use is None
 
 
 def test_a_program_that_does_not_train_has_runs_and_no_steps(tmp_path: Path) -> None:
-    run = replace(RUNS["v3"][0], steps=6)
-    space = tpu.build(run, Recorded(step_line=False, markers=False))
+    space = tpu.build(replace(RUNS["v3"][0], steps=6), Recorded(step_line=False, markers=False))
     for plane in space.proto.planes:
         for stat in plane.stat_metadata.values():
             stat.name = stat.name.replace("gradient_tape/", "")
-    path = tmp_path / samples.TRACE
-    path.parent.mkdir(parents=True)
-    path.write_bytes(space.serialized())
-    recording = Recording.open(tmp_path)
-    chart = Chart([xplane.read(recording.traces[0]), recording])
+    chart = opened(space, tmp_path)
     time = chart.fact(TpuTime)
     assert (time.unit, time.program, time.busiest.rounds) == ("run", "cluster_train_step", 6)
     with pytest.raises(Unavailable, match="step"):
         chart.fact(Steps)
+
+
+# Arrays in HLO text, and how they lie in a TPU's memory.
+
+COPY = (
+    "%copy-start.1 = (f32[5,1024,256]{2,1,0:T(8,128)S(5)}, f32[5,1024,256]{2,1,0:T(8,128)}, u32[]{:S(2)}) "
+    "copy-start(f32[5,1024,256]{2,1,0:T(8,128)} %add.2)"
+)
+
+
+def test_results_come_before_operands_with_their_memory() -> None:
+    found = arrays(COPY)
+    assert [(one.dtype, one.space) for one in found] == [("f32", 5), ("f32", 0), ("u32", 2), ("f32", 0)]
+    assert (found[0].dims, found[0].tile, found[0].nbytes) == ((5, 1024, 256), (8, 128), 5 * 1024 * 256 * 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "stored"),
+    [
+        ("bf16[32,144]{1,0:T(8,128)(2,1)}", 144, 32 * 256),
+        ("bf16[32,144]{0,1:T(8,128)(2,1)}", 32, 144 * 128),  # the other dimension in the lanes
+        ("bf16[30,144]{1,0:T(16,128)(2,1)}", 144, 32 * 256),
+        ("f32[3,5,7,130]{3,2,1,0:T(8,128)}", 130, 3 * 5 * 8 * 256),
+        ("f32[100]{0:T(1024)}", 100, 1024),
+        ("f32[100]{0:T(8,128)}", 100, 8 * 128),
+        ("f32[32,144]{1,0}", 144, 32 * 144),  # no tile: nothing is known to be padded
+        ("f32[32,144]", 144, 32 * 144),
+        ("f32[]", None, 1),
+    ],
+)
+def test_widths_and_what_is_stored(text: str, width: int | None, stored: int) -> None:
+    (array,) = arrays(text)
+    assert (array.width, array.stored) == (width, stored)
+    assert array.useful == pytest.approx(prod(array.dims) / stored)
+
+
+@pytest.mark.parametrize(("dtype", "nbytes"), [("bf16", 8), ("f32", 16), ("s4", 2), ("pred", 4), ("f8e4m3fn", 4)])
+def test_bytes_by_type(dtype: str, nbytes: int) -> None:
+    assert arrays(f"{dtype}[4]{{0}}")[0].nbytes == nbytes
+
+
+def test_text_without_arrays_has_none() -> None:
+    assert arrays("%while.1 = () while(%tuple)") == ()
+    assert arrays("") == ()
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=4))
+def test_no_array_is_stored_in_less_than_it_holds(dims: list[int]) -> None:
+    order = tuple(reversed(range(len(dims))))
+    array = Array.of(Shape("f32", tuple(dims), order, ((8, 128),)))
+    assert array.stored >= prod(dims)
+    assert array.stored % 128 == 0
+    assert 0 < array.useful <= 1
+
+
+CONVOLUTION = (
+    "%convolution.1 = {result} convolution(bf16[8,32,32,144]{{3,2,1,0}} %p.0, bf16[3,3,1,144]{{3,2,1,0}} %p.1), "
+    "window={{size=3x3}}, dim_labels=b01f_01io->b01f{groups}"
+)
+
+
+@pytest.mark.parametrize(
+    ("features", "groups", "alone"),
+    [
+        (144, ", feature_group_count=144", True),
+        (144, ", batch_group_count=144", True),
+        (144, ", feature_group_count=12", False),  # grouped, twelve channels each
+        (144, "", False),
+        (1, ", feature_group_count=1", False),
+    ],
+)
+def test_a_depthwise_convolution_has_a_group_per_feature(features: int, groups: str, *, alone: bool) -> None:
+    text = CONVOLUTION.format(result=f"bf16[8,32,32,{features}]{{3,2,1,0}}", groups=groups)
+    assert convolves_each_alone(text) is alone
+
+
+def test_a_fusions_text_does_not_tell_of_groups() -> None:
+    assert not convolves_each_alone("%fusion.1 = f32[8,144]{1,0} fusion(f32[8,8]{1,0} %p.0)")
