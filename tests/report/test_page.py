@@ -223,7 +223,7 @@ def test_few_steps_are_not_called_each_step(number: int, said: str) -> None:
 
 
 def test_a_crash_is_no_health() -> None:
-    assert "The health of the run is unknown" in verdict(diagnoses.errored())
+    assert "The health of the run is unknown" in verdict(diagnoses.ALL["errored"]())
 
 
 def test_findings_without_a_total_name_the_best() -> None:
