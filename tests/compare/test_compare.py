@@ -1,7 +1,9 @@
-"""What a comparison says of two runs."""
+"""What a comparison says of two runs and of their phases, and what can be compared."""
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
+from tests.report import diagnoses
 from tfdoctor.compare.compare import compare
-from tfdoctor.compare.differences import carried
+from tfdoctor.compare.differences import carried, run_change
+from tfdoctor.compare.reports import load
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
@@ -24,9 +28,14 @@ from tfdoctor.diagnosis.comparison import (
     Undecided,
 )
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Takes
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report import comparison as words
-from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
+from tfdoctor.report.formats.json import contract
+from tfdoctor.stored.files import of_text
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Bound, Errored, NotApplicable, Outcome, Recurrence
 
 
 def compared(before: Diagnosis, after: Diagnosis, most: float | None = None) -> RunComparison:
@@ -450,3 +459,177 @@ def test_too_few_steady_steps_say_nothing_of_the_parts() -> None:
     rows = tuple(replace(row, steady=row.number < 3) for row in steps.rows)
     few = replace(plain(), steps=replace(steps, rows=rows))
     assert set(changed(few, plain(1, step_ms=8.0)).values()) == {None}
+
+
+# The phases of two whole runs beside each other
+
+
+def with_run(made: Diagnosis, times: dict[Phase, float], epochs: int = 10) -> Diagnosis:
+    rows = tuple(PhaseRow(phase=phase, ms=time) for phase, time in times.items())
+    account = RunAccount(total_ms=sum(times.values()), rows=rows, epochs=epochs, steps=60)
+    return replace(made, run=account)
+
+
+def whole(times: dict[Phase, float], epochs: int = 10) -> Diagnosis:
+    return with_run(report(series(0)), times, epochs)
+
+
+times = st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e8))
+
+
+@given(times, times)
+def test_phases_sum_to_the_runs_without_our_own_work(before: dict[Phase, float], after: dict[Phase, float]) -> None:
+    change = run_change(whole(before), whole(after))
+    assert change
+    assert sum(one.before_ms for one in change.phases) == pytest.approx(change.before_ms)
+    assert sum(one.after_ms for one in change.phases) == pytest.approx(change.after_ms)
+    shown = [one.phase for one in change.phases]
+    assert shown == [one for one in Phase if one in {*before, *after} - {Phase.PROFILER}]
+
+
+def test_a_run_that_was_ended_early_is_known_as_such() -> None:
+    known = whole({Phase.STEPS: 1_000.0})
+    assert known.run
+    early = replace(known, run=replace(known.run, ended_early=True))
+    told = [run_change(*pair) for pair in ((known, known), (known, early), (early, known))]
+    assert [one.ended_early for one in told if one] == [False, True, True]
+
+
+def test_runs_that_are_not_known_whole_are_not_compared() -> None:
+    known = whole({Phase.STEPS: 1_000.0})
+    assert known.run
+    window = replace(known, run=replace(known.run, whole=False))
+    old = report(series(0))
+    assert run_change(known, old) is None
+    assert run_change(window, known) is None
+    assert compare([known], [known], in_ms=False).run is None
+
+
+def test_a_phase_of_a_later_version_is_unnamed() -> None:
+    content = contract(whole({Phase.STEPS: 5.0}))
+    content["run"]["phases"][0]["phase"] = "dreaming"
+    later = of_text(json.dumps(content), Path("report.json"))
+    change = run_change(later, later)
+    assert change
+    assert [one.phase for one in change.phases] == [Phase.UNNAMED]
+
+
+def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
+    before = whole({Phase.PREPARING: 21_400.0, Phase.STEPS: 60_000.0})
+    after = whole({Phase.PREPARING: 1_400.0, Phase.STEPS: 60_000.0})
+    comparison = compare([before], [after])
+    (title, grid), *_ = words.tables(comparison).items()
+    assert title == "Phases of the run"
+    assert grid.rows[0] == ("whole run", "81.4 s", "61.4 s", "20 s")
+    assert grid.rows[1] == ("preparing data", "21.4 s", "1.4 s", "20 s")
+    assert any("took 81.4 s before and 61.4 s after" in note for note in words.notes(comparison))
+
+
+def test_runs_of_unlike_length_are_said_to_be() -> None:
+    comparison = compare([whole({Phase.STEPS: 1.0})], [whole({Phase.STEPS: 2.0}, epochs=20)])
+    assert any("have 10 and 20 epochs" in note for note in words.notes(comparison))
+
+
+def of_run(time: float, share: float) -> Result:
+    return replace(
+        finding("slow-prediction", "embed.py", 0.0),
+        saving=None,
+        run=RunSaving(
+            ms=time,
+            share=share,
+            rated_share=share,
+            recurs=Recurrence.ONCE,
+            each_ms=time,
+            times=1,
+            bound=Bound.EXPECTED,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "state"), [(0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE)]
+)
+def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
+    before = report(series(0), results=[of_run(70_000.0, 0.69)])
+    after = report(series(0), results=[of_run(share * 1e5, share)])
+    compared = compare([before], [after])
+    (row,) = words.tables(compared)[words.FINDINGS].rows
+    assert compared.findings[0].state is state
+    assert row[3] == "saves 70 s of the run"
+
+
+def test_a_report_is_read_with_its_run() -> None:
+    rows = (PhaseRow(phase=Phase.IMPORTS, ms=6_000.0), PhaseRow(phase=Phase.STEPS, ms=60_000.0))
+    account = RunAccount(total_ms=66_000.0, rows=rows, epochs=3, steps=600)
+    text = json.dumps(contract(replace(diagnoses.full(), run=account)))
+    read = of_text(text, Path("report.json"))
+    assert read.run
+    assert read.run == account
+
+
+# What can be compared, and how anything else is refused
+
+
+PLACE = Path("report.json")
+REPORT = contract(report([]))
+STEPS = contract(report([1.0]))["steps"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<!DOCTYPE html><html></html>", "is an HTML report: name the report.json"),
+        ("", "is not JSON"),
+        ("[1, 2", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "is not a report of tfdoctor"),
+        ('{"schema": 1}', "is not a report of tfdoctor"),
+        (json.dumps(REPORT | {"schema": 2}), "has schema 2, and this tfdoctor reads schema 1"),
+        (
+            json.dumps(REPORT | {"steps": STEPS | {"step_ms": -1}}),
+            r"is damaged \(steps.step_ms: expected a number > 0, not -1\)",
+        ),
+        (json.dumps(REPORT | {"subject": 3}), r"\(subject: expected an object, not 3\)"),
+        (json.dumps(REPORT | {"results": None}), r"\(results: expected a list, not null\)"),
+        (json.dumps(REPORT | {"schema": True}), "is not a report of tfdoctor"),
+        (json.dumps(REPORT | {"operations_omitted": -1}), "expected a whole number ≥ 0, not -1"),
+        (
+            json.dumps(REPORT | {"steps": STEPS | {"step_ms": 1e300}}),
+            r"\(steps.step_ms: expected a number ≤ 1e\+15, not a larger one\)",
+        ),
+        (json.dumps(REPORT | {"steps": STEPS | {"step_ms": float("nan")}}), "is not JSON"),
+        (
+            json.dumps(REPORT | {"steps": STEPS | {"rows": [STEPS["rows"][0] | {"total_ms": 0}]}}),
+            r"\(steps.rows\[0\].total_ms: expected a number > 0",
+        ),
+        (json.dumps(REPORT | {"operations": [{"operation": 1}]}), r"\(operations\[0\].layer: it is missing\)"),
+    ],
+)
+def test_what_is_no_report_is_refused_in_one_sentence(text: str, why: str) -> None:
+    with pytest.raises(InputError, match=why) as caught:
+        of_text(text, PLACE)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_a_report_without_newer_fields_is_read() -> None:
+    first = ("schema", "tfdoctor", "subject", "steps", "trust", "results", "breakdown_ms")
+    read = of_text(json.dumps({name: REPORT[name] for name in first}), PLACE)
+    assert read.conditions.cpu_model == ""
+    assert read.run is None
+
+
+def test_a_report_is_read_without_a_diagnosis(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(REPORT))
+
+    def never(*_: object) -> None:
+        pytest.fail("a JSON report needs no diagnosis")
+
+    assert load(path, never, ()).subject.title == "train.py"  # type: ignore[arg-type]  # it is not called
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        load(path, lambda *_: pytest.fail("not a recording"), ())

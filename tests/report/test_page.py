@@ -1,26 +1,42 @@
-"""The words of the verdict, and what a page holds in which order."""
+"""What a page holds in which order: its verdict, its entries and their sums."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.diagnose.test_engine import chart_of, effects, part, states, times
 from tests.report import diagnoses
+from tests.report.diagnoses import told
+from tfdoctor.diagnose import engine, savings
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnose.order import order
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.diagnosis.step import PARTS, StepsSummary
-from tfdoctor.report import findings, sections, sentences, words
-from tfdoctor.report.formats import html, md
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import PARTS as EXPOSED
+from tfdoctor.recording import Recording
+from tfdoctor.report import findings, sections, sentences, terminal, words
+from tfdoctor.report.formats import html, json, md
 from tfdoctor.report.page import page, prospects
 from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.pictures.step_bars import step_bars
 from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.words import PART_LABELS
-from tfdoctor.terms.humanize import place
-from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.humanize import counted, milliseconds, place
+from tfdoctor.terms.kinds import DeviceKind, RunCall, StepSource
 from tfdoctor.terms.units import ratio
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Remedy
+from tfdoctor.terms.verdict import Bound, Concern, Edit, Effect, Finding, Location, Measure, Remedy, Stage
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -382,3 +398,233 @@ def test_a_title_counts_the_changes_that_its_saving_is_of(alike: int, title: str
 def test_a_finding_without_a_remedy_is_called_by_its_summary() -> None:
     found = Finding(summary="Padding", evidence=(), remedies=())
     assert findings.what(Result(rule=diagnoses.rule("padding"), outcome=found)) == "Padding."
+
+
+# One entry for each cause
+
+
+def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
+    return [
+        (
+            entry.result.rule.name,
+            [result.rule.name for result in entry.symptoms],
+            [result.rule.name for result in entry.same],
+        )
+        for entry in diagnosis.entries
+    ]
+
+
+def test_a_symptom_is_told_with_its_cause_and_one_edit_is_one_entry() -> None:
+    assert named(diagnoses.caused())[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
+    assert len(diagnoses.caused().entries) == len(diagnoses.full().entries)
+
+
+def test_findings_without_relations_are_entries_of_their_own() -> None:
+    names = [name for name, symptoms, same in named(diagnoses.full()) if not symptoms + same]
+    assert names == ["input-bound", "between-steps", "float32-matmul", "idle-device"]
+
+
+def test_a_symptom_whose_causes_explain_little_keeps_its_entry() -> None:
+    """Trap: 41.5 ms of wait must not vanish behind a cause of 5 ms."""
+    base = diagnoses.caused()
+    (symptom, *causes) = base.results[:3]
+    assert symptom.saving
+    small = replace(symptom.saving, ms_per_step=5.0)
+    weaker = tuple(replace(cause, saving=small) for cause in causes)
+    names = named(replace(base, results=(symptom, *weaker, *base.results[3:])))
+    assert names[:2] == [("input-bound", [], []), ("sequential-map", [], ["hot-stage"])]
+
+
+def test_causes_whose_savings_are_unknown_explain_the_symptom() -> None:
+    base = diagnoses.caused()
+    symptom, *causes = base.results[:3]
+    unknown = tuple(replace(cause, saving=None) for cause in causes)
+    names = named(replace(base, results=(symptom, *unknown, *base.results[3:])))
+    assert names[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
+
+
+def test_a_general_cause_has_not_the_saving_of_a_symptom_that_a_specific_one_explains() -> None:
+    """A stage beside the slow one would stand first, with all of the wait as its saving."""
+    base = diagnoses.caused()
+    symptom, specific, general = base.results[:3]
+    assert isinstance(general.outcome, Finding)
+    general = replace(
+        general,
+        rule=replace(general.rule, general=True),
+        saving=None,
+        takes=Takes(12.0, 0.23),
+        outcome=replace(general.outcome, remedies=(Remedy("Let it handle less"),)),
+    )
+    found = replace(base, results=(symptom, general, specific)).entries
+    causes = {one.result.rule.name: [each.rule.name for each in one.symptoms] for one in found}
+    assert causes == {"sequential-map": ["input-bound"], "hot-stage": []}
+    assert {one.result.rule.name for one in found if one.priced.saving} == {"sequential-map"}
+
+
+@pytest.mark.parametrize(("time", "told"), [(22.0, True), (21.0, False)])
+def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> None:
+    """A general rule names the stage that steps wait for, and states its time; its saving is that of the wait."""
+    base = diagnoses.caused()
+    symptom, *_, general = base.results[:3]
+    rule = replace(general.rule, general=True)
+    general = replace(general, rule=rule, saving=None, takes=Takes(time, time / 52.0))
+    effect = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+    assert isinstance(symptom.outcome, Finding)
+    symptom = replace(symptom, outcome=replace(symptom.outcome, effects=(effect,)))
+    both = replace(base, results=(symptom, general))
+    assert len(both.entries) == (1 if told else 2)
+    first = page(both).fixes[0]
+    assert first.result.rule.name == ("hot-stage" if told else "input-bound")
+    assert findings.saving(first, both) == ("41.5 ms (80 %)", "")
+    assert findings.severity(first) == "critical"
+
+
+def test_edits_that_differ_are_entries_of_their_own() -> None:
+    base = diagnoses.caused()
+    at = Location("train.py", 41)
+    edited = (
+        diagnoses.edited(base.results[1], Edit(at, "x", "y")),
+        diagnoses.edited(base.results[2], Edit(at, "x", "z")),
+    )
+    names = named(replace(base, results=(base.results[0], *edited)))
+    assert names == [("sequential-map", ["input-bound"], []), ("hot-stage", ["input-bound"], [])]
+
+
+def test_the_ceiling_is_no_sentence_where_the_symptom_is_told_with_its_cause() -> None:
+    assert not any("upper bound" in sentence for sentence in page(diagnoses.caused()).order)
+
+
+def test_every_format_names_the_rules_of_an_entry() -> None:
+    diagnosis = diagnoses.caused()
+    words = "sequential-map, a cause of input-bound, also hot-stage"
+    assert words in " ".join(terminal.render(diagnosis, width=100, color=False).split())
+    assert "`sequential-map`, a cause of input-bound, also hot-stage" in md.render(diagnosis)
+    text = html.render_without_plotly(diagnosis)
+    finding = text.split('<article id="finding-1"')[1].split("</article>")[0]
+    assert "The same change is advised by <code>hot-stage</code>" in finding
+    assert "Evidence of input-bound" in finding
+    assert 'id="finding-5"' not in text
+
+
+def test_findings_about_the_same_calls_of_the_step_and_of_the_run_are_one_entry() -> None:
+    base = diagnoses.full()
+    first, second, third, fourth = (
+        _about(result, *about)
+        for result, about in zip(
+            base.results,
+            ((RunCall.PREDICT, 30), (RunCall.PREDICT, 30), (RunCall.PREDICT, 31), (RunCall.SAVE, 30)),
+            strict=False,
+        )
+    )
+    found = named(replace(base, results=(first, second, third, fourth), order=None))
+    name = second.rule.name
+    assert [same for _, _, same in found] == [[name], [], []]
+
+
+def _about(result: Result, call: RunCall, line: int) -> Result:
+    assert isinstance(result.outcome, Finding)
+    remedy = replace(result.outcome.remedies[0], at=Location("train.py", line))
+    outcome = replace(result.outcome, about=call, remedies=(remedy,))
+    return replace(result, outcome=outcome)
+
+
+# One sum everywhere
+
+
+SAMPLES = sorted(path for path in (Path(__file__).parents[2] / "sample_traces").iterdir() if path.is_dir())
+SUM = " would reduce "
+
+
+def saves(entry: Entry) -> bool:
+    saving = entry.result.saving
+    return saving is not None and saving.ms_per_step > 0
+
+
+def agree(diagnosis: Diagnosis) -> None:
+    """Compare the sum of the verdict with the list, the predicted bar and the contract."""
+    found, together = diagnosis.entries, diagnosis.together
+    counts = [entry for entry in found if entry.in_sum]
+    contract = json.contract(diagnosis)
+    assert [one["in_together"] for one in contract["entries"]] == [e.in_sum for e in found]
+    if together is None:
+        assert not counts
+        return
+    named = set().union(*(entry.names for entry in counts))
+    assert set(together.rules) <= named
+    assert all(entry.names & set(together.rules) for entry in counts)
+    assert all(bool(e.included_in) is (saves(e) and not e.in_sum) for e in found)
+    said = told(diagnosis)[-1]
+    if SUM in said:
+        assert counted(len(counts), "change").capitalize() + SUM in said
+        predicted = next(bar for bar in step_bars(diagnosis) if bar.label == "predicted")
+        after = (diagnosis.steps.shown_ms or 0.0) - together.ms_per_step
+        assert predicted.time.removesuffix(" at best") == milliseconds(after)
+
+
+@pytest.mark.parametrize("folder", SAMPLES, ids=lambda folder: folder.name)
+def test_the_verdict_counts_the_changes_of_its_sum_in_the_samples(folder: Path) -> None:
+    agree(diagnose(Recording.open(folder), all_rules(), folder.name, ask_xprof=False))
+
+
+def made(chart: Chart, *rules: Rule) -> Diagnosis:
+    """A report on these findings alone, of the step of the chart."""
+    step = chart.fact(StepModel).step_ms
+    results = engine.examine(chart, rules)
+    exposed = dict(chart.fact(StepModel).exposed)
+    steps = replace(diagnoses.steps(20), median_ms=step, breakdown_ms=exposed, step_ms=None)
+    return replace(
+        diagnoses.full(),
+        steps=steps,
+        results=results,
+        order=order(chart, results),
+        together=savings.together(chart, results),
+    )
+
+
+@given(
+    parts=st.fixed_dictionaries({str(one): times for one in EXPOSED}),
+    ahead=times,
+    stated=st.lists(st.lists(effects, min_size=1, max_size=2), min_size=1, max_size=5),
+)
+def test_the_verdict_counts_the_changes_of_its_sum(
+    parts: dict[str, float], ahead: float, stated: list[list[Effect]]
+) -> None:
+    chart = chart_of(PipelineSegment({"map": ahead}, overlapped=True), **{**parts, "unknown": 1.0})
+    agree(made(chart, *(states(f"rule-{n}", *mine) for n, mine in enumerate(stated))))
+
+
+def of_which_one_includes_the_other() -> Diagnosis:
+    """Removing 40 of 100 ms of an operation includes 15 of it: the sum has one change."""
+    whole, some = part(40, "conv"), part(15, "conv", bound=Bound.AT_MOST)
+    return made(chart_of(device=100.0), states("whole", replace(whole, of=part(40).of)), states("some", some))
+
+
+def test_a_saving_outside_of_the_sum_says_what_includes_it() -> None:
+    diagnosis = of_which_one_includes_the_other()
+    assert "One change would reduce it to about 60 ms" in told(diagnosis)[-1]
+    words = "at most 15.0 ms (15 %), included in whole"
+    assert words in md.render(diagnosis)
+    assert words in html.render_without_plotly(diagnosis)
+    assert words in " ".join(terminal.render(diagnosis, width=120, color=False).split())
+    assert json.contract(diagnosis)["entries"][1] == {
+        "rule": "some",
+        "symptoms": [],
+        "same": [],
+        "in_together": False,
+        "included_in": ["whole"],
+    }
+
+
+def test_a_symptom_that_listed_causes_explain_is_no_part_of_the_sum() -> None:
+    """The wait is no change of its own: the sum is what the listed causes give."""
+    chart = chart_of(PipelineSegment({"map": 90.0}, overlapped=True), input=70.0, device=30.0)
+    waits = states("waits", Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST))
+    decode = states("decode", Effect(Stage.INPUT, 0.5, "map", bound=Bound.AT_MOST), part(10, "op"))
+    files = states("files", Effect(Stage.INPUT, 0.2, "map", bound=Bound.AT_MOST))
+    diagnosis = made(chart, waits, decode, files)
+    assert diagnosis.together is not None
+    assert set(diagnosis.together.rules) == {"decode", "files"}
+    assert all(entry.in_sum for entry in diagnosis.entries)
+    listed = [r.saving.ms_per_step for r in diagnosis.results if r.rule.name != "waits" and r.saving]
+    assert diagnosis.together.ms_per_step <= sum(listed)
+    agree(diagnosis)
