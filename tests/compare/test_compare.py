@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
 from tests.report import diagnoses
+from tests.report.running import saving as run_saving
 from tfdoctor.compare.compare import compare
 from tfdoctor.compare.differences import carried, run_change
 from tfdoctor.compare.reports import load
@@ -28,14 +29,14 @@ from tfdoctor.diagnosis.comparison import (
     Undecided,
 )
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Takes
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report import comparison as words
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Bound, Errored, NotApplicable, Outcome, Recurrence
+from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome, Recurrence
 
 
 def compared(before: Diagnosis, after: Diagnosis, most: float | None = None) -> RunComparison:
@@ -464,14 +465,11 @@ def test_too_few_steady_steps_say_nothing_of_the_parts() -> None:
 # The phases of two whole runs beside each other
 
 
-def with_run(made: Diagnosis, times: dict[Phase, float], epochs: int = 10) -> Diagnosis:
+def whole(times: dict[Phase, float], **more: Any) -> Diagnosis:
+    """A report of a run of ten epochs, known whole."""
     rows = tuple(PhaseRow(phase=phase, ms=time) for phase, time in times.items())
-    account = RunAccount(total_ms=sum(times.values()), rows=rows, epochs=epochs, steps=60)
-    return replace(made, run=account)
-
-
-def whole(times: dict[Phase, float], epochs: int = 10) -> Diagnosis:
-    return with_run(report(series(0)), times, epochs)
+    account = RunAccount(total_ms=sum(times.values()), rows=rows, epochs=10, steps=60)
+    return replace(plain(), run=replace(account, **more))
 
 
 times = st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e8))
@@ -488,19 +486,14 @@ def test_phases_sum_to_the_runs_without_our_own_work(before: dict[Phase, float],
 
 
 def test_a_run_that_was_ended_early_is_known_as_such() -> None:
-    known = whole({Phase.STEPS: 1_000.0})
-    assert known.run
-    early = replace(known, run=replace(known.run, ended_early=True))
+    known, early = (whole({Phase.STEPS: 1_000.0}, ended_early=ended) for ended in (False, True))
     told = [run_change(*pair) for pair in ((known, known), (known, early), (early, known))]
     assert [one.ended_early for one in told if one] == [False, True, True]
 
 
 def test_runs_that_are_not_known_whole_are_not_compared() -> None:
-    known = whole({Phase.STEPS: 1_000.0})
-    assert known.run
-    window = replace(known, run=replace(known.run, whole=False))
-    old = report(series(0))
-    assert run_change(known, old) is None
+    known, window = (whole({Phase.STEPS: 1_000.0}, whole=all_known) for all_known in (True, False))
+    assert run_change(known, plain()) is None
     assert run_change(window, known) is None
     assert compare([known], [known], in_ms=False).run is None
 
@@ -508,16 +501,15 @@ def test_runs_that_are_not_known_whole_are_not_compared() -> None:
 def test_a_phase_of_a_later_version_is_unnamed() -> None:
     content = contract(whole({Phase.STEPS: 5.0}))
     content["run"]["phases"][0]["phase"] = "dreaming"
-    later = of_text(json.dumps(content), Path("report.json"))
+    later = of_text(json.dumps(content), PLACE)
     change = run_change(later, later)
     assert change
     assert [one.phase for one in change.phases] == [Phase.UNNAMED]
 
 
 def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
-    before = whole({Phase.PREPARING: 21_400.0, Phase.STEPS: 60_000.0})
-    after = whole({Phase.PREPARING: 1_400.0, Phase.STEPS: 60_000.0})
-    comparison = compare([before], [after])
+    before, after = (whole({Phase.PREPARING: ms, Phase.STEPS: 60_000.0}) for ms in (21_400.0, 1_400.0))
+    comparison = compared(before, after)
     (title, grid), *_ = words.tables(comparison).items()
     assert title == "Phases of the run"
     assert grid.rows[0] == ("whole run", "81.4 s", "61.4 s", "20 s")
@@ -526,45 +518,28 @@ def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
 
 
 def test_runs_of_unlike_length_are_said_to_be() -> None:
-    comparison = compare([whole({Phase.STEPS: 1.0})], [whole({Phase.STEPS: 2.0}, epochs=20)])
+    comparison = compared(whole({Phase.STEPS: 1.0}), whole({Phase.STEPS: 2.0}, epochs=20))
     assert any("have 10 and 20 epochs" in note for note in words.notes(comparison))
 
 
 def of_run(time: float, share: float) -> Result:
-    return replace(
-        finding("slow-prediction", "embed.py", 0.0),
-        saving=None,
-        run=RunSaving(
-            ms=time,
-            share=share,
-            rated_share=share,
-            recurs=Recurrence.ONCE,
-            each_ms=time,
-            times=1,
-            bound=Bound.EXPECTED,
-        ),
-    )
+    saving = replace(run_saving(time / 1000, Recurrence.ONCE), share=share, rated_share=share)
+    return replace(finding("slow-prediction", "embed.py", 0.0), saving=None, run=saving)
 
 
 @pytest.mark.parametrize(
     ("share", "state"), [(0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE)]
 )
 def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
-    before = report(series(0), results=[of_run(70_000.0, 0.69)])
-    after = report(series(0), results=[of_run(share * 1e5, share)])
-    compared = compare([before], [after])
-    (row,) = words.tables(compared)[words.FINDINGS].rows
-    assert compared.findings[0].state is state
+    found = compared(of(of_run(70_000.0, 0.69)), of(of_run(share * 1e5, share)))
+    (row,) = words.tables(found)[words.FINDINGS].rows
+    assert found.findings[0].state is state
     assert row[3] == "saves 70 s of the run"
 
 
 def test_a_report_is_read_with_its_run() -> None:
-    rows = (PhaseRow(phase=Phase.IMPORTS, ms=6_000.0), PhaseRow(phase=Phase.STEPS, ms=60_000.0))
-    account = RunAccount(total_ms=66_000.0, rows=rows, epochs=3, steps=600)
-    text = json.dumps(contract(replace(diagnoses.full(), run=account)))
-    read = of_text(text, Path("report.json"))
-    assert read.run
-    assert read.run == account
+    made = replace(diagnoses.full(), run=whole({Phase.IMPORTS: 6_000.0, Phase.STEPS: 60_000.0}).run)
+    assert of_text(json.dumps(contract(made)), PLACE).run == made.run
 
 
 # What can be compared, and how anything else is refused
@@ -573,10 +548,15 @@ def test_a_report_is_read_with_its_run() -> None:
 PLACE = Path("report.json")
 REPORT = contract(report([]))
 STEPS = contract(report([1.0]))["steps"]
+ROW = STEPS["rows"][0]
+
+
+def with_steps(**changes: Any) -> dict[str, Any]:
+    return {"steps": STEPS | changes}
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("given", "why"),
     [
         ("<!DOCTYPE html><html></html>", "is an HTML report: name the report.json"),
         ("", "is not JSON"),
@@ -584,29 +564,21 @@ STEPS = contract(report([1.0]))["steps"]
         ("[" * 100_000, "is not JSON"),
         ("[]", "is not a report of tfdoctor"),
         ('{"schema": 1}', "is not a report of tfdoctor"),
-        (json.dumps(REPORT | {"schema": 2}), "has schema 2, and this tfdoctor reads schema 1"),
-        (
-            json.dumps(REPORT | {"steps": STEPS | {"step_ms": -1}}),
-            r"is damaged \(steps.step_ms: expected a number > 0, not -1\)",
-        ),
-        (json.dumps(REPORT | {"subject": 3}), r"\(subject: expected an object, not 3\)"),
-        (json.dumps(REPORT | {"results": None}), r"\(results: expected a list, not null\)"),
-        (json.dumps(REPORT | {"schema": True}), "is not a report of tfdoctor"),
-        (json.dumps(REPORT | {"operations_omitted": -1}), "expected a whole number ≥ 0, not -1"),
-        (
-            json.dumps(REPORT | {"steps": STEPS | {"step_ms": 1e300}}),
-            r"\(steps.step_ms: expected a number ≤ 1e\+15, not a larger one\)",
-        ),
-        (json.dumps(REPORT | {"steps": STEPS | {"step_ms": float("nan")}}), "is not JSON"),
-        (
-            json.dumps(REPORT | {"steps": STEPS | {"rows": [STEPS["rows"][0] | {"total_ms": 0}]}}),
-            r"\(steps.rows\[0\].total_ms: expected a number > 0",
-        ),
-        (json.dumps(REPORT | {"operations": [{"operation": 1}]}), r"\(operations\[0\].layer: it is missing\)"),
+        ({"schema": True}, "is not a report of tfdoctor"),
+        ({"schema": 2}, "has schema 2, and this tfdoctor reads schema 1"),
+        ({"subject": 3}, "(subject: expected an object, not 3)"),
+        ({"results": None}, "(results: expected a list, not null)"),
+        ({"operations_omitted": -1}, "expected a whole number ≥ 0, not -1"),
+        (with_steps(step_ms=-1), "is damaged (steps.step_ms: expected a number > 0, not -1)"),
+        (with_steps(step_ms=1e300), "(steps.step_ms: expected a number ≤ 1e+15, not a larger one)"),
+        (with_steps(step_ms=float("nan")), "is not JSON"),
+        (with_steps(rows=[ROW | {"total_ms": 0}]), "(steps.rows[0].total_ms: expected a number > 0"),
+        ({"operations": [{"operation": 1}]}, "(operations[0].layer: it is missing)"),
     ],
 )
-def test_what_is_no_report_is_refused_in_one_sentence(text: str, why: str) -> None:
-    with pytest.raises(InputError, match=why) as caught:
+def test_what_is_no_report_is_refused_in_one_sentence(given: str | dict[str, Any], why: str) -> None:
+    text = given if isinstance(given, str) else json.dumps(REPORT | given)
+    with pytest.raises(InputError, match=re.escape(why)) as caught:
         of_text(text, PLACE)
     assert str(caught.value).count(". ") == 0
 
@@ -618,18 +590,10 @@ def test_a_report_without_newer_fields_is_read() -> None:
     assert read.run is None
 
 
-def test_a_report_is_read_without_a_diagnosis(tmp_path: Path) -> None:
+def test_a_report_is_read_without_a_diagnosis_and_refused_where_it_is_not_text(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps(REPORT))
-
-    def never(*_: object) -> None:
-        pytest.fail("a JSON report needs no diagnosis")
-
-    assert load(path, never, ()).subject.title == "train.py"  # type: ignore[arg-type]  # it is not called
-
-
-def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
+    assert load(path, lambda *_: pytest.fail("no diagnosis is needed"), ()).subject.title == "train.py"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
         load(path, lambda *_: pytest.fail("not a recording"), ())

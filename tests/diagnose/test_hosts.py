@@ -162,7 +162,7 @@ def test_workers_are_read_with_their_own_manifests(tmp_path: Path) -> None:
     first = tmp_path / "workers" / "worker-0"
     assert examined(first).hosts is None
     (first / "tfdoctor.json").write_text("{")  # the others stay
-    assert hosts(examined(tmp_path))
+    assert examined(tmp_path).hosts
 
 
 def test_a_fault_of_any_host_counts_for_the_exit_code(tmp_path: Path) -> None:

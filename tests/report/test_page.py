@@ -29,9 +29,8 @@ from tfdoctor.recording import Recording
 from tfdoctor.report import findings, sections, sentences, terminal, words
 from tfdoctor.report.formats import html, json, md
 from tfdoctor.report.page import page, prospects
-from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.pictures.palette import PART_COLOURS
 from tfdoctor.report.pictures.step_bars import step_bars
-from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.humanize import counted, milliseconds, place
@@ -298,20 +297,6 @@ def test_an_exit_code_lowers_nothing_silently() -> None:
 def test_unknown_steps_give_no_spread() -> None:
     bare = replace(diagnoses.full(), steps=StepsSummary(source=StepSource.NONE))
     assert page(bare).verdict[0] == "No training step found."
-
-
-@pytest.mark.parametrize("colour", sorted({*PART_COLOURS.values(), *PHASE_COLOURS.values()}))
-@pytest.mark.parametrize("surface", [LIGHT_PAGE, DARK_PAGE])
-def test_colours_stand_out_from_both_pages(colour: str, surface: str) -> None:
-    """Graphics need 3:1 (WCAG 2.2, 1.4.11)."""
-    light, dark = sorted((luminance(colour), luminance(surface)), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 3
-
-
-def luminance(colour: str) -> float:
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def slowed() -> Diagnosis:

@@ -17,11 +17,11 @@ from tfdoctor.diagnose.summary.timeline import TimelineWork
 from tfdoctor.diagnose.summary.timeline import drawn as timeline_of
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.diagnosis.trials import Trial, Trials
-from tfdoctor.diagnosis.work import DeviceRates, OperationRow, Profile, PythonPart
+from tfdoctor.diagnosis.work import DeviceRates, Profile, PythonPart
 from tfdoctor.report.formats import html
 from tfdoctor.report.history import charts as history_charts
 from tfdoctor.report.pictures.figures import Figure, figure_json
-from tfdoctor.report.pictures.palette import PART_COLOURS, SHARE_SCALE, ink, shade
+from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, SHARE_SCALE, ink, shade
 from tfdoctor.report.pictures.roofline import (
     HEIGHT,
     MOST,
@@ -75,16 +75,10 @@ def test_plotly_knows_every_part_of_a_figure() -> None:
     assert kinds == {"bar", "treemap", "icicle", "scatter"}
 
 
-def test_a_number_that_json_does_not_know_is_null() -> None:
-    assert json.loads(figure_json([{"y": [1.0, float("nan"), float("inf")]}], {}))["data"] == [
-        {"y": [1.0, None, None]}
-    ]
-
-
-def test_a_figure_can_stand_in_a_script_element() -> None:
-    made = figure_json([{"text": "</script>"}], {})
+def test_a_figure_can_stand_in_a_script_element_and_has_null_for_what_json_does_not_know() -> None:
+    made = figure_json([{"text": "</script>", "y": [1.0, float("nan"), float("inf")]}], {})
     assert "<" not in made
-    assert json.loads(made)["data"] == [{"text": "</script>"}]
+    assert json.loads(made)["data"] == [{"text": "</script>", "y": [1.0, None, None]}]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +96,7 @@ def test_boxes_are_within_their_parents_and_the_run_is_their_sum() -> None:
     inside: dict[str, float] = defaultdict(float)
     for box, parent in zip(drawn["ids"], drawn["parents"], strict=True):
         inside[parent] += ms[box]
-    for parent, total in inside.items():
-        if parent:
-            assert total <= ms[parent] * (1 + 1e-9), parent
+    assert all(total <= ms[parent] * (1 + 1e-9) for parent, total in inside.items() if parent)
     assert inside["run"] == ms["run"]
     assert len(set(drawn["ids"])) == len(drawn["ids"])
     assert "prepare.py:33" in drawn["labels"]
@@ -144,18 +136,31 @@ def test_a_step_without_samples_of_python_has_no_icicle() -> None:
     assert "python" not in [one.name for one in charts(replace(diagnoses.full(), profile=Profile()))]
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, by WCAG 2.2."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize(
-    "colour", sorted({*PART_COLOURS.values(), *PHASE_COLOURS.values(), *(shade(at / 20) for at in range(21))})
-)
+COLOURS = {*PART_COLOURS.values(), *PHASE_COLOURS.values()}
+
+
+@pytest.mark.parametrize("colour", sorted({*COLOURS, *(shade(at / 20) for at in range(21))}))
 def test_text_on_every_colour_can_be_read(colour: str) -> None:
-    dark, light = sorted((luminance(colour), luminance(ink(colour))))
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
+    assert contrast(colour, ink(colour)) >= 4.5
+
+
+@pytest.mark.parametrize("colour", sorted(COLOURS))
+@pytest.mark.parametrize("surface", [LIGHT_PAGE, DARK_PAGE])
+def test_colours_stand_out_from_both_pages(colour: str, surface: str) -> None:
+    """Graphics need 3:1 (1.4.11)."""
+    assert contrast(colour, surface) >= 3
 
 
 def test_the_scale_has_its_own_colours_at_its_stops() -> None:
@@ -167,8 +172,7 @@ def test_the_scale_has_its_own_colours_at_its_stops() -> None:
 
 def test_the_predicted_step_stands_below_the_step_now() -> None:
     now, after = step_bars(diagnoses.full())
-    assert (now.label, now.time) == ("now", "52.0 ms")
-    assert (after.label, after.time) == ("predicted", "9.00 ms")
+    assert [(bar.label, bar.time) for bar in (now, after)] == [("now", "52.0 ms"), ("predicted", "9.00 ms")]
     assert sum(piece.width for piece in now.pieces) == pytest.approx(1, abs=0.02)
     assert sum(piece.width for piece in after.pieces) == pytest.approx(9 / 52, abs=0.01)
     assert [piece.words for piece in after.pieces][:2] == ["host 0.50 ms", "device 7.70 ms"]
@@ -241,11 +245,9 @@ def test_without_rates_or_flops_there_is_no_picture(rates: DeviceRates | None) -
 
 
 def test_numbers_that_are_none_make_no_point() -> None:
-    bad = [
-        OperationRow(layer="a", operation="MatMul", self_ms=time, share=0.1, flops=1.0, nbytes=1.0)
-        for time in (0.0, float("nan"))
-    ]
-    assert figure([*bad, *operations()[:1]], RATES) is None
+    first = operations()[0]
+    bad = [replace(first, operation="MatMul", self_ms=time) for time in (0.0, float("nan"))]
+    assert figure([*bad, first], RATES) is None
 
 
 def test_an_operation_without_a_name_has_a_point() -> None:
@@ -256,9 +258,8 @@ def test_an_operation_without_a_name_has_a_point() -> None:
 def test_the_heaviest_point_has_its_name_beside_it() -> None:
     """The others lie at the same place."""
     found = figure(operations(), RATES)
-    assert found is not None
-    labels = json.loads(found.figure)["data"][0]["text"]
-    assert labels[:2] == ["conv2_block1<br>Conv2D", ""]
+    assert found
+    assert json.loads(found.figure)["data"][0]["text"][:2] == ["conv2_block1<br>Conv2D", ""]
 
 
 shares = st.floats(0.0, 1.0)
