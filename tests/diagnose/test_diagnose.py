@@ -200,15 +200,8 @@ def test_a_damaged_trace_is_refused_in_one_sentence() -> None:
 
 
 def empty(**parts: Any) -> Diagnosis:
-    given: dict[str, Any] = {
-        "root": None,
-        "manifest": None,
-        "traces": (),
-        "program": None,
-        "samples": (),
-        "notes": (),
-    }
-    return diagnose(Recording(**(given | parts)), all_rules(), "t")
+    bare = Recording(None, None, (), None, (), ())
+    return diagnose(replace(bare, **parts), all_rules(), "t")
 
 
 def test_a_recording_without_a_trace_is_diagnosed_all_the_same() -> None:

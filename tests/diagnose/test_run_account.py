@@ -18,6 +18,7 @@ from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
@@ -36,14 +37,22 @@ from tfdoctor.terms.verdict import Errored, Finding, Location, Place, PlaceKind
 AT = Location("train.py", 12)
 
 
+def account_of(phases: RunPhases, *facts: Any, epochs: int | None = None) -> RunAccount:
+    account = run_account(run_chart(phases, *facts), epochs)
+    assert account
+    return account
+
+
+STEPS_ALONE = phases_of({Phase.STEPS: 1.0})
+
+
 def test_without_phases_there_is_no_account() -> None:
     assert run_account(run_chart(None)) is None
 
 
 @given(st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e9), min_size=1))
 def test_rows_are_in_the_order_of_phases_and_sum_to_the_run(times: dict[Phase, float]) -> None:
-    account = run_account(run_chart(phases_of(times)))
-    assert account
+    account = account_of(phases_of(times))
     assert sum(row.ms for row in account.rows) == pytest.approx(account.total_ms)
     order = [row.phase for row in account.rows]
     assert order == sorted(order, key=list(Phase).index)
@@ -55,39 +64,33 @@ def test_a_line_is_named_by_enough_samples_only() -> None:
         RunLine(phase=Phase.PREPARING, at=AT, ms=ms, samples=samples, calls=calls)
         for ms, samples, calls in ((900.0, 18, "pandas.DataFrame.iterrows"), (200.0, 4, "json.loads"))
     )
-    phases = RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=lines)
-    account = run_account(run_chart(phases))
-    assert account
+    account = account_of(RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=lines))
     assert [line.calls for line in account.rows[0].lines] == ["pandas.DataFrame.iterrows"]
 
 
-def epochs(asked: int | None, calls: RunCalls | None) -> int | None:
-    more = () if calls is None else (calls,)
-    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *more), asked)
-    assert account
-    return account.for_epochs
-
-
-def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned() -> None:
-    assert epochs(90, RunCalls((), epochs=2)) == 90
-    assert epochs(90, RunCalls((), epochs=2, planned_epochs=30)) == 90
-    assert epochs(None, RunCalls((), epochs=2, planned_epochs=30)) == 30
-    assert epochs(None, RunCalls((), epochs=30, planned_epochs=30)) is None
-    assert epochs(None, RunCalls((), epochs=2)) is None
+@pytest.mark.parametrize(
+    ("asked", "calls", "epochs"),
+    [
+        (90, [RunCalls((), epochs=2)], 90),
+        (90, [RunCalls((), epochs=2, planned_epochs=30)], 90),
+        (None, [RunCalls((), epochs=2, planned_epochs=30)], 30),
+        (None, [RunCalls((), epochs=30, planned_epochs=30)], None),
+        (None, [RunCalls((), epochs=2)], None),
+        (90, [], None),
+        (90, [RunCalls((), epochs=0)], None),
+    ],
+)
+def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned(
+    asked: int | None, calls: list[RunCalls], epochs: int | None
+) -> None:
+    assert account_of(STEPS_ALONE, None, None, *calls, epochs=asked).for_epochs == epochs
 
 
 @pytest.mark.parametrize(("early", "times"), [(True, 12 * 80 / 32), (False, 12.0)])
 def test_of_an_epoch_that_was_ended_early_the_steps_count(*, early: bool, times: float) -> None:
-    phases = replace(phases_of({Phase.STEPS: 1.0}), ended_early=early)
     calls = RunCalls((), epochs=1, planned_epochs=12, epoch_steps=80)
-    account = run_account(run_chart(phases, steps_of(32, 10.0), None, calls))
-    assert account
+    account = account_of(replace(STEPS_ALONE, ended_early=early), steps_of(32, 10.0), None, calls)
     assert (account.for_epochs, account.for_times) == (12, times)
-
-
-def test_without_an_epoch_nothing_is_extrapolated() -> None:
-    assert epochs(90, None) is None
-    assert epochs(90, RunCalls((), epochs=0)) is None
 
 
 @pytest.mark.parametrize(("process", "machine", "peak"), [(3e9, 2e9, 3e9), (None, 2e9, 2e9), (None, None, None)])
@@ -95,20 +98,18 @@ def test_the_peak_of_memory_is_the_most_that_was_seen(
     process: float | None, machine: float | None, peak: float | None
 ) -> None:
     ending = RunEnding(kind=EndKind.EXIT, peak_bytes=process)
-    seen = (ending, Samples(4, run_bytes=machine))
-    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *seen))
-    assert account
+    account = account_of(STEPS_ALONE, None, None, ending, Samples(4, run_bytes=machine))
     assert account.peak_bytes == peak
 
 
+LONG = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
+
+
 def long_account(*lines: LongLine, wait_longer: bool = False) -> tuple[float, float, list[float]]:
-    long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
-    steps = replace(steps_of(100, 20.0, long), wait_longer=wait_longer)
+    steps = replace(steps_of(100, 20.0, LONG), wait_longer=wait_longer)
     more = (RunLongLines(lines),) if lines else ()
-    account = run_account(run_chart(phases_of({Phase.STEPS: 12_000.0}), steps, None, *more))
-    assert account
-    assert account.long_steps
-    told = account.long_steps
+    told = account_of(phases_of({Phase.STEPS: 12_000.0}), steps, None, *more).long_steps
+    assert told
     return told.beyond_ms, told.unknown_ms, [line.ms for line in told.lines]
 
 
@@ -136,29 +137,22 @@ def test_long_steps_where_traced_ones_wait_have_a_cause(unknown: float, *, wait_
 def test_lines_of_other_phases_between_training_steps_are_the_cause(evaluated_s: float, told: float) -> None:
     """100 steps take 12 s, of which 3 s are the phase of steps; an evaluation after them is no cause."""
     spans = [PhaseSegment(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
-    evaluation = PhaseSegment(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT)
-    line = run_line(Phase.EVALUATION, AT, 10_500.0)
+    spans.append(PhaseSegment(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT))
     phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
-    long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
-    run = run_chart(replace(phases, lines=(line,), spans=(*spans, evaluation)), steps_of(100, 20.0, long))
-    account = run_account(run)
-    assert account
-    assert account.long_steps
-    assert account.long_steps.unknown_ms == 10_000.0 - told
+    line = run_line(Phase.EVALUATION, AT, 10_500.0)
+    found = account_of(replace(phases, lines=(line,), spans=tuple(spans)), steps_of(100, 20.0, LONG)).long_steps
+    assert found
+    assert found.unknown_ms == 10_000.0 - told
 
 
 def test_without_long_steps_none_are_told() -> None:
-    account = run_account(run_chart(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0)))
-    assert account
-    assert account.long_steps is None
-    assert (account.steps, account.step_median_ms) == (100, 20.0)
+    account = account_of(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0))
+    assert (account.long_steps, account.steps, account.step_median_ms) == (None, 100, 20.0)
 
 
 def test_of_a_window_alone_the_reason_is_told() -> None:
-    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}, whole=False)))
-    assert account
-    assert not account.whole
-    assert account.missing == "only the traced window is known"
+    account = account_of(phases_of({Phase.STEPS: 1.0}, whole=False))
+    assert (account.whole, account.missing) == (False, "only the traced window is known")
 
 
 # Causes of a slow start and of slow calls, from a recording to the report
@@ -232,6 +226,10 @@ CASES = {
 }
 
 
+def outcomes_of(found: Diagnosis) -> dict[str, Any]:
+    return {result.rule.name: result.outcome for result in found.results}
+
+
 def diagnosed(recording: Recording) -> Diagnosis:
     return diagnose(recording, all_rules(), "train.py", ask_xprof=False)
 
@@ -239,12 +237,11 @@ def diagnosed(recording: Recording) -> Diagnosis:
 @pytest.mark.parametrize("name", CASES)
 def test_each_cause_is_named_in_the_report_and_no_other(name: str) -> None:
     found = diagnosed(CASES[name]())
-    outcomes = {result.rule.name: result.outcome for result in found.results}
+    outcomes = outcomes_of(found)
     assert not [one for one in outcomes.values() if isinstance(one, Errored)]
     verdict = outcomes[name]
     assert isinstance(verdict, Finding), verdict
-    others = RULES - {name}
-    assert not [other for other in others if isinstance(outcomes[other], Finding)]
+    assert not [other for other in RULES - {name} if isinstance(outcomes[other], Finding)]
     for form in FORMATS:
         assert render(form, found)
     told = json.loads(render("json", found))
@@ -253,14 +250,12 @@ def test_each_cause_is_named_in_the_report_and_no_other(name: str) -> None:
 
 
 def test_a_run_without_any_has_none() -> None:
-    outcomes = {one.rule.name: one.outcome for one in diagnosed(recorded(run())).results}
+    outcomes = outcomes_of(diagnosed(recorded(run())))
     assert not [name for name in RULES if isinstance(outcomes[name], Finding)]
 
 
 def test_xlas_first_step_is_named_by_its_time() -> None:
-    found = diagnosed(recorded(run(first_s=40.0), jit_compile=True))
-    outcomes = {one.rule.name: one.outcome for one in found.results}
-    verdict = outcomes["kernel-compilation"]
+    verdict = outcomes_of(diagnosed(recorded(run(first_s=40.0), jit_compile=True)))["kernel-compilation"]
     assert isinstance(verdict, Finding)
     assert "XLA compiles" in verdict.summary
 
