@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,12 +11,10 @@ from tests.report import diagnoses
 from tfdoctor.compare import baseline
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import KnownFinding, Off, Settings
-from tfdoctor.diagnosis.hosts import HostFinding
-from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import CapturePlan, Manifest
 from tfdoctor.terms.errors import InputError, OutputError, TfdoctorError
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Severity
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Outcome, Remedy
 
 REPORT = {"schema": 1, "tfdoctor": "0.1.0", "steps": {}, "results": []}
 
@@ -25,16 +24,34 @@ def written(diagnosis: Diagnosis, path: Path) -> baseline.Baseline:
     return baseline.read(path)
 
 
-def marks(diagnosis: Diagnosis) -> list[bool | None]:
-    return [one.known for one in diagnosis.results if isinstance(one.outcome, Finding)]
+def marks(diagnosis: Diagnosis, known: baseline.Baseline) -> list[bool | None]:
+    after = baseline.compared(diagnosis, known, "b.json")
+    return [one.known for one in after.results if isinstance(one.outcome, Finding)]
+
+
+def gone(diagnosis: Diagnosis, known: baseline.Baseline) -> list[KnownFinding]:
+    use = baseline.compared(diagnosis, known, "b.json").baseline
+    assert use
+    return list(use.gone)
+
+
+def with_first(outcome: Outcome | None, **changes: Any) -> Diagnosis:
+    """Return a report whose first result is another, or left out."""
+    base = diagnoses.full()
+    first, *others = base.results
+    results = [replace(first, outcome=outcome), *others] if outcome else others
+    return replace(base, results=tuple(results), **changes)
+
+
+HEALTHY, UNCHECKED = with_first(Healthy(summary="ok")), with_first(NotApplicable(reason="no trace"))
+OFF = Settings(off=(Off("input-bound", "The step waits", "ignored by --ignore"),))
+IGNORED, REMOVED = with_first(None, settings=OFF), with_first(None)
 
 
 def test_what_is_written_is_known(tmp_path: Path) -> None:
     known = written(diagnoses.full(), tmp_path / "b.json")
-    after = baseline.compared(diagnoses.full(), known, "b.json")
-    assert marks(after) == [True] * 4
-    assert after.baseline is not None
-    assert after.baseline.gone == ()
+    assert marks(diagnoses.full(), known) == [True] * 4
+    assert gone(diagnoses.full(), known) == []
 
 
 def test_the_file_is_sorted_and_the_same_every_time(tmp_path: Path) -> None:
@@ -52,96 +69,61 @@ def test_the_file_is_sorted_and_the_same_every_time(tmp_path: Path) -> None:
 
 def test_a_moved_line_stays_known_and_another_file_is_new(tmp_path: Path) -> None:
     known = written(diagnoses.full(), tmp_path / "b.json")
-    moved = baseline.compared(at("train.py", 99), known, "b.json")
-    assert marks(moved)[0] is True
-    elsewhere = baseline.compared(at("other.py", 41), known, "b.json")
-    assert marks(elsewhere)[0] is False
-    assert elsewhere.baseline is not None
-    assert KnownFinding("input-bound", "train.py") in elsewhere.baseline.gone
+    assert marks(at("train.py", 99), known)[0] is True
+    assert marks(at("other.py", 41), known)[0] is False
+    assert KnownFinding("input-bound", "train.py") in gone(at("other.py", 41), known)
 
 
 def at(path: str, line: int) -> Diagnosis:
-    base = diagnoses.full()
-    first, *others = base.results
-    assert isinstance(first.outcome, Finding)
-    remedies = tuple(replace(remedy, at=Location(path, line)) for remedy in first.outcome.remedies)
-    moved = replace(first, outcome=replace(first.outcome, remedies=remedies))
-    return replace(base, results=(moved, *others))
+    first = diagnoses.full().results[0].outcome
+    assert isinstance(first, Finding)
+    remedies = tuple(replace(remedy, at=Location(path, line)) for remedy in first.remedies)
+    return with_first(replace(first, remedies=remedies))
 
 
 def test_the_path_in_the_repository_counts_wherever_the_command_runs(tmp_path: Path) -> None:
     inside = replace(diagnoses.full(), repository={"train.py": "models/train.py"})
     known = written(inside, tmp_path / "b.json")
     assert KnownFinding("input-bound", "models/train.py") in known.findings
-    from_the_top = replace(at("models/train.py", 41), repository={})
-    assert marks(baseline.compared(from_the_top, known, "b.json"))[0] is True
+    assert marks(replace(at("models/train.py", 41), repository={}), known)[0] is True
 
 
-def test_gone_is_only_what_was_checked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("after", "left"), [(HEALTHY, ["input-bound"]), (UNCHECKED, []), (IGNORED, []), (REMOVED, ["input-bound"])]
+)
+def test_gone_is_only_what_was_checked(after: Diagnosis, left: list[str], tmp_path: Path) -> None:
     known = written(diagnoses.full(), tmp_path / "b.json")
-    base = diagnoses.full()
-    first, *others = base.results
-    healthy = replace(base, results=(replace(first, outcome=Healthy(summary="ok")), *others))
-    unchecked = replace(base, results=(replace(first, outcome=NotApplicable(reason="no trace")), *others))
-    off = Settings(off=(Off("input-bound", "The step waits", "ignored by --ignore"),))
-    ignored = replace(base, results=tuple(others), settings=off)
-    removed = replace(base, results=tuple(others))
-    gone = [
-        [one.rule for one in use.gone]
-        for diagnosis in (healthy, unchecked, ignored, removed)
-        if (use := baseline.compared(diagnosis, known, "b.json").baseline)
-    ]
-    assert gone == [["input-bound"], [], [], ["input-bound"]]
+    assert [one.rule for one in gone(after, known)] == left
 
 
 def test_writing_keeps_what_this_run_did_not_check(tmp_path: Path) -> None:
-    base, path = diagnoses.full(), tmp_path / "b.json"
-    first, *others = base.results
-    before = written(base, path).findings
-    unchecked = replace(first, outcome=NotApplicable(reason="no trace"))
-    assert written(replace(base, results=(unchecked, *others)), path).findings == before
-    off = Settings(off=(Off("input-bound", "The step waits", "ignored by --ignore"),))
-    assert written(replace(base, results=tuple(others), settings=off), path).findings == before
-    healthy = replace(first, outcome=Healthy(summary="ok"))
-    after = written(replace(base, results=(healthy, *others)), path).findings
+    path = tmp_path / "b.json"
+    before = written(diagnoses.full(), path).findings
+    assert written(UNCHECKED, path).findings == before
+    assert written(IGNORED, path).findings == before
+    after = written(HEALTHY, path).findings
     assert [one.rule for one in before if one not in after] == ["input-bound"]
 
 
 def test_a_finding_about_the_run_is_known_by_its_file(tmp_path: Path) -> None:
-    at = Location("prepare.py", 33)
-    found = Finding(
-        summary="iterrows takes 19.8 s",
-        evidence=(),
-        remedies=(Remedy("Read the table once", at=at),),
-        concern=Concern.RUN,
-    )
+    remedy = Remedy("Read the table once", at=Location("prepare.py", 33))
+    found = Finding(summary="iterrows takes 19.8 s", evidence=(), remedies=(remedy,), concern=Concern.RUN)
     base = diagnoses.full()
-    of_run = replace(base.results[0], outcome=found, saving=None)
-    diagnosis = replace(base, results=(of_run,), hosts=None)
+    diagnosis = replace(base, results=(replace(base.results[0], outcome=found, saving=None),))
     known = written(diagnosis, tmp_path / "b.json")
     assert [one.file for one in known.findings] == ["prepare.py"]
-    assert marks(baseline.compared(diagnosis, known, "b.json")) == [True]
+    assert marks(diagnosis, known) == [True]
 
 
 def test_findings_of_other_hosts_are_known_too(tmp_path: Path) -> None:
     base = diagnoses.several_hosts()
-    assert base.hosts is not None
-    other = HostFinding(
-        rule="small-batch",
-        title="Small",
-        topic=Topic.EXECUTION,
-        summary="Small.",
-        severity=Severity.CRITICAL,
-        saving=None,
-        hosts=("b",),
-        shown=False,
-        at=Location("train.py", 3),
-    )
+    assert base.hosts
+    other = replace(base.hosts.findings[-1], rule="small-batch", at=Location("train.py", 3))
     job = replace(base, hosts=replace(base.hosts, findings=(*base.hosts.findings, other)))
     known = written(job, tmp_path / "b.json")
     assert KnownFinding("small-batch", "train.py") in known.findings
     hosts = baseline.compared(job, known, "b.json").hosts
-    assert hosts is not None
+    assert hosts
     assert hosts.findings[-1].known is True
 
 

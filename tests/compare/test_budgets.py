@@ -62,6 +62,10 @@ def check(diagnosis: Diagnosis, key: str, value: float) -> BudgetCheck:
     return result
 
 
+def with_steps(**changes: Any) -> Diagnosis:
+    return replace(run(), steps=replace(run().steps, **changes))
+
+
 def value(found: float | None) -> float:
     assert found is not None
     return found
@@ -81,29 +85,20 @@ def test_the_step_is_that_of_the_report() -> None:
 
 
 def test_the_step_without_the_profilers_cost_is_the_one_that_is_checked() -> None:
-    base = run()
-    steps = replace(base.steps, untraced_ms=30.0, untraced_breakdown_ms={"input": 3, "device": 27})
-    diagnosis = replace(base, steps=steps)
+    diagnosis = with_steps(untraced_ms=30.0, untraced_breakdown_ms={"input": 3, "device": 27})
     assert value(check(diagnosis, "step-ms", 60).value) == 30.0
     assert value(check(diagnosis, "input-wait", 0.05).value) == 0.1
-
-
-def test_the_mean_is_checked_where_steps_are_stalled() -> None:
-    base = run()
-    stalled = replace(base, steps=replace(base.steps, stalled=2, step_ms=58.0))
+    stalled = with_steps(stalled=2, step_ms=58.0)  # the mean is checked
     assert value(check(stalled, "step-ms", 60).value) == 58.0
 
 
 def test_all_steps_are_checked_where_slow_ones_take_most_of_the_time() -> None:
-    base = run()
     rows = tuple(
         StepRow(number=at, total_ms=90.0 if at % 5 == 4 else 10.0, parts_ms={}, steady=at % 5 != 4)
         for at in range(60)
     )
     slow = SlowStepsSummary(number=12, ms=1080.0, timed=60, timed_ms=1560.0)
-    steps = replace(base.steps, rows=rows, median_ms=10.0, step_ms=10.0, slow=slow)
-    diagnosis = replace(base, steps=steps, conditions=replace(CONDITIONS, untraced_ms=None))
-    step = check(diagnosis, "step-ms", 15)
+    step = check(with_steps(rows=rows, median_ms=10.0, step_ms=10.0, slow=slow), "step-ms", 15)
     assert value(step.value) == pytest.approx(26.0, rel=0.05)
     assert step.state is BudgetState.EXCEEDED
 
@@ -119,9 +114,7 @@ def test_examples_are_those_of_a_batch_over_the_step() -> None:
 def test_memory_is_that_of_the_device(device: DeviceKind, used: float) -> None:
     diagnosis = replace(run(), subject=replace(run().subject, device=device))
     memory = check(diagnosis, "memory-gb", 8e9)
-    assert value(memory.value) == used
-    assert memory.low is None
-    assert memory.state is BudgetState.MET
+    assert (value(memory.value), memory.low, memory.state) == (used, None, BudgetState.MET)
 
 
 def test_the_matrix_unit_has_one_figure() -> None:
@@ -131,10 +124,6 @@ def test_the_matrix_unit_has_one_figure() -> None:
 
 
 # The whole run
-
-
-def whole(**changes: Any) -> Diagnosis:
-    return replace(run(), run=replace(ACCOUNT, **changes))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +137,7 @@ def whole(**changes: Any) -> Diagnosis:
     ],
 )
 def test_a_figure_of_the_run_is_measured_once(key: str, measured: float) -> None:
-    met, exceeded = check(whole(), key, measured * 1.01), check(whole(), key, measured * 0.99)
+    met, exceeded = check(run(), key, measured * 1.01), check(run(), key, measured * 0.99)
     assert value(met.value) == pytest.approx(measured)
     assert (met.low, met.high) == (None, None)
     assert (met.state, exceeded.state) == (BudgetState.MET, BudgetState.EXCEEDED)
@@ -172,7 +161,8 @@ def test_a_figure_of_a_run_that_is_not_known(key: str, account: RunAccount | Non
 
 def test_a_phase_that_took_no_time_meets_its_budget() -> None:
     rows = tuple(row for row in ACCOUNT.rows if row.phase is not Phase.PREPARING)
-    assert check(whole(rows=rows), "run-preparation-s", 1.0).state is BudgetState.MET
+    unprepared = replace(run(), run=replace(ACCOUNT, rows=rows))
+    assert check(unprepared, "run-preparation-s", 1.0).state is BudgetState.MET
 
 
 # The distance to the hardware
@@ -243,11 +233,10 @@ def test_a_step_of_twice_its_budget_exceeds_it_though_some_steps_were_slow() -> 
     times[7:14] *= 2.2
     base = run(cores_usable=2.0, cores_run=1.2, cores_other=0.8)
     rows = tuple(StepRow(number=n, total_ms=ms, parts_ms={}, steady=True) for n, ms in enumerate(times))
-    summary = StepsSummary(source=base.steps.source, rows=rows, count=40, median_ms=113.0, step_ms=113.0)
-    found = check(replace(base, steps=summary), "step-ms", 50)
-    assert found.state is BudgetState.EXCEEDED
+    steps = StepsSummary(source=base.steps.source, rows=rows, count=40, median_ms=113.0, step_ms=113.0)
+    found = check(replace(base, steps=steps), "step-ms", 50)
+    assert (found.state, found.state.failed) == (BudgetState.EXCEEDED, True)
     assert 60 < value(found.low) < 113
-    assert found.state.failed
 
 
 def test_an_undecided_budget_is_never_shown_as_a_pass() -> None:
@@ -262,12 +251,10 @@ def test_an_undecided_budget_is_never_shown_as_a_pass() -> None:
 
 
 def test_few_steps_are_unknown() -> None:
-    base = run()
-    few = replace(base, steps=replace(base.steps, rows=base.steps.rows[:7]))
+    few = with_steps(rows=run().steps.rows[:7])
     for key in ("step-ms", "input-wait", "examples-per-second"):
         unknown = check(few, key, 1e6 if key == "step-ms" else 0.5)
-        assert unknown.state is BudgetState.UNKNOWN
-        assert unknown.state.failed
+        assert (unknown.state, unknown.state.failed) == (BudgetState.UNKNOWN, True)
         assert "an interval needs at least 8" in unknown.why
 
 
@@ -286,10 +273,9 @@ def test_no_steps_are_unknown_for_the_reason_of_the_report() -> None:
     ],
 )
 def test_a_missing_figure_is_unknown_because_of_its_reason(key: str, field: str) -> None:
-    missing = run(**{field: None, "missing": {field: "it was not recorded"}})
-    unknown = check(missing, key, 1.0)
-    assert (unknown.state, unknown.why) == (BudgetState.UNKNOWN, "it was not recorded")
-    assert unknown.value is None
+    unknown = check(run(**{field: None, "missing": {field: "it was not recorded"}}), key, 1.0)
+    assert (unknown.state, unknown.value) == (BudgetState.UNKNOWN, None)
+    assert unknown.why == "it was not recorded"
     assert check(run(**{field: None}), key, 1.0).why
 
 
@@ -312,8 +298,7 @@ def test_the_table_of_a_device_goes_before_the_common_one() -> None:
 
 
 def test_of_an_unknown_device_no_budget_passes_unseen() -> None:
-    base = run()
-    diagnosis = replace(base, subject=replace(base.subject, device=None))
+    diagnosis = replace(run(), subject=replace(run().subject, device=None))
     (result,) = checked(diagnosis, Budget((COMMON, GPU))).budgets
     assert result.state is BudgetState.UNKNOWN
     assert result.why.startswith("the device of the run is unknown")
@@ -323,27 +308,21 @@ def test_of_an_unknown_device_no_budget_passes_unseen() -> None:
 
 
 AMOUNTS = st.floats(1e-3, 1e6)
+FIGURES_OF = st.lists(AMOUNTS, min_size=3, max_size=3).map(sorted)
+"""A figure between the ends of its interval."""
 
 
-@given(st.lists(AMOUNTS, min_size=3, max_size=3), AMOUNTS, AMOUNTS, st.booleans())
-def test_a_looser_limit_never_judges_worse(
-    figure: list[float],
-    one: float,
-    other: float,
-    at_least: bool,  # noqa: FBT001 - a case
-) -> None:
-    low, _, high = sorted(figure)
-    tight, loose = sorted((one, other), reverse=at_least)
+@given(FIGURES_OF, st.lists(AMOUNTS, min_size=2, max_size=2).map(sorted), st.booleans())
+def test_a_looser_limit_never_judges_worse(figure: list[float], limits: list[float], at_least: bool) -> None:  # noqa: FBT001 - a case
+    low, _, high = figure
+    tight, loose = reversed(limits) if at_least else limits
     states = [state(limit, low, high, at_least=at_least) for limit in (tight, loose)]
     assert ORDER.index(states[0]) <= ORDER.index(states[1])
 
 
-@given(st.lists(AMOUNTS, min_size=3, max_size=3), st.booleans())
-def test_a_budget_at_the_measured_value_is_never_exceeded(
-    figure: list[float],
-    at_least: bool,  # noqa: FBT001 - a case
-) -> None:
-    low, middle, high = sorted(figure)
+@given(FIGURES_OF, st.booleans())
+def test_a_budget_at_the_measured_value_is_never_exceeded(figure: list[float], at_least: bool) -> None:  # noqa: FBT001 - a case
+    low, middle, high = figure
     assert state(middle, low, high, at_least=at_least) is not BudgetState.EXCEEDED
 
 
@@ -353,8 +332,8 @@ def test_so_it_is_for_each_figure(key: str) -> None:
     assert not check(run(), key, measured).state.failed
 
 
-@given(st.lists(AMOUNTS, min_size=2, max_size=2), AMOUNTS)
-def test_limits_from_above_and_below_mirror_each_other(ends: list[float], limit: float) -> None:
-    low, high = sorted(ends)
+@given(FIGURES_OF, AMOUNTS)
+def test_limits_from_above_and_below_mirror_each_other(figure: list[float], limit: float) -> None:
+    low, _, high = figure
     above = state(limit, low, high, at_least=False)
     assert above is state(-limit, -high, -low, at_least=True)

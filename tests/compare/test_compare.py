@@ -1,7 +1,10 @@
-"""What a comparison says of two runs."""
+"""What a comparison says of two runs and of their phases, and what can be compared."""
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
+from tests.report import diagnoses
+from tests.report.running import saving as run_saving
 from tfdoctor.compare.compare import compare
-from tfdoctor.compare.differences import carried
+from tfdoctor.compare.differences import carried, run_change
+from tfdoctor.compare.reports import load
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
+    ChangeOfStep,
     Direction,
     FindingState,
     PartChange,
@@ -23,54 +30,80 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report import comparison as words
-from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
+from tfdoctor.report.formats.json import contract
+from tfdoctor.stored.files import of_text
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome, Recurrence
 
 
 def compared(before: Diagnosis, after: Diagnosis, most: float | None = None) -> RunComparison:
     return compare([before], [after], most_regression=most)
 
 
+def stepped(before: Diagnosis, after: Diagnosis) -> ChangeOfStep:
+    step = compared(before, after).step
+    assert step
+    return step
+
+
+def gated(before: Diagnosis, after: Diagnosis, most: float) -> tuple[bool, bool]:
+    """Return whether a gate fails, and whether it is unclear."""
+    gate = compared(before, after, most).gate
+    assert gate
+    return gate.failed, gate.unclear
+
+
+def states(before: Diagnosis, after: Diagnosis) -> list[tuple[str, FindingState]]:
+    return [(change.rule, change.state) for change in compared(before, after).findings]
+
+
+def changed(before: Diagnosis, after: Diagnosis) -> dict[str, bool | None]:
+    return {part.part: part.changed for part in compared(before, after).parts}
+
+
+def plain(seed: int = 0, jitter: float = 0.01, *, step_ms: float = 20.0, steps: int = 60, **more: Any) -> Diagnosis:
+    """A report of a made-up run; `more` differs in its conditions."""
+    return report(series(seed, jitter, step_ms=step_ms, steps=steps), conditions=replace(MACHINE, **more))
+
+
+def of(*results: Result, seed: int = 0) -> Diagnosis:
+    return report(series(seed), results=results)
+
+
+def untraced(made: Diagnosis, untraced_ms: float) -> Diagnosis:
+    """A report that leaves the profiler's cost out."""
+    return replace(made, steps=replace(made.steps, untraced_ms=untraced_ms))
+
+
 def test_a_faster_run_is_called_faster_with_its_parts() -> None:
     before = report(series(0), {"input": 0.6, "device": 0.4})
     after = report(series(1, step_ms=8.0), {"device": 1.0})
-    result = compared(before, after)
-    assert result.step is not None
-    assert result.step.direction is Direction.FASTER
-    assert result.step.change == pytest.approx(-0.6, abs=0.02)
-    assert result.step.low < result.step.change < result.step.high < 0
-    changed = {part.part: part.changed for part in result.parts}
-    assert changed == {"input": True, "device": False}
+    step = stepped(before, after)
+    assert step.direction is Direction.FASTER
+    assert step.change == pytest.approx(-0.6, abs=0.02)
+    assert step.low < step.change < step.high < 0
+    assert changed(before, after) == {"input": True, "device": False}
 
 
 def test_a_run_compared_with_itself_has_no_difference() -> None:
-    one = report(series(0))
-    result = compared(one, one, most=0.001)
-    assert result.step is not None
-    assert result.step.direction is Direction.NONE
-    assert result.gate is not None
-    assert not result.gate.failed
+    assert stepped(plain(), plain()).direction is Direction.NONE
+    assert not gated(plain(), plain(), 0.001)[0]
 
 
 def test_a_side_states_its_step_without_tracing_where_that_is_clearly_shorter() -> None:
-    traced = [report(series(seed)) for seed in range(3)]
-    untraced = [
-        replace(one, conditions=replace(one.conditions, untraced_ms=ms))
-        for one, ms in zip(traced, (15.0, 16.0, 17.0), strict=True)
-    ]
-    result = compare(untraced, traced)
+    traced = [plain(seed) for seed in range(3)]
+    result = compare([plain(seed, untraced_ms=15.0 + seed) for seed in range(3)], traced)
     assert result.before.untraced_ms == pytest.approx(16.0, abs=0.1)
     assert result.after.untraced_ms is None
-    alike = replace(traced[0], conditions=replace(traced[0].conditions, untraced_ms=19.5))
+    alike = plain(untraced_ms=19.5)
     assert compared(alike, alike).before.untraced_ms is None
 
 
 def test_the_gate_fails_on_the_lower_end_of_the_interval() -> None:
-    before, after = report(series(0)), report(series(1, step_ms=22.0))
-    passes, fails = compared(before, after, most=0.099), compared(before, after, most=0.05)
-    assert passes.gate is not None
-    assert fails.gate is not None
-    assert (passes.gate.failed, fails.gate.failed) == (False, True)
+    assert [gated(plain(), plain(1, step_ms=22.0), most)[0] for most in (0.099, 0.05)] == [False, True]
 
 
 @settings(max_examples=20)
@@ -78,90 +111,60 @@ def test_the_gate_fails_on_the_lower_end_of_the_interval() -> None:
 def test_a_gate_that_allows_more_never_fails_where_a_stricter_one_passes(
     one: float, other: float, seed: int
 ) -> None:
-    before, after = report(series(seed)), report(series(seed + 1, step_ms=23.0))
-    strict, lax = (compared(before, after, most=most).gate for most in sorted((one, other)))
-    assert strict is not None
-    assert lax is not None
-    assert strict.failed or not lax.failed
+    before, after = plain(seed), plain(seed + 1, step_ms=23.0)
+    strict, lax = (gated(before, after, most)[0] for most in sorted((one, other)))
+    assert strict or not lax
 
 
 def test_steps_that_are_missing_or_few_show_nothing() -> None:
-    good, none, few = report(series(0)), report([]), report(series(0, steps=5))
-    assert compared(good, none).missing == "the step after the change is unknown: no steps"
-    assert compared(few, good).missing.startswith("the run before the change has five traced steps")
-    assert compared(few, good).step is None
+    assert compared(plain(), report([])).missing == "the step after the change is unknown: no steps"
+    few = compared(plain(steps=5), plain())
+    assert few.missing.startswith("the run before the change has five traced steps")
+    assert few.step is None
 
 
 def test_load_of_other_programs_widens_the_side_that_it_slows() -> None:
-    busy = replace(MACHINE, cores_run=1.2, cores_other=0.5)
-    quiet = replace(MACHINE, cores_run=1.2, cores_other=0.0)
-    before = report(series(0), conditions=quiet)
-    alone = compared(before, report(series(1), conditions=quiet)).step
-    loaded = compared(before, report(series(1), conditions=busy))
-    assert alone is not None
-    assert loaded.step is not None
-    assert loaded.step.low == pytest.approx((1 + alone.low) * 0.75 - 1)
-    assert loaded.step.high == pytest.approx(alone.high)
-    assert loaded.wider == ("Other programs used 25 % of the cores while the steps after the change were traced.",)
+    quiet, alike, busy = (plain(n, cores_run=1.2, cores_other=used) for n, used in ((0, 0.0), (1, 0.0), (1, 0.5)))
+    alone, loaded = stepped(quiet, alike), stepped(quiet, busy)
+    assert loaded.low == pytest.approx((1 + alone.low) * 0.75 - 1)
+    assert loaded.high == pytest.approx(alone.high)
+    assert compared(quiet, busy).wider == (
+        "Other programs used 25 % of the cores while the steps after the change were traced.",
+    )
 
 
 def test_programs_on_spare_cores_widen_nothing() -> None:
-    spare = replace(MACHINE, cores_usable=16.0, cores_run=2.0, cores_other=2.0)
-    before, after = report(series(0), conditions=spare), report(series(1), conditions=spare)
+    before, after = (plain(seed, cores_usable=16.0, cores_run=2.0, cores_other=2.0) for seed in (0, 1))
     assert compared(before, after).wider == ()
 
 
 def test_a_lower_clock_widens_the_interval() -> None:
-    fast, slow = replace(MACHINE, gpu_mhz=1980.0), replace(MACHINE, gpu_mhz=1500.0)
-    before, after = (report(series(0), conditions=fast), report(series(1, step_ms=26.4), conditions=slow))
-    result = compared(before, after)
-    assert result.step is not None
-    assert result.step.direction is Direction.UNKNOWN
-    assert result.wider == ("The clock of the GPUs was 32 % lower after the change.",)
+    before, after = plain(gpu_mhz=1980.0), plain(1, step_ms=26.4, gpu_mhz=1500.0)
+    assert stepped(before, after).direction is Direction.UNKNOWN
+    assert compared(before, after).wider == ("The clock of the GPUs was 32 % lower after the change.",)
 
 
 @pytest.mark.parametrize(
     ("after", "what"),
     [
-        (report(series(1), subject=replace(SUBJECT, hosts=("other",))), "host"),
-        (report(series(1), subject=replace(SUBJECT, command=("python", "x.py"))), "command"),
-        (report(series(1), subject=replace(SUBJECT, framework={"tensorflow": "2.18"})), "versions"),
-        (report(series(1), conditions=replace(MACHINE, batch_size=64)), "batch size"),
-        (report(series(1), conditions=replace(MACHINE, cpu_model="Xeon")), "CPU"),
+        (report(series(1), subject=replace(SUBJECT, hosts=("other",))), ["host"]),
+        (report(series(1), subject=replace(SUBJECT, command=("python", "x.py"))), ["command"]),
+        (report(series(1), subject=replace(SUBJECT, framework={"tensorflow": "2.18"})), ["versions"]),
+        (plain(1, batch_size=64), ["batch size"]),
+        (plain(1, cpu_model="Xeon"), ["CPU"]),
+        (plain(1, batch_size=None, cpu_model=""), []),  # unknown
     ],
 )
-def test_runs_that_are_not_alike_say_how(after: Diagnosis, what: str) -> None:
-    assert [mismatch.what for mismatch in compared(report(series(0)), after).mismatches] == [what]
-
-
-def test_what_is_unknown_of_one_run_is_no_mismatch() -> None:
-    unknown = report(series(1), conditions=replace(MACHINE, batch_size=None, cpu_model=""))
-    assert compared(report(series(0)), unknown).mismatches == ()
+def test_runs_that_are_not_alike_say_how(after: Diagnosis, what: list[str]) -> None:
+    assert [mismatch.what for mismatch in compared(plain(), after).mismatches] == what
 
 
 def test_findings_are_matched_by_rule_and_file() -> None:
-    before = report(
-        series(0),
-        results=[
-            finding("gone", "a.py", 3.0),
-            finding("moved", "a.py", 3.0, line=3),
-            finding("worse", "a.py", 3.0),
-            finding("better", "a.py", 9.0),
-            finding("elsewhere", "a.py", 3.0),
-        ],
-    )
-    after = report(
-        series(1),
-        results=[
-            finding("moved", "a.py", 3.1, line=90),
-            finding("worse", "a.py", 9.0),
-            finding("better", "a.py", 3.0),
-            finding("elsewhere", "b.py", 3.0),
-            cured(finding("gone", "a.py", 3.0)),
-        ],
-    )
-    found = [(change.rule, change.state) for change in compared(before, after).findings]
-    assert found == [
+    before = [finding(name, "a.py", 3.0) for name in ("gone", "moved", "worse", "elsewhere")]
+    after = [finding("moved", "a.py", 3.1, line=90), finding("worse", "a.py", 9.0), cured(before[0])]
+    before.append(finding("better", "a.py", 9.0))
+    after += [finding("better", "a.py", 3.0), finding("elsewhere", "b.py", 3.0)]
+    assert states(of(*before), of(*after, seed=1)) == [
         ("elsewhere", FindingState.NEW),
         ("worse", FindingState.WORSE),
         ("moved", FindingState.SAME),
@@ -177,41 +180,33 @@ def test_findings_are_matched_by_rule_and_file() -> None:
     ids=["not-applicable", "errored", "unknown"],
 )
 def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: Outcome | None) -> None:
-    found = report(series(0), results=[finding("input-bound", "a.py", 3.0)])
-    other = finding("input-bound", "a.py", 3.0)
-    results = [with_outcome(other, outcome)] if outcome else []
-    unchecked = report(series(1), results=results)
-    (gone,) = compared(found, unchecked).findings
-    (new,) = compared(unchecked, found).findings
-    assert (gone.state, new.state) == (FindingState.UNCHECKED_AFTER, FindingState.UNCHECKED_BEFORE)
+    one = finding("input-bound", "a.py", 3.0)
+    found, unchecked = of(one), of(*[with_outcome(one, outcome)] if outcome else [], seed=1)
+    assert states(found, unchecked) == [("input-bound", FindingState.UNCHECKED_AFTER)]
+    assert states(unchecked, found) == [("input-bound", FindingState.UNCHECKED_BEFORE)]
 
 
-def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> None:
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run(*, alone: bool) -> None:
     cause, symptom = finding("python-input", "a.py", 3.0), finding("input-bound", "a.py", 4.0)
     ceiling = Relation(Relationship.CEILING, "input-bound", ("python-input",), "input")
-    both = replace(report(series(0), results=[cause, symptom]), order=Order(relations=(ceiling,)))
-    neither, alone = (
-        report(series(1), results=[cured(cause), cured(symptom)]),
-        report(series(1), results=[cured(cause), symptom]),
-    )
-    shown = [
-        {change.rule: change.shown_by for change in compared(both, after).findings} for after in (neither, alone)
-    ]
-    assert shown[0] == {"python-input": "", "input-bound": "python-input"}
-    assert shown[1] == {"python-input": "", "input-bound": ""}
+    both = replace(of(cause, symptom), order=Order(relations=(ceiling,)))
+    after = of(cured(cause), symptom if alone else cured(symptom), seed=1)
+    shown = {change.rule: change.shown_by for change in compared(both, after).findings}
+    assert shown == {"python-input": "", "input-bound": "" if alone else "python-input"}
 
 
 def test_a_saving_is_not_compared_with_a_cost() -> None:
     saves = finding("hot-operation", "a.py", 3.0)
     takes = replace(saves, saving=None, takes=Takes(9.0, 0.45))
-    (change,) = compared(report(series(0), results=[saves]), report(series(1), results=[takes])).findings
+    (change,) = compared(of(saves), of(takes, seed=1)).findings
     assert change.state is FindingState.SAME
     assert (change.before_kind, change.after_kind) == ("saving", "cost")
 
 
 def test_what_moved_most_comes_first_and_noise_is_left_out() -> None:
-    before = with_work(report(series(0)), {"MatMul": 9.0, "Mul": 3.0, "Add": 0.1}, {"Map": 4.0})
-    after = with_work(report(series(1)), {"MatMul": 4.0, "Mul": 3.05, "Add": 0.2}, {"Map": 1.0})
+    before = with_work(plain(), {"MatMul": 9.0, "Mul": 3.0, "Add": 0.1}, {"Map": 4.0})
+    after = with_work(plain(1), {"MatMul": 4.0, "Mul": 3.05, "Add": 0.2}, {"Map": 1.0})
     moved = [(mover.kind, mover.name) for mover in compared(before, after).movers]
     assert moved == [("operation", "MatMul (dense)"), ("stage", "Map")]
 
@@ -225,72 +220,55 @@ def test_shares_are_compared_where_times_cannot_be() -> None:
 
 
 def test_the_run_in_the_middle_stands_for_its_side() -> None:
-    runs = [report(series(seed, step_ms=ms)) for seed, ms in enumerate((30.0, 20.0, 25.0))]
+    runs = [plain(seed, step_ms=ms) for seed, ms in enumerate((30.0, 20.0, 25.0))]
     runs = [replace(one, subject=replace(one.subject, title=str(at))) for at, one in enumerate(runs)]
     side = compare(runs, runs).before
-    assert side.recordings == 3
-    assert side.steps == 180
+    assert (side.recordings, side.steps, side.title) == (3, 180, "2")
     assert sum(side.parts_ms.values()) == pytest.approx(side.step_ms)
-    assert side.title == "2"
 
 
-def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without() -> None:
-    """One run was slowed by half as it was traced, the other a little less: each report decides alone."""
-    slowed = report(series(0))
-    slowed = replace(slowed, steps=replace(slowed.steps, untraced_ms=12.0))
-    result = compared(slowed, report(series(1)))
-    assert (result.before.step_ms, result.after.step_ms) == pytest.approx((20.0, 20.0), rel=0.02)
-    assert result.step is not None
-    assert result.step.direction is Direction.NONE
-
-
-def test_steps_with_no_noticeable_cost_of_the_profiler_are_compared_with_those_without() -> None:
-    """Tracing made one run 10 % slower, whose report leaves that out, and the other hardly."""
-    slowed, even = report(series(0)), report(series(1, step_ms=18.0))
-    slowed = replace(slowed, steps=replace(slowed.steps, untraced_ms=18.0))
-    even = replace(even, conditions=replace(even.conditions, untraced_ms=17.9))
-    result = compared(slowed, even)
-    assert (result.before.step_ms, result.after.step_ms) == pytest.approx((18.0, 18.0), rel=0.02)
-    assert result.step is not None
-    assert result.step.direction is Direction.NONE
+@pytest.mark.parametrize(
+    ("before", "after", "ms"),
+    [
+        # One run was slowed by half as it was traced, the other a little less: each report decides alone.
+        (untraced(plain(), 12.0), plain(1), 20.0),
+        # Tracing made one run 10 % slower, whose report leaves that out, and the other hardly.
+        (untraced(plain(), 18.0), plain(1, step_ms=18.0, untraced_ms=17.9), 18.0),
+    ],
+)
+def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without(
+    before: Diagnosis, after: Diagnosis, ms: float
+) -> None:
+    result = compared(before, after)
+    assert (result.before.step_ms, result.after.step_ms) == pytest.approx((ms, ms), rel=0.02)
+    assert stepped(before, after).direction is Direction.NONE
 
 
 def test_savings_are_of_the_steps_that_are_compared() -> None:
     """One report left the profiler's cost out of step and saving, the other has no untraced steps."""
-    of_traced = finding("input-bound", "train.py", 10.0)
-    assert of_traced.saving
-    of_untraced = replace(of_traced, saving=replace(of_traced.saving, ms_per_step=5.0))
-    traced = report(series(0), results=[of_traced])
-    untraced = report(series(0), results=[of_untraced])
-    untraced = replace(untraced, steps=replace(untraced.steps, untraced_ms=10.0))
-    (change,) = compared(untraced, traced).findings
+    traced = finding("input-bound", "train.py", 10.0)
+    assert traced.saving
+    saves = replace(traced, saving=replace(traced.saving, ms_per_step=5.0))
+    (change,) = compared(untraced(of(saves), 10.0), of(traced)).findings
     assert change.state is FindingState.SAME
     assert (change.before_ms, change.after_ms) == pytest.approx((10.0, 10.0), rel=0.01)
 
 
 def test_a_gate_that_the_steps_cannot_decide_says_so() -> None:
-    gate = compared(report(series(0, 0.03)), report(series(1, 0.03)), 0.005).gate
-    assert gate is not None
-    assert (gate.failed, gate.unclear) == (False, True)
+    assert gated(plain(0, 0.03), plain(1, 0.03), 0.005) == (False, True)
 
 
 def test_the_profilers_cost_is_left_out_where_the_report_leaves_it_out() -> None:
-    traced = report(series(0))
-    corrected = replace(
-        traced, steps=replace(traced.steps, step_ms=20.0, untraced_ms=10.0, untraced_breakdown_ms={"device": 10.0})
-    )
+    steps = replace(plain().steps, step_ms=20.0, untraced_ms=10.0, untraced_breakdown_ms={"device": 10.0})
+    corrected = replace(plain(), steps=steps)
     result = compared(corrected, corrected)
-    assert result.before.step_ms == pytest.approx(10.0)
-    assert result.parts[0].before == pytest.approx(10.0)
+    assert (result.before.step_ms, result.parts[0].before) == pytest.approx((10.0, 10.0))
 
 
 def test_what_became_slower_or_faster_by_as_much_is_listed_alike() -> None:
     """Of steps that can show 100 %, an operation of half the time is as certain as one of twice the time."""
-    many = report(series(0, 0.4))
-    less, more = (with_work(many, {"MatMul": ms}, {}) for ms in (2.0, 9.0))
-    step = compared(less, more).step
-    assert step is not None
-    assert 0.5 < step.least < 3.0
+    less, more = (with_work(plain(0, 0.4), {"MatMul": ms}, {}) for ms in (2.0, 9.0))
+    assert 0.5 < stepped(less, more).least < 3.0
     for before, after in ((less, more), (more, less)):
         assert [mover.name for mover in compared(before, after).movers] == ["MatMul (dense)"]
 
@@ -330,17 +308,12 @@ def test_verdict_interval_and_parts_never_contradict(
 @settings(max_examples=25)
 @given(st.integers(0, 20), st.floats(1.03, 100.0), st.floats(0.01, 1.5), st.floats(1.0, 20.0))
 def test_steps_that_do_not_overlap_are_a_change(seed: int, gap: float, jitter: float, burst: float) -> None:
-    first = np.array(series(seed, jitter, steps=40))
+    first, last = (np.array(series(at, jitter, steps=40)) for at in (seed, seed + 1))
     first[:15] *= burst
-    last = np.array(series(seed + 1, jitter, steps=40))
     last *= gap * first.max() / last.min()
-    there, back = (
-        compared(report(list(first)), report(list(last))),
-        compared(report(list(last)), report(list(first))),
-    )
-    assert there.step is not None
-    assert back.step is not None
-    assert (there.step.direction, back.step.direction) == (Direction.SLOWER, Direction.FASTER)
+    less, more = report(list(first)), report(list(last))
+    assert stepped(less, more).direction is Direction.SLOWER
+    assert stepped(more, less).direction is Direction.FASTER
 
 
 def loaded(times: list[float], run: float, between_ms: float) -> Diagnosis:
@@ -352,50 +325,38 @@ def loaded(times: list[float], run: float, between_ms: float) -> Diagnosis:
 
 def test_a_step_four_times_as_long_is_slower_on_a_machine_that_others_use() -> None:
     """As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while."""
-    before = np.array(series(0, 0.03, step_ms=5.2, steps=40))
-    before[12:19] *= 3.0
-    after = series(1, 0.03, step_ms=23.3, steps=40)
-    result = compared(loaded(list(before), 0.15, 2.3), loaded(after, 0.1, 20.0), 0.1)
-    assert result.step is not None
-    assert result.step.direction is Direction.SLOWER
-    assert {part.part: part.changed for part in result.parts}["between"]
-    assert result.gate is not None
-    assert result.gate.failed
+    times = np.array(series(0, 0.03, step_ms=5.2, steps=40))
+    times[12:19] *= 3.0
+    before = loaded(list(times), 0.15, 2.3)
+    after = loaded(series(1, 0.03, step_ms=23.3, steps=40), 0.1, 20.0)
+    assert stepped(before, after).direction is Direction.SLOWER
+    assert changed(before, after)["between"]
+    assert gated(before, after, 0.1)[0]
 
 
 def test_load_takes_no_more_than_a_run_computes() -> None:
     """A step that sleeps does not wait for the cores, however busy they are."""
-    asleep, at_work = (compared(report(series(0)), loaded(series(1), run, 10.0)).step for run in (0.02, 1.0))
-    assert asleep is not None
-    assert at_work is not None
-    assert asleep.low > -0.12
-    assert at_work.low < -0.45
+    asleep, at_work = (stepped(plain(), loaded(series(1), run, 10.0)).low for run in (0.02, 1.0))
+    assert asleep > -0.12
+    assert at_work < -0.45
 
 
 def test_an_interval_that_is_too_wide_is_no_result() -> None:
-    result = compared(report(series(0, 0.8)), report(series(1, 0.8)), 0.05)
-    assert result.step is not None
-    assert (result.step.direction, result.step.doubt) == (Direction.UNKNOWN, Undecided.WIDE)
-    assert result.gate is not None
-    assert (result.gate.failed, result.gate.unclear) == (False, True)
+    step = stepped(plain(0, 0.8), plain(1, 0.8))
+    assert (step.direction, step.doubt) == (Direction.UNKNOWN, Undecided.WIDE)
+    assert gated(plain(0, 0.8), plain(1, 0.8), 0.05) == (False, True)
 
 
 def test_a_change_of_a_part_is_one_of_the_step_though_the_step_varies() -> None:
     """The device is a quarter faster in every step, and a burst of input waits hides it in the whole."""
     wait = np.zeros(60)
     wait[5:13] = wait[40:49] = 80.0
-    before, after = (
-        with_parts([float(time) for time in device_ms + wait], float(device_ms)) for device_ms in (106.0, 77.1)
-    )
-    result = compared(before, after)
-    assert result.step is not None
-    assert result.step.direction is not Direction.NONE
 
+    def of_device(device_ms: float) -> Diagnosis:
+        made = report([device_ms + float(time) for time in wait])
+        return replace(made, steps=replace(made.steps, breakdown_ms={"device": device_ms, "input": 1.0}))
 
-def with_parts(times: list[float], device_ms: float) -> Diagnosis:
-    made = report(times)
-    parts = {"device": device_ms, "input": 1.0}
-    return replace(made, steps=replace(made.steps, breakdown_ms=parts))
+    assert stepped(of_device(106.0), of_device(77.1)).direction is not Direction.NONE
 
 
 def checkpoints(seed: int, every: int, cost_ms: float, first: int = 0) -> Diagnosis:
@@ -405,30 +366,25 @@ def checkpoints(seed: int, every: int, cost_ms: float, first: int = 0) -> Diagno
 
 
 def test_a_checkpoint_after_every_fifth_step_is_a_change_of_the_step() -> None:
-    result = compared(report(series(2)), checkpoints(3, 5, 40.0), 0.05)
-    assert result.step is not None
-    assert result.step.figure is StepFigure.STRETCHES
-    assert result.step.direction is Direction.SLOWER
-    assert result.step.change == pytest.approx(0.4, abs=0.05)
-    assert result.gate is not None
-    assert result.gate.failed
+    step = stepped(plain(2), checkpoints(3, 5, 40.0))
+    assert (step.figure, step.direction) == (StepFigure.STRETCHES, Direction.SLOWER)
+    assert step.change == pytest.approx(0.4, abs=0.05)
+    assert gated(plain(2), checkpoints(3, 5, 40.0), 0.05)[0]
 
 
 def test_long_steps_that_are_not_certain_make_the_change_unknown() -> None:
-    result = compared(report(series(0)), checkpoints(1, 5, 40.0), 0.05)
-    assert result.step is not None
-    assert (result.step.direction, result.step.doubt) == (Direction.UNKNOWN, Undecided.LONG_STEPS)
-    assert result.gate is not None
-    assert result.gate.unclear
+    step = stepped(plain(), checkpoints(1, 5, 40.0))
+    assert (step.direction, step.doubt) == (Direction.UNKNOWN, Undecided.LONG_STEPS)
+    assert gated(plain(), checkpoints(1, 5, 40.0), 0.05)[1]
 
 
 def test_few_long_steps_change_no_verdict_and_are_told() -> None:
-    result = compared(report(series(0)), checkpoints(1, 60, 600.0, first=20))
-    assert result.step is not None
+    result = compared(plain(), checkpoints(1, 60, 600.0, first=20))
+    assert result.step
     assert (result.step.direction, result.step.figure) == (Direction.NONE, StepFigure.TYPICAL)
     assert result.long_steps
     assert result.after.mean_ms == pytest.approx(30.0, rel=0.05)
-    assert not compared(report(series(0)), report(series(1))).long_steps
+    assert not compared(plain(), plain(1)).long_steps
 
 
 def test_a_renamed_script_has_the_findings_it_had() -> None:
@@ -438,34 +394,30 @@ def test_a_renamed_script_has_the_findings_it_had() -> None:
 
     before = of("runs/train.py", 0, finding("slow", "runs/train.py", 3.0), finding("a", "x.py", 3.0))
     after = of("train2.py", 1, finding("slow", "train2.py", 3.0), finding("a", "y.py", 3.0))
-    states = [(change.rule, change.state) for change in compared(before, after).findings]
-    assert states == [("a", FindingState.NEW), ("slow", FindingState.SAME), ("a", FindingState.GONE)]
+    expected = [("a", FindingState.NEW), ("slow", FindingState.SAME), ("a", FindingState.GONE)]
+    assert states(before, after) == expected
 
 
-@pytest.mark.parametrize(("text", "same"), [("aa", True), ("bb", False)])
-def test_a_line_in_a_renamed_module_is_the_same_by_its_text(text: str, *, same: bool) -> None:
+@pytest.mark.parametrize(
+    ("before_text", "after_text", "same"), [("aa", "aa", True), ("aa", "bb", False), ("", "", False)]
+)
+def test_a_line_in_a_renamed_module_is_the_same_by_its_text(
+    before_text: str, after_text: str, *, same: bool
+) -> None:
     """A regression: what a helper module does was new and gone where only the module's name changed."""
-    before = report(series(0), results=[finding("a", "helpers.py", 3.0, line=7)])
-    after = report(series(1), results=[finding("a", "lib/data.py", 3.0, line=9)])
-    before = replace(before, lines={"helpers.py:7": "aa"})
-    after = replace(after, lines={"lib/data.py:9": text})
-
-    states = [change.state for change in compared(before, after).findings]
-
-    assert states == [FindingState.SAME] if same else states == [FindingState.NEW, FindingState.GONE]
-
-
-def test_lines_of_unknown_text_are_not_the_same() -> None:
-    before = report(series(0), results=[finding("a", "helpers.py", 3.0)])
-    after = report(series(1), results=[finding("a", "data.py", 3.0)])
-    states = [change.state for change in compared(before, after).findings]
-    assert states == [FindingState.NEW, FindingState.GONE]
+    before = of(finding("a", "helpers.py", 3.0, line=7))
+    after = of(finding("a", "lib/data.py", 3.0, line=9), seed=1)
+    if before_text:
+        before = replace(before, lines={"helpers.py:7": before_text})
+        after = replace(after, lines={"lib/data.py:9": after_text})
+    expected = [FindingState.SAME] if same else [FindingState.NEW, FindingState.GONE]
+    assert [state for _, state in states(before, after)] == expected
 
 
 def test_the_change_of_all_steps_is_told_in_their_milliseconds() -> None:
     """Checkpoints of 40 ms after every fifth step are gone: 8 ms of the mean step, and none of the typical one."""
-    result = compared(checkpoints(3, 5, 40.0), report(series(2)))
-    assert result.step is not None
+    result = compared(checkpoints(3, 5, 40.0), plain(2))
+    assert result.step
     assert result.step.figure is StepFigure.STRETCHES
     assert result.step.before_ms - result.step.after_ms == pytest.approx(8.0, abs=0.7)
     told = re.match(r"([\d.]+) ms faster per step", words.headline(result))
@@ -475,37 +427,174 @@ def test_the_change_of_all_steps_is_told_in_their_milliseconds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "carries"), [(9.0, False), (5.0, True), (7.5, True)], ids=["as much", "not", "less"]
+    ("wait", "device", "carries"),
+    [(1.0, 9.0, False), (1.0, 5.0, True), (0.0, 7.5, True)],
+    ids=["as much", "not", "less"],
 )
-def test_work_that_moves_to_another_part_is_no_change_of_the_step(device: float, *, carries: bool) -> None:
+def test_work_that_moves_to_another_part_is_no_change_of_the_step(
+    wait: float, device: float, *, carries: bool
+) -> None:
     parts = (
-        PartChange(part="input", before=5.0, after=1.0, changed=True),
+        PartChange(part="input", before=5.0, after=wait, changed=True),
         PartChange(part="device", before=5.0, after=device, changed=device != 5.0),
     )
-    if device == 7.5:
-        parts = (replace(parts[0], after=0.0), parts[1])
     assert bool(carried(parts)) is carries
 
 
 def test_load_is_named_where_it_makes_the_change_unknown() -> None:
     busy = replace(MACHINE, cores_run=0.5, cores_other=1.7)
-    result = compared(report(series(0)), report([2 * t for t in series(1)], conditions=busy))
-    assert result.step is not None
-    assert result.step.doubt is Undecided.CONDITIONS
-    assert "other programs" in words.headline(result)
+    after = report([2 * t for t in series(1)], conditions=busy)
+    assert stepped(plain(), after).doubt is Undecided.CONDITIONS
+    assert "other programs" in words.headline(compared(plain(), after))
 
 
 def test_a_step_that_clearly_changed_has_a_part_that_did() -> None:
     """Each step before is longer than any after, however much the steps before differ among themselves."""
     before = report([60.0, 150.0] * 8, {"input": 0.8, "device": 0.2})
-    result = compared(before, report([19.0, 20.0] * 8, {"input": 0.05, "device": 0.95}))
-    assert result.step is not None
-    assert result.step.direction is Direction.FASTER
-    assert {part.part: part.changed for part in result.parts}["input"]
+    after = report([19.0, 20.0] * 8, {"input": 0.05, "device": 0.95})
+    assert stepped(before, after).direction is Direction.FASTER
+    assert changed(before, after)["input"]
 
 
 def test_too_few_steady_steps_say_nothing_of_the_parts() -> None:
-    before, after = report(series(0)), report(series(1, step_ms=8.0))
-    rows = tuple(replace(row, steady=row.number < 3) for row in before.steps.rows)
-    before = replace(before, steps=replace(before.steps, rows=rows))
-    assert {part.changed for part in compared(before, after).parts} == {None}
+    steps = plain().steps
+    rows = tuple(replace(row, steady=row.number < 3) for row in steps.rows)
+    few = replace(plain(), steps=replace(steps, rows=rows))
+    assert set(changed(few, plain(1, step_ms=8.0)).values()) == {None}
+
+
+# The phases of two whole runs beside each other
+
+
+def whole(times: dict[Phase, float], **more: Any) -> Diagnosis:
+    """A report of a run of ten epochs, known whole."""
+    rows = tuple(PhaseRow(phase=phase, ms=time) for phase, time in times.items())
+    account = RunAccount(total_ms=sum(times.values()), rows=rows, epochs=10, steps=60)
+    return replace(plain(), run=replace(account, **more))
+
+
+times = st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e8))
+
+
+@given(times, times)
+def test_phases_sum_to_the_runs_without_our_own_work(before: dict[Phase, float], after: dict[Phase, float]) -> None:
+    change = run_change(whole(before), whole(after))
+    assert change
+    assert sum(one.before_ms for one in change.phases) == pytest.approx(change.before_ms)
+    assert sum(one.after_ms for one in change.phases) == pytest.approx(change.after_ms)
+    shown = [one.phase for one in change.phases]
+    assert shown == [one for one in Phase if one in {*before, *after} - {Phase.PROFILER}]
+
+
+def test_a_run_that_was_ended_early_is_known_as_such() -> None:
+    known, early = (whole({Phase.STEPS: 1_000.0}, ended_early=ended) for ended in (False, True))
+    told = [run_change(*pair) for pair in ((known, known), (known, early), (early, known))]
+    assert [one.ended_early for one in told if one] == [False, True, True]
+
+
+def test_runs_that_are_not_known_whole_are_not_compared() -> None:
+    known, window = (whole({Phase.STEPS: 1_000.0}, whole=all_known) for all_known in (True, False))
+    assert run_change(known, plain()) is None
+    assert run_change(window, known) is None
+    assert compare([known], [known], in_ms=False).run is None
+
+
+def test_a_phase_of_a_later_version_is_unnamed() -> None:
+    content = contract(whole({Phase.STEPS: 5.0}))
+    content["run"]["phases"][0]["phase"] = "dreaming"
+    later = of_text(json.dumps(content), PLACE)
+    change = run_change(later, later)
+    assert change
+    assert [one.phase for one in change.phases] == [Phase.UNNAMED]
+
+
+def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
+    before, after = (whole({Phase.PREPARING: ms, Phase.STEPS: 60_000.0}) for ms in (21_400.0, 1_400.0))
+    comparison = compared(before, after)
+    (title, grid), *_ = words.tables(comparison).items()
+    assert title == "Phases of the run"
+    assert grid.rows[0] == ("whole run", "81.4 s", "61.4 s", "20 s")
+    assert grid.rows[1] == ("preparing data", "21.4 s", "1.4 s", "20 s")
+    assert any("took 81.4 s before and 61.4 s after" in note for note in words.notes(comparison))
+
+
+def test_runs_of_unlike_length_are_said_to_be() -> None:
+    comparison = compared(whole({Phase.STEPS: 1.0}), whole({Phase.STEPS: 2.0}, epochs=20))
+    assert any("have 10 and 20 epochs" in note for note in words.notes(comparison))
+
+
+def of_run(time: float, share: float) -> Result:
+    saving = replace(run_saving(time / 1000, Recurrence.ONCE), share=share, rated_share=share)
+    return replace(finding("slow-prediction", "embed.py", 0.0), saving=None, run=saving)
+
+
+@pytest.mark.parametrize(
+    ("share", "state"), [(0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE)]
+)
+def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
+    found = compared(of(of_run(70_000.0, 0.69)), of(of_run(share * 1e5, share)))
+    (row,) = words.tables(found)[words.FINDINGS].rows
+    assert found.findings[0].state is state
+    assert row[3] == "saves 70 s of the run"
+
+
+def test_a_report_is_read_with_its_run() -> None:
+    made = replace(diagnoses.full(), run=whole({Phase.IMPORTS: 6_000.0, Phase.STEPS: 60_000.0}).run)
+    assert of_text(json.dumps(contract(made)), PLACE).run == made.run
+
+
+# What can be compared, and how anything else is refused
+
+
+PLACE = Path("report.json")
+REPORT = contract(report([]))
+STEPS = contract(report([1.0]))["steps"]
+ROW = STEPS["rows"][0]
+
+
+def with_steps(**changes: Any) -> dict[str, Any]:
+    return {"steps": STEPS | changes}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("<!DOCTYPE html><html></html>", "is an HTML report: name the report.json"),
+        ("", "is not JSON"),
+        ("[1, 2", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "is not a report of tfdoctor"),
+        ('{"schema": 1}', "is not a report of tfdoctor"),
+        ({"schema": True}, "is not a report of tfdoctor"),
+        ({"schema": 2}, "has schema 2, and this tfdoctor reads schema 1"),
+        ({"subject": 3}, "(subject: expected an object, not 3)"),
+        ({"results": None}, "(results: expected a list, not null)"),
+        ({"operations_omitted": -1}, "expected a whole number ≥ 0, not -1"),
+        (with_steps(step_ms=-1), "is damaged (steps.step_ms: expected a number > 0, not -1)"),
+        (with_steps(step_ms=1e300), "(steps.step_ms: expected a number ≤ 1e+15, not a larger one)"),
+        (with_steps(step_ms=float("nan")), "is not JSON"),
+        (with_steps(rows=[ROW | {"total_ms": 0}]), "(steps.rows[0].total_ms: expected a number > 0"),
+        ({"operations": [{"operation": 1}]}, "(operations[0].layer: it is missing)"),
+    ],
+)
+def test_what_is_no_report_is_refused_in_one_sentence(given: str | dict[str, Any], why: str) -> None:
+    text = given if isinstance(given, str) else json.dumps(REPORT | given)
+    with pytest.raises(InputError, match=re.escape(why)) as caught:
+        of_text(text, PLACE)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_a_report_without_newer_fields_is_read() -> None:
+    first = ("schema", "tfdoctor", "subject", "steps", "trust", "results", "breakdown_ms")
+    read = of_text(json.dumps({name: REPORT[name] for name in first}), PLACE)
+    assert read.conditions.cpu_model == ""
+    assert read.run is None
+
+
+def test_a_report_is_read_without_a_diagnosis_and_refused_where_it_is_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(REPORT))
+    assert load(path, lambda *_: pytest.fail("no diagnosis is needed"), ()).subject.title == "train.py"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        load(path, lambda *_: pytest.fail("not a recording"), ())

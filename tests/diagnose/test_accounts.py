@@ -10,30 +10,70 @@ from tests import agreement
 from tests.diagnose.test_engine import finding, rule
 from tfdoctor.diagnose import diagnose, engine, savings
 from tfdoctor.diagnose.accounts import accounts, unexplained
+from tfdoctor.diagnose.summary.profile import FEW
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.step import Account, AccountState
+from tfdoctor.diagnosis.step import Account, AccountState, Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.step_parts import BatchNorms
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents, PythonOverhead
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, PartTime, Severity, Stage, StepWork, Verdict
+from tfdoctor.terms.units import Unit, ms
+from tfdoctor.terms.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    PartTime,
+    Severity,
+    Stage,
+    StepWork,
+    Verdict,
+)
 
 
 def chart_of(*given: object, **parts: float) -> Chart:
     breakdown = Breakdown.of(**parts)
     model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median)
     return Chart([breakdown, model, *given])
+
+
+def with_pipeline(*stages: StageTime, **parts: float) -> Chart:
+    """A step of these parts whose input is made beside it."""
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    pipeline, breakdown = InputPipeline.of(ahead, *stages), Breakdown.of(**parts)
+    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
+    return Chart([breakdown, model, pipeline])
+
+
+def mapped(time: float) -> StageTime:
+    return StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=time, wall_ms=time)
+
+
+def on_cpu(made_ms: float, **parts: float) -> Chart:
+    breakdown = Breakdown.of(**parts)
+    ahead = PipelineSegment({"Root::Prefetch::Map": made_ms}, overlapped=True)
+    return Chart([breakdown, StepModel(device=DeviceKind.CPU, exposed=breakdown.median, segments=(ahead,))])
+
+
+def only(chart: Chart, rule: Rule) -> Result:
+    (found,) = engine.examine(chart, (rule,))
+    return found
 
 
 def states(name: str, *effects: Effect, **more: Any) -> Rule:
@@ -61,31 +101,22 @@ def test_a_tenth_of_the_step_needs_an_account(time: float, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "state", "left"), [(90.1, AccountState.NAMED, 0.0), (89.9, AccountState.UNEXPLAINED, 10.1)]
+    ("effects", "left"),
+    [
+        ([[device(90.1)]], 0.0),
+        ([[device(89.9)]], 10.1),
+        ([[device(60.0)], [device(50.0)]], 40.0),  # two findings about one subject name it once
+        ([[device(60.0)], [device(40.0, "pool")]], 0.0),
+        ([[device(60.0), Effect(Stage.DEVICE, 1.1, "pool", ms(40.0))]], 40.0),  # work that pays for a change
+        ([[Effect(Stage.DEVICE, 0.0, bound=Bound.AT_MOST)]], 0.0),  # a ceiling names its whole stage
+    ],
 )
-def test_a_finding_names_no_more_than_its_time(of: float, state: AccountState, left: float) -> None:
-    found = account(chart_of(device=100.0), states("slow", device(of)))
-    assert (found.state, found.rules) == (state, ("slow",))
-    assert found.unexplained_ms == pytest.approx(left)
-
-
-def test_two_findings_about_one_subject_name_it_once() -> None:
-    rules = (states("slow", device(60.0)), states("odd", device(50.0)))
+def test_a_finding_names_no_more_than_its_time(effects: list[list[Effect]], left: float) -> None:
+    rules = [states(f"rule-{n}", *own) for n, own in enumerate(effects)]
     found = account(chart_of(device=100.0), *rules)
-    assert found.unexplained_ms == pytest.approx(40.0)
-    other = account(chart_of(device=100.0), rules[0], states("odd", device(40.0, "pool")))
-    assert other.state is AccountState.NAMED
-
-
-def test_work_that_pays_for_a_change_is_not_named() -> None:
-    pays = Effect(Stage.DEVICE, 1.1, "pool", ms(40.0))
-    found = account(chart_of(device=100.0), states("slow", device(60.0), pays))
-    assert found.unexplained_ms == pytest.approx(40.0)
-
-
-def test_a_ceiling_names_its_whole_stage() -> None:
-    ceiling = Effect(Stage.HOST, 0.0, bound=Bound.AT_MOST)
-    assert account(chart_of(host=100.0), states("all", ceiling)).state is AccountState.NAMED
+    assert found.state is (AccountState.UNEXPLAINED if left else AccountState.NAMED)
+    assert found.rules == tuple(rule.name for rule in rules)
+    assert found.unexplained_ms == pytest.approx(left)
 
 
 def test_a_finding_without_an_effect_may_name_its_part() -> None:
@@ -101,16 +132,9 @@ def test_necessary_work_says_why() -> None:
 
 
 def test_a_finding_about_a_stage_names_its_share_of_the_wait() -> None:
-    stages = (
-        StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True),
-        StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=30.0, wall_ms=30.0),
-        StageTime(path="Root::Prefetch::Map::Read", kind="Read", work_ms=10.0, wall_ms=10.0),
-    )
-    pipeline, breakdown = InputPipeline.of(*stages), Breakdown.of(input=80.0, device=5.0)
-    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
-    chart = Chart([breakdown, model, pipeline])
-    effect = Effect(Stage.INPUT, 0.0, "Root::Prefetch::Map")
-    found = account(chart, states("slow", effect))
+    read = StageTime(path="Root::Prefetch::Map::Read", kind="Read", work_ms=10.0, wall_ms=10.0)
+    chart = with_pipeline(mapped(30.0), read, input=80.0, device=5.0)
+    found = account(chart, states("slow", Effect(Stage.INPUT, 0.0, "Root::Prefetch::Map")))
     assert found.unexplained_ms == pytest.approx(20.0)
 
 
@@ -140,10 +164,7 @@ def hot(of: float, subject: str = "pool") -> Effect:
 def test_general_rules_run_last_and_get_what_is_left() -> None:
     examined(chart_of(device=100.0), general(hot(30.0)), states("slow", device(60.0)))
     assert got == [Unexplained({"device": 40.0}, frozenset({"conv"}))]
-
-
-def test_a_ceiling_of_a_stage_leaves_its_place_to_the_general_rules() -> None:
-    ceiling = Effect(Stage.DEVICE, 0.0, bound=Bound.AT_MOST)
+    ceiling = Effect(Stage.DEVICE, 0.0, bound=Bound.AT_MOST)  # which leaves its place to them
     examined(chart_of(device=100.0), general(hot(30.0)), states("all", ceiling))
     assert got[0].parts_ms == {"device": 100.0}
 
@@ -153,23 +174,20 @@ def test_a_general_finding_gives_way_to_specific_ones() -> None:
     limited = examined(chart, general(hot(90.0)), states("slow", device(60.0)))["hot"].outcome
     assert isinstance(limited, Finding)
     assert limited.effects[0].of == ms(40.0)
-    for other in (general(hot(90.0, "conv")), general(Effect(Stage.HOST, 0.0, "x", ms(9.0)))):
-        results = examined(chart_of(device=100.0), other, states("slow", device(60.0)))
+    for other in (hot(90.0, "conv"), Effect(Stage.HOST, 0.0, "x", ms(9.0))):
+        results = examined(chart, general(other), states("slow", device(60.0)))
         assert isinstance(results["hot"].outcome, Healthy)
 
 
-def test_a_general_finding_names_the_part_but_is_no_change() -> None:
+def test_a_general_finding_names_the_part_and_states_its_time_but_is_no_change() -> None:
     chart = chart_of(device=100.0)
     results = engine.examine(chart, [general(hot(95.0))])
     assert accounts(chart, results)[0].rules == ("hot",)
     assert savings.together(chart, results) is None
-
-
-def test_a_general_finding_states_its_time_and_no_saving() -> None:
-    result = examined(chart_of(device=100.0), general(hot(40.0)))["hot"]
+    (result,) = results
     assert result.saving is None
-    assert result.takes is not None
-    assert (result.takes.ms_per_step, result.takes.share) == pytest.approx((40.0, 0.4))
+    assert result.takes
+    assert (result.takes.ms_per_step, result.takes.share) == pytest.approx((95.0, 0.95))
     assert result.severity is Severity.CRITICAL
 
 
@@ -227,10 +245,9 @@ def test_nothing_typical_is_critical_where_slow_steps_take_most_of_the_time(
 ) -> None:
     slow = SlowSteps(1, slow_ms, 11, 1000.0 + slow_ms)
     chart = chart_of(Steps.uniform(10, 100.0), slow, host=100.0)
-    effect = Effect(Stage.HOST, 0.0, "work", ms(saved_ms))
-    result = examined(chart, states("typical", effect))["typical"]
+    result = only(chart, states("typical", Effect(Stage.HOST, 0.0, "work", ms(saved_ms))))
     assert result.severity is severity
-    assert result.saving is not None
+    assert result.saving
 
 
 # Work that the input hides
@@ -238,12 +255,7 @@ def test_nothing_typical_is_critical_where_slow_steps_take_most_of_the_time(
 
 def paced_by_input(**parts: float) -> Chart:
     """The step never waits, and its input takes as long as all the rest: 100 ms."""
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=100.0, wall_ms=100.0)
-    pipeline = InputPipeline.of(ahead, slow)
-    breakdown = Breakdown.of(**parts)
-    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
-    return Chart([breakdown, model, pipeline])
+    return with_pipeline(mapped(100.0), **parts)
 
 
 PACED = (
@@ -254,22 +266,16 @@ PACED = (
 
 def test_a_small_ceiling_of_a_step_that_never_waits_is_not_behind_the_input() -> None:
     """Making the batch takes 0.1 of 100 ms: 2 % are too little for a ceiling, not hidden by anything."""
-    breakdown = Breakdown.of(input=0.01, device=99.99)
-    ahead = PipelineSegment({"Root::Prefetch::Map": 0.1}, overlapped=True)
-    model = StepModel(device=DeviceKind.CPU, exposed=breakdown.median, segments=(ahead,))
     few = Effect(Stage.DEVICE, 0.0, "padding", ms(2.0), bound=Bound.AT_MOST)
-    (found,) = engine.examine(Chart([breakdown, model]), (states("padding", few),))
-    assert isinstance(found.outcome, Healthy)
-    assert found.outcome.necessary == ()
+    outcome = only(on_cpu(0.1, input=0.01, device=99.99), states("padding", few)).outcome
+    assert isinstance(outcome, Healthy)
+    assert outcome.necessary == ()
 
 
 def test_a_step_that_waits_says_for_how_long_where_its_input_sets_the_pace() -> None:
-    breakdown = Breakdown.of(input=40.0, device=60.0)
-    ahead = PipelineSegment({"Root::Prefetch::Map": 95.0}, overlapped=True)
-    model = StepModel(device=DeviceKind.CPU, exposed=breakdown.median, segments=(ahead,))
-    (found,) = engine.examine(Chart([breakdown, model]), (states("slow", device(30.0)),))
-    assert isinstance(found.outcome, Healthy)
-    assert found.outcome.necessary[0].why.startswith("The step waits 40.0 ms for input: ")
+    outcome = only(on_cpu(95.0, input=40.0, device=60.0), states("slow", device(30.0))).outcome
+    assert isinstance(outcome, Healthy)
+    assert outcome.necessary[0].why.startswith("The step waits 40.0 ms for input: ")
 
 
 def test_time_behind_the_input_is_unexplained_where_no_finding_names_the_input() -> None:
@@ -288,24 +294,20 @@ def test_time_behind_the_input_is_necessary_where_a_finding_names_the_input() ->
 
 def test_the_saving_behind_an_input_that_tracing_slows_is_a_ceiling() -> None:
     """Untraced, its 40,000 elements may be quick: then half of these 60 ms are saved, otherwise nothing."""
-    chart = paced_by_input(device=100.0)
-    doubted = replace(chart.fact(StepModel), elements=40_000.0)
-    (found,) = engine.examine(Chart([doubted]), (states("slow", device(60.0)),))
-    assert found.saving is not None
-    assert (found.saving.ms_per_step, found.saving.bound) == (30.0, Bound.AT_MOST)
-    assert "this recording cannot tell" in found.saving.how
-    (hidden,) = engine.examine(chart, (states("slow", device(60.0)),))
-    assert isinstance(hidden.outcome, Healthy)
+    chart, slow = paced_by_input(device=100.0), states("slow", device(60.0))
+    saving = only(Chart([replace(chart.fact(StepModel), elements=40_000.0)]), slow).saving
+    assert saving
+    assert (saving.ms_per_step, saving.bound) == (30.0, Bound.AT_MOST)
+    assert "this recording cannot tell" in saving.how
+    assert isinstance(only(chart, slow).outcome, Healthy)
 
 
 def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:
-    slow = replace(states("slow", device(95.0)), general=True)
-    (found,) = engine.examine(paced_by_input(device=100.0), (slow,))
+    found = only(paced_by_input(device=100.0), replace(states("slow", device(95.0)), general=True))
     assert isinstance(found.outcome, Finding)
-    assert found.saving is None
-    assert found.takes is not None
+    assert (found.saving, found.severity) == (None, Severity.CRITICAL)
+    assert found.takes
     assert found.takes.ms_per_step == pytest.approx(47.5)
-    assert found.severity is Severity.CRITICAL
 
 
 # What the trainer's short wait does not hide
@@ -313,17 +315,12 @@ def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:
 
 def test_time_between_steps_saves_now_although_the_trainer_waits_a_little() -> None:
     """Of 27.8 ms 16.5 pass between steps; the input is waited for, but takes 9 ms itself."""
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=9.0, wall_ms=9.0)
-    pipeline = InputPipeline.of(ahead, slow)
-    breakdown = Breakdown.of(input=3.0, host=2.0, device=6.3, between=16.5)
-    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
     pauses = Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(16.5), bound=Bound.AT_MOST)
     waits = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
-    chart = Chart([breakdown, model, pipeline])
+    chart = with_pipeline(mapped(9.0), input=3.0, host=2.0, device=6.3, between=16.5)
     found = examined(chart, states("between-steps", pauses), states("input-bound", waits))
     saving = found["between-steps"].saving
-    assert saving is not None
+    assert saving
     assert saving.after == ()
     assert saving.ms_per_step == pytest.approx(15.8)
 
@@ -367,3 +364,84 @@ def test_the_operations_of_a_layer_are_left_out_of_what_is_unexplained() -> None
     assert len(names) > len(norms)
     assert left is not None
     assert names <= left.subjects
+
+
+# What was seen in the unexplained time of a part
+
+
+LINE, CALLBACK = Location("train.py", 3), Location("train.py", 21)
+
+
+def places(found: Account) -> list[tuple[str, Location | None, object]]:
+    return [(seen.what, seen.at, pytest.approx(seen.value)) for seen in found.seen]
+
+
+def untimed(seen: int = FEW) -> StackSamples:
+    return StackSamples((TimedLine(CALLBACK, seen, callback="Log.on_train_batch_end"),))
+
+
+def test_each_part_shows_its_own_samples() -> None:
+    timed = HostLines(
+        {
+            Stage.HOST: (TimedLine(LINE, 20, 2.0), TimedLine(LINE, 20, 2.0, work=LineWork.ENTERING)),
+            Stage.BETWEEN: (TimedLine(CALLBACK, 9, 1.0, "Log.on_train_batch_end"),),
+        }
+    )
+    host = places(account(chart_of(timed, untimed(), host=100.0)))
+    assert host == [("Python", LINE, 0.5), ("entering a compiled function", LINE, 0.5)]
+    between = places(account(chart_of(timed, untimed(), between=100.0)))
+    assert between == [("Log.on_train_batch_end", CALLBACK, 1.0)]
+
+
+@pytest.mark.parametrize("work", [LineWork.LOOPING, LineWork.ENTERING, LineWork.DISPATCHING])
+def test_what_the_framework_does_for_a_call_names_no_loop_of_its_own(work: LineWork) -> None:
+    """Trap: the loop that calls `train_on_batch`, or a compiled function, is the user's."""
+    lines = HostLines({Stage.HOST: (TimedLine(LINE, 20, 2.0, work=work),)})
+    ((what, at, _),) = places(account(chart_of(lines, untimed(), host=100.0)))
+    assert at == LINE
+    assert "loop" not in what
+
+
+def test_samples_between_calls_say_nothing_of_the_host_part() -> None:
+    """Trap: a callback runs between two calls, and the trace has no time of its samples."""
+    events = PartEvents({Stage.HOST: (PartEvent("Execute", "python", 8.0),)})
+    assert places(account(chart_of(untimed(), events, between=100.0)))[0][1:] == (CALLBACK, 1.0)
+    assert places(account(chart_of(untimed(), events, host=100.0))) == [("Execute (thread python)", None, 8.0)]
+
+
+@pytest.mark.parametrize(("seen", "shown"), [(FEW, 1), (FEW - 1, 0)])
+def test_a_few_samples_give_no_share(seen: int, shown: int) -> None:
+    assert len(account(chart_of(untimed(seen), between=100.0)).seen) == shown
+
+
+def operations(**times: float) -> Operations:
+    return Operations(tuple(OperationTime(name=name, type=name, ms=time) for name, time in times.items()))
+
+
+def test_an_operation_that_a_change_cannot_shorten_is_not_named() -> None:
+    """A convolution at the peak rate takes the time, though a finding mentions it."""
+    effects = (
+        Effect(Stage.DEVICE, 1.0, "Conv2D", ms(70.0), bound=Bound.AT_MOST),
+        Effect(Stage.DEVICE, 0.0, "Relu", ms(10.0)),
+    )
+    given = operations(Conv2D=70.0, Relu=30.0)
+    found = account(chart_of(given, device=100.0), states("hot", *effects))
+    assert places(found) == [("Conv2D", None, 70.0), ("Relu", None, 20.0)]
+
+
+@pytest.mark.parametrize("part", [Stage.DEVICE, Stage.HOST])
+def test_the_seen_times_never_exceed_the_unexplained(part: Stage) -> None:
+    """A finding names time without its operations; threads overlap."""
+    named = states("odd", names=(PartTime(part, ms(60.0)),))
+    threads = PartEvents({part: (PartEvent("a", "one", 90.0), PartEvent("b", "two", 90.0))})
+    chart = chart_of(operations(Mul=60.0, AddV2=40.0), threads, **{str(part): 100.0})
+    found = account(chart, named)
+    assert found.unexplained_ms == pytest.approx(40.0)
+    assert sum(seen.value for seen in found.seen) == pytest.approx(40.0)
+    assert not list(agreement.unaccounted(chart, ()))
+
+
+def test_times_beyond_a_part_are_noticed() -> None:
+    seen = (Seen("Mul", 43.0, Unit.MILLISECONDS),)
+    odd = Account(part="device", total_ms=100.0, state=AccountState.UNEXPLAINED, unexplained_ms=40.0, seen=seen)
+    assert list(agreement.seen_beyond([odd]))

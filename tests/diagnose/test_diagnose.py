@@ -1,26 +1,50 @@
-"""From a recording to a diagnosis: over the real traces, and where there is little to read.
+"""From a recording to a diagnosis: over the real traces, without a trace, and with a defect in a fact."""
 
-The real traces lie beside the project where its makers work; elsewhere their tests are skipped.
-"""
-
+import functools
+import inspect
+import json
 import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builders import manifest
+from scripts.fact_index import measured
+from tests.builders import manifest, recording
+from tests.diagnose.run_charts import phases_of, steps_of
+from tests.diagnose.test_run_pricing import of as of_phase
+from tests.diagnose.test_run_pricing import states
+from tfdoctor.diagnose import engine
 from tfdoctor.diagnose.diagnose import chart_of, diagnose
+from tfdoctor.diagnose.engine import only_traced
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.operations.matmuls import OneDnn
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.facts.tpu.operations import Padding
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import Missing
+from tfdoctor.recording.agent import Missing, StepsSeen, UntracedSteps
+from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, MissingPart
 from tfdoctor.recording.program import ProgramRecord, RecordedLayer
+from tfdoctor.recording.run_log import Bucket, CallPlace, ProcessEnd, RunLog, RunProcess
+from tfdoctor.report.formats import FORMATS, html, md, render
+from tfdoctor.report.formats import json as json_format
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Severity
+from tfdoctor.terms.kinds import Phase, RunCall, StepSource
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Errored, Finding, Healthy, NotApplicable, Severity, Stage
 
 TRACES = Path(__file__).parents[2].parent / "shared" / "traces"
 NAMES = sorted(p.name for p in TRACES.glob("*") if list(p.rglob("*.xplane.pb")))
@@ -176,15 +200,8 @@ def test_a_damaged_trace_is_refused_in_one_sentence() -> None:
 
 
 def empty(**parts: Any) -> Diagnosis:
-    given: dict[str, Any] = {
-        "root": None,
-        "manifest": None,
-        "traces": (),
-        "program": None,
-        "samples": (),
-        "notes": (),
-    }
-    return diagnose(Recording(**(given | parts)), all_rules(), "t")
+    bare = Recording(None, None, (), None, (), ())
+    return diagnose(replace(bare, **parts), all_rules(), "t")
 
 
 def test_a_recording_without_a_trace_is_diagnosed_all_the_same() -> None:
@@ -213,3 +230,232 @@ def test_hosts_are_compared_where_there_are_several(hosts: int, tmp_path: Path) 
     found = diagnose(Recording(None, None, tuple(traces), None, (), ("a note",)), all_rules(), "t", ask_xprof=False)
     assert found.unrecorded[0] == "a note"
     assert (found.hosts is not None) is (hosts == 2)
+
+
+# Runs without a trace, or with one that a full disk cut off
+
+
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-outside-steps"
+
+SCRIPT = RunLog(
+    RunProcess(pid=1, started_unix_ns=1, started_monotonic_ns=1),
+    {0: CallPlace(0, RunCall.SCRIPT)},
+    {},
+    (Bucket(0.0, 5.0, {"0": 5000.0}),),
+    end=ProcessEnd(5.0, "exit"),
+)
+
+NO_TENSORFLOW = Missing(MissingPart.TRACE, "the script did not import TensorFlow")
+
+
+@pytest.mark.parametrize(
+    ("log", "of"),
+    [
+        (SCRIPT, replace(manifest(), plan=CapturePlan(trace=False))),
+        (SCRIPT, replace(manifest(), plan=CapturePlan(trace=False), steps=StepsSeen(seen=500))),
+        (SCRIPT, replace(manifest(), missing=(NO_TENSORFLOW,))),
+        (SCRIPT, replace(manifest(), missing=(NO_TENSORFLOW,), outcome=Ending(3))),
+        (replace(SCRIPT, end=None), replace(manifest(), outcome=Ending(137, 9))),
+        (replace(SCRIPT, end=None, buckets=()), replace(manifest(), finished=False)),
+    ],
+    ids=["no-trace", "no-trace-trains", "no-tensorflow", "failed", "killed", "at-once"],
+)
+def test_every_rule_says_why_it_has_nothing_to_say(log: RunLog, of: Manifest) -> None:
+    opened = replace(recording(), manifest=of, run=log)
+    rules = all_rules()
+    found = diagnose(opened, rules, "train.py", ask_xprof=False)
+    outcomes = {result.rule.name: result.outcome for result in found.results}
+    assert set(outcomes) == {rule.name for rule in rules}
+    assert not {name: one for name, one in outcomes.items() if isinstance(one, Errored)}
+    assert all(one.reason for one in outcomes.values() if isinstance(one, NotApplicable))
+    for name in FORMATS:
+        assert render(name, found)
+    assert json.loads(render("json", found))["steps"]["count"] == 0
+
+
+def cut(folder: Path, size: int) -> Path:
+    """Return a copy of the sample, with so many bytes left of its trace."""
+    copy = Path(shutil.copytree(SAMPLE, folder / "cut"))
+    (trace,) = copy.rglob("*.xplane.pb")
+    trace.write_bytes(trace.read_bytes()[:size])
+    return copy
+
+
+@pytest.mark.parametrize("size", [0, 5000], ids=["empty", "cut off"])
+def test_the_run_is_judged_without_its_trace(tmp_path: Path, size: int) -> None:
+    recording = Recording.open(cut(tmp_path, size))
+    found = diagnose(recording, all_rules(), "cut", ask_xprof=False)
+
+    assert found.run is not None
+    assert found.run.of(Phase.PREDICTION) > 0
+    assert not found.steps.rows
+    assert any("is damaged, so the report has no traced steps" in text for text in found.trust.reasons)
+
+
+@pytest.mark.parametrize("size", [0, 5000], ids=["empty", "cut off"])
+def test_without_a_run_there_is_nothing_to_judge(tmp_path: Path, size: int) -> None:
+    copy = cut(tmp_path, size)
+    for log in copy.rglob("run*.json*"):
+        log.unlink()
+    with pytest.raises(InputError, match="xplane"):
+        diagnose(Recording.open(copy), all_rules(), "cut", ask_xprof=False)
+
+
+# A defect in one fact neither takes a report down nor disappears
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+
+def report(sample: str) -> Diagnosis:
+    recording = Recording.open(SAMPLES / sample)
+    return diagnose(recording, all_rules(), sample, ask_xprof=False)
+
+
+def break_(monkeypatch: pytest.MonkeyPatch, fact: type) -> None:
+    original = fact.measure  # type: ignore[attr-defined]  # every class given here has one
+
+    def measure(**given: object) -> object:
+        del given
+        return 1 / 0
+
+    measure.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]  # inspect reads it
+    monkeypatch.setattr(fact, "measure", measure)
+
+
+@pytest.mark.parametrize(
+    ("fact", "sample"), [(Padding, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet")]
+)
+def test_a_defect_in_a_fact_that_no_rule_uses_is_shown_once(
+    monkeypatch: pytest.MonkeyPatch, fact: type, sample: str
+) -> None:
+    healthy = report(sample)
+    break_(monkeypatch, fact)
+    broken = report(sample)
+    reason = f"tfdoctor failed to measure {fact.__name__} (ZeroDivisionError"
+    assert sum(reason in said for said in broken.trust.reasons) == 1
+    assert [type(r.outcome) for r in broken.results] == [type(r.outcome) for r in healthy.results]
+    assert broken.trust.level == healthy.trust.level
+    assert fact.__name__ in html.render(broken)
+
+
+CONVNET = "synthetic-gpu-a100-fp32"
+
+
+@pytest.fixture(scope="module")
+def asked() -> set[type]:
+    """The facts that a report on the sample measures: a defect in another one changes nothing."""
+    found: set[type] = set()
+
+    def noted(fact: type, original: Callable[..., object]) -> Callable[..., object]:
+        @functools.wraps(original)
+        def measure(**given: object) -> object:
+            found.add(fact)
+            return original(**given)
+
+        return measure
+
+    with pytest.MonkeyPatch.context() as patch:
+        for fact in measured():
+            patch.setattr(fact, "measure", noted(fact, fact.measure))  # type: ignore[attr-defined]  # each has one
+        report(CONVNET)
+    return found
+
+
+@pytest.mark.parametrize("fact", measured(), ids=lambda fact: fact.__name__)
+def test_no_defect_of_a_fact_takes_the_report_down(
+    monkeypatch: pytest.MonkeyPatch, asked: set[type], fact: type
+) -> None:
+    if fact not in asked:
+        return
+    break_(monkeypatch, fact)
+    broken = report(CONVNET)
+    assert md.render(broken)
+    assert json_format.render(broken)
+    shown = [said for said in broken.trust.reasons if "ZeroDivisionError" in said]
+    assert len(shown) <= 1
+
+
+def test_the_facts_are_found(asked: set[type]) -> None:
+    assert {Device, OneDnn, Padding} <= set(measured())
+    assert len(asked) > 60
+
+
+# A finding about time that few traced steps have, and the run's other steps lack, is none about the run
+
+
+STEP_MS = 10.0
+
+WAITS_ONCE = (40.0,) * 5 + (0.0,) * 15
+"""Ms of input in the traced steps: the first five wait, as after the start of the profiler."""
+
+WAITS = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+
+
+def untraced(beyond_ms: float, count: int = 200) -> UntracedPace:
+    """Steps of 10 ms outside of the window, and what long ones add to each."""
+    total = count * (STEP_MS + beyond_ms)
+    return UntracedPace(1.0, STEP_MS, UntracedSteps(count=count, median_ms=STEP_MS, of="steps", total_ms=total), 20)
+
+
+def traced(waits: Sequence[float], *more: object) -> Chart:
+    """Traced steps of 10 ms of the device and these waits for input."""
+    rows = [dict.fromkeys(map(str, PARTS), 0.0) | {"input": w, "device": STEP_MS} for w in waits]
+    steps, start = [], 0
+    for number, row in enumerate(rows):
+        end = start + round(sum(row.values()) * PS_PER_MS)
+        steps.append(Step(number, start, end, end))
+        start = end
+    mean = {part: sum(row[part] for row in rows) / len(rows) for part in rows[0]}
+    whole = Steps(StepSource.KERAS_FIT, tuple(steps), (True,) * len(steps))
+    given = [whole, Breakdown(tuple(rows), mean), *more]
+    kinds = (UntracedPace, RunSteps, RunPhases)
+    known = {type(part) for part in given}
+    return Chart(given, {kind: Unavailable("no") for kind in kinds if kind not in known})
+
+
+def outcome(chart: Chart, *effects: Effect) -> object:
+    (result,) = engine.examine(chart, [states("input-bound", *(effects or (WAITS,)))])
+    return result.outcome
+
+
+def test_waits_of_the_first_traced_steps_are_not_the_runs() -> None:
+    found = outcome(traced(WAITS_ONCE, untraced(0.2)))
+    assert isinstance(found, NotApplicable)
+    assert found.reason.startswith("Something is slow, but only the traced steps show it: few of them")
+    assert "adds 10.0 ms to each" in found.reason
+    assert found.reason.endswith("adds 0.20 ms")
+
+
+def test_waits_that_the_other_steps_have_as_well_are_the_runs() -> None:
+    assert isinstance(outcome(traced(WAITS_ONCE, untraced(6.0))), Finding)
+
+
+def test_a_wait_of_each_step_is_the_runs_whatever_the_others_vary() -> None:
+    assert isinstance(outcome(traced((10.0,) * 20, untraced(0.0))), Finding)
+
+
+@pytest.mark.parametrize("known", [(), (untraced(0.0, count=30),)])
+def test_few_other_steps_contradict_nothing(known: tuple[UntracedPace, ...]) -> None:
+    assert isinstance(outcome(traced(WAITS_ONCE, *known)), Finding)
+
+
+def test_the_steps_of_the_whole_run_contradict_as_well() -> None:
+    whole = phases_of({Phase.STEPS: 1.0})
+    even = steps_of(500, STEP_MS)
+    assert isinstance(outcome(traced(WAITS_ONCE, even, whole)), NotApplicable)
+    uneven = steps_of(500, STEP_MS, LongSteps(count=50, ms=4_500.0, beyond_ms=4_000.0))
+    assert isinstance(outcome(traced(WAITS_ONCE, uneven, whole)), Finding)
+    window = phases_of({Phase.STEPS: 1.0}, whole=False)
+    assert isinstance(outcome(traced(WAITS_ONCE, even, window)), Finding)
+
+
+def test_a_finding_about_more_than_that_stands() -> None:
+    both = outcome(traced(WAITS_ONCE, untraced(0.0)), WAITS, Effect(Stage.DEVICE, 0.5, "a", ms(8)))
+    assert isinstance(both, Finding)
+
+
+def test_a_finding_about_the_run_does_not_rest_on_the_window() -> None:
+    window = only_traced(traced(WAITS_ONCE, untraced(0.0)))
+    found = states("both", WAITS, of_phase(Phase.BOUNDARIES, 100.0)).check()
+    assert window.checked(found) is found

@@ -35,11 +35,14 @@ def examined(folder: Path) -> Diagnosis:
     return diagnose(Recording.open(folder), all_rules(), "job", ask_xprof=False)
 
 
+def hosts(found: Diagnosis) -> Hosts:
+    assert found.hosts
+    return found.hosts
+
+
 def compared(runs: Mapping[str, Run], folder: Path) -> Hosts:
     job.write(runs, folder)
-    found = examined(folder).hosts
-    assert found is not None
-    return found
+    return hosts(examined(folder))
 
 
 @pytest.mark.parametrize(
@@ -84,21 +87,19 @@ def test_equal_hosts_accuse_nobody_and_the_first_is_shown(tmp_path: Path) -> Non
 
 def test_too_few_steps_to_accuse_anyone_still_show_the_host_with_the_fault(tmp_path: Path) -> None:
     few = replace(FAST, steps=5)
-    job.write({"vm0": few, "vm1": replace(few, input_ms=8.0)}, tmp_path)
-    found = examined(tmp_path)
-    assert found.hosts is not None
-    assert (found.hosts.straggler, found.hosts.shown) == ("", "vm1")
-    assert "save most" in found.hosts.why_shown
+    found = compared({"vm0": few, "vm1": replace(few, input_ms=8.0)}, tmp_path)
+    assert (found.straggler, found.shown) == ("", "vm1")
+    assert "save most" in found.why_shown
 
 
 def test_the_first_sentence_promises_no_more_than_the_job_gains(tmp_path: Path) -> None:
     job.write({"vm0": FAST, "vm1": replace(FAST, input_ms=8.0)}, tmp_path)
     found = examined(tmp_path)
-    assert found.hosts is not None
-    assert found.together is not None
     alone = max(r.saving.ms_per_step for r in found.results if r.saving)
-    assert found.hosts.gain_ms is not None
-    assert found.together.ms_per_step <= found.hosts.gain_ms <= alone
+    gain = hosts(found).gain_ms
+    assert gain is not None
+    assert found.together
+    assert found.together.ms_per_step <= gain <= alone
     assert found.together.bound is Bound.AT_MOST
 
 
@@ -113,10 +114,10 @@ def test_a_damaged_host_costs_its_row_and_not_the_report(damage: bytes, tmp_path
     paths = job.write({f"vm{n}": FAST for n in range(3)}, tmp_path)
     paths["vm0"].write_bytes(damage)
     found = examined(tmp_path)
-    assert found.hosts is not None
-    assert found.hosts.shown == "vm1"
-    assert "vm0.xplane.pb is" in found.hosts.rows[0].missing
-    assert [row.missing for row in found.hosts.rows[1:]] == ["", ""]
+    assert hosts(found).shown == "vm1"
+    first, *others = hosts(found).rows
+    assert "vm0.xplane.pb is" in first.missing
+    assert [row.missing for row in others] == ["", ""]
     assert any(text.startswith("vm0: ") for text in found.unrecorded)
     for name in WHOLE:
         assert "vm0" in render(name, found)
@@ -133,8 +134,7 @@ def test_a_host_without_steps_is_said_to_have_none(tmp_path: Path) -> None:
     """A parameter server, or an evaluator."""
     paths = job.write({"chief": FAST, "worker": replace(FAST, input_ms=8.0)}, tmp_path)
     paths["chief"].with_name("ps.xplane.pb").write_bytes(b"\x0a\x0d\x08\x01\x12\x09/host:CPU")
-    found = examined(tmp_path).hosts
-    assert found is not None
+    found = hosts(examined(tmp_path))
     assert found.straggler == "worker"
     (server,) = (row for row in found.rows if row.name == "ps")
     assert server.steps == 0
@@ -144,8 +144,7 @@ def test_a_host_without_steps_is_said_to_have_none(tmp_path: Path) -> None:
 def test_one_host_with_steps_is_shown_and_nothing_is_said_of_the_others(tmp_path: Path) -> None:
     paths = job.write({"worker": FAST}, tmp_path)
     paths["worker"].with_name("a-ps.xplane.pb").write_bytes(b"\x0a\x0d\x08\x01\x12\x09/host:CPU")
-    found = examined(tmp_path).hosts
-    assert found is not None
+    found = hosts(examined(tmp_path))
     assert (found.shown, found.straggler) == ("worker", "")
     assert "unknown: one host has comparable steps" in found.slowest
 
@@ -158,13 +157,12 @@ def test_workers_are_read_with_their_own_manifests(tmp_path: Path) -> None:
         said = manifest(command=("train.py", name), worker=WorkerRank(name, rank, place=rank))
         (own / "tfdoctor.json").write_text(json.dumps(asdict(said)))
     found = examined(tmp_path)
-    assert found.hosts is not None
-    assert found.hosts.straggler == "worker-1"
+    assert hosts(found).straggler == "worker-1"
     assert found.subject.command == ("train.py", "worker-1")
-    alone = examined(tmp_path / "workers" / "worker-0")
-    assert alone.hosts is None
-    (tmp_path / "workers" / "worker-0" / "tfdoctor.json").write_text("{")  # the others stay
-    assert examined(tmp_path).hosts is not None
+    first = tmp_path / "workers" / "worker-0"
+    assert examined(first).hosts is None
+    (first / "tfdoctor.json").write_text("{")  # the others stay
+    assert examined(tmp_path).hosts
 
 
 def test_a_fault_of_any_host_counts_for_the_exit_code(tmp_path: Path) -> None:
@@ -173,17 +171,15 @@ def test_a_fault_of_any_host_counts_for_the_exit_code(tmp_path: Path) -> None:
     starving = replace(FAST, input_ms=gpu.truth(slow).step_ms / 3)
     job.write({"vm0": starving, "vm1": slow}, tmp_path)
     found = examined(tmp_path)
-    assert found.hosts is not None
-    assert found.hosts.shown == "vm1"
-    mine = {result.rule.name for result in found.results if result.severity}
-    (other,) = (each for each in found.hosts.findings if each.rule == "input-bound")
-    assert "input-bound" not in mine
+    assert hosts(found).shown == "vm1"
+    assert "input-bound" not in {result.rule.name for result in found.results if result.severity}
+    (other,) = (each for each in hosts(found).findings if each.rule == "input-bound")
     assert other.hosts == ("vm0",)
-    assert other.severity is not None
-    level = other.severity.name.lower()
-    alone = replace(found, hosts=replace(found.hosts, findings=(other,)), results=())
-    assert exit_code(alone, FailOn(level)) == 3
-    assert exit_code(replace(found, hosts=None, results=()), FailOn(level)) == 0
+    assert other.severity
+    level = FailOn(other.severity.name.lower())
+    alone = replace(found, hosts=replace(hosts(found), findings=(other,)), results=())
+    assert exit_code(alone, level) == 3
+    assert exit_code(replace(found, hosts=None, results=()), level) == 0
 
 
 def test_reports_of_64_hosts_stay_readable(tmp_path: Path) -> None:

@@ -6,31 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.diagnose.test_engine import COMPUTE, INPUT, bound_by_input, chart_of, part, states
+from tests.diagnose.test_engine import COMPUTE, INPUT, MATMUL, bound_by_input, chart_of, overlapped, part, states
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnose.order import in_order, order
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import Order, Relationship
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.report.words import order as sentences
-from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Remedy, Severity, Stage
 
 MAP = states("sequential-map", Effect(Stage.INPUT, 0.1, "map"))
-MATMUL = states("float32-matmul", part(4))
 BATCH = states("small-batch", Effect(Stage.HOST, 0.5))
 
 
-def edit(name: str, edit_id: str, *effects: Effect) -> Rule:
-    """A rule whose remedy is this edit."""
+def edit(name: str, edit_id: str | tuple[str, ...], *effects: Effect) -> Rule:
+    """A rule whose remedies are these edits."""
     stated = states(name, *effects)
     found = stated.check()
     assert isinstance(found, Finding)
-    found = replace(found, remedies=(Remedy("Change it", edit_id=edit_id),))
+    ids = (edit_id,) if isinstance(edit_id, str) else edit_id
+    found = replace(found, remedies=tuple(Remedy("Change it", edit_id=one) for one in ids))
     return replace(stated, check=lambda: found)
+
+
+EAGER = edit("eager-step", "run-eagerly-off", part(10, "x"))
+COMPILED = edit("unfused-elementwise", "jit-compile", part(30, "y"))
+SEVERAL = edit("small-batch", "steps-per-execution", Effect(Stage.HOST, 0.1))
 
 
 def follow(*rules: Rule, chart: Chart | None = None) -> Order | None:
@@ -50,13 +53,12 @@ def told(found: Order | None, kind: Relationship) -> list[tuple[str, tuple[str, 
 
 
 def test_changes_that_do_not_bear_on_each_other_have_no_order() -> None:
-    assert follow(states("a", part(30, "x")), states("b", part(20, "y"))) is None
-    assert follow(states("alone", part(30))) is None
-    assert follow() is None
+    for rules in ((states("a", part(30, "x")), states("b", part(20, "y"))), (states("alone", part(30)),), ()):
+        assert follow(*rules) is None
 
 
 def test_first_the_input_then_the_batch_size() -> None:
-    chart = chart_of(PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=6.0, host=4.0)
+    chart = overlapped(50.0, input=40.0, device=6.0, host=4.0)
     assert turns(follow(BATCH, MAP, chart=chart)) == [("sequential-map", 40.0), ("small-batch", 2.0)]
 
 
@@ -86,8 +88,8 @@ def test_what_a_change_saves_is_told_as_it_is_after_the_others() -> None:
 
 
 def test_changes_that_gain_only_together_come_one_after_the_other() -> None:
-    chart = chart_of(PipelineSegment({"map": 100.0}, overlapped=True), device=100.0)
-    found = follow(MAP, states("light-model", Effect(Stage.DEVICE, 0.1)), chart=chart)
+    light = states("light-model", Effect(Stage.DEVICE, 0.1))
+    found = follow(MAP, light, chart=overlapped(100.0, device=100.0))
     assert turns(found) == [("light-model", 0.0), ("sequential-map", 90.0)]
     assert sentences(found)[0].startswith(
         "Fix light-model (saves nothing alone) first, then sequential-map (saves 90.0 ms more)"
@@ -112,53 +114,41 @@ def test_a_ceiling_alone_has_its_turn() -> None:
 
 
 def test_what_runs_eagerly_is_mended_before_it_is_compiled() -> None:
-    eager = edit("eager-step", "run-eagerly-off", part(10, "x"))
-    compiled = edit("unfused-elementwise", "jit-compile", part(30, "y"))
-    found = follow(compiled, eager)
+    found = follow(COMPILED, EAGER)
     assert turns(found) == [("eager-step", 10.0), ("unfused-elementwise", 30.0)]
     assert told(found, Relationship.FIRST) == [("unfused-elementwise", ("eager-step",))]
     assert "Fix eager-step before unfused-elementwise: XLA cannot compile" in sentences(found)[1]
 
 
 def test_the_compiler_and_the_fused_layer_exclude_each_other() -> None:
-    layer = edit("unfused-batch-norm", "fused-batch-norm", part(10, "x"))
-    compiled = edit("unfused-elementwise", "jit-compile", part(30, "y"))
-    found = follow(layer, compiled)
+    found = follow(edit("unfused-batch-norm", "fused-batch-norm", part(10, "x")), COMPILED)
     assert told(found, Relationship.INSTEAD) == [("unfused-batch-norm", ("unfused-elementwise",))]
     assert any("not both: XLA fuses" in sentence for sentence in sentences(found))
 
 
 def test_callbacks_are_mended_before_several_steps_are_run_at_once() -> None:
     callbacks = states("between-steps", Effect(Stage.BETWEEN, 0.0))
-    several = edit("small-batch", "steps-per-execution", Effect(Stage.HOST, 0.1))
-    found = follow(several, callbacks, chart=chart_of(device=50.0, host=30.0, between=20.0))
+    found = follow(SEVERAL, callbacks, chart=chart_of(device=50.0, host=30.0, between=20.0))
     assert turns(found) == [("between-steps", 20.0), ("small-batch", 27.0)]
     assert told(found, Relationship.FIRST) == [("small-batch", ("between-steps",))]
 
 
 def test_one_finding_with_both_edits_does_not_contradict_itself() -> None:
-    both = states("one", part(30))
-    found = both.check()
-    assert isinstance(found, Finding)
-    remedies = (Remedy("a", edit_id="jit-compile"), Remedy("b", edit_id="fused-batch-norm"))
-    one = replace(both, check=lambda: replace(found, remedies=remedies))
-    assert follow(one) is None
+    assert follow(edit("one", ("jit-compile", "fused-batch-norm"), part(30))) is None
 
 
 def test_findings_that_each_have_both_sides_do_not_contradict_each_other() -> None:
     """Both are about the time between steps, and both propose several steps in one call."""
-    one, other = (
+    both = [
         edit(name, "steps-per-execution", Effect(Stage.BETWEEN, 0.5, name, ms(10))) for name in ("one", "other")
-    )
-    assert follow(one, other, chart=chart_of(device=50.0, between=20.0)) is None
+    ]
+    assert follow(*both, chart=chart_of(device=50.0, between=20.0)) is None
 
 
 def test_several_that_go_first_are_named_in_one_sentence() -> None:
     callbacks = states("between-steps", Effect(Stage.BETWEEN, 0.0, "callbacks", ms(10)))
     outliers = states("step-outlier", Effect(Stage.BETWEEN, 0.0, "checkpoints", ms(10)))
-    several = edit("small-batch", "steps-per-execution", Effect(Stage.HOST, 0.1))
-    chart = chart_of(device=50.0, host=30.0, between=20.0)
-    found = follow(several, callbacks, outliers, chart=chart)
+    found = follow(SEVERAL, callbacks, outliers, chart=chart_of(device=50.0, host=30.0, between=20.0))
     assert told(found, Relationship.FIRST) == [("small-batch", ("between-steps", "step-outlier"))]
     assert turns(found)[-1] == ("small-batch", 27.0)
     assert sentences(found)[1].startswith("Fix between-steps and step-outlier before small-batch: ")
@@ -171,21 +161,17 @@ def test_edits_have_an_order_also_where_no_saving_can_be_computed() -> None:
 
 
 def test_nothing_is_promised_of_distorted_steps() -> None:
-    model = StepModel(device=DeviceKind.GPU, exposed=bound_by_input().fact(StepModel).exposed, slowdown=2.0)
-    assert follow(INPUT, MATMUL, chart=Chart([model])) is None
+    assert follow(INPUT, MATMUL, chart=chart_of(input=40.0, device=10.0, slowdown=2.0)) is None
 
 
 # The results in that order
 
 
 def test_results_stand_in_the_order_of_their_turns() -> None:
-    eager = edit("eager-step", "run-eagerly-off", part(10, "x"))
-    compiled = edit("unfused-elementwise", "jit-compile", part(30, "y"))
-    note = states("plain", severity=Severity.NOTE)
-    results = engine.examine(chart_of(**COMPUTE), [eager, compiled, note])
-    before = [one.rule.name for one in results]
-    after = [one.rule.name for one in in_order(results, order(chart_of(**COMPUTE), results))]
-    assert before == ["unfused-elementwise", "eager-step", "plain"]
+    chart, note = chart_of(**COMPUTE), states("plain", severity=Severity.NOTE)
+    results = engine.examine(chart, [EAGER, COMPILED, note])
+    assert [one.rule.name for one in results] == ["unfused-elementwise", "eager-step", "plain"]
+    after = [one.rule.name for one in in_order(results, order(chart, results))]
     assert after == ["eager-step", "unfused-elementwise", "plain"]
     assert in_order(results, None) == results
 
@@ -211,7 +197,7 @@ effects = st.builds(
 )
 def test_turns_add_up_and_no_advice_is_lost(made: float, stated: list[tuple[Effect, str]]) -> None:
     """Turns save what all of them save together, never less than nothing, and each rule has one at most."""
-    chart = chart_of(PipelineSegment({"map": made}, overlapped=True), device=40.0, host=10.0, input=10.0)
+    chart = overlapped(made, device=40.0, host=10.0, input=10.0)
     rules = [edit(f"rule-{n}", edit_id, effect) for n, (effect, edit_id) in enumerate(stated)]
     results = engine.examine(chart, rules)
     found = order(chart, results)

@@ -1,24 +1,49 @@
-"""The account of the run holds what the facts say: phases, lines, long steps, memory, epochs."""
+"""The account of a run, and its savings."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders import manifest
 from tests.diagnose.run_charts import phases_of, run_chart, steps_of
 from tests.rules.run_facts import run_line
+from tests.run_logs import FOLDER, Run
+from tfdoctor.diagnose.diagnose import diagnose, placed
 from tfdoctor.diagnose.summary.account import run_account
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
-from tfdoctor.terms.kinds import Phase, RunWork
+from tfdoctor.recording import Manifest, Recording
+from tfdoctor.recording.agent import StepsSeen, TracedFunction, TracedWindow
+from tfdoctor.recording.program import GpuAccess, KernelCache, MissingLibrary, ProgramRecord, RunSettings
+from tfdoctor.recording.samples import GpuSample, MachineSample
+from tfdoctor.report.formats import FORMATS, render
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.kinds import Phase, RunWork, StepSource
 from tfdoctor.terms.run_time import PhaseSegment
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.verdict import Errored, Finding, Location, Place, PlaceKind
 
 AT = Location("train.py", 12)
+
+
+def account_of(phases: RunPhases, *facts: Any, epochs: int | None = None) -> RunAccount:
+    account = run_account(run_chart(phases, *facts), epochs)
+    assert account
+    return account
+
+
+STEPS_ALONE = phases_of({Phase.STEPS: 1.0})
 
 
 def test_without_phases_there_is_no_account() -> None:
@@ -27,8 +52,7 @@ def test_without_phases_there_is_no_account() -> None:
 
 @given(st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e9), min_size=1))
 def test_rows_are_in_the_order_of_phases_and_sum_to_the_run(times: dict[Phase, float]) -> None:
-    account = run_account(run_chart(phases_of(times)))
-    assert account
+    account = account_of(phases_of(times))
     assert sum(row.ms for row in account.rows) == pytest.approx(account.total_ms)
     order = [row.phase for row in account.rows]
     assert order == sorted(order, key=list(Phase).index)
@@ -40,39 +64,33 @@ def test_a_line_is_named_by_enough_samples_only() -> None:
         RunLine(phase=Phase.PREPARING, at=AT, ms=ms, samples=samples, calls=calls)
         for ms, samples, calls in ((900.0, 18, "pandas.DataFrame.iterrows"), (200.0, 4, "json.loads"))
     )
-    phases = RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=lines)
-    account = run_account(run_chart(phases))
-    assert account
+    account = account_of(RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=lines))
     assert [line.calls for line in account.rows[0].lines] == ["pandas.DataFrame.iterrows"]
 
 
-def epochs(asked: int | None, calls: RunCalls | None) -> int | None:
-    more = () if calls is None else (calls,)
-    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *more), asked)
-    assert account
-    return account.for_epochs
-
-
-def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned() -> None:
-    assert epochs(90, RunCalls((), epochs=2)) == 90
-    assert epochs(90, RunCalls((), epochs=2, planned_epochs=30)) == 90
-    assert epochs(None, RunCalls((), epochs=2, planned_epochs=30)) == 30
-    assert epochs(None, RunCalls((), epochs=30, planned_epochs=30)) is None
-    assert epochs(None, RunCalls((), epochs=2)) is None
+@pytest.mark.parametrize(
+    ("asked", "calls", "epochs"),
+    [
+        (90, [RunCalls((), epochs=2)], 90),
+        (90, [RunCalls((), epochs=2, planned_epochs=30)], 90),
+        (None, [RunCalls((), epochs=2, planned_epochs=30)], 30),
+        (None, [RunCalls((), epochs=30, planned_epochs=30)], None),
+        (None, [RunCalls((), epochs=2)], None),
+        (90, [], None),
+        (90, [RunCalls((), epochs=0)], None),
+    ],
+)
+def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned(
+    asked: int | None, calls: list[RunCalls], epochs: int | None
+) -> None:
+    assert account_of(STEPS_ALONE, None, None, *calls, epochs=asked).for_epochs == epochs
 
 
 @pytest.mark.parametrize(("early", "times"), [(True, 12 * 80 / 32), (False, 12.0)])
 def test_of_an_epoch_that_was_ended_early_the_steps_count(*, early: bool, times: float) -> None:
-    phases = replace(phases_of({Phase.STEPS: 1.0}), ended_early=early)
     calls = RunCalls((), epochs=1, planned_epochs=12, epoch_steps=80)
-    account = run_account(run_chart(phases, steps_of(32, 10.0), None, calls))
-    assert account
+    account = account_of(replace(STEPS_ALONE, ended_early=early), steps_of(32, 10.0), None, calls)
     assert (account.for_epochs, account.for_times) == (12, times)
-
-
-def test_without_an_epoch_nothing_is_extrapolated() -> None:
-    assert epochs(90, None) is None
-    assert epochs(90, RunCalls((), epochs=0)) is None
 
 
 @pytest.mark.parametrize(("process", "machine", "peak"), [(3e9, 2e9, 3e9), (None, 2e9, 2e9), (None, None, None)])
@@ -80,20 +98,18 @@ def test_the_peak_of_memory_is_the_most_that_was_seen(
     process: float | None, machine: float | None, peak: float | None
 ) -> None:
     ending = RunEnding(kind=EndKind.EXIT, peak_bytes=process)
-    seen = (ending, Samples(4, run_bytes=machine))
-    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}), None, None, *seen))
-    assert account
+    account = account_of(STEPS_ALONE, None, None, ending, Samples(4, run_bytes=machine))
     assert account.peak_bytes == peak
 
 
+LONG = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
+
+
 def long_account(*lines: LongLine, wait_longer: bool = False) -> tuple[float, float, list[float]]:
-    long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
-    steps = replace(steps_of(100, 20.0, long), wait_longer=wait_longer)
+    steps = replace(steps_of(100, 20.0, LONG), wait_longer=wait_longer)
     more = (RunLongLines(lines),) if lines else ()
-    account = run_account(run_chart(phases_of({Phase.STEPS: 12_000.0}), steps, None, *more))
-    assert account
-    assert account.long_steps
-    told = account.long_steps
+    told = account_of(phases_of({Phase.STEPS: 12_000.0}), steps, None, *more).long_steps
+    assert told
     return told.beyond_ms, told.unknown_ms, [line.ms for line in told.lines]
 
 
@@ -121,26 +137,185 @@ def test_long_steps_where_traced_ones_wait_have_a_cause(unknown: float, *, wait_
 def test_lines_of_other_phases_between_training_steps_are_the_cause(evaluated_s: float, told: float) -> None:
     """100 steps take 12 s, of which 3 s are the phase of steps; an evaluation after them is no cause."""
     spans = [PhaseSegment(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
-    evaluation = PhaseSegment(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT)
-    line = run_line(Phase.EVALUATION, AT, 10_500.0)
+    spans.append(PhaseSegment(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT))
     phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
-    long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
-    run = run_chart(replace(phases, lines=(line,), spans=(*spans, evaluation)), steps_of(100, 20.0, long))
-    account = run_account(run)
-    assert account
-    assert account.long_steps
-    assert account.long_steps.unknown_ms == 10_000.0 - told
+    line = run_line(Phase.EVALUATION, AT, 10_500.0)
+    found = account_of(replace(phases, lines=(line,), spans=tuple(spans)), steps_of(100, 20.0, LONG)).long_steps
+    assert found
+    assert found.unknown_ms == 10_000.0 - told
 
 
 def test_without_long_steps_none_are_told() -> None:
-    account = run_account(run_chart(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0)))
-    assert account
-    assert account.long_steps is None
-    assert (account.steps, account.step_median_ms) == (100, 20.0)
+    account = account_of(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0))
+    assert (account.long_steps, account.steps, account.step_median_ms) == (None, 100, 20.0)
 
 
 def test_of_a_window_alone_the_reason_is_told() -> None:
-    account = run_account(run_chart(phases_of({Phase.STEPS: 1.0}, whole=False)))
-    assert account
-    assert not account.whole
-    assert account.missing == "only the traced window is known"
+    account = account_of(phases_of({Phase.STEPS: 1.0}, whole=False))
+    assert (account.whole, account.missing) == (False, "only the traced window is known")
+
+
+# Causes of a slow start and of slow calls, from a recording to the report
+
+
+FIT = "train.py:20"
+
+RULES = frozenset({"kernel-compilation", "known-fault", "missing-gpu", "sample-weight-scan"})
+
+T4 = MachineSample(1, gpu=(GpuSample(0, "Tesla T4"),))
+
+
+def run(*, weights_s: float = 0.0, first_s: float = 1.0, steps: int = 500) -> Run:
+    """Keras' fit: what precedes the first step, the first step, and many others."""
+    made = Run()
+    made.python(2.0, "train.py:1", work=RunWork.IMPORTING)
+    with made.fit(FIT):
+        if weights_s:
+            made.python(weights_s, FIT, work=RunWork.WEIGHTS)
+        with made.epoch(FIT):
+            executes = "tensorflow.python.eager.execute.quick_execute"
+            made.trace(first_s, FIT, "one_step_on_iterator", trains=True, runs=executes)
+            made.steps(steps, ms=20.0, at=FIT)
+    return made
+
+
+def recorded(made: Run, gpus: GpuAccess | None = None, **settings: Any) -> Recording:
+    devices = ("/device:CPU:0",)
+    record = RunSettings(devices=devices, gpus=gpus or GpuAccess(), **settings)
+    return replace(made.recording(), program=ProgramRecord(run=record))
+
+
+def on_the_cpu() -> Recording:
+    """A T4 that lacks cuDNN."""
+    why = "libcudnn.so.9: cannot open shared object file: No such file or directory"
+    missing = (MissingLibrary("libcudnn.so.9", why),)
+    return replace(recorded(run(), GpuAccess(cuda=True, missing=missing)), samples=(T4,))
+
+
+def newer_gpu() -> Recording:
+    """A GPU that is newer than the build, whose kernels were compiled for 90 s."""
+    cache = KernelCache(nbytes=50 << 20, written=400, seconds=95.0)
+    targets, of = ("sm_80", "sm_89", "compute_90"), ("12.0",)
+    gpus = GpuAccess(registered=1, cuda=True, targets=targets, capabilities=of, cache=cache)
+    made = recorded(run(first_s=90.0), gpus)
+    program = made.program
+    assert program is not None
+    devices = ("/device:CPU:0", "/device:GPU:0")
+    return replace(made, program=replace(program, run=replace(program.run, devices=devices)))
+
+
+def traced_batches() -> Recording:
+    """Keras 3.6, whose train_on_batch traces in each of 60 calls."""
+    made = Run()
+    for number in range(60):
+        made.trace(0.1 if number else 1.0, FIT, "one_step_on_iterator", trains=True)
+    at = (f"{FOLDER}/train.py", 20)
+    function = TracedFunction(name="one_step_on_iterator", at=at, calls=60, tracings=60)
+    seen = StepsSeen(source=StepSource.KERAS_TRAIN_ON_BATCH, seen=60, functions=(function,))
+    versions = {"keras": "3.6.0", "tensorflow": "2.16.1"}
+    opened = recorded(made)
+    assert opened.manifest is not None
+    return replace(opened, manifest=replace(opened.manifest, versions=versions, steps=seen))
+
+
+CASES = {
+    "missing-gpu": on_the_cpu,
+    "kernel-compilation": newer_gpu,
+    "sample-weight-scan": lambda: recorded(run(weights_s=40.0)),
+    "known-fault": traced_batches,
+}
+
+
+def outcomes_of(found: Diagnosis) -> dict[str, Any]:
+    return {result.rule.name: result.outcome for result in found.results}
+
+
+def diagnosed(recording: Recording) -> Diagnosis:
+    return diagnose(recording, all_rules(), "train.py", ask_xprof=False)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_cause_is_named_in_the_report_and_no_other(name: str) -> None:
+    found = diagnosed(CASES[name]())
+    outcomes = outcomes_of(found)
+    assert not [one for one in outcomes.values() if isinstance(one, Errored)]
+    verdict = outcomes[name]
+    assert isinstance(verdict, Finding), verdict
+    assert not [other for other in RULES - {name} if isinstance(outcomes[other], Finding)]
+    for form in FORMATS:
+        assert render(form, found)
+    told = json.loads(render("json", found))
+    assert verdict.summary in json.dumps(told, ensure_ascii=False)
+    assert name in render("md", found)
+
+
+def test_a_run_without_any_has_none() -> None:
+    outcomes = outcomes_of(diagnosed(recorded(run())))
+    assert not [name for name in RULES if isinstance(outcomes[name], Finding)]
+
+
+def test_xlas_first_step_is_named_by_its_time() -> None:
+    verdict = outcomes_of(diagnosed(recorded(run(first_s=40.0), jit_compile=True)))["kernel-compilation"]
+    assert isinstance(verdict, Finding)
+    assert "XLA compiles" in verdict.summary
+
+
+# Every finding of a diagnosis has a place, and every format of code review holds it
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+SYNTHETIC = SAMPLES / "synthetic-gpu-a100-fp32"
+
+TRACE = Path("/logs/plugins/profile/run/vm.xplane.pb")
+STEPS = StepsSeen(at=("/home/me/job/train.py", 52))
+
+
+def rule() -> Rule:
+    return next(iter(all_rules()))
+
+
+def places(described: Manifest | None) -> tuple[Place, ...]:
+    recording = Recording(None, described, (TRACE,), None, (), ())
+    finding = Finding(summary="Slow.", evidence=(), remedies=())
+    (result,) = placed(recording, [Result(rule=rule(), outcome=finding)])
+    return result.places
+
+
+def test_the_training_call_precedes_the_script_and_the_trace() -> None:
+    described = manifest(command=("python", "job/train.py"), steps=STEPS)
+    assert places(described) == (
+        Place("job/train.py", 52, PlaceKind.TRAINING_CALL),
+        Place("job/train.py", 1, PlaceKind.SCRIPT),
+        Place("vm.xplane.pb", 1, PlaceKind.TRACE),
+    )
+
+
+def test_the_traced_loop_precedes_another_that_trains_too() -> None:
+    window = TracedWindow(at=("/home/me/job/loop.py", 7))
+    first, *_ = places(manifest(window=window, steps=STEPS))
+    assert first == Place("job/loop.py", 7, PlaceKind.TRAINING_CALL)
+
+
+KERNEL = "/usr/lib/python3/dist-packages/ipykernel_launcher.py"
+
+
+@pytest.mark.parametrize(
+    "described", [None, manifest(command=("train-model", "--fast")), manifest(command=("python", KERNEL))]
+)
+def test_where_no_program_is_known_the_trace_is_the_place(described: Manifest | None) -> None:
+    assert [place.kind for place in places(described)] == [PlaceKind.TRACE]
+
+
+def test_a_trace_without_a_program_loses_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SAMPLES.parent)
+    found = diagnose(Recording.open(SYNTHETIC), all_rules(), "t", ask_xprof=False)
+    names = [entry.result.rule.name for entry in found.entries]
+    (run,) = json.loads(render("sarif", found))["runs"]
+    gitlab = json.loads(render("gitlab", found))
+    assert names
+    assert [one["ruleId"] for one in run["results"]] == names
+    assert [one["check_name"] for one in gitlab] == names
+    assert render("github", found).count(f"file=sample_traces/{SYNTHETIC.name}/plugins/") == len(names)
+    assert {one["location"]["path"].partition("/plugins")[0] for one in gitlab} == {
+        f"sample_traces/{SYNTHETIC.name}"
+    }

@@ -12,7 +12,7 @@ from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.rating import RunPricing
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import RunTogether
+from tfdoctor.diagnosis.savings import RunSaving, RunTogether
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.terms.kinds import Phase
@@ -62,6 +62,10 @@ def of(phase: Phase, time: float, subject: str = "line", **more: Any) -> RunEffe
     return RunEffect(phase=phase, of=ms(time), subject=subject, **more)
 
 
+def at_boundaries(time: float, **more: Any) -> RunEffect:
+    return of(Phase.BOUNDARIES, time, recurs=Recurrence.PER_EPOCH, **more)
+
+
 def chart(*more: object, **times: float) -> Chart:
     """A run with 1,000 steps of 100 ms of the device, and other phases."""
     phases = {Phase[name.upper()]: time for name, time in times.items()}
@@ -76,6 +80,16 @@ def priced(of_run: Chart, *rules: Rule, epochs: int | None = None) -> dict[str, 
     return {result.rule.name: result for result in results}
 
 
+def only(of_run: Chart, *effects: Effect | RunEffect, **more: Any) -> Result:
+    return priced(of_run, states("only", *effects, **more))["only"]
+
+
+def saved(of_run: Chart, *effects: Effect | RunEffect) -> RunSaving:
+    saving = only(of_run, *effects).run
+    assert saving
+    return saving
+
+
 def together(of_run: Chart, *rules: Rule, epochs: int | None = None) -> RunTogether | None:
     pricing = RunPricing.of(of_run, epochs)
     assert pricing
@@ -87,32 +101,27 @@ def together(of_run: Chart, *rules: Rule, epochs: int | None = None) -> RunToget
 
 
 def test_a_saving_of_the_step_is_one_of_each_step_of_the_run() -> None:
-    found = priced(chart(start=100_000.0), states("slow", part(20.0)))["slow"]
-    assert found.run
-    assert found.run.ms == pytest.approx(20.0 * STEPS)
-    assert found.run.share == pytest.approx(0.1)
-    assert found.run.rated_share == pytest.approx(0.2)  # the start does not come again in a longer run
-    assert (found.run.recurs, found.run.times) == (Recurrence.PER_STEP, STEPS)
-    assert found.run.each_ms == pytest.approx(20.0)
-    assert found.run.how == "20.0 ms per step on average, in 1,000 steps of the recorded run."
+    found = saved(chart(start=100_000.0), part(20.0))
+    assert (found.ms, found.share, found.each_ms) == pytest.approx((20.0 * STEPS, 0.1, 20.0))
+    assert found.rated_share == pytest.approx(0.2)  # the start does not come again in a longer run
+    assert (found.recurs, found.times) == (Recurrence.PER_STEP, STEPS)
+    assert found.how == "20.0 ms per step on average, in 1,000 steps of the recorded run."
 
 
 def test_what_comes_once_is_rated_by_the_whole_run() -> None:
-    found = priced(chart(imports=100_000.0), states("slow-start", of(Phase.IMPORTS, 50_000.0)))
-    saving = found["slow-start"].run
-    assert saving
+    run, imports = chart(imports=100_000.0), of(Phase.IMPORTS, 50_000.0)
+    saving = saved(run, imports)
     assert (saving.recurs, saving.times) == (Recurrence.ONCE, 1)
     assert saving.share == saving.rated_share == pytest.approx(0.25)
-    assert found["slow-start"].severity is Severity.CRITICAL
+    assert only(run, imports).severity is Severity.CRITICAL
+    # A longer run has no more of an import: its price in a short one says little, and the rule may say so.
+    assert only(run, imports, severity=Severity.NOTE).severity is Severity.NOTE
 
 
 def test_what_comes_with_each_epoch_is_told_by_epoch() -> None:
-    effect = of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH, times=10)
-    saving = priced(chart(boundaries=25_000.0), states("epoch-boundary", effect))["epoch-boundary"].run
-    assert saving
-    assert saving.each_ms == pytest.approx(2_000.0)
+    saving = saved(chart(boundaries=25_000.0), at_boundaries(20_000.0, times=10))
+    assert (saving.each_ms, saving.rated_share) == pytest.approx((2_000.0, 20_000 / 125_000))
     assert saving.times == 10
-    assert saving.rated_share == pytest.approx(20_000 / 125_000)
     assert "per epoch on average, in ten epochs" in saving.how
 
 
@@ -121,90 +130,71 @@ def test_what_comes_with_each_epoch_is_told_by_epoch() -> None:
 )
 def test_a_price_is_the_least_severity(own: Severity | None, severity: Severity) -> None:
     """A rule may state that a fault is worse than its time, and not that it is less."""
-    effect = of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH, times=10)
-    rule = states("between", effect, severity=own)
-    assert priced(chart(boundaries=25_000.0), rule)["between"].severity is severity
-    found = priced(chart(), states("in-step", part(10.0), severity=own))["in-step"]
-    assert found.severity is severity
-
-
-def test_a_rule_states_how_severe_time_is_that_comes_once() -> None:
-    """A longer run has no more of an import: its price in a short one says little."""
-    imports = states("slow-start", of(Phase.IMPORTS, 50_000.0), severity=Severity.NOTE)
-    found = priced(chart(imports=100_000.0), imports)["slow-start"]
-    assert found.severity is Severity.NOTE
+    between = only(chart(boundaries=25_000.0), at_boundaries(20_000.0, times=10), severity=own)
+    assert between.severity is severity
+    assert only(chart(), part(10.0), severity=own).severity is severity
 
 
 def test_a_finding_of_the_step_and_of_the_run_saves_both() -> None:
-    both = states("both", part(10.0), of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH))
-    saving = priced(chart(boundaries=20_000.0), both)["both"].run
-    assert saving
+    saving = saved(chart(boundaries=20_000.0), part(10.0), at_boundaries(20_000.0))
     assert saving.ms == pytest.approx(30_000.0)
     assert saving.recurs is Recurrence.PER_EPOCH  # most of it
 
 
 def test_a_trifle_of_the_step_may_be_much_of_the_run() -> None:
-    effect = of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH)
-    found = priced(chart(boundaries=20_000.0), states("both", part(0.1), effect))["both"]
+    found = only(chart(boundaries=20_000.0), part(0.1), at_boundaries(20_000.0))
     assert isinstance(found.outcome, Finding)
-    assert found.saving is None
     assert found.run
     assert found.run.ms == pytest.approx(20_000.0)
-    assert found.severity is Severity.WARNING
+    assert (found.saving, found.severity) == (None, Severity.WARNING)
 
 
 def test_a_ceiling_stays_one() -> None:
     effect = of(Phase.PREPARING, 50_000.0, bound=Bound.AT_MOST)
-    saving = priced(chart(preparing=50_000.0), states("slow-preparation", effect))["slow-preparation"].run
-    assert saving
-    assert saving.bound is Bound.AT_MOST
+    assert saved(chart(preparing=50_000.0), effect).bound is Bound.AT_MOST
 
 
 def test_a_trifle_of_the_run_is_healthy_with_its_summary() -> None:
-    found = priced(chart(imports=400.0), states("slow-start", of(Phase.IMPORTS, 400.0)))["slow-start"]
+    found = only(chart(imports=400.0), of(Phase.IMPORTS, 400.0))
     assert isinstance(found.outcome, Healthy)
     assert found.outcome.summary.startswith("Something is slow; fixing it would save less than")
     assert (found.run, found.severity) == (None, None)
 
 
 def test_little_of_the_run_may_be_much_of_what_recurs() -> None:
-    effect = of(Phase.BOUNDARIES, 30.0, recurs=Recurrence.PER_EPOCH)
     phases = phases_of({Phase.IMPORTS: 9_900.0, Phase.STEPS: 70.0, Phase.BOUNDARIES: 30.0})
-    found = priced(run_chart(phases), states("epoch-boundary", effect))["epoch-boundary"]
-    assert found.severity is Severity.CRITICAL
-
-
-def test_a_fault_that_states_its_severity_is_no_trifle() -> None:
-    grave = states("out-of-memory", of(Phase.END, 1.0), severity=Severity.CRITICAL, concern=Concern.RUN)
-    assert priced(chart(end=1.0), grave)["out-of-memory"].severity is Severity.CRITICAL
+    assert only(run_chart(phases), at_boundaries(30.0)).severity is Severity.CRITICAL
 
 
 # Severity
 
 
-def test_a_step_that_is_little_of_the_run_has_notes_only() -> None:
-    """One predict for each example takes 95 % of the run."""
-    found = priced(chart(prediction=2_000_000.0), states("slow", part(40.0)))["slow"]
-    assert found.severity is Severity.NOTE
-
-
-def test_a_start_that_dominates_a_short_run_changes_no_severity() -> None:
-    found = priced(chart(start=500_000.0, imports=500_000.0), states("slow", part(40.0)), states("less", part(6.0)))
-    assert found["slow"].severity is Severity.CRITICAL
-    assert found["less"].severity is Severity.WARNING
-
-
-@pytest.mark.parametrize("concern", [Concern.TYPICAL_STEP, Concern.LONG_STEPS])
-def test_a_severity_without_a_saving_is_limited_by_the_share_of_the_steps(concern: Concern) -> None:
-    grave = states("grave", severity=Severity.CRITICAL, concern=concern)
-    assert priced(chart(), grave)["grave"].severity is Severity.CRITICAL
-    assert priced(chart(evaluation=900_000.0), grave)["grave"].severity is Severity.WARNING
-    assert priced(chart(evaluation=9_900_000.0), grave)["grave"].severity is Severity.NOTE
-
-
-def test_tracing_may_be_what_makes_steps_long() -> None:
-    grave = states("grave", severity=Severity.CRITICAL, concern=Concern.LONG_STEPS)
-    assert priced(chart(tracing=900_000.0), grave)["grave"].severity is Severity.CRITICAL
+@pytest.mark.parametrize(
+    ("times", "rule", "severity"),
+    [
+        ({"prediction": 2_000_000.0}, {"effects": [part(40.0)]}, Severity.NOTE),  # 95 % of the run
+        # A start that dominates a short run changes no severity.
+        ({"start": 500_000.0, "imports": 500_000.0}, {"effects": [part(40.0)]}, Severity.CRITICAL),
+        ({"start": 500_000.0, "imports": 500_000.0}, {"effects": [part(6.0)]}, Severity.WARNING),
+        # Without a saving, it is limited by the share of the steps, or of tracing, which may make steps long.
+        ({}, {"concern": Concern.TYPICAL_STEP}, Severity.CRITICAL),
+        ({"evaluation": 900_000.0}, {"concern": Concern.TYPICAL_STEP}, Severity.WARNING),
+        ({"evaluation": 9_900_000.0}, {"concern": Concern.TYPICAL_STEP}, Severity.NOTE),
+        ({}, {"concern": Concern.LONG_STEPS}, Severity.CRITICAL),
+        ({"evaluation": 900_000.0}, {"concern": Concern.LONG_STEPS}, Severity.WARNING),
+        ({"evaluation": 9_900_000.0}, {"concern": Concern.LONG_STEPS}, Severity.NOTE),
+        ({"tracing": 900_000.0}, {"concern": Concern.LONG_STEPS}, Severity.CRITICAL),
+        # A finding about money stays as it is, and a fault of the run that takes no time is no trifle.
+        ({"evaluation": 9_000_000.0}, {"concern": Concern.MONEY}, Severity.CRITICAL),
+        ({"end": 1.0}, {"concern": Concern.RUN, "effects": [of(Phase.END, 1.0)]}, Severity.CRITICAL),
+    ],
+)
+def test_a_finding_is_as_severe_as_its_part_of_the_run(
+    times: dict[str, float], rule: dict[str, Any], severity: Severity
+) -> None:
+    effects = rule.get("effects", [])
+    stated = {"severity": Severity.CRITICAL, "concern": rule["concern"]} if "concern" in rule else {}
+    assert only(chart(**times), *effects, **stated).severity is severity
 
 
 def test_what_the_run_fails_by_comes_before_what_saves_time() -> None:
@@ -220,14 +210,9 @@ def test_what_the_run_fails_by_comes_before_what_saves_time() -> None:
 
 
 def test_a_general_finding_states_no_saving_of_the_run() -> None:
-    found = priced(chart(evaluation=900_000.0), states("hot", part(40.0), general=True))["hot"]
+    found = only(chart(evaluation=900_000.0), part(40.0), general=True)
     assert (found.run, found.severity) == (None, Severity.NOTE)
-    assert priced(chart(), states("hot", part(40.0), general=True))["hot"].severity is (Severity.CRITICAL)
-
-
-def test_a_finding_about_money_stays_as_it_is() -> None:
-    cost = states("cost", concern=Concern.MONEY, severity=Severity.WARNING)
-    assert priced(chart(evaluation=9_000_000.0), cost)["cost"].severity is Severity.WARNING
+    assert only(chart(), part(40.0), general=True).severity is Severity.CRITICAL
 
 
 def test_a_run_without_steps_has_findings_with_their_severity() -> None:
@@ -254,11 +239,8 @@ def test_the_list_is_by_severity_and_then_by_time_of_the_run() -> None:
     of_run = chart(imports=60_000.0, boundaries=40_000.0)
     pricing = RunPricing.of(of_run)
     assert pricing
-    rules = (
-        states("step", part(25.0)),
-        states("imports", of(Phase.IMPORTS, 50_000.0)),
-        states("epochs", of(Phase.BOUNDARIES, 39_000.0, recurs=Recurrence.PER_EPOCH)),
-    )
+    imports, epochs = of(Phase.IMPORTS, 50_000.0), at_boundaries(39_000.0)
+    rules = (states("step", part(25.0)), states("imports", imports), states("epochs", epochs))
     order = [result.rule.name for result in pricing.priced(engine.examine(of_run, rules))]
     assert order == ["imports", "epochs", "step"]
 
@@ -268,13 +250,10 @@ def test_the_list_is_by_severity_and_then_by_time_of_the_run() -> None:
 
 def test_a_cheaper_step_and_a_removed_boundary_add_up() -> None:
     both = together(
-        chart(boundaries=100_000.0),
-        states("step", part(50.0)),
-        states("epochs", of(Phase.BOUNDARIES, 80_000.0, recurs=Recurrence.PER_EPOCH)),
+        chart(boundaries=100_000.0), states("step", part(50.0)), states("epochs", at_boundaries(80_000.0))
     )
     assert both
-    assert both.ms == pytest.approx(130_000.0)
-    assert both.share == pytest.approx(0.65)
+    assert (both.ms, both.share) == pytest.approx((130_000.0, 0.65))
     assert set(both.rules) == {"step", "epochs"}
     assert both.phases_after_ms["steps"] == pytest.approx(50_000.0)
     assert both.phases_after_ms["epoch boundaries"] == pytest.approx(20_000.0)
@@ -328,7 +307,8 @@ def test_no_second_is_saved_twice(changes: list[list[Effect | RunEffect]]) -> No
 def test_a_longer_run_has_more_of_what_recurs() -> None:
     """Two epochs of 50 s after a start of 100 s: of 90 epochs the start is little."""
     of_run = chart(RunCalls((), epochs=2), start=100_000.0)
-    found = priced(of_run, states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)), epochs=90)
+    rules = (states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)))
+    found, both = priced(of_run, *rules, epochs=90), together(of_run, *rules, epochs=90)
     step, start = found["step"].run, found["start"].run
     assert step
     assert start
@@ -338,12 +318,9 @@ def test_a_longer_run_has_more_of_what_recurs() -> None:
     assert start.rated_share == start.extrapolated_share  # a quarter of the recorded run, little of the real one
     assert found["start"].severity is Severity.NOTE
     assert step.rated_share == pytest.approx(0.2)
-    both = together(of_run, states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)), epochs=90)
     assert both
     assert both.extrapolated_share == pytest.approx((45 * 20_000 + 50_000) / whole)
 
 
 def test_without_more_epochs_nothing_is_extrapolated() -> None:
-    found = priced(chart(RunCalls((), epochs=2)), states("step", part(20.0)))["step"]
-    assert found.run
-    assert found.run.extrapolated_share is None
+    assert saved(chart(RunCalls((), epochs=2)), part(20.0)).extrapolated_share is None

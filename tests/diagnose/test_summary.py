@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.builders import (
     chart,
@@ -20,20 +23,40 @@ from tests.builders import (
     v100,
     wait,
 )
+from tests.diagnose.test_accounts import chart_of as step_of
+from tests.report.diagnoses import rule
+from tests.report.running import saving
+from tfdoctor.diagnose.energy import energy_account, with_energy
 from tfdoctor.diagnose.summary import machine, run
-from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile
+from tfdoctor.diagnose.summary.timeline import NEITHER, TimelineWork, about, few, marks_of, timeline
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.savings import EnergyAccount, EnergySaving, Saving
+from tfdoctor.diagnosis.step import PARTS, Timeline
+from tfdoctor.diagnosis.work import Profile, ProfileRow, WorkKind
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
+from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.savings.energy import Energy, EnergyMeter
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.price import EnergyPrices, Epoch
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import AgentError, Missing, StepsSeen, UntracedSteps
 from tfdoctor.recording.manifest import Ending, Manifest, Sampling
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location
-from tfdoctor.trace import Trace
+from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, Recurrence, RunEffect, Stage, StepWork
+from tfdoctor.trace import Trace, xplane
 from tfdoctor.trace.xprof import InputVerdict, Opinion
 
 EMPTY = chart(trace([]))
@@ -41,35 +64,24 @@ EMPTY = chart(trace([]))
 
 def on_cpu(*, record: Any = None, samples: Any = (), beside: Manifest | None = None) -> Chart:
     """Four steps of 100 ms: 40 ms of waiting for a map, 50 ms of compute."""
-    times = [100 * n for n in range(4)]
-    get_next = [
-        row
-        for at in times
-        for row in (
+    get_next, made, work = [], [], []
+    for at in range(0, 400, 100):
+        get_next += [
             wait(at, at + 40),
             iterator("Root", at, at + 40, 1),
             iterator("Root::Prefetch", at, at + 39.95, 2, 1, name="inject/prefetch_Map/_3"),
-        )
-    ]
-    made = [
-        row
-        for at in times
-        for row in (
+        ]
+        made += [
             iterator("Root::Prefetch::Map", at, at + 90, 3, 2, name="MapDataset:1"),
             iterator("Root::Prefetch::Map::Zip", at, at + 10, 4, 3),
             iterator("Root::Prefetch::Map::Zip[0]::Range", at, at + 5, 5, 4),
-        )
-    ]
-    work = [
-        row
-        for at in times
-        for row in (
+        ]
+        work += [
             executor(at + 40, at + 90),
             ("m/c/Conv2D:_MklNativeConv2D", at + 40, at + 80),
             ("m/c/BiasAdd:BiasAdd", at + 80, at + 85),
             ("m/d/MatMul:MatMul", at + 85, at + 90),
-        )
-    ]
+        ]
     lanes = [
         markers(4, 100, call=95),
         line("tf_data_iterator_get_next/1", *get_next),
@@ -79,31 +91,22 @@ def on_cpu(*, record: Any = None, samples: Any = (), beside: Manifest | None = N
     return chart(trace(lanes), recording(record, samples, manifest=beside or manifest()))
 
 
+SHAPES = [["float32", [None, 28, 28, 3]], ["float32", [3, 3, 3, 8]]]
+OPERATIONS = [
+    graph_operation("m/c/Conv2D", "Conv2D", SHAPES, layer="c", at=["/home/me/train.py", 7]),
+    graph_operation("m/c/BiasAdd", "BiasAdd", layer="c"),
+    graph_operation("m/d/MatMul", "MatMul", layer="d"),
+]
+DATASET = {
+    "id": 1,
+    "class": "_MapDataset",
+    "trace_name": "MapDataset:1",
+    "function": {"name": "decode", "at": ["/home/me/train.py", 2]},
+    "at": ["/home/me/train.py", 5],
+}
 RECORD = {
-    "graphs": [
-        {
-            "operations": [
-                graph_operation(
-                    "m/c/Conv2D",
-                    "Conv2D",
-                    [["float32", [None, 28, 28, 3]], ["float32", [3, 3, 3, 8]]],
-                    layer="c",
-                    at=["/home/me/train.py", 7],
-                ),
-                graph_operation("m/c/BiasAdd", "BiasAdd", layer="c"),
-                graph_operation("m/d/MatMul", "MatMul", layer="d"),
-            ]
-        }
-    ],
-    "datasets": [
-        {
-            "id": 1,
-            "class": "_MapDataset",
-            "trace_name": "MapDataset:1",
-            "function": {"name": "decode", "at": ["/home/me/train.py", 2]},
-            "at": ["/home/me/train.py", 5],
-        }
-    ],
+    "graphs": [{"operations": OPERATIONS}],
+    "datasets": [DATASET],
     "feeds": 1,
     "run": {"policy": "float32", "jit_compile": False, "batch_size": 32, "strategy": None},
 }
@@ -148,16 +151,11 @@ def test_the_steps_and_what_they_went_to() -> None:
     assert (found.source, found.count, found.median_ms) == ("markers", 4, 100)
     assert found.between_ms == pytest.approx(5)
     assert found.breakdown_ms
-    assert {part: round(ms, 6) for part, ms in found.breakdown_ms.items() if ms} == {
-        "input": 40,
-        "host": 5,
-        "device": 50,
-        "between": 5,
-    }
+    parts = {part: round(ms, 6) for part, ms in found.breakdown_ms.items() if ms}
+    assert parts == {"input": 40, "host": 5, "device": 50, "between": 5}
     assert set(found.breakdown_ms) == set(PARTS)
-    assert [row.number for row in found.rows] == [0, 1, 2, 3]
+    assert [(row.number, row.steady) for row in found.rows] == [(at, True) for at in range(4)]
     assert all(sum(row.parts_ms.values()) == pytest.approx(row.total_ms) for row in found.rows)
-    assert all(row.steady for row in found.rows)
 
 
 def test_a_trace_without_steps_says_why() -> None:
@@ -169,29 +167,22 @@ def test_a_trace_without_steps_says_why() -> None:
 # The pipeline
 
 
-def test_the_pipeline_is_listed_from_the_consumer_to_the_source() -> None:
+def test_the_pipeline_is_listed_from_the_consumer_to_the_source_as_it_was_written() -> None:
     found = run.pipeline(on_cpu(record=RECORD))
-    assert [(stage.name, stage.parent) for stage in found] == [
-        ("Root", None),
-        ("Prefetch", 0),
-        ("Map", 1),
-        ("Zip", 2),
-        ("Range", 3),
+    assert [(stage.name, stage.parent, stage.critical, round(stage.self_ms, 6)) for stage in found] == [
+        ("Root", None, False, 0.05),
+        ("Prefetch", 0, False, 0),
+        ("Map", 1, True, 80),
+        ("Zip", 2, True, 5),
+        ("Range", 3, True, 5),
     ]
-    assert [stage.critical for stage in found] == [False, False, True, True, True]
-    assert [round(stage.self_ms, 6) for stage in found] == [0.05, 0, 80, 5, 5]
+    _, prefetch, mapped, _, source = found
+    assert (mapped.written, mapped.at) == (".map(decode)", Location("train.py", 5))
+    assert (source.written, prefetch.note) == ("", "added by tf.data")
 
 
-def test_a_stage_is_shown_as_it_was_written() -> None:
-    found = {stage.name: stage for stage in run.pipeline(on_cpu(record=RECORD))}
-    assert found["Map"].written == ".map(decode)"
-    assert found["Map"].at == Location("train.py", 5)
-    assert found["Range"].written == ""
-    assert found["Prefetch"].note == "added by tf.data"
-
-
-def test_without_a_pipeline_there_is_nothing_to_list() -> None:
-    assert run.pipeline(EMPTY) == ()
+def test_an_empty_trace_has_nothing_to_list() -> None:
+    assert (run.pipeline(EMPTY), run.operations(EMPTY), run.model(EMPTY)) == ((), (), ())
     assert EMPTY.why_missing(InputPipeline)
 
 
@@ -205,10 +196,6 @@ def test_operations_are_grouped_by_layer_and_type_the_heaviest_first() -> None:
     assert [row.share for row in found] == pytest.approx([0.4, 0.05, 0.05])
     assert found[0].at == Location("train.py", 7)
     assert found[0].detail == "float32[?,28,28,3] x float32[3,3,3,8]"
-
-
-def test_without_operations_there_is_nothing_to_list() -> None:
-    assert run.operations(EMPTY) == ()
 
 
 # The model, the machine, the samples
@@ -233,20 +220,18 @@ def test_on_an_accelerator_the_launching_is_shown() -> None:
     assert "launch work on the host" in shown
 
 
-def test_without_a_model_there_is_nothing_to_show() -> None:
-    assert run.model(EMPTY) == ()
-
-
 def test_the_machine_and_the_settings_of_the_run() -> None:
     rows = dict(machine.machine(on_cpu(record=RECORD, beside=manifest(versions={"python": "3.11"}))))
-    assert rows["device"] == "AMD EPYC"
-    assert rows["matrix unit"] == "AVX512-BF16"
-    assert rows["usable cores"] == "4 of 4"
-    assert rows["precision policy"] == "float32"
-    assert rows["jit_compile"] == "False"
-    assert rows["batch size"] == "32"
-    assert rows["Python"] == "3.11"
-    assert rows["distribution strategy"] == ""
+    assert rows.items() >= {
+        ("device", "AMD EPYC"),
+        ("matrix unit", "AVX512-BF16"),
+        ("usable cores", "4 of 4"),
+        ("precision policy", "float32"),
+        ("jit_compile", "False"),
+        ("batch size", "32"),
+        ("Python", "3.11"),
+        ("distribution strategy", ""),
+    }
 
 
 def test_what_was_sampled() -> None:
@@ -382,3 +367,351 @@ def test_on_a_tpu_the_summary_is_whole() -> None:
     assert run.steps(facts).source == "tpu-steps"
     assert [row.operation for row in run.operations(facts)] == ["convolution fusion"]
     assert run.trust(facts).level == "high"
+
+
+# The timeline of a typical step
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+ROUNDED = 2e-4  # ms by which two rounded places of a bar may be off
+NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+
+
+def chart_of(name: str) -> Chart:
+    recording = Recording.open(SAMPLES / name)
+    return Chart([xplane.read(recording.traces[0]), recording])
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def drawn(request: pytest.FixtureRequest) -> tuple[Chart, Timeline]:
+    chart = chart_of(request.param)
+    found = timeline(chart, ())
+    if found is None:
+        assert chart.get(Steps) is None or chart.get(Breakdown) is None
+        pytest.skip("no steps")
+    return chart, found
+
+
+def test_the_step_lane_covers_the_step_once(drawn: tuple[Chart, Timeline]) -> None:
+    _, found = drawn
+    bars = found.lanes[0].bars
+    assert found.lanes[0].name == "step"
+    assert sum(bar.duration_ms for bar in bars) == pytest.approx(found.total_ms, rel=1e-3, abs=ROUNDED * len(bars))
+
+
+def test_the_step_lane_has_the_parts_of_the_breakdown(drawn: tuple[Chart, Timeline]) -> None:
+    chart, found = drawn
+    breakdown, steps = chart.get(Breakdown), chart.get(Steps)
+    assert breakdown is not None
+    assert steps is not None
+    at = next(n for n, step in enumerate(steps.steps) if step.number == found.number)
+    for part, time in breakdown.steps[at].items():
+        shown = sum(bar.duration_ms for bar in found.lanes[0].bars if PARTS[bar.part] == part)
+        expected = time * steps.steps[at].calls
+        assert shown == pytest.approx(expected, abs=0.02 * found.total_ms + 0.01)
+
+
+def test_bars_lie_within_the_step_in_order_and_apart(drawn: tuple[Chart, Timeline]) -> None:
+    _, found = drawn
+    for lane in found.lanes:
+        for bar, after in zip(lane.bars, lane.bars[1:], strict=False):
+            assert bar.start_ms + bar.duration_ms <= after.start_ms + ROUNDED
+        assert lane.bars[0].start_ms >= 0
+        assert lane.bars[-1].start_ms + lane.bars[-1].duration_ms <= found.total_ms + ROUNDED
+
+
+def test_the_wait_for_input_stands_above_the_stage_that_causes_it() -> None:
+    found = timeline(chart_of("cpu-input-bound"), ())
+    assert found is not None
+    names = [lane.name for lane in found.lanes if lane.name]
+    assert names == ["step", "input: MapAndBatch(prepare)", "input: Shuffle", "operations"]
+    wait = max((bar for bar in found.lanes[0].bars if PARTS[bar.part] == "input"), key=lambda b: b.duration_ms)
+    end = wait.start_ms + wait.duration_ms
+    work = sum(
+        max(0.0, min(bar.start_ms + bar.duration_ms, end) - max(bar.start_ms, wait.start_ms))
+        for lane in found.lanes[1:3]
+        for bar in lane.bars
+    )
+    assert work > 0.8 * wait.duration_ms
+
+
+bars = st.lists(
+    st.tuples(st.floats(0, 0.01), st.floats(0, 0.01), st.sampled_from(["device", "host"])), max_size=300
+)
+
+
+@given(bars, st.integers(1, 40))
+def test_however_many_there_are_few_are_drawn_and_no_time_is_lost(
+    pieces: list[tuple[float, float, str]], most: int
+) -> None:
+    at, made = 0.0, []
+    for gap, time, part in pieces:
+        made.append(TimelineWork(at + gap, time, part, part))
+        at += gap + time
+    ((_, lane),) = few([("a", made)], max(at, 1e-3), most)
+    assert len(lane) <= most
+    assert sum(bar.pieces for bar in lane) == len(made)
+    covered = sum(bar.duration_ms for bar in lane)
+    assert covered >= sum(bar.duration_ms for bar in made) - 1e-9
+
+
+def marked(name: str, *effects: Effect) -> Result:
+    finding = Finding(summary="", evidence=(), remedies=(), effects=effects)
+    rule = Rule.named(name, Topic.OPERATIONS, name, own=False, general=False)
+    return Result(rule=rule, outcome=finding)
+
+
+def test_a_whole_stage_is_all_of_its_work_and_its_part_of_the_step() -> None:
+    marks = marks_of([marked("input-bound", Effect(Stage.INPUT, 0.0))])
+    assert about(marks, "input", NEITHER) == about(marks, Stage.INPUT, "Map") == ("input-bound",)
+    assert about(marks, "device", NEITHER) == about(marks, Stage.DEVICE, "Map") == ()
+
+
+def test_an_operation_is_known_by_its_name_or_as_one_of_several() -> None:
+    norm = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
+    marks = marks_of([marked("unfused-batch-norm", norm), marked("hot", Effect(Stage.DEVICE, 0.0))])
+    assert about(marks, Stage.DEVICE, "bn/mul") == ("hot", "unfused-batch-norm")
+    assert about(marks, Stage.DEVICE, "conv", "kernel") == about(marks, "device", NEITHER) == ("hot",)
+
+
+def test_what_is_neither_operation_nor_stage_is_its_part_of_the_step_alone() -> None:
+    marks = marks_of([marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))])
+    assert (about(marks, "host", NEITHER), about(marks, Stage.HOST, "launch")) == (("retracing",), ())
+
+
+def test_what_gets_longer_by_a_change_is_not_what_is_wrong() -> None:
+    slower = marked("float32-matmul", Effect(Stage.DEVICE, 1.2, "bn", ms(2.0)))
+    healthy = Result(rule=slower.rule, outcome=Healthy(summary="fine"))
+    assert marks_of([slower, healthy]) == {}
+
+
+# The profile of a step
+
+
+AT, OTHER = Location("train.py", 7), Location("train.py", 9)
+
+
+def group(kind: str, time: float, at: Location | None = AT, **more: Any) -> OperationGroup:
+    row = OperationTime(name=f"{kind}{time}", type=kind, ms=time, at=at)
+    given: dict[str, Any] = {"layers": (), "missing": "shapes unknown", **more}
+    return OperationGroup(type=kind, at=at, rows=(row,), **given)
+
+
+def rows(*given: object, **parts: float) -> tuple[ProfileRow, ...]:
+    return profile(step_of(*given, **parts)).rows
+
+
+def test_operations_of_a_type_and_line_are_one_row() -> None:
+    """The facts keep those of a loop and of a part of Keras apart."""
+    inner = group("Mul", 10.0, loop="map/while", least_ms=4.0)
+    given = OperationGroups((group("Mul", 30.0, least_ms=16.0), inner, group("Mul", 9.0, OTHER)))
+    first, second = rows(given, device=100.0)
+    assert (first.kind, first.what, first.at) == (WorkKind.OPERATION, "Mul", AT)
+    assert (first.ms, first.share, first.attained) == pytest.approx((40.0, 0.4, 0.5))
+    assert (second.attained, second.unknown) == (None, "shapes unknown")
+
+
+def test_a_product_of_unknown_peak_is_compared_with_the_fastest_of_the_run() -> None:
+    slow = group("Conv2D", 40.0, gflop_s=20.0, best_gflop_s=80.0)
+    unknown = group("Conv2D", 30.0, OTHER)
+    first, second = rows(OperationGroups((slow, unknown)), device=100.0)
+    assert (first.attained, first.of_fastest) == (None, 0.25)
+    assert second.of_fastest is None
+
+
+def test_python_of_a_part_is_divided_by_line_and_call() -> None:
+    """Of ten samples three are in a function that is seen too rarely to be named."""
+    line = TimedLine(AT, 10, 5.0, calls={"numpy.histogram": 7, "numpy.sort": 3})
+    waits = TimedLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
+    (part,) = profile(step_of(HostLines({Stage.HOST: (line, waits)}), host=8.0)).python
+    assert (part.part, part.ms) == ("host", 8.0)
+    assert [(one.at, one.calls, one.ms, one.samples) for one in part.lines] == [
+        (AT, "numpy.histogram", 3.5, 7),
+        (OTHER, "between the operations of a compiled function", 3.0, 6),
+        (AT, "", 1.5, 3),
+    ]
+
+
+def test_a_line_of_few_samples_is_no_row_but_its_caller_may_be() -> None:
+    lines = [TimedLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
+    (line,) = rows(HostLines({Stage.HOST: (*lines, TimedLine(OTHER, FEW - 1, 4.0))}), host=100.0)
+    assert (line.kind, line.at, line.ms, line.part) == (WorkKind.LINE, AT, 6.0, "host")
+
+
+def test_a_line_is_named_by_what_it_does() -> None:
+    lines = (
+        TimedLine(AT, 9, 9.0, "Log.on_train_batch_end"),
+        TimedLine(AT, 8, 8.0, work=LineWork.ENTERING),
+        TimedLine(AT, 7, 7.0, calls={"numpy.histogram": 7}),
+        TimedLine(AT, 6, 6.0, calls={"": 6}),
+    )
+    assert [row.what for row in rows(HostLines({Stage.HOST: lines}), host=100.0)] == [
+        "Log.on_train_batch_end",
+        "entering a compiled function",
+        "numpy.histogram",
+        "Python",
+    ]
+
+
+def test_without_samples_the_events_of_threads_are_shown() -> None:
+    events = PartEvents({Stage.HOST: (PartEvent("Execute", "python", 8.0),)})
+    (row,) = rows(events, host=100.0)
+    assert (row.what, row.ms, row.at) == ("Execute (thread python)", 8.0, None)
+
+
+def test_events_of_threads_that_overlap_take_no_more_than_their_part() -> None:
+    threads = (PartEvent("a", "one", 90.0), PartEvent("b", "two", 30.0))
+    found = rows(PartEvents({Stage.HOST: threads}), host=40.0, device=60.0)
+    assert [row.ms for row in found] == pytest.approx([30.0, 10.0])
+
+
+def test_samples_without_a_time_divide_the_time_between_steps() -> None:
+    samples = StackSamples((TimedLine(AT, 15), TimedLine(OTHER, 5)))
+    first, second = rows(samples, between=40.0, device=60.0)
+    assert [(row.at, row.ms) for row in (first, second)] == [(AT, 30.0), (OTHER, 10.0)]
+
+
+@pytest.mark.parametrize(("wait", "beside"), [(0.0, [True, True]), (30.0, [False, True])])
+def test_stages_that_no_step_waits_for_work_beside_it(wait: float, beside: list[bool]) -> None:
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    slow = StageTime.of("Root::Prefetch::Map", 40.0)
+    other = StageTime.of("Root::Prefetch::ParallelMapV2", 9.0)
+    pipeline, breakdown = (InputPipeline.of(ahead, slow, other), Breakdown.of(input=wait, device=45.0))
+    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
+    found = profile(Chart([breakdown, model, pipeline]))
+    assert [row.beside for row in found.rows] == beside
+    assert [row.what for row in found.rows] == ["Map", "ParallelMapV2"]
+
+
+def test_shorter_rows_are_counted_with_their_time() -> None:
+    many = [group(f"Op{n}", 5.0 - 0.1 * n) for n in range(SHOWN + 3)]
+    found = profile(step_of(OperationGroups(tuple(many)), device=100.0))
+    assert len(found.rows) == SHOWN
+    assert found.omitted == 3
+    assert found.omitted_ms == pytest.approx(sum(5.0 - 0.1 * (SHOWN + more) for more in range(3)))
+    little = (group("Mul", 50.0), group("Neg", 100.0 * LEAST - 0.01, OTHER))
+    assert len(rows(OperationGroups(little), device=100.0)) == 1
+
+
+def test_times_are_those_of_the_shown_step() -> None:
+    """Of 30 traced ms, the profiler has its part."""
+    tracing = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
+    breakdown = Breakdown.of(device=30.0, host=10.0)
+    model = StepModel(device=DeviceKind.CPU, exposed=tracing.untraced, tracing=tracing)
+    (row,) = profile(Chart([breakdown, model, OperationGroups((group("Mul", 30.0),))])).rows
+    assert row.ms == pytest.approx(tracing.untraced["device"])
+    assert row.share == pytest.approx(row.ms / model.step_ms)
+
+
+def test_without_steps_there_is_no_profile() -> None:
+    assert profile(Chart([])) == Profile()
+
+
+# What findings save of energy
+
+
+BOARD = EnergyMeter(
+    source=EnergySource.GPU, devices=1, without=0, power_w=300.0, seconds=60.0, run_j=36_000.0, idle_w=100.0
+)
+BOARD = replace(BOARD, waiting_w=20.0, busy=0.8)
+"""Kernels run for 80 % of the time, at 350 W."""
+
+PACKAGES = EnergyMeter(source=EnergySource.CPU, devices=2, without=0, power_w=200.0, seconds=60.0, run_j=24_000.0)
+
+
+NO_PRICES = EnergyPrices()
+
+
+def measured(
+    *meters: EnergyMeter, device: DeviceKind = DeviceKind.GPU, prices: EnergyPrices = NO_PRICES, epoch: int = 0
+) -> Chart:
+    return Chart([Energy(meters), prices, Device(device, 1, 1), *([Epoch(epoch)] if epoch else [])])
+
+
+def account_of(chart: Chart, step_ms: float | None = 100.0) -> EnergyAccount:
+    account = energy_account(chart, step_ms)
+    assert account is not None
+    return account
+
+
+def saving_of(chart: Chart, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
+    found = Finding(summary="x", evidence=(), remedies=(), effects=effects, **more)
+    saved = Saving(ms_per_step=per_step, share=0.1, bound=Bound.EXPECTED, how="")
+    run = saving(60.0, Recurrence.PER_STEP, each=per_step / 1000, times=6000, whole=600.0)
+    (result,) = with_energy(chart, [Result(rule=rule("x"), outcome=found, saving=saved, run=run)])
+    return result.energy
+
+
+def test_steps_epochs_and_the_run_have_the_energy_of_the_mean_power() -> None:
+    prices = EnergyPrices(usd_per_kwh=0.36, gco2_per_kwh=400.0)
+    (row,) = account_of(measured(BOARD, prices=prices, epoch=1000)).rows
+    assert row.per_step
+    assert row.idle_per_step
+    assert row.per_epoch
+    assert (row.per_step.joules, row.idle_per_step.joules) == pytest.approx((30.0, 2.0))
+    assert (row.per_step.usd, row.per_step.gco2) == pytest.approx((3e-6, 30.0 * 400 / 3.6e6))
+    assert (row.per_epoch.joules, row.run.joules) == pytest.approx((30_000.0, 36_000.0))
+
+
+def test_without_prices_and_steps_there_is_the_energy_of_the_run_alone() -> None:
+    (row,) = account_of(measured(BOARD), step_ms=None).rows
+    assert (row.per_step, row.idle_per_step, row.per_epoch) == (None, None, None)
+    assert (row.run.joules, row.run.usd, row.run.gco2) == (36_000.0, None, None)
+
+
+COMPUTE = Effect(Stage.DEVICE, 0.9)
+ON_BOARD, ON_PACKAGES = measured(BOARD), measured(PACKAGES, device=DeviceKind.CPU)
+UNKNOWN_IDLE = measured(replace(BOARD, idle_w=None, waiting_w=None))
+
+
+@pytest.mark.parametrize(
+    ("chart", "effects", "joules"),
+    [
+        (ON_BOARD, [COMPUTE], 0.010 * 350),
+        # Trap: the kernels of a step that waits less are the same, and take the same energy.
+        (ON_BOARD, [Effect(Stage.INPUT, 0.0)], 0.010 * 100),
+        (ON_BOARD, [Effect(Stage.TRANSFER, 0.0)], 0.010 * 100),
+        (ON_BOARD, [Effect(Stage.HOST, 0.0)], 0.010 * 100),
+        (ON_BOARD, [Effect(Stage.BETWEEN, 0.0)], 0.010 * 100),
+        (ON_BOARD, [COMPUTE, Effect(Stage.HOST, 0.5)], None),  # a mixture
+        (ON_BOARD, [Effect(Stage.COLLECTIVE, 0.5)], None),
+        (UNKNOWN_IDLE, [Effect(Stage.INPUT, 0.0)], None),
+        (UNKNOWN_IDLE, [COMPUTE], None),
+        (ON_PACKAGES, [Effect(Stage.INPUT, 0.0)], 2.0),
+        # Work that moves to other threads takes as much energy.
+        (ON_PACKAGES, [Effect(Stage.INPUT, 1.0, overlaps=True)], None),
+        (ON_PACKAGES, [Effect(Stage.INPUT, 0.5, spreads=True)], None),
+        # The steps do not run on these.
+        (measured(BOARD, device=DeviceKind.CPU), [COMPUTE], None),
+        (measured(PACKAGES), [COMPUTE], None),
+    ],
+)
+def test_a_step_saves_energy_at_the_power_of_what_gets_shorter(
+    chart: Chart, effects: list[Effect], joules: float | None
+) -> None:
+    saved = saving_of(chart, *effects)
+    assert (saved.per_step.joules if saved else None) == pytest.approx(joules)
+
+
+def test_a_run_saves_at_the_power_of_its_steps_and_a_cpu_at_most_its_mean() -> None:
+    board, packages = saving_of(ON_BOARD, COMPUTE), saving_of(ON_PACKAGES, Effect(Stage.INPUT, 0.0))
+    assert board
+    assert board.run
+    assert board.run.joules == pytest.approx(60 * 350)
+    assert packages
+    assert (packages.source, packages.bound) == (EnergySource.CPU, Bound.AT_MOST)
+
+
+def test_other_time_of_the_run_has_another_power() -> None:
+    """Trap: a slow evaluation is not at the power of training steps."""
+    evaluation = RunEffect(phase=Phase.EVALUATION, of=ms(50_000.0))
+    saving = saving_of(measured(BOARD), Effect(Stage.DEVICE, 0.9), run_effects=(evaluation,))
+    assert saving is not None
+    assert saving.run is None
+
+
+def test_what_saves_no_time_saves_no_energy() -> None:
+    assert saving_of(measured(BOARD), Effect(Stage.DEVICE, 0.9), per_step=0.0) is None
+    healthy = Result(rule=rule("x"), outcome=Healthy(summary="x"))
+    assert [*with_energy(measured(BOARD), [healthy])] == [healthy]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import zip_longest
+from typing import Any
 
 from tests.report import running, several
 from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
@@ -9,7 +10,7 @@ from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, KnownFinding, LimitSet, Off, Settings
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Together, Turn
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving, Together, Turn
 from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepRow, StepsSummary, Timeline
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
@@ -78,6 +79,7 @@ def _never() -> Verdict:
     raise AssertionError("a renderer must not run a rule")
 
 
+RATE = "Matmuls run at 71 % of the rate that this GPU reaches"
 WHOLE = ("html", "json", "md")
 """Formats that contain all of a diagnosis."""
 
@@ -141,12 +143,7 @@ def full() -> Diagnosis:
         unrecorded=("GPU power: NVML refused it (Insufficient Permissions); run as root to record it.",),
         accounts=(
             Account(part="input", total_ms=43.1, state=AccountState.NAMED, rules=("input-bound",)),
-            Account(
-                part="device",
-                total_ms=7.6,
-                state=AccountState.NECESSARY,
-                why=("Matmuls run at 71 % of the rate that this GPU reaches",),
-            ),
+            Account(part="device", total_ms=7.6, state=AccountState.NECESSARY, why=(RATE,)),
         ),
     )
 
@@ -165,41 +162,23 @@ def tried() -> Diagnosis:
     """Return a report with changes that help, do nothing, hurt, train something else, crashed and never ran."""
     diagnosis = full()
     first, second, third, *_ = (result.rule.name for result in diagnosis.results)
+    beside = Beside(others=(first,), instead=False, measured=helps(0.08, 0.05, 0.12, 0.07, 0.08, 0.1))
+    cached = {"action": "Cache the dataset", "rules": (first,), "promised": PROMISED}
+    printed = {"action": "Print every 100 steps", "rules": (second,), "promised": AT_MOST, "beside": beside}
+    read_once = {"action": "Read the table once, with vectorized operations", "rules": ("slow-preparation",)}
+    unknown = TrainingMatch(state=TrainingState.UNKNOWN, why="the steps return no loss")
+    both = helps(0.37, 0.36, 0.39, 0.37, 0.38, 0.38)
+    once = running.saving(19.8, Recurrence.ONCE, bound=Bound.AT_MOST, whole=132.0)
     rows = (
-        trial(
-            first,
-            HELPS,
-            action="Cache the dataset",
-            rules=(first,),
-            promised=PROMISED,
-            training=TrainingMatch(state=TrainingState.EQUAL, step=20),
-            kept=True,
-        ),
-        trial(
-            second,
-            replace(HELPS, share=0.1, low=0.09, high=0.11, rounds=(0.095, 0.1, 0.105)),
-            action="Print every 100 steps",
-            rules=(second,),
-            promised=AT_MOST,
-            training=TrainingMatch(state=TrainingState.EQUAL, step=20),
-            kept=True,
-            beside=Beside(
-                others=(first,),
-                instead=False,
-                measured=replace(HELPS, share=0.08, low=0.05, high=0.12, rounds=(0.07, 0.08, 0.1)),
-            ),
-        ),
+        trial(first, HELPS, training=SAME, kept=True, **cached),
+        trial(second, helps(0.1, 0.09, 0.11, 0.095, 0.1, 0.105), training=SAME, kept=True, **printed),
         trial("TF_ENABLE_ONEDNN_OPTS=0", NOTHING, training=LOSSES),
         trial("mine.diff", HURTS, training=replace(LOSSES, apart=0.0001)),
-        trial(
-            "a-wider-convolution-with-a-name-that-is-longer-than-a-phone-is-wide.diff",
-            SLOW,
-            training=TrainingMatch(state=TrainingState.UNKNOWN, why="the steps return no loss"),
-        ),
+        trial("a-wider-convolution-with-a-name-that-is-longer-than-a-phone-is-wide.diff", SLOW, training=unknown),
         trial("half-the-batch.diff", HELPS, training=DIFFERENT),
         trial(
             third,
-            replace(HELPS, share=0.4, low=0.39, high=0.42, rounds=(0.4, 0.41)),
+            helps(0.4, 0.39, 0.42, 0.4, 0.41),
             action="Compute in float16",
             rules=(third,),
             training=TrainingMatch(state=TrainingState.NOT_FINITE),
@@ -207,36 +186,14 @@ def tried() -> Diagnosis:
         trial("OMP_NUM_THREADS=1", NOISY),
         replace(trial("small-batch", HELPS, training=CHANGED), examples=2.0, step_ms=13.8),
         replace(
-            trial(
-                "slow-preparation",
-                replace(HELPS, share=0.14, low=0.12, high=0.16, rounds=(0.13, 0.15), of_run=True),
-                action="Read the table once, with vectorized operations",
-                rules=("slow-preparation",),
-                training=TrainingMatch(state=TrainingState.EQUAL, step=20),
-            ),
+            trial("slow-preparation", helps(0.14, 0.12, 0.16, 0.13, 0.15, of_run=True), training=SAME, **read_once),
             step_ms=None,
             run_ms=112_000.0,
-            promised_run=RunSaving(
-                ms=19_800.0,
-                share=0.15,
-                rated_share=0.15,
-                recurs=Recurrence.ONCE,
-                each_ms=19_800.0,
-                times=1,
-                bound=Bound.AT_MOST,
-            ),
+            promised_run=replace(once, how="", share=0.15, rated_share=0.15),
         ),
         Trial(name="tcmalloc", missing="OSError: <b>no library</b>", runs=1),
         Trial(name="XLA for all graphs", missing="there was no time left for it"),
-        replace(
-            trial(
-                f"{first} + {second}",
-                replace(HELPS, share=0.37, low=0.36, high=0.39, rounds=(0.37, 0.38, 0.38)),
-                rules=(first, second),
-                training=TrainingMatch(state=TrainingState.EQUAL, step=20),
-            ),
-            parts=(first, second),
-        ),
+        trial(f"{first} + {second}", both, rules=(first, second), training=SAME, parts=(first, second)),
     )
     found = Trials(
         rows=rows,
@@ -254,6 +211,14 @@ def tried() -> Diagnosis:
     return with_measured(diagnosis, found)
 
 
+def helps(share: float, low: float, high: float, *rounds: float, of_run: bool = False) -> Measured:
+    """Return the saving of a change that helps."""
+    return replace(HELPS, share=share, low=low, high=high, rounds=rounds, of_run=of_run)
+
+
+SAME = TrainingMatch(state=TrainingState.EQUAL, step=20)
+
+
 LOSSES = TrainingMatch(
     state=TrainingState.LOSSES, step=20, losses=((1, 2.0, 2.1), (2, 1.5, 1.6)), apart=0.05, usual=0.0002
 )
@@ -261,90 +226,43 @@ CHANGED = TrainingMatch(state=TrainingState.CHANGED, why="the batch is twice as 
 DIFFERENT = TrainingMatch(state=TrainingState.DIFFERENT, step=20, losses=((1, 2.0, 2.1),))
 
 
-def trial(  # noqa: PLR0913 - the fields that differ
-    name: str,
-    measured: Measured,
-    *,
-    action: str = "",
-    rules: tuple[str, ...] = (),
-    promised: Saving | None = None,
-    training: TrainingMatch | None = None,
-    kept: bool = False,
-    beside: Beside | None = None,
-) -> Trial:
+def trial(name: str, measured: Measured, **more: Any) -> Trial:
     """Return a variant of a program whose step is 10 ms, with a run in each round."""
-    return Trial(
-        name=name,
-        action=action,
-        rules=rules,
-        promised=promised,
-        measured=measured,
-        step_ms=10 * (1 - measured.share),
-        training=training,
-        runs=len(measured.rounds),
-        kept=kept,
-        beside=beside,
-    )
+    step_ms = 10 * (1 - measured.share)
+    return Trial(name=name, measured=measured, step_ms=step_ms, runs=len(measured.rounds), **more)
 
 
 def profile() -> Profile:
     """Return a row of each kind, near the hardware's rates, near this run's own and neither."""
-    stage = ProfileRow(
-        kind=WorkKind.STAGE,
-        what="Map(decode)",
-        part="input",
-        ms=41.2,
-        share=0.79,
-        at=Location("train.py", 41),
-        unknown="what a function of the input needs is not computed",
-    )
+    decode, why = Location("train.py", 41), "what a function of the input needs is not computed"
+    stage = worked(WorkKind.STAGE, "Map(decode)", "input", 41.2, 0.79, at=decode, unknown=why)
     reads = replace(stage, what="Interleave(read)", ms=6.1, share=0.12, beside=True, at=None)
-    conv = ProfileRow(
-        kind=WorkKind.OPERATION,
-        what="Conv2D",
-        part="device",
-        ms=2.4,
-        share=0.046,
-        layer="conv2_block1",
-        attained=0.83,
-    )
-    product = replace(
-        conv, what="MatMul", ms=1.1, share=0.021, attained=None, of_fastest=0.6, unknown="peak FLOP/s unknown"
-    )
-    line = ProfileRow(
-        kind=WorkKind.LINE,
-        what="numpy.histogram",
-        part="host",
-        ms=0.5,
-        share=0.01,
-        at=Location("train.py", 60),
-        unknown="no rate of the hardware bounds Python",
-    )
+    conv = worked(WorkKind.OPERATION, "Conv2D", "device", 2.4, 0.046, layer="conv2_block1", attained=0.83)
+    unrated = replace(conv, attained=None, unknown="peak FLOP/s unknown")
+    product = replace(unrated, what="MatMul", ms=1.1, share=0.021, of_fastest=0.6)
+    line = worked(WorkKind.LINE, "numpy.histogram", "host", 0.5, 0.01, at=Location("train.py", 60))
+    line = replace(line, unknown="no rate of the hardware bounds Python")
     fastest = replace(product, of_fastest=1.0, ms=0.9)
     return Profile(rows=(stage, reads, conv, product, fastest, line), omitted=12, omitted_ms=0.34)
 
 
+def worked(kind: WorkKind, what: str, part: str, time: float, share: float, **more: Any) -> ProfileRow:
+    return ProfileRow(kind=kind, what=what, part=part, ms=time, share=share, **more)
+
+
 def steps(number: int) -> StepsSummary:
     """Return so many steps around 52 ms, every eighth an outlier."""
-    rows = tuple(step_row(at) for at in range(10, 10 + number))
+    parts = {"input": 43.1, "transfer": 0.0, "host": 0.5, "device": 7.6}
     return StepsSummary(
         source=StepSource.KERAS_FIT,
-        rows=rows,
+        rows=tuple(step_row(at) for at in range(10, 10 + number)),
         count=number,
         median_ms=52.0,
         mean_ms=52.4,
         p10_ms=50.2,
         p90_ms=54.9,
         between_ms=0.4,
-        breakdown_ms={
-            "input": 43.1,
-            "transfer": 0.0,
-            "host": 0.5,
-            "device": 7.6,
-            "collective": 0.0,
-            "between": 0.4,
-            "unknown": 0.4,
-        },
+        breakdown_ms=parts | {"collective": 0.0, "between": 0.4, "unknown": 0.4},
     )
 
 
@@ -361,6 +279,19 @@ def findings() -> tuple[Result, ...]:
     return (_input_bound(), _between_steps(), _float32(), _idle_devices())
 
 
+def found(
+    about: Rule,
+    summary: str,
+    evidence: Measure | Table,
+    *remedies: Remedy,
+    saving: Saving | None = None,
+    severity: Severity = Severity.NOTE,
+) -> Result:
+    """Return a finding with a piece of evidence."""
+    finding = Finding(summary=summary, evidence=(evidence,), remedies=remedies)
+    return Result(rule=about, outcome=finding, saving=saving, severity=severity)
+
+
 def edited(result: Result, *edits: Edit) -> Result:
     """Return a finding with edits of its first remedies, and none of the others."""
     finding = result.outcome
@@ -375,6 +306,11 @@ def _input_bound() -> Result:
         ("Interleave", Location("train.py", 38), ms(6.1), count(1.0), ratio(0.12)),
         ("Batch", Location("train.py", 42), ms(2.0), count(1.0), ratio(0.04)),
     )
+    old, new = (
+        "dataset = dataset.map(decode)",
+        "dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+    )
+    at, cached = Location("train.py", 41), f"{old}\ndataset = dataset.cache()"
     finding = Finding(
         summary="The step waits 43.1 ms for input: .map(decode) runs on one thread and limits it.",
         evidence=(
@@ -383,48 +319,26 @@ def _input_bound() -> Result:
             Table(("stage", "line", "own time", "threads", "share"), rows),
         ),
         remedies=(
-            Remedy(
-                action="Run decode on several threads",
-                code="dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
-                at=Location("train.py", 41),
-                edit_id="parallel-map",
-            ),
-            Remedy(
-                action="Keep the decoded images in memory",
-                code="dataset = dataset.map(decode)\ndataset = dataset.cache()",
-                at=Location("train.py", 41),
-                edit_id="cache",
-            ),
+            Remedy(action="Run decode on several threads", code=new, at=at, edit_id="parallel-map"),
+            Remedy(action="Keep the decoded images in memory", code=cached, at=at, edit_id="cache"),
         ),
     )
-    saving = Saving(
-        ms_per_step=41.5,
-        share=0.798,
-        bound=Bound.EXPECTED,
-        how="The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, beside 8.5 ms of compute.",
-    )
-    made = Edit(
-        Location("train.py", 41),
-        "dataset = dataset.map(decode)",
-        "dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
-    )
+    how = "The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, beside 8.5 ms of compute."
     return Result(
         rule=rule("input-bound", title="The step waits for input"),
-        outcome=finding.edited((made, Edit(Location("train.py", 41), missing="what comes before is random"))),
-        saving=saving,
+        outcome=finding.edited((Edit(at, old, new), Edit(at, missing="what comes before is random"))),
+        saving=Saving(ms_per_step=41.5, share=0.798, bound=Bound.EXPECTED, how=how),
         severity=Severity.CRITICAL,
     )
 
 
 def _between_steps() -> Result:
-    finding = Finding(
-        summary="0.4 ms pass between steps in the callback LossPrinter.",
-        evidence=(Measure("between steps", ms(0.4), ms(0.26)),),
-        remedies=(Remedy(action="Print every 100 steps", at=Location("callbacks/printer.py", 7)),),
-    )
-    saving = Saving(ms_per_step=0.4, share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps.")
-    return Result(
-        rule=rule("between-steps", Topic.EXECUTION), outcome=finding, saving=saving, severity=Severity.NOTE
+    return found(
+        rule("between-steps", Topic.EXECUTION),
+        "0.4 ms pass between steps in the callback LossPrinter.",
+        Measure("between steps", ms(0.4), ms(0.26)),
+        Remedy(action="Print every 100 steps", at=Location("callbacks/printer.py", 7)),
+        saving=Saving(ms_per_step=0.4, share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps."),
     )
 
 
@@ -433,41 +347,28 @@ def _float32() -> Result:
         ("conv2_block1", "Conv2D", "f32[256,56,56,64]", ms(2.4), ratio(0.046)),
         ("predictions", "MatMul", "f32[256,2048] x f32[2048,1000]", ms(1.1), ratio(0.021)),
     )
-    finding = Finding(
-        summary="Convolutions and matrix products run in float32.",
-        evidence=(Table(("layer", "operation", "shapes", "time", "share"), rows),),
-        remedies=(
-            Remedy(
-                action="Compute in bfloat16, keep the variables in float32",
-                code='tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")',
-                at=Location("train.py", 12),
-                edit_id="bfloat16",
-            ),
-        ),
+    change = Remedy(
+        action="Compute in bfloat16, keep the variables in float32",
+        code='tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")',
+        at=Location("train.py", 12),
+        edit_id="bfloat16",
     )
-    saving = Saving(
-        ms_per_step=0.0,
-        share=0.0,
-        bound=Bound.EXPECTED,
-        how="Compute is hidden behind the input; once that is fixed, 3.1 ms.",
-        after=("input-bound",),
-    )
-    return Result(
-        rule=rule("float32-matmul", Topic.PRECISION), outcome=finding, saving=saving, severity=Severity.NOTE
+    how = "Compute is hidden behind the input; once that is fixed, 3.1 ms."
+    return found(
+        rule("float32-matmul", Topic.PRECISION),
+        "Convolutions and matrix products run in float32.",
+        Table(("layer", "operation", "shapes", "time", "share"), rows),
+        change,
+        saving=Saving(ms_per_step=0.0, share=0.0, bound=Bound.EXPECTED, how=how, after=("input-bound",)),
     )
 
 
 def _idle_devices() -> Result:
+    code = "with tf.distribute.MirroredStrategy().scope():\n    model = build()"
     finding = Finding(
         summary="3 of 4 GPUs do nothing.",
         evidence=(Measure("GPUs at work", count(1), count(4)),),
-        remedies=(
-            Remedy(
-                action="Train on all of them",
-                code="with tf.distribute.MirroredStrategy().scope():\n    model = build()",
-                at=Location("train.py", 55),
-            ),
-        ),
+        remedies=(Remedy(action="Train on all of them", code=code, at=Location("train.py", 55)),),
         severity=Severity.WARNING,
     )
     return Result(rule=rule("idle-device", Topic.SCALE), outcome=finding, severity=Severity.WARNING)
@@ -475,70 +376,52 @@ def _idle_devices() -> Result:
 
 def healthy_results() -> tuple[Result, ...]:
     """Return two rules that found no fault."""
+    traces = (Measure("traces", count(0), count(1)),)
+    once = Healthy(summary="No function was traced again in 20 steps.", evidence=traces)
+    little = Healthy(summary="Transposes take 0.2 % of the step.")
     return (
-        Result(
-            rule=rule("retracing", Topic.EXECUTION),
-            outcome=Healthy(
-                summary="No function was traced again in 20 steps.",
-                evidence=(Measure("traces", count(0), count(1)),),
-            ),
-        ),
-        Result(
-            rule=rule("layout-change", Topic.OPERATIONS),
-            outcome=Healthy(summary="Transposes take 0.2 % of the step."),
-        ),
+        Result(rule=rule("retracing", Topic.EXECUTION), outcome=once),
+        Result(rule=rule("layout-change", Topic.OPERATIONS), outcome=little),
     )
 
 
 def not_applicable_results() -> tuple[Result, ...]:
     """Return two rules that could not be checked."""
+    alone = NotApplicable(reason="Only one device took part: there is nothing to reduce.")
+    no_shapes = NotApplicable(reason="No shapes were recorded; profile the script with tfdoctor profile.")
     return (
-        Result(
-            rule=rule("collective-bound", Topic.SCALE),
-            outcome=NotApplicable(reason="Only one device took part: there is nothing to reduce."),
-        ),
-        Result(
-            rule=rule("unaligned-dimension", Topic.PRECISION),
-            outcome=NotApplicable(reason="No shapes were recorded; profile the script with tfdoctor profile."),
-        ),
+        Result(rule=rule("collective-bound", Topic.SCALE), outcome=alone),
+        Result(rule=rule("unaligned-dimension", Topic.PRECISION), outcome=no_shapes),
     )
 
 
 def errored_result() -> Result:
     """Return a rule that crashed."""
-    return Result(
-        rule=rule("host-sync", Topic.EXECUTION),
-        outcome=Errored(
-            error="ZeroDivisionError: division by zero",
-            traceback="Traceback (most recent call last):\n"
-            '  File "host_sync.py", line 9, in check\n'
-            "ZeroDivisionError: division by zero",
-        ),
-    )
+    error = "ZeroDivisionError: division by zero"
+    traceback = f'Traceback (most recent call last):\n  File "host_sync.py", line 9, in check\n{error}'
+    return Result(rule=rule("host-sync", Topic.EXECUTION), outcome=Errored(error=error, traceback=traceback))
 
 
 def pipeline() -> tuple[PipelineStage, ...]:
     """Return a pipeline of five stages and a side branch."""
-    here = Location("train.py", 41)
-    return tuple(
-        PipelineStage(
-            name=name,
-            parent=parent,
-            self_ms=self_ms,
-            parallelism=parallelism,
-            calls=calls,
-            critical=critical,
-            written=written,
-            at=at,
-            note=note,
-        )
-        for name, parent, self_ms, parallelism, calls, critical, written, at, note in (
-            ("Prefetch", None, 0.1, 1.0, 1.0, True, "", None, "injected by tf.data"),
-            ("Batch", 0, 2.0, 1.0, 1.0, True, ".batch(256)", Location("train.py", 42), ""),
-            ("Map", 1, 41.2, 1.0, 256.0, True, ".map(decode)", here, ""),
-            ("Interleave", 2, 6.1, 1.0, 256.0, True, ".interleave(read)", Location("train.py", 38), ""),
-            ("TFRecord", 3, 1.2, 4.0, 256.0, False, "", None, "ran in parallel (autotuned)"),
-        )
+    prefetch = stage("Prefetch", None, 0.1, note="injected by tf.data")
+    return (
+        prefetch,
+        stage("Batch", 0, 2.0, written=".batch(256)", at=Location("train.py", 42)),
+        stage("Map", 1, 41.2, calls=256.0, written=".map(decode)", at=Location("train.py", 41)),
+        stage("Interleave", 2, 6.1, calls=256.0, written=".interleave(read)", at=Location("train.py", 38)),
+        replace(
+            stage("TFRecord", 3, 1.2, calls=256.0, note="ran in parallel (autotuned)"),
+            parallelism=4.0,
+            critical=False,
+        ),
+    )
+
+
+def stage(name: str, parent: int | None, self_ms: float, calls: float = 1.0, **more: Any) -> PipelineStage:
+    """Return a stage of one thread that limits the pipeline."""
+    return PipelineStage(
+        name=name, parent=parent, self_ms=self_ms, parallelism=1.0, calls=calls, critical=True, **more
     )
 
 
@@ -568,45 +451,27 @@ def operations() -> tuple[OperationRow, ...]:
     )
 
 
-WAITS = {"input": ("input-bound",)}
-"""The rules about parts of the step."""
-
-
 def timeline(name: str = "", pieces: int = 40) -> Timeline:
     """Return a step of 52 ms that waits 43 ms for input, then computes."""
-    step = (("input", 0.0, 43.1), ("host", 43.1, 0.5), ("device", 43.6, 8.0), ("between", 51.6, 0.4))
-    lanes = (
-        (
-            "step",
-            tuple(_piece(start, time, part, name or part, *WAITS.get(part, ())) for part, start, time in step),
-        ),
-        (
-            name or "input: .map(decode)",
-            tuple(
-                _piece(at, 0.9, "input", name or ".map(decode)", "input-bound", "sequential-map")
-                for at in range(43)
-            ),
-        ),
-        (
-            name or "operations",
-            tuple(
-                _piece(
-                    43.6 + 8.0 * at / pieces,
-                    7.0 / pieces,
-                    "device",
-                    name or f"conv_{at % 9} (Conv2D)",
-                    *(() if at % 4 else ("float32-matmul",)),
-                )
-                for at in range(pieces)
-            ),
-        ),
-        ("", (TimelineWork(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
+
+    def piece(start_ms: float, duration_ms: float, part: str, what: str, *rules: str) -> TimelineWork:
+        return TimelineWork(start_ms, duration_ms, part, name or what, rules=rules)
+
+    step = (
+        piece(0.0, 43.1, "input", "input", "input-bound"),
+        piece(43.1, 0.5, "host", "host"),
+        piece(43.6, 8.0, "device", "device"),
+        piece(51.6, 0.4, "between", "between"),
     )
+    maps = tuple(piece(at, 0.9, "input", ".map(decode)", "input-bound", "sequential-map") for at in range(43))
+    products = tuple(
+        piece(43.6 + 8.0 * at / pieces, 7.0 / pieces, "device", f"conv_{at % 9} (Conv2D)", *rules)
+        for at in range(pieces)
+        for rules in [() if at % 4 else ("float32-matmul",)]
+    )
+    alone = (TimelineWork(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)
+    lanes = (("step", step), (name or "input: .map(decode)", maps), (name or "operations", products), ("", alone))
     return drawn(12, 52.0, lanes, 3)
-
-
-def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> TimelineWork:
-    return TimelineWork(start_ms, duration_ms, part, name, rules=rules)
 
 
 def caused() -> Diagnosis:
@@ -615,20 +480,12 @@ def caused() -> Diagnosis:
     symptom, *others = base.results
     assert isinstance(symptom.outcome, Finding)
     (change, *_), at = symptom.outcome.remedies, Location("train.py", 41)
-    cause = replace(
-        symptom,
-        rule=rule("sequential-map"),
-        outcome=replace(
-            symptom.outcome,
-            summary=".map(decode) runs on one thread.",
-            remedies=(replace(change, edit_id="parallel-map", at=at, edit=None),),
-        ),
-    )
+    remedies = (replace(change, edit_id="parallel-map", at=at, edit=None),)
+    outcome = replace(symptom.outcome, summary=".map(decode) runs on one thread.", remedies=remedies)
+    cause = replace(symptom, rule=rule("sequential-map"), outcome=outcome)
     again = replace(cause, rule=rule("hot-stage"))
-    order = Order(
-        turns=(Turn("sequential-map", 41.5, Bound.EXPECTED),),
-        relations=(Relation(Relationship.CEILING, "input-bound", ("sequential-map", "hot-stage"), "input"),),
-    )
+    ceiling = Relation(Relationship.CEILING, "input-bound", ("sequential-map", "hot-stage"), "input")
+    order = Order(turns=(Turn("sequential-map", 41.5, Bound.EXPECTED),), relations=(ceiling,))
     return replace(base, results=(symptom, cause, again, *others), order=order)
 
 
@@ -654,41 +511,31 @@ def unexplained() -> Diagnosis:
     base = healthy()
     parts = {"host": 6.9, "device": 5.1}
     rows = tuple(replace(row, total_ms=12.0, parts_ms=parts) for row in base.steps.rows)
-    host = Account(
-        part="host",
-        total_ms=6.9,
-        state=AccountState.UNEXPLAINED,
-        unexplained_ms=6.9,
-        seen=(
-            Seen("Python", 0.62, Unit.RATIO, Location("train.py", 41)),
-            Seen("Log.on_train_batch_end", 0.2, Unit.RATIO, Location("train.py", 12)),
-            Seen("tf.constant (thread python)", 0.9, Unit.MILLISECONDS),
-        ),
+    seen = (
+        Seen("Python", 0.62, Unit.RATIO, Location("train.py", 41)),
+        Seen("Log.on_train_batch_end", 0.2, Unit.RATIO, Location("train.py", 12)),
+        Seen("tf.constant (thread python)", 0.9, Unit.MILLISECONDS),
     )
-    device = Account(
-        part="device",
-        total_ms=5.1,
-        state=AccountState.UNEXPLAINED,
-        rules=("layout-change",),
-        why=("Matmuls run at 71 % of the rate that this GPU reaches",),
-        unexplained_ms=2.3,
+    steps = replace(base.steps, rows=rows, median_ms=12.0, p10_ms=11.9, p90_ms=12.2, breakdown_ms=parts)
+    accounts = (
+        unexplained_part("host", 6.9, seen=seen),
+        replace(unexplained_part("device", 5.1, rules=("layout-change",), why=(RATE,)), unexplained_ms=2.3),
     )
-    return replace(
-        base,
-        steps=replace(base.steps, rows=rows, median_ms=12.0, p10_ms=11.9, p90_ms=12.2, breakdown_ms=parts),
-        accounts=(host, device),
-        profile=Profile(),
-    )
+    return replace(base, steps=steps, accounts=accounts, profile=Profile())
+
+
+def unexplained_part(part: str, time: float, **more: Any) -> Account:
+    state = AccountState.UNEXPLAINED
+    return Account(part=part, total_ms=time, state=state, unexplained_ms=time, **more)
 
 
 def no_steps() -> Diagnosis:
     """Return a recording in which no step can be seen, so that hardly a rule applies."""
+    missing = "the trace contains no step marker and no repeated call"
     return Diagnosis(
         version="0.1.0",
         subject=Subject(title="host.xplane.pb"),
-        steps=StepsSummary(
-            source=StepSource.NONE, missing="the trace contains no step marker and no repeated call"
-        ),
+        steps=StepsSummary(source=StepSource.NONE, missing=missing),
         trust=Trust(level=TrustLevel.LOW, reasons=("There are no steps to measure.",)),
         results=not_applicable_results(),
         pipeline_missing="The trace contains no tf.data iterator.",
@@ -697,18 +544,10 @@ def no_steps() -> Diagnosis:
     )
 
 
-def errored() -> Diagnosis:
-    """Return a run in which the only rule crashed."""
-    return replace(healthy(), results=(errored_result(),))
-
-
 def single_step() -> Diagnosis:
     """Return a run of one step, which tells nothing of the spread."""
-    return replace(
-        full(),
-        steps=replace(steps(1), too_few=True),
-        trust=Trust(level=TrustLevel.LOW, reasons=("One step only.",)),
-    )
+    doubtful = Trust(level=TrustLevel.LOW, reasons=("One step only.",))
+    return replace(full(), steps=replace(steps(1), too_few=True), trust=doubtful)
 
 
 def slow_steps() -> Diagnosis:
@@ -719,22 +558,22 @@ def slow_steps() -> Diagnosis:
 
 def hostile() -> Diagnosis:
     """Return a run in which every text is an attack on some rendering."""
-    base, evil = full(), HOSTILE + INVISIBLE
-    where = Location(HOSTILE, 3)
+    evil = HOSTILE + INVISIBLE
+    where, nan, inf = Location(HOSTILE, 3), float("nan"), float("inf")
     table = Table((HOSTILE, LONG), ((HOSTILE, LONG), (INVISIBLE, where)))
-    finding = Finding(
-        summary=evil,
-        evidence=(Measure(HOSTILE, ratio(float("nan")), ms(float("inf"))), table),
-        remedies=(
-            Remedy(action=evil, code=f"```\n{HOSTILE}\n~~~\n{LONG}", at=where, edit_id=HOSTILE),
-            Remedy(action=evil, at=where),
-        ),
+    remedies = (
+        Remedy(action=evil, code=f"```\n{HOSTILE}\n~~~\n{LONG}", at=where, edit_id=HOSTILE),
+        Remedy(action=evil, at=where),
     )
-    edit = Edit(where, f"```\n{HOSTILE}", f"{INVISIBLE}\n</pre>{HOSTILE}\n{LONG}")
+    finding = Finding(
+        summary=evil, evidence=(Measure(HOSTILE, ratio(nan), ms(inf)), table), remedies=remedies
+    ).edited((Edit(where, missing=evil), Edit(where, f"```\n{HOSTILE}", f"{INVISIBLE}\n</pre>{HOSTILE}\n{LONG}")))
     saving = Saving(ms_per_step=4.0, share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
     bad = rule(HOSTILE, title=HOSTILE, why=f"{HOSTILE}\n\n<img src=x>\n\n![x](https://x.test/x.png)")
+    crash = Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")
+    seen = (Seen(evil, 1.0, Unit.MILLISECONDS, where), Seen(LONG, 0.5, Unit.RATIO))
     return replace(
-        base,
+        full(),
         version=HOSTILE,
         subject=Subject(
             title=evil,
@@ -746,30 +585,12 @@ def hostile() -> Diagnosis:
             exit_code=3,
         ),
         trust=Trust(level=TrustLevel.LOW, reasons=(evil, LONG)),
-        profile=Profile(
-            rows=(
-                ProfileRow(
-                    kind=WorkKind.LINE,
-                    what=evil,
-                    part=HOSTILE,
-                    ms=float("nan"),
-                    share=float("inf"),
-                    at=where,
-                    layer=LONG,
-                    unknown=evil,
-                ),
-            )
-        ),
+        profile=Profile(rows=(worked(WorkKind.LINE, evil, HOSTILE, nan, inf, at=where, layer=LONG, unknown=evil),)),
         results=(
-            Result(
-                rule=bad,
-                outcome=finding.edited((Edit(where, missing=evil), edit)),
-                saving=saving,
-                severity=Severity.CRITICAL,
-            ),
+            Result(rule=bad, outcome=finding, saving=saving, severity=Severity.CRITICAL),
             Result(rule=named(bad, "2"), outcome=Healthy(summary=evil, evidence=(table,))),
             Result(rule=named(bad, "3"), outcome=NotApplicable(reason=evil)),
-            Result(rule=named(bad, "4"), outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")),
+            Result(rule=named(bad, "4"), outcome=crash),
         ),
         together=Together(ms_per_step=4.0, share=0.1, rules=(HOSTILE,)),
         xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
@@ -785,80 +606,52 @@ def hostile() -> Diagnosis:
         device_time=(Measure(evil, ms(1.0)),),
         device_time_missing=evil,
         unrecorded=(evil,),
-        accounts=(
-            Account(
-                part="input",
-                total_ms=43.1,
-                state=AccountState.UNEXPLAINED,
-                rules=(HOSTILE,),
-                why=(evil,),
-                unexplained_ms=43.1,
-                seen=(Seen(evil, 1.0, Unit.MILLISECONDS, where), Seen(LONG, 0.5, Unit.RATIO)),
-            ),
-        ),
+        accounts=(unexplained_part("input", 43.1, rules=(HOSTILE,), why=(evil,), seen=seen),),
     )
 
 
 def huge() -> Diagnosis:
     """Return a run with 500 offenders in a table and 3000 operations."""
-    base = full()
     rows = tuple((f"layer_{at}", Location("model.py", at), ms(at / 7), ratio(at / 5000)) for at in range(500))
-    finding = Finding(
-        summary="500 layers are padded.",
-        evidence=(Table(("layer", "line", "time", "share"), rows),),
-        remedies=(Remedy(action="Make widths a multiple of 128"),),
-    )
-    many = tuple(
-        Result(
-            rule=rule(f"rule-{at}", Topic.OPERATIONS),
-            outcome=finding if at == 0 else replace(finding, evidence=()),
-            severity=Severity.NOTE,
-        )
-        for at in range(40)
-    )
+    padded = Table(("layer", "line", "time", "share"), rows)
+    remedy = Remedy(action="Make widths a multiple of 128")
+    first = found(rule("rule-0", Topic.OPERATIONS), "500 layers are padded.", padded, remedy)
+    assert isinstance(first.outcome, Finding)
+    plain = replace(first.outcome, evidence=())
+    others = (replace(first, rule=rule(f"rule-{at}", Topic.OPERATIONS), outcome=plain) for at in range(1, 40))
+    base, detail = full(), "f32[256,56,56,64] x f32[3,3,64,64]"
     heavy = tuple(
         OperationRow(
             layer=f"block_{at % 60}/layer_{at}",
             operation=("Conv2D", "MatMul", "AddV2", "Relu")[at % 4],
             self_ms=30 / (at + 1),
             share=30 / (at + 1) / 52,
-            detail="f32[256,56,56,64] x f32[3,3,64,64]",
+            detail=detail,
         )
         for at in range(3000)
     )
-    return replace(
-        base, results=many + base.results, operations=heavy, steps=steps(300), timeline=timeline(pieces=4000)
-    )
+    results, drawn = (first, *others, *base.results), timeline(pieces=4000)
+    return replace(base, results=results, operations=heavy, steps=steps(300), timeline=drawn)
 
 
 def unknown_numbers() -> Diagnosis:
     """Return a run whose every number came out as NaN or infinite."""
     base, nan, inf = full(), float("nan"), float("inf")
+    each = (nan, inf, 1.0, 0.0, -1.0)
     rows = tuple(
         replace(row, total_ms=at, parts_ms=dict.fromkeys(row.parts_ms, nan))
         for row, at in zip(base.steps.rows, (nan, inf, 52.0), strict=False)
     )
+    parts = dict.fromkeys(base.steps.breakdown_ms, nan)
     bad = Saving(ms_per_step=nan, share=nan, bound=Bound.EXPECTED, how="0 / 0", after=("x",))
+    stages, operations = zip(base.pipeline, each, strict=True), zip(base.operations, each, strict=False)
     return replace(
         base,
-        steps=replace(
-            base.steps,
-            rows=rows,
-            p10_ms=nan,
-            p90_ms=inf,
-            mean_ms=nan,
-            breakdown_ms=dict.fromkeys(base.steps.breakdown_ms, nan),
-        ),
+        steps=replace(base.steps, rows=rows, p10_ms=nan, p90_ms=inf, mean_ms=nan, breakdown_ms=parts),
         results=tuple(replace(result, saving=bad) for result in base.results),
         together=Together(ms_per_step=nan, share=nan, rules=("input-bound",)),
-        pipeline=tuple(
-            replace(stage, self_ms=at, parallelism=nan, calls=inf)
-            for stage, at in zip(base.pipeline, (nan, inf, 1.0, 0.0, -1.0), strict=True)
-        ),
-        operations=tuple(
-            replace(row, self_ms=at, share=nan)
-            for row, at in zip(base.operations, (nan, inf, 1.0, 0.0, -1.0), strict=False)
-        ),
+        pipeline=tuple(replace(one, self_ms=at, parallelism=nan, calls=inf) for one, at in stages),
+        operations=tuple(replace(row, self_ms=at, share=nan) for row, at in operations),
         model=(Measure("x", ms(nan)),),
     )
 
@@ -873,61 +666,17 @@ def named(base: Rule, more: str) -> Rule:
     return replace(base, name=f"{base.name}{more}")
 
 
-def hostile_hosts() -> Diagnosis:
-    """Return the same with 64 hosts whose names are attacks."""
-    return replace(full(), hosts=several.hosts(HOSTILE + INVISIBLE, 64))
-
-
 def gated() -> Diagnosis:
     """Return the run with a budget in each state, and a baseline that knows one finding."""
     base = full()
-    at = Location("tfdoctor.toml", 5)
+    why = "the trace does not show the arithmetic of each matmul and convolution"
+    rate, memory = Unit.EXAMPLES_PER_SECOND, budget("memory-gb", 8e9, Unit.BYTES, BudgetState.MET, 0, 5.1e9)
     budgets = (
-        BudgetCheck(
-            key="step-ms",
-            limit=60.0,
-            unit=Unit.MILLISECONDS,
-            at_least=False,
-            state=BudgetState.UNCLEAR,
-            value=52.0,
-            low=44.1,
-            high=61.3,
-            at=Location("tfdoctor.toml", 4),
-        ),
-        BudgetCheck(
-            key="input-wait",
-            limit=0.05,
-            unit=Unit.RATIO,
-            at_least=False,
-            state=BudgetState.EXCEEDED,
-            value=0.829,
-            low=0.8,
-            high=0.86,
-            at=at,
-        ),
-        BudgetCheck(
-            key="examples-per-second",
-            limit=1000.0,
-            unit=Unit.EXAMPLES_PER_SECOND,
-            at_least=True,
-            state=BudgetState.EXCEEDED,
-            value=615.4,
-            low=522.0,
-            high=725.6,
-            at=replace(at, line=6),
-        ),
-        BudgetCheck(
-            key="matrix-unit",
-            limit=0.4,
-            unit=Unit.RATIO,
-            at_least=True,
-            state=BudgetState.UNKNOWN,
-            why="the trace does not show the arithmetic of each matmul and convolution",
-            at=replace(at, line=7),
-        ),
-        BudgetCheck(
-            key="memory-gb", limit=8e9, unit=Unit.BYTES, at_least=False, state=BudgetState.MET, value=5.1e9
-        ),
+        budget("step-ms", 60.0, Unit.MILLISECONDS, BudgetState.UNCLEAR, 4, 52.0, low=44.1, high=61.3),
+        budget("input-wait", 0.05, Unit.RATIO, BudgetState.EXCEEDED, 5, 0.829, low=0.8, high=0.86),
+        budget("examples-per-second", 1e3, rate, BudgetState.EXCEEDED, 6, 615.4, low=522.0, high=725.6),
+        budget("matrix-unit", 0.4, Unit.RATIO, BudgetState.UNKNOWN, 7, why=why),
+        replace(memory, at=None),
     )
     first, *others = base.results
     marked = [replace(first, known=True)]
@@ -937,20 +686,24 @@ def gated() -> Diagnosis:
     return replace(base, results=tuple(marked), budgets=budgets, baseline=use)
 
 
+def budget(
+    key: str, limit: float, unit: Unit, state: BudgetState, line: int, value: float | None = None, **more: Any
+) -> BudgetCheck:
+    """Return a budget of a line of tfdoctor.toml."""
+    at, floor = Location("tfdoctor.toml", line), key in {"examples-per-second", "matrix-unit"}
+    return BudgetCheck(key=key, limit=limit, unit=unit, at_least=floor, state=state, at=at, value=value, **more)
+
+
 def configured() -> Diagnosis:
     """Return the run as judged by what a user chose and set, with findings that bear on each other."""
     base = full()
     (first, *others) = base.results
+    why = "a step that runs eagerly is not compiled as a whole"
     order = Order(
         turns=(Turn("input-bound", 43.0, Bound.AT_MOST), Turn("float32-matmul", 3.1, Bound.EXPECTED)),
         relations=(
             Relation(Relationship.UNNEEDED, "python-input", ("input-bound",)),
-            Relation(
-                Relationship.FIRST,
-                "kernel-launch-bound",
-                ("eager-step",),
-                "a step that runs eagerly is not compiled as a whole",
-            ),
+            Relation(Relationship.FIRST, "kernel-launch-bound", ("eager-step",), why),
         ),
     )
     settings = Settings(
@@ -970,37 +723,27 @@ def run() -> Diagnosis:
     return running.trains(full())
 
 
-def run_predicts() -> Diagnosis:
-    """Return a run that trains nothing."""
-    return running.predicts(full())
-
-
 def run_window() -> Diagnosis:
     """Return a report whose account covers the traced window alone."""
     return running.window(full())
 
 
-def hostile_run() -> Diagnosis:
-    """Return the hostile run with an account."""
-    return running.hostile(hostile(), HOSTILE + INVISIBLE, LONG)
-
-
 ALL = {
     "run": run,
-    "run-predicts": run_predicts,
+    "run-predicts": lambda: running.predicts(full()),
     "run-window": run_window,
-    "hostile-run": hostile_run,
+    "hostile-run": lambda: running.hostile(hostile(), HOSTILE + INVISIBLE, LONG),
     "gated": gated,
     "configured": configured,
     "several-hosts": several_hosts,
-    "hostile-hosts": hostile_hosts,
+    "hostile-hosts": lambda: replace(full(), hosts=several.hosts(HOSTILE + INVISIBLE, 64)),
     "full": full,
     "tried": tried,
     "caused": caused,
     "healthy": healthy,
     "unexplained": unexplained,
     "no-steps": no_steps,
-    "errored": errored,
+    "errored": lambda: replace(healthy(), results=(errored_result(),)),  # the only rule crashed
     "single-step": single_step,
     "slow-steps": slow_steps,
     "hostile": hostile,

@@ -34,6 +34,18 @@ def results(diagnosis: Diagnosis) -> list[dict[str, Any]]:
     return found
 
 
+def with_first(**changes: Any) -> Diagnosis:
+    """Return the full report, with changes of what the first result found."""
+    base = diagnoses.full()
+    first, *others = base.results
+    assert isinstance(first.outcome, Finding)
+    return replace(base, results=(replace(first, outcome=replace(first.outcome, **changes)), *others))
+
+
+def at(path: str, line: int) -> tuple[Remedy]:
+    return (Remedy("Change it", at=Location(path, line)),)
+
+
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_sarif_is_valid_by_its_schema(kind: str, validator: Draft4Validator) -> None:
     log = json.loads(render("sarif", diagnoses.ALL[kind]()))
@@ -56,11 +68,10 @@ def test_a_result_has_what_code_scanning_reads() -> None:
 
 def test_a_saving_whose_share_is_unknown_is_left_out() -> None:
     full = diagnoses.full()
-    saving = full.results[0].saving
-    assert saving is not None
-    unknown = replace(full.results[0], saving=replace(saving, share=math.nan))
-    first, *_ = results(replace(full, results=(unknown, *full.results[1:])))
-    assert "savingMsPerStep" not in first.get("properties", {})
+    first, *others = full.results
+    assert first.saving
+    unknown = replace(first, saving=replace(first.saving, share=math.nan))
+    assert "savingMsPerStep" not in results(replace(full, results=(unknown, *others)))[0].get("properties", {})
 
 
 def test_paths_are_those_in_the_repository() -> None:
@@ -98,11 +109,8 @@ FALLBACKS = (
 
 
 def finding_at(at: Location | None, *fallbacks: Place) -> Diagnosis:
-    base = diagnoses.full()
-    first = base.results[0]
-    assert isinstance(first.outcome, Finding)
-    moved = replace(first.outcome, remedies=(Remedy("Change it", at=at),), evidence=())
-    only = replace(first, outcome=moved, fallbacks=fallbacks)
+    base = with_first(remedies=(Remedy("Change it", at=at),), evidence=())
+    only = replace(base.results[0], fallbacks=fallbacks)
     return replace(base, results=(only,), order=None, repository={})
 
 
@@ -163,53 +171,34 @@ def test_the_first_change_is_where_the_table_says() -> None:
 
 @pytest.mark.parametrize("path", ["train.py", "src/In/train.py", "a~b/site-packages.py"])
 def test_a_relative_path_is_kept_where_the_file_is_not_on_this_machine(path: str) -> None:
-    base = diagnoses.full()
-    first = base.results[0]
-    assert isinstance(first.outcome, Finding)
-    there = replace(first.outcome, remedies=(Remedy("Change it", at=Location(path, 3)),))
-    diagnosis = replace(base, results=(replace(first, outcome=there),), repository={})
-    (found,) = json.loads(render("gitlab", diagnosis))
+    diagnosis = replace(with_first(remedies=at(path, 3)), repository={})
+    found, *_ = json.loads(render("gitlab", replace(diagnosis, results=diagnosis.results[:1])))
     assert found["location"] == {"path": path, "lines": {"begin": 3}}
 
 
 def test_fingerprints_survive_moved_lines_and_other_figures() -> None:
-    base = diagnoses.full()
-    first = base.results[0]
-    assert isinstance(first.outcome, Finding)
-    remedy = replace(first.outcome.remedies[0], at=Location("train.py", 99))
-    moved = replace(first.outcome, summary="Other figures.", remedies=(remedy,))
-    after = replace(base, results=(replace(first, outcome=moved), *base.results[1:]))
+    base, after = diagnoses.full(), with_first(summary="Other figures.", remedies=at("train.py", 99))
     names = [[one["partialFingerprints"] for one in results(each)] for each in (base, after)]
     assert names[0] == names[1]
     marks = [one["fingerprint"] for one in json.loads(render("gitlab", base))]
     assert len(set(marks)) == len(marks)
 
 
-def test_a_fix_replaces_characters_of_the_file() -> None:
+def test_a_fix_replaces_characters_of_the_file_and_is_described_by_its_change() -> None:
+    """Trap: the first change of the finding may be made by hand."""
     base = diagnoses.full()
-    at = Location("train.py", 41)
-    edit = Edit(at, "a", "b", replacements=(Replacement((41, 5), (41, 9), "new"),))
-    fixed = replace(base, results=(diagnoses.edited(base.results[0], edit),))
-    (change,) = results(fixed)[0]["fixes"][0]["artifactChanges"]
-    assert change["replacements"] == [
-        {
-            "deletedRegion": {"startLine": 41, "startColumn": 5, "endLine": 41, "endColumn": 9},
-            "insertedContent": {"text": "new"},
-        }
-    ]
-
-
-def test_a_fix_is_described_by_the_change_that_it_makes() -> None:
-    """Trap: the first change of the finding is made by hand."""
-    base = diagnoses.full()
-    at = Location("train.py", 41)
-    edit = Edit(at, "a", "b", replacements=(Replacement((41, 5), (41, 9), "new"),))
+    edit = Edit(Location("train.py", 41), "a", "b", replacements=(Replacement((41, 5), (41, 9), "new"),))
     result = diagnoses.edited(base.results[0], edit)
     assert isinstance(result.outcome, Finding)
-    by_hand = replace(result.outcome.remedies[0], action="Do it by hand", edit=None)
-    outcome = replace(result.outcome, remedies=(by_hand, *result.outcome.remedies))
-    (fix,) = results(replace(base, results=(replace(result, outcome=outcome),)))[0]["fixes"]
-    assert fix["description"]["text"] == result.outcome.remedies[0].action
+    remedies = result.outcome.remedies
+    by_hand = replace(remedies[0], action="Do it by hand", edit=None)
+    two = replace(result, outcome=replace(result.outcome, remedies=(by_hand, *remedies)))
+    region = {"startLine": 41, "startColumn": 5, "endLine": 41, "endColumn": 9}
+    for one in (result, two):
+        (fix,) = results(replace(base, results=(one,)))[0]["fixes"]
+        (change,) = fix["artifactChanges"]
+        assert change["replacements"] == [{"deletedRegion": region, "insertedContent": {"text": "new"}}]
+        assert fix["description"]["text"] == remedies[0].action
 
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)
@@ -233,15 +222,12 @@ def test_each_line_for_github_is_one_command(kind: str) -> None:
 
 
 def test_a_level_has_at_most_ten_annotations() -> None:
-    base = diagnoses.full()
-    first = base.results[0]
-    many = tuple(replace(first, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE) for n in range(15))
-    distinct = tuple(
-        replace(result, outcome=replace(first.outcome, remedies=(Remedy("x", at=Location("a.py", n + 1)),)))
-        for n, result in enumerate(many)
-        if isinstance(first.outcome, Finding)
-    )
-    lines = render("github", replace(base, results=distinct)).splitlines()
+    many = [
+        replace(result, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE)
+        for n in range(15)
+        for result in with_first(remedies=at("a.py", n + 1)).results[:1]
+    ]
+    lines = render("github", replace(diagnoses.full(), results=tuple(many))).splitlines()
     assert len(lines) == 10
     assert lines[-1].startswith("::notice title=tfdoctor::More findings: rule-9, rule-10")
 

@@ -1,12 +1,19 @@
-"""The summary on a terminal: readable in 80 columns, and no name drives the terminal."""
+"""The terminal: the summary, its tables, and comparisons."""
 
 import re
+from difflib import ndiff
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.text import Text
 
 from tests.report import diagnoses
 from tfdoctor.report import terminal
+from tfdoctor.report.terminal import capture
+from tfdoctor.report.terminal_diff import LINES, WIDEST, brief
+from tfdoctor.report.terminal_table import fitted, widths
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -63,3 +70,115 @@ def test_many_findings_are_counted() -> None:
 def test_the_name_of_a_change_is_whole_in_80_columns() -> None:
     shown = terminal.render(diagnoses.ALL["tried"](), width=80, color=False)
     assert "\nTF_ENABLE_ONEDNN_OPTS=0  " in shown
+
+
+# Widths of columns on a terminal, and words that no line ends within
+
+
+NAME = "fused-batch-norm.diff"
+LONG = "losses differ by up to 1.6 %, those of two unchanged runs are equal"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "room", "found"),
+    [
+        ((4, 6), (4, 6), 80, [4, 6]),  # no wider than the text
+        ((21, 8, 9), (21, 14, 85), 54, [21, 8, 25]),  # the name is whole, the longest cell low
+        ((25, 8, 9), (25, 14, 85), 35, [11, 8, 16]),  # one name does not take the width
+        ((60, 8, 9), (60, 14, 85), 90, [34, 8, 48]),
+        ((9, 4, 8), (9, 4, 8), 18, [7, 4, 7]),  # no room for all words: the longest are broken
+        ((0, 3), (0, 3), 2, [1, 1]),
+        ((), (), 40, []),
+    ],
+)
+def test_words_stay_whole_and_rows_low(
+    least: tuple[int, ...], most: tuple[int, ...], room: int, found: list[int]
+) -> None:
+    assert widths(least, most, room) == found
+
+
+@pytest.mark.parametrize(("width", "whole"), [(48, False), (60, True), (100, True)])
+def test_a_name_is_broken_only_without_room_beside_the_words_of_the_others(width: int, *, whole: bool) -> None:
+    cells = [Text(NAME, "bold"), Text("28.7 ms (15 %)"), Text(LONG), Text(LONG)]
+    header = ("change", "promised", "measured", "trains the same?")
+    shown = capture(lambda columns: [fitted([cells], columns, header=header)], width=width, color=False)
+    assert (NAME in shown) is whole
+    assert max(map(len, shown.splitlines())) <= width
+    assert "promised" in shown
+
+
+def test_no_line_ends_between_a_number_and_its_unit() -> None:
+    for width in range(40, 60):
+        shown = capture(lambda _: [Text(f"{LONG} (5 to 40 %) in 9.1 s")], width=width, color=False)
+        assert " ".join(shown.split()) == f"{LONG} (5 to 40 %) in 9.1 s"
+        assert all(part in shown for part in ("1.6 %", "40 %)", "9.1 s"))
+
+
+# What changes in the user's lines is seen on a terminal, however long they are
+
+
+LONG_LINES = 'model.compile("sgd", "mse", metrics=[' + ", ".join(f'"metric_{n}"' for n in range(40)) + "]"
+
+
+def diff(old: str, new: str) -> str:
+    return "\n".join(
+        line.rstrip() for line in ndiff(old.splitlines(), new.splitlines()) if not line.startswith("? ")
+    )
+
+
+def test_a_long_line_is_cut_around_what_differs() -> None:
+    before, after = brief(diff(f"{LONG_LINES})", f"{LONG_LINES}, steps_per_execution=20)"))
+    assert before != after
+    assert before.startswith("- … ")
+    assert before.endswith('"metric_39"])')
+    assert after.startswith("+ … ")
+    assert after.endswith('"metric_39"], steps_per_execution=20)')
+
+
+def test_a_change_in_the_middle_of_a_long_line_is_seen() -> None:
+    before, after = brief(diff(LONG_LINES, LONG_LINES.replace("metric_20", "measure_of_20")))
+    assert '"metric_20"' in before
+    assert '"measure_of_20"' in after
+    assert before[2:4] == after[2:4] == "… "
+    assert before.endswith(" …")
+
+
+def test_a_change_longer_than_the_room_begins_where_it_begins() -> None:
+    _, after = brief(diff("x = 1", f"x = {LONG_LINES}"))
+    assert after.startswith("+ ")
+    assert 'model.compile("sgd"' in after
+    assert after.endswith("]")
+
+
+def test_a_change_after_many_lines_is_not_left_out() -> None:
+    old = "\n".join(["model.compile(", *(f"    a{n}=1," for n in range(12)), ")"])
+    new = old.replace("a11=1,", "a11=1,\n    jit_compile=True,")
+    shown = brief(diff(old, new))
+    assert "+     jit_compile=True," in shown
+    assert shown[0] == "      a11=1,"
+
+
+def test_what_is_left_out_is_counted() -> None:
+    new = "\n".join(f"line {n}" for n in range(11))
+    shown = brief(diff("one = 1", new))
+    assert len(shown) == LINES + 1
+    assert shown[-1] == "  … four more lines"
+
+
+LINE = st.text("ab (,", min_size=1, max_size=400).map(lambda text: f"x{text}y")
+
+
+@given(st.lists(LINE, min_size=1, max_size=3), st.lists(LINE, min_size=1, max_size=3))
+def test_no_line_is_longer_than_its_room_nor_lost(old: list[str], new: list[str]) -> None:
+    whole = diff("\n".join(old), "\n".join(new))
+    shown = brief(whole)
+    assert all(len(line) <= WIDEST for line in shown)
+    assert [line[:1] for line in shown[:LINES]] == [line[:1] for line in whole.splitlines()][:LINES]
+
+
+@given(LINE, LINE)
+def test_lines_that_differ_never_look_alike(old: str, new: str) -> None:
+    shown = brief(diff(old, new))
+    if old.rstrip() != new.rstrip():
+        before, after = shown
+        assert before[2:] != after[2:]

@@ -1,0 +1,572 @@
+"""The formats of a report: what each contains, escapes and states."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from plotly.offline import get_plotlyjs_version
+
+from tests.report import diagnoses
+from tests.report.diagnoses import charts, told
+from tfdoctor.report import template, terminal
+from tfdoctor.report.files import write
+from tfdoctor.report.formats import FORMATS, html, llm, md, render
+from tfdoctor.report.formats import json as json_format
+from tfdoctor.report.formats import json as report_json
+from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
+from tfdoctor.report.template import coded, to_html
+from tfdoctor.stored.report import finished, read
+from tfdoctor.stored.schema import schema
+from tfdoctor.terms import text
+from tfdoctor.terms.text import legible
+from tfdoctor.terms.verdict import Remark, Remedy
+
+
+def test_a_module_is_a_format() -> None:
+    assert FORMATS == ("github", "gitlab", "html", "json", "llm", "md", "sarif")
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_everything_is_rendered_and_can_be_written(file_format: str, kind: str) -> None:
+    text = render(file_format, diagnoses.ALL[kind]())
+    assert text.endswith("\n")
+    assert text.encode("utf-8")
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    code = "import sys, tfdoctor.report.formats; print({'plotly', 'jinja2', 'rich'} & set(sys.modules))"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"}
+    )
+    assert ran.stdout.strip() == "set()"
+
+
+def test_slow_steps_that_take_most_of_the_time_come_first() -> None:
+    first, second, *_ = told(diagnoses.slow_steps())
+    assert first == "4.65 s of the 4.78 s of 91 timed steps are in 16 slow steps."
+    assert second == told(diagnoses.full())[0].replace("Each step", "A typical step")
+
+
+def test_a_typical_step_beside_slow_ones_is_the_untraced_one_too() -> None:
+    slow = diagnoses.slow_steps()
+    assert slow.steps.shown_ms
+    outside = replace(slow.conditions, untraced_ms=slow.steps.shown_ms / 1.3)
+    _, second, *_ = told(replace(slow, conditions=outside))
+    assert second.startswith("A typical step takes 40.0 ms (52.0 ms while it was traced), ")
+
+
+@pytest.mark.parametrize(("times", "said"), [(0.9, True), (1.0, False), (1.2, False), (1.5, True)])
+def test_untraced_steps_that_differ_from_traced_ones_are_said(times: float, *, said: bool) -> None:
+    """Other programs may delay the steps outside of the window, as the profiler those in it."""
+    base = diagnoses.full()
+    assert base.steps.shown_ms
+    outside = replace(base.conditions, untraced_ms=times * base.steps.shown_ms)
+    first, *_ = told(replace(base, conditions=outside))
+    assert ("(52.0 ms while it was traced)" in first) is said
+
+
+def test_few_steps_promise_nothing_and_say_why() -> None:
+    text = " ".join(told(diagnoses.single_step()))
+    assert "because fewer than five steps" in text
+    assert "would" not in text
+
+
+def test_a_format_that_fails_does_not_lose_the_others(tmp_path: Path) -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        write(diagnoses.full(), tmp_path, ["no_such_format", "md"])
+    assert "no_such_format" in caught.value.__notes__[0]
+    assert (tmp_path / "report.md").is_file()
+
+
+# Each rendering of each kind of diagnosis, byte for byte
+
+
+Compare = Callable[[str, str], None]
+CUT_FOR_A_MODEL = {"hostile", "hostile-run"}
+"""Diagnoses that are too long for it."""
+
+KINDS = [
+    "full",
+    "healthy",
+    "no-steps",
+    "errored",
+    "single-step",
+    "several-hosts",
+    "configured",
+    "unexplained",
+    "tried",
+    "caused",
+    "gated",
+    "run",
+    "run-predicts",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json(kind: str, golden: Compare) -> None:
+    golden(f"{kind}.json", json_format.render(finished(diagnoses.ALL[kind]())))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run"])
+def test_markdown(kind: str, golden: Compare) -> None:
+    golden(f"{kind}.md", md.render(diagnoses.ALL[kind]()))
+
+
+@pytest.mark.parametrize("kind", ["full", "tried", "gated", "run", "hostile"])
+def test_text_for_a_language_model(kind: str, golden: Compare) -> None:
+    golden(f"{kind}.llm.txt", llm.render(diagnoses.ALL[kind]()))
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_text_for_a_language_model_is_short(kind: str) -> None:
+    text = llm.render(diagnoses.ALL[kind]())
+    assert len(text.encode()) <= llm.LIMIT
+    assert text.endswith(llm.CUT) is (kind in CUT_FOR_A_MODEL)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run", "run-window"])
+def test_terminal(kind: str, golden: Compare) -> None:
+    golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
+
+
+@pytest.mark.parametrize(
+    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run"]
+)
+def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
+    golden(f"{kind}.html", html.render_without_plotly(finished(diagnoses.ALL[kind]())))
+
+
+# The page as a file
+
+
+ASSETS = {"src", "href", "data", "action", "srcset", "poster"}
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes and the text of scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.texts: dict[str, str] = {}
+        self._open = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        self._open = dict(attrs).get("id") or tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self._open] = self.texts.get(self._open, "") + data
+
+
+@pytest.fixture(scope="module", params=list(diagnoses.ALL))
+def page(request: pytest.FixtureRequest) -> str:
+    return html.render_without_plotly(diagnoses.ALL[request.param]())
+
+
+def test_a_page_without_pictures_carries_no_plotly() -> None:
+    assert len(html.render(diagnoses.no_steps()).encode()) < 40_000
+
+
+def test_a_page_of_many_operations_stays_an_attachment() -> None:
+    page = html.render(diagnoses.huge())
+    assert len(page.encode()) < 2_500_000
+    content = json.loads(Elements(page).texts["diagnosis"])
+    assert len(content["operations"]) == MOST_OPERATIONS
+    assert content["operations_omitted"] == 3000 - MOST_OPERATIONS
+    assert len(contract(diagnoses.huge())["operations"]) == 3000
+    again = contract(read(content))
+    assert again["operations_omitted"] == content["operations_omitted"]
+
+
+def test_it_is_the_same_every_time() -> None:
+    assert html.render(diagnoses.full()) == html.render(diagnoses.full())
+
+
+def test_every_address_is_inside_the_page(page: str) -> None:
+    """Only links for the reader to follow lead out."""
+    for tag, attributes in Elements(page).found:
+        for name in ASSETS & attributes.keys():
+            outward = tag == "a" and attributes[name].startswith("https://")
+            assert outward or attributes[name].startswith("#"), (tag, attributes)
+
+
+def test_every_link_within_the_page_has_its_target(page: str) -> None:
+    found = Elements(page).found
+    ids = [attributes["id"] for _, attributes in found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    inner = {a["href"][1:] for tag, a in found if tag == "a" and a["href"].startswith("#")}
+    named = {a[key] for _, a in found for key in ("aria-labelledby", "data-figure") if key in a}
+    assert inner | named <= set(ids)
+
+
+def test_hostile_text_adds_no_element_and_no_handler() -> None:
+    found = Elements(html.render_without_plotly(diagnoses.hostile())).found
+    assert "img" not in {tag for tag, _ in found}
+    assert not [name for _, attributes in found for name in attributes if name.startswith("on")]
+    scripts = [attributes.get("type", "") for tag, attributes in found if tag == "script"]
+    assert scripts.count("") == 1
+
+
+def test_the_contract_stands_in_the_page(page: str) -> None:
+    shown = json.loads(Elements(page).texts["diagnosis"])
+    assert shown["schema"] == 1
+
+
+def test_headings_are_in_order(page: str) -> None:
+    levels = [int(tag[1]) for tag, _ in Elements(page).found if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_tables_have_captions_and_scopes(page: str) -> None:
+    found = Elements(page).found
+    tags = [tag for tag, _ in found]
+    assert tags.count("table") == tags.count("caption")
+    assert all("scope" in attributes for tag, attributes in found if tag == "th")
+
+
+def test_the_policy_allows_our_script_only(page: str) -> None:
+    policy = next(a["content"] for tag, a in Elements(page).found if tag == "meta" and "http-equiv" in a)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "http" not in policy.lower().replace("http-equiv", "")
+
+
+def test_plotly_survives_its_packing() -> None:
+    packed = template.plotly()
+    assert not set(packed) - set(template.ALPHABET)
+    assert "<" not in packed
+    script = gzip.decompress(base64.b85decode(packed.replace(",", "<"))).decode()
+    assert script.startswith(f"/*! plotly.js {get_plotlyjs_version().split('.')[0]}.")
+
+
+def test_a_page_is_smaller_than_a_megabyte() -> None:
+    assert len(html.render(diagnoses.full()).encode()) < 1_000_000
+
+
+@given(st.binary(max_size=40))
+def test_base_85_is_that_of_the_standard_library(data: bytes) -> None:
+    assert template.base_85(data) == base64.b85encode(data).decode().replace("<", ",")
+
+
+def test_only_figures_with_data_are_drawn() -> None:
+    assert [chart.name for chart in charts(diagnoses.full())] == ["steps", "pipeline", "operations", "roofline"]
+    assert charts(diagnoses.no_steps()) == ()
+
+
+def test_plotly_gets_no_markup_from_names() -> None:
+    for chart in charts(diagnoses.hostile()):
+        assert "<img" not in chart.figure
+        assert "<b>" not in chart.figure
+
+
+def test_smaller_operations_are_drawn_together_and_all_listed() -> None:
+    chart = charts(diagnoses.huge())[2]
+    assert "2,900 smaller operations" in chart.figure
+    assert len(chart.table.rows) == 3000
+
+
+def test_a_sentence_shows_code_between_backticks_and_no_markup() -> None:
+    assert coded("run `a <b>` & c") == "run <code>a &lt;b&gt;</code> &amp; c"
+    assert coded("one ` <i>") == "one ` &lt;i&gt;"
+
+
+def test_numbers_that_are_none_are_not_drawn() -> None:
+    for chart in charts(diagnoses.unknown_numbers()):
+        assert "NaN" not in chart.figure
+        assert "Infinity" not in chart.figure
+
+
+def test_prose_is_text_code_and_links_to_https() -> None:
+    shown = to_html("a `b` [c](https://d.test) [e](javascript:x) <img src=x> ![f](https://g.test/h.png)")
+    assert "<code>b</code>" in shown
+    assert '<a href="https://d.test">c</a>' in shown
+    assert "<img" not in shown
+    assert 'href="javascript' not in shown
+
+
+def test_a_timeline_without_marked_work_links_no_finding() -> None:
+    """As in an edited report: the rules that it names are those of its bars."""
+    full = diagnoses.full()
+    assert full.timeline is not None
+    assert 'aria-label="Findings about work of this step"' in html.render_without_plotly(full)
+    unmarked = tuple(  # as in reports of before bars had rules
+        replace(lane, bars=tuple(bar._replace(rules=-1) for bar in lane.bars)) for lane in full.timeline.lanes
+    )
+    for lanes in ((), unmarked):
+        other = replace(full, timeline=replace(full.timeline, rules=((), ("input-bound",)), lanes=lanes))
+        assert 'aria-label="Findings about work of this step"' not in html.render_without_plotly(other)
+
+
+# One comment on a pull request, in which nothing from a trace is markup
+
+
+def tokens(source: str) -> list[Token]:
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    return [child for token in parser.parse(source) for child in (token, *(token.children or ()))]
+
+
+def shown(source: str) -> str:
+    return "".join(t.content for t in tokens(source) if t.type in {"text", "code_inline"})
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_it_fits_one_comment(kind: str) -> None:
+    assert len(md.render(diagnoses.ALL[kind]()).encode()) <= 64_000
+
+
+def test_what_is_left_out_is_counted() -> None:
+    source = md.render(diagnoses.huge())
+    assert "… 490 more rows in the HTML and JSON reports." in source
+    assert "… 24 more changes in the HTML and JSON reports." in source
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_the_only_tags_are_ours(kind: str) -> None:
+    found = tokens(md.render(diagnoses.ALL[kind]()))
+    tags = "".join(t.content for t in found if t.type.startswith("html"))
+    assert set(re.findall(r"</?(\w+)", tags)) <= {"details", "summary", "br"}
+    assert tags.count("<details>") == tags.count("</details>")
+
+
+def test_hostile_text_makes_no_markup() -> None:
+    kinds = {t.type for t in tokens(md.render(diagnoses.hostile()))}
+    assert not kinds & {"link_open", "image", "em_open", "s_open", "hr", "blockquote_open"}
+
+
+def test_hostile_rows_stay_in_their_cells() -> None:
+    found = tokens(md.render(diagnoses.hostile()))
+    fixes = [t.type for t in found if t.type in {"th_open", "td_open", "tr_open"}]
+    assert fixes.count("tr_open") > 0
+    for table in re.split(r"\n\n", md.render(diagnoses.hostile())):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines() if line.startswith("| ")}
+        assert len(widths) <= 1
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+@example(">")
+@example("> 3 ms")
+def test_escaped_text_reads_as_it_was(raw: str) -> None:
+    line = text.name(raw)
+    seen = shown(f"x {md.escaped(line)} x").replace("\u200b", "")
+    assert " ".join(seen.split()) == " ".join(f"x {line} x".split())
+
+
+@pytest.mark.parametrize("line", ["# a", "1. a", "2) a", "- a", "+ a", "> a", "---", "===", "* a"])
+def test_no_text_starts_a_heading_or_a_list(line: str) -> None:
+    assert {t.type for t in tokens(md.escaped(line))} <= {
+        "paragraph_open", "inline", "text", "text_special", "paragraph_close",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["@user", "#12", "GH !5", ":smile:", "https://x.test", "www.x.test", "a@b.c"])
+def test_no_text_becomes_a_link_on_a_host(line: str) -> None:
+    """Hosts make links of these in the text that Markdown leaves; a zero-width space parts them."""
+    seen = shown(md.escaped(line))
+    assert not re.search(r"[@#!:]\w|://|www\.\w", seen)
+
+
+@given(st.text("`ab |", min_size=1, max_size=12).filter(lambda raw: raw.strip()))
+def test_code_holds_any_backticks(raw: str) -> None:
+    line = text.name(raw)
+    spans = [t.content for t in tokens(f"x{md.code(line)}x") if t.type == "code_inline"]
+    assert [span.strip() for span in spans] == [line.strip()]
+
+
+def test_a_block_of_code_cannot_be_left() -> None:
+    hostile = "```\n</details>\n````\n<img src=x>"
+    blocks = [t.content for t in tokens(md.fenced(hostile)) if t.type == "fence"]
+    assert blocks == [hostile + "\n"]
+
+
+def test_the_first_line_carries_the_verdict_and_a_marker_that_stays() -> None:
+    """A bot finds its own comment by the marker, whatever the figures are."""
+    first = md.render(diagnoses.full()).splitlines()[0]
+    assert first == (
+        "## tfdoctor: Each step takes 52.0 ms, including 43.1 ms waiting for input. "
+        "<!-- tfdoctor-report train.py -->"
+    )
+
+
+@pytest.mark.parametrize("title", ["a --> b", "<!-- x", "\n-->", "é --"])
+def test_no_title_ends_the_marker(title: str) -> None:
+    assert re.fullmatch(r"<!-- tfdoctor-report [\w.]*(-[\w.]+)*-? -->", md.marker(title), re.ASCII)
+
+
+def test_the_bar_is_a_picture_of_text() -> None:
+    text = md.render(diagnoses.full())
+    assert "input wait       43.1 ms  83 %  ████████████████████████▉\n" in text
+
+
+def test_the_whole_report_is_linked() -> None:
+    linked = replace(diagnoses.full(), link="https://ci.test/1/report.html")
+    assert "[Whole report](https://ci.test/1/report.html)." in md.render(linked)
+    assert "[Whole report]" not in md.render(diagnoses.full())
+
+
+# The contract for other programs
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+
+TOP = {
+    *("schema", "tfdoctor", "subject", "steps", "breakdown_ms", "trust", "results"),
+    *("together", "xprof", "run", "run_together"),
+}
+RESULT = {
+    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "run", "takes", "measured"),
+    *("known", "at", "title"),
+    *("evidence", "remedies"),
+}
+SOMETIMES = {"traceback", "stated", "fallbacks", "own", "general"}
+STEPS = {"count", "source", "median_ms", "mean_ms", "p10_ms", "p90_ms", "between_ms"}
+SUBJECT = {
+    *("command", "device", "device_name", "devices_used", "devices_visible", "framework"),
+    *("hosts", "exit_code"),
+}
+
+
+def report(name: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    loaded: dict[str, Any] = json.loads(report_json.render(finished(diagnoses.ALL[name]())), parse_constant=refuse)
+    return loaded
+
+
+@pytest.mark.parametrize("name", diagnoses.ALL)
+def test_the_contract_is_kept(name: str) -> None:
+    shown = report(name)
+    assert shown.keys() >= TOP
+    assert shown["schema"] == 1
+    assert shown["subject"].keys() >= SUBJECT
+    assert shown["steps"].keys() >= STEPS
+    assert set(shown["breakdown_ms"]) == {
+        "input", "transfer", "host", "device", "collective", "between", "unknown",
+    }  # fmt: skip
+    for result in shown["results"]:
+        assert result.keys() - SOMETIMES == RESULT
+        assert result["outcome"] in {"finding", "healthy", "not-applicable", "errored"}
+        assert result["severity"] in {"critical", "warning", "note", None}
+        assert (result["measured"] is None) or name == "tried"
+        for item in result["evidence"]:
+            assert set(item) in ({"label", "value", "unit", "limit"}, {"columns", "rows"})
+        for remedy in result["remedies"]:
+            assert set(remedy) - {"by_hand", "width"} == {"action", "code", "at", "trial", "edit"}
+
+
+def test_no_steps_are_zero_steps_of_no_source() -> None:
+    shown = report("no-steps")
+    assert shown["steps"]["count"] == 0
+    assert shown["steps"]["source"] == "none"
+    assert shown["steps"]["median_ms"] is None
+    assert set(shown["breakdown_ms"].values()) == {None}
+
+
+def test_unknown_numbers_are_null() -> None:
+    measure = report("hostile")["results"][0]["evidence"][0]
+    assert measure["value"] is None
+    assert measure["limit"] is None
+
+
+def test_cells_keep_their_type() -> None:
+    row = report("full")["results"][0]["evidence"][2]["rows"][0]
+    assert row[:3] == ["Map", {"path": "train.py", "line": 41}, {"value": 41.2, "unit": "ms"}]
+
+
+def test_names_are_exact_but_hide_nothing() -> None:
+    """A program that prints a name prints no control character."""
+    title = report("hostile")["subject"]["title"]
+    assert title.startswith(diagnoses.HOSTILE)
+    assert title == legible(diagnoses.HOSTILE + diagnoses.INVISIBLE)
+    assert r"\x1b[31mf" in title
+
+
+def test_it_is_sorted_ascii_and_the_same_every_time() -> None:
+    text = report_json.render(diagnoses.hostile())
+    assert text.isascii()
+    assert text == report_json.render(diagnoses.hostile())
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
+
+
+SCHEMA = schema()
+
+
+@pytest.mark.parametrize("name", diagnoses.ALL)
+def test_it_is_valid(name: str) -> None:
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    assert [error.message for error in validator.iter_errors(report(name))] == []
+
+
+def test_a_remark_is_valid_and_its_remedies_have_no_edits() -> None:
+    made = diagnoses.full()
+    remark = Remark(summary="few steps", remedies=(Remedy(action="train longer"),))
+    made = replace(made, results=(replace(made.results[0], outcome=remark, severity=None),))
+    written = json.loads(report_json.render(made))
+    assert written["results"][0]["remedies"][0]["edit"] is None
+    jsonschema.Draft202012Validator(SCHEMA).validate(written)
+
+
+def test_the_published_schema_is_that_of_the_types() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert json.loads(DOCUMENT.with_name("report.schema.json").read_text()) == SCHEMA
+
+
+def properties_of(value: Any) -> set[str]:
+    """Return the names of all fields that a schema has."""
+    match value:
+        case {"properties": dict(names)}:
+            return set(names).union(*map(properties_of, value.values()))
+        case dict():
+            return set().union(*map(properties_of, value.values()))
+        case list():
+            return set().union(*map(properties_of, value))
+        case _:
+            return set()
+
+
+def test_every_field_is_documented() -> None:
+    names = {
+        part for name in re.findall(r"`([^`]+)`", DOCUMENT.read_text()) for part in re.split(r"\[\]\.|\.", name)
+    }
+    assert properties_of(SCHEMA) - names == set()
+
+
+def test_every_documented_field_exists() -> None:
+    rows = re.findall(r"^\| (`.+?) \|", DOCUMENT.read_text(), flags=re.MULTILINE)
+    fields = {re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    assert fields - properties_of(SCHEMA) == set()
+
+
+def test_a_report_of_one_host_does_not_speak_of_several() -> None:
+    assert "hosts" not in report("full")
+    assert report("several-hosts")["hosts"]["straggler"] == "worker-1"
+
+
+def test_a_report_by_the_rules_as_they_come_does_not_speak_of_settings() -> None:
+    assert not {"settings", "order"} & set(report("full"))
+    shown = report("configured")
+    assert shown["settings"]["off"][0] == {
+        "rule": "cost",
+        "title": "What the waste costs",
+        "why": "ignored by pyproject.toml",
+    }
+    assert shown["order"]["turns"][0]["rule"] == "input-bound"

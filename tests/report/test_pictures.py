@@ -1,0 +1,353 @@
+"""The pictures of a page: what they show, by the diagnosis they are drawn from."""
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report import diagnoses, test_history
+from tests.report.diagnoses import HELPS, HURTS, charts, operations, trial
+from tfdoctor.diagnose.summary.timeline import TimelineWork
+from tfdoctor.diagnose.summary.timeline import drawn as timeline_of
+from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.diagnosis.trials import Trial, Trials
+from tfdoctor.diagnosis.work import DeviceRates, Profile, PythonPart
+from tfdoctor.report.formats import html
+from tfdoctor.report.history import charts as history_charts
+from tfdoctor.report.pictures.figures import Figure, figure_json
+from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, SHARE_SCALE, ink, shade
+from tfdoctor.report.pictures.roofline import (
+    HEIGHT,
+    MOST,
+    WIDTH,
+    LabelledPoint,
+    figure,
+    label_boxes,
+    limit_at,
+    mark,
+    meets,
+    positions,
+)
+from tfdoctor.report.pictures.step_bars import step_bars
+from tfdoctor.report.pictures.timeline import caption, lanes, ticks
+from tfdoctor.report.run import PHASE_COLOURS
+from tfdoctor.terms.json_form import as_json
+from tfdoctor.terms.run_time import PhaseLine
+from tfdoctor.terms.verdict import Bound, Location
+
+
+@pytest.mark.parametrize(
+    ("outliers", "written"),
+    [
+        ({3: 429.0, 4: 990.0}, ["▲", "990 ms<br>▲"]),
+        ({3: 429.0, 13: 990.0}, ["429 ms<br>▲", "990 ms<br>▲"]),
+        (dict.fromkeys(range(0, 20, 4), 400.0), ["▲"] * 5),
+    ],
+)
+def test_times_of_outliers_in_a_row_do_not_stand_over_each_other(
+    outliers: dict[int, float], written: list[str]
+) -> None:
+    shown = diagnoses.full()
+    rows = tuple(
+        replace(shown.steps.rows[0], number=at, total_ms=outliers.get(at, 52.0), steady=at not in outliers)
+        for at in range(20)
+    )
+    made = charts(replace(shown, steps=replace(shown.steps, rows=rows)))
+    (steps,) = (one for one in made if one.name == "steps")
+    notes = json.loads(steps.figure)["layout"]["annotations"]
+    assert [note["text"] for note in notes] == written
+
+
+def drawn() -> list[Figure]:
+    shown = (diagnoses.full(), diagnoses.unexplained(), diagnoses.tried(), diagnoses.run())
+    regressed = [figure for series in test_history.regressed().series for figure in history_charts(series, 1)]
+    return [*(figure for one in shown for figure in charts(one)), *regressed]
+
+
+def test_plotly_knows_every_part_of_a_figure() -> None:
+    kinds = {trace.type for one in drawn() for trace in go.Figure(json.loads(one.figure)).data}  # else a ValueError
+    assert kinds == {"bar", "treemap", "icicle", "scatter"}
+
+
+def test_a_figure_can_stand_in_a_script_element_and_has_null_for_what_json_does_not_know() -> None:
+    made = figure_json([{"text": "</script>", "y": [1.0, float("nan"), float("inf")]}], {})
+    assert "<" not in made
+    assert json.loads(made)["data"] == [{"text": "</script>", "y": [1.0, None, None]}]
+
+
+@pytest.mark.parametrize(
+    ("untraced_ms", "said"), [(None, "per step, by layer"), (20.0, "per step while it was traced, by")]
+)
+def test_times_of_operations_say_that_the_profiler_ran(untraced_ms: float | None, said: str) -> None:
+    shown = diagnoses.full()
+    made = charts(replace(shown, steps=replace(shown.steps, untraced_ms=untraced_ms)))
+    assert said in next(one.description for one in made if one.name == "operations")
+
+
+def test_boxes_are_within_their_parents_and_the_run_is_their_sum() -> None:
+    drawn = json.loads(charts(diagnoses.run())[0].figure)["data"][0]
+    ms = dict(zip(drawn["ids"], drawn["values"], strict=True))
+    inside: dict[str, float] = defaultdict(float)
+    for box, parent in zip(drawn["ids"], drawn["parents"], strict=True):
+        inside[parent] += ms[box]
+    assert all(total <= ms[parent] * (1 + 1e-9) for parent, total in inside.items() if parent)
+    assert inside["run"] == ms["run"]
+    assert len(set(drawn["ids"])) == len(drawn["ids"])
+    assert "prepare.py:33" in drawn["labels"]
+
+
+def test_it_comes_first_of_a_run_and_is_absent_without_lines() -> None:
+    run = diagnoses.run()
+    assert charts(run)[0].name == "account"
+    assert run.run is not None
+    bare = replace(run.run, rows=tuple(replace(row, lines=()) for row in run.run.rows))
+    assert charts(replace(run, run=bare))[0].name == "steps"
+    assert charts(diagnoses.full())[0].name == "steps"
+
+
+def test_a_line_of_the_step_contains_what_it_calls() -> None:
+    lines = (
+        PhaseLine(at=Location("train.py", 7), ms=3.0, calls="numpy.histogram", samples=30),
+        PhaseLine(at=Location("train.py", 7), ms=1.0, samples=10),
+        PhaseLine(at=None, ms=0.5, calls="a.b.c", samples=5),
+    )
+    profile = Profile(python=(PythonPart(part="host", ms=5.0, lines=lines),))
+    (shown,) = (one for one in charts(replace(diagnoses.full(), profile=profile)) if one.name == "python")
+    drawn = json.loads(shown.figure)["data"][0]
+    boxes = list(zip(drawn["parents"], drawn["labels"], drawn["values"], strict=True))
+    assert boxes == [
+        ("", "Python of a step", 5.0),
+        ("step", "host", 5.0),
+        ("host", "train.py:7", 4.0),
+        ("host 0", "numpy.histogram", 3.0),
+        ("host", "no line of the program", 0.5),
+        ("host 1", "b.c", 0.5),
+    ]
+    assert shown.table.rows[1] == ("host", "train.py:7", "", "1.00 ms")
+
+
+def test_a_step_without_samples_of_python_has_no_icicle() -> None:
+    assert "python" not in [one.name for one in charts(replace(diagnoses.full(), profile=Profile()))]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, by WCAG 2.2."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+COLOURS = {*PART_COLOURS.values(), *PHASE_COLOURS.values()}
+
+
+@pytest.mark.parametrize("colour", sorted({*COLOURS, *(shade(at / 20) for at in range(21))}))
+def test_text_on_every_colour_can_be_read(colour: str) -> None:
+    assert contrast(colour, ink(colour)) >= 4.5
+
+
+@pytest.mark.parametrize("colour", sorted(COLOURS))
+@pytest.mark.parametrize("surface", [LIGHT_PAGE, DARK_PAGE])
+def test_colours_stand_out_from_both_pages(colour: str, surface: str) -> None:
+    """Graphics need 3:1 (1.4.11)."""
+    assert contrast(colour, surface) >= 3
+
+
+def test_the_scale_has_its_own_colours_at_its_stops() -> None:
+    assert [shade(at) for at, _ in SHARE_SCALE] == [colour for _, colour in SHARE_SCALE]
+
+
+# The step now, as predicted and as measured, on one scale
+
+
+def test_the_predicted_step_stands_below_the_step_now() -> None:
+    now, after = step_bars(diagnoses.full())
+    assert [(bar.label, bar.time) for bar in (now, after)] == [("now", "52.0 ms"), ("predicted", "9.00 ms")]
+    assert sum(piece.width for piece in now.pieces) == pytest.approx(1, abs=0.02)
+    assert sum(piece.width for piece in after.pieces) == pytest.approx(9 / 52, abs=0.01)
+    assert [piece.words for piece in after.pieces][:2] == ["host 0.50 ms", "device 7.70 ms"]
+
+
+def test_beside_an_untraced_step_the_prediction_is_a_share() -> None:
+    """Of a traced step of 52 ms, 9 ms are left; the headline's step takes 40 ms."""
+    base = diagnoses.full()
+    conditions = replace(base.conditions, untraced_ms=40.0)
+    traced, after = step_bars(replace(base, conditions=conditions))
+    assert (traced.label, traced.time) == ("traced", "52.0 ms")
+    assert (after.label, after.time) == ("predicted", "83 % shorter")
+    assert base.together is not None
+    most = replace(base.together, bound=Bound.AT_MOST)
+    _, after = step_bars(replace(base, conditions=conditions, together=most))
+    assert after.time == "at most 83 % shorter"
+
+
+def test_the_measured_step_is_as_much_shorter_as_the_changes_that_help_made_it() -> None:
+    rows = (trial("a", HELPS, kept=True), trial("b", HURTS))
+    bars = step_bars(replace(diagnoses.full(), trials=Trials(rows=rows)))
+    assert (bars[2].label, bars[2].time) == ("measured", "31 % shorter")
+    assert bars[2].pieces[0].width == pytest.approx(0.69)
+
+
+@pytest.mark.parametrize("rows", [(), (trial("b", HURTS),), (replace(trial("a", HELPS, kept=True), examples=2.0),)])
+def test_a_trial_without_a_shorter_step_has_no_bar(rows: tuple[Trial, ...]) -> None:
+    """Trap: with a larger batch the saving is one per example, and the step itself is longer."""
+    bars = step_bars(replace(diagnoses.full(), trials=Trials(rows=rows)))
+    assert [bar.label for bar in bars] == ["now", "predicted"]
+
+
+def test_a_run_without_steps_has_no_bars() -> None:
+    assert step_bars(diagnoses.no_steps()) == ()
+    assert step_bars(diagnoses.unknown_numbers()) == ()
+
+
+def test_changes_that_do_not_shorten_the_step_have_no_bar() -> None:
+    full = diagnoses.full()
+    assert full.together
+    longer = replace(full.together, after_ms={"device": 60.0})
+    assert [bar.label for bar in step_bars(replace(full, together=longer))] == ["now"]
+
+
+# The roofline
+
+
+RATES = DeviceRates(flop_s=1e14, bytes_s=1e12)
+
+
+def test_the_limit_is_the_smaller_of_compute_and_memory() -> None:
+    assert limit_at(10.0, RATES) == 1e13
+    assert limit_at(1000.0, RATES) == 1e14
+    assert limit_at(10.0, replace(RATES, bytes_s=None)) == 1e14
+    assert limit_at(10.0, DeviceRates()) is None
+
+
+def test_the_table_says_what_each_operation_reaches() -> None:
+    """2.4 ms with 4.8e11 FLOPs and 3.6e9 bytes: 2e14 FLOP/s at 133 FLOP per byte, of 1e14."""
+    found = figure(operations(), RATES)
+    assert found is not None
+    assert found.table.rows[0] == ("conv2_block1", "Conv2D", "2.40 ms", "133", "200 TFLOP/s", "200 %")
+    assert "The level line is the 16-bit peak, 100 TFLOP/s." in found.description
+
+
+@pytest.mark.parametrize("rates", [None, RATES])
+def test_without_rates_or_flops_there_is_no_picture(rates: DeviceRates | None) -> None:
+    rows = [replace(row, flops=None) for row in operations()] if rates else operations()
+    assert figure(rows, rates) is None
+
+
+def test_numbers_that_are_none_make_no_point() -> None:
+    first = operations()[0]
+    bad = [replace(first, operation="MatMul", self_ms=time) for time in (0.0, float("nan"))]
+    assert figure([*bad, first], RATES) is None
+
+
+def test_an_operation_without_a_name_has_a_point() -> None:
+    """No trace has one, an edited report may."""
+    assert figure([replace(row, layer="", operation="") for row in operations()], RATES) is not None
+
+
+def test_the_heaviest_point_has_its_name_beside_it() -> None:
+    """The others lie at the same place."""
+    found = figure(operations(), RATES)
+    assert found
+    assert json.loads(found.figure)["data"][0]["text"][:2] == ["conv2_block1<br>Conv2D", ""]
+
+
+shares = st.floats(0.0, 1.0)
+points = st.lists(
+    st.tuples(shares, shares, st.floats(8.0, 28.0), st.tuples(st.text("x", min_size=1, max_size=36))), max_size=40
+)
+
+
+def test_a_point_alone_has_its_label_where_there_is_room() -> None:
+    left, right = ((at, 0.5, 10.0, ("conv2d_1", "Conv2D")) for at in (0.05, 0.95))
+    assert positions([left, right]) == ["middle right", "middle left"]
+
+
+def test_of_points_at_one_place_none_has_a_label_on_another() -> None:
+    same = (0.5, 0.5, 10.0, ("conv2d_1", "Conv2D"))
+    found = positions([same] * 9)
+    assert found[:2] == ["middle right", "middle left"]
+    assert found[4:] == [""] * 5
+
+
+@given(points)
+def test_labels_lie_within_the_axes_and_apart(made: list[LabelledPoint]) -> None:
+    found = positions(made)
+    labels = [
+        (at, label_boxes(point)[where]) for at, (point, where) in enumerate(zip(made, found, strict=True)) if where
+    ]
+    assert len(labels) <= MOST
+    assert all(box[0] >= 0 and box[1] <= WIDTH and box[2] >= 0 and box[3] <= HEIGHT for _, box in labels)
+    assert not any(meets(one, other) for (_, one), (_, other) in combinations(labels, 2))
+    assert not any(meets(box, mark(point)) for own, box in labels for at, point in enumerate(made) if at != own)
+
+
+# The timeline as paths and as data
+
+
+RECTANGLE = re.compile(r"M(\d+) 0h(\d+)v14h-(\d+)z")
+
+spans = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 10)), max_size=60).map(sorted)
+
+
+def test_the_paths_show_each_part_where_it_was() -> None:
+    names, words, paths = zip(*lanes(diagnoses.timeline()), strict=True)
+    assert names == ("step", "input: .map(decode)", "operations", "")
+    assert list(paths[0]) == ["input", "host", "device", "between"]
+    assert paths[0]["input"] == "M0 0h829v14h-829z"
+    assert words[0].startswith("step: input wait 83 %, host 1 %, device 15 %")
+    assert "3 pieces of work" in caption(diagnoses.timeline()).lower().replace("three", "3")
+
+
+@given(spans)
+def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, float]]) -> None:
+    bars = tuple(TimelineWork(start, time, "device", "x") for start, time in found)
+    ((_, _, paths),) = lanes(timeline_of(1, 50.0, [("a", bars)]))
+    rectangles = [
+        (int(start), int(start) + int(width))
+        for path in paths.values()
+        for start, width, back in RECTANGLE.findall(path)
+        if width == back
+    ]
+    assert len(rectangles) <= 1000
+    assert all(end < start for (_, end), (start, _) in pairwise(rectangles))
+    for start, time in found:
+        middle = 1000 * (start + time / 2) / 50.0
+        assert any(low - 1 <= middle <= high + 1 for low, high in rectangles)
+
+
+def test_the_contract_has_each_name_once() -> None:
+    found = as_json(diagnoses.timeline())
+    assert len(found["names"]) == len(set(found["names"]))
+    assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1, 0]
+    assert found["rules"][found["lanes"][1]["bars"][0][5]] == ["input-bound", "sequential-map"]
+    assert found["lanes"][3]["bars"][0][4] == 17
+
+
+def test_a_report_without_a_timeline_has_no_section() -> None:
+    page = html.render_without_plotly(replace(diagnoses.full(), timeline=None))
+    assert 'class="timeline"' not in page
+
+
+@pytest.mark.parametrize(
+    ("total_ms", "labels"),
+    [
+        (52.0, ["0", "10.0 ms", "20.0 ms", "30.0 ms", "40.0 ms"]),
+        (1.0, ["0", "0.20 ms", "0.40 ms", "0.60 ms", "0.80 ms"]),
+        (0.09, ["0", "0.02 ms", "0.04 ms", "0.06 ms"]),
+    ],
+)
+def test_the_axis_has_round_times(total_ms: float, labels: list[str]) -> None:
+    bars = (TimelineWork(0.0, total_ms, "device", "x"),)
+    shown = timeline_of(1, total_ms, [("a", bars)])
+    assert [label for _, label in ticks(shown)] == labels
