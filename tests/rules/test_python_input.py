@@ -1,7 +1,10 @@
 """python-input: the interpreter takes a tenth of what limits a pipeline that is waited for."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +21,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.rules.python_input import DRAW, Limits
+from tfdoctor.rules.python_input import DRAW, Limits, in_place
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
@@ -460,3 +463,27 @@ def test_a_longer_wait_is_told_instead() -> None:
     """Processes or less work help there, and the wait is what is measured."""
     assert "makes the step wait" in as_finding(crowded(0.44, wait=16.0)).summary
     assert "while no core is free" in as_finding(crowded(0.44, wait=8.0)).summary
+
+
+# What replaces Python in the input: each expression runs, and its result is that of what it replaces.
+
+
+SCRIPT = Path(__file__).parent / "run_equivalents.py"
+
+
+def test_the_modules_between_package_and_function_do_not_count() -> None:
+    (offered,) = in_place([("numpy.convolve", 1.0)])
+    assert in_place([("numpy.core.numeric.convolve", 1.0)]) == (offered,)
+    assert in_place([("scipy.signal.convolve", 1.0), ("", 1.0)]) == ()
+
+
+def test_the_function_that_takes_most_comes_first_and_none_that_takes_little() -> None:
+    found = in_place([("numpy.clip", 3), ("numpy.std", 2), ("numpy.std", 4), ("numpy.roll", 0.9), ("", 0.1)])
+    assert [code.removeprefix("# in place of ").partition("(")[0] for code in found] == ["numpy.std", "numpy.clip"]
+
+
+@pytest.mark.tensorflow
+def test_the_results_are_equal(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "numpy.convolve" in done.stdout

@@ -1,12 +1,18 @@
 """repeated-computation: when work that is done again is worth a change."""
 
+from typing import Any
+
 import pytest
 
+from tests.builders import chart, graph_operation, recording, trace
 from tests.rules.applied import applied
 from tests.rules.cases.repeated_computation import FIRST, example
 from tests.rules.cases.repeated_computation import named as row
 from tests.rules.verdicts import as_finding
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import repeated_computation
 from tfdoctor.rules.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
@@ -71,3 +77,189 @@ def test_scattered_repetitions_are_not_named() -> None:
 def test_operations_that_xla_compiled_are_not_judged() -> None:
     fused = (row("fusion", 10.0),)
     assert isinstance(applied(repeated_computation, RepeatedResults(), Operations(fused)), NotApplicable)
+
+
+# What is computed again in a step: equal values of one graph, and results of constants.
+
+
+X, W, HANDLE = ["float32", [64, 32]], ["float32", [32, 32]], ["resource", []]
+SCALE = ["float32", [8]]
+QUIET = {"Placeholder", "ReadVariableOp"}
+
+
+def op(name: str, kind: str, sources: list[int], line: int, **more: Any) -> Any:
+    made = {"ReadVariableOp": W, "Placeholder": X}.get(kind, X)
+    more = {"computes": kind, "at": ["/train.py", line]} | more
+    inputs, outputs = more.pop("inputs", [X] * len(sources)), more.pop("outputs", [made])
+    return graph_operation(name, kind, inputs, outputs, **{"from": sources}, **more)
+
+
+def call(scope: str, first: int, line: int, x: int = 0) -> list[Any]:
+    """A layer that reads its weights anew in each call."""
+    return [
+        op(f"{scope}/read", "ReadVariableOp", [1], line),
+        op(f"{scope}/MatMul", "MatMul", [x, first], line),
+        op(f"{scope}/Relu", "Relu", [first + 1], line),
+    ]
+
+
+def measure(
+    *graphs: list[Any], captured: tuple[str, ...] = (), ran: tuple[OperationTime, ...] = ()
+) -> RepeatedResults:
+    """Measure graphs whose first operations are the batch x (0) and the weights w (1); each takes 1 ms."""
+    start = [op("x", "Placeholder", [], 1, computes=""), graph_operation("w", "Placeholder", [], [HANDLE])]
+    record = {
+        "graphs": [{"kind": "function", "operations": [*start, *rows], "captured": captured} for rows in graphs]
+    }
+    program: Program = chart(trace([]), recording(record)).fact(Program)
+    times = tuple(
+        OperationTime(name=one.name, type=one.type, ms=1.0, operation=one)
+        for one in program.by_name.values()
+        if one.type not in QUIET
+    )
+    return Chart([program, Operations((*times, *ran))]).fact(RepeatedResults)
+
+
+def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None:
+    backward = [op(f"gradient_tape/{scope}/MatMul/MatMul", "MatMul", [5, 0], 9) for scope in ("a", "b")]
+    (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), *backward]).repeats
+    assert [row.name for row in found.rows] == ["b/MatMul", "b/Relu"]
+    assert [row.name for row in found.gradients] == ["gradient_tape/b/MatMul/MatMul"]
+    assert found.first
+    assert found.again
+    assert (found.first.line, found.again.line, found.ms) == (7, 8, 3.0)
+
+
+@pytest.mark.parametrize(("others", "spared"), [(0, 1.0), (1, 1 / 3)])
+def test_the_sum_of_gradients_shrinks_by_those_that_go(others: int, spared: float) -> None:
+    """Of a sum of two gradients one remains, which is no sum."""
+    backward = [
+        op("gradient_tape/a/MatMul/MatMul", "MatMul", [5, 0], 9),
+        op("gradient_tape/b/MatMul/MatMul", "MatMul", [5, 0], 9),
+        op("Reshape", "Reshape", [9], 9),
+        op("gradient_tape/c", "Tanh", [5], 9),
+        op("AddN", "AddN", [8, 10, *[11] * others], 9),
+        op("AddN_1", "AddN", [8, 11], 9),
+    ]
+    (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), *backward]).repeats
+    (added,) = found.sums
+    assert added.row.name == "AddN"
+    assert added.spared == pytest.approx(spared)
+    assert found.ms == pytest.approx(3.0 + spared)
+
+
+def test_trap_the_only_gradient_remains() -> None:
+    """Generated images: the critic's step needs no gradient of the generator, which its own step computes."""
+    backward = op("gradient_tape/b/MatMul/MatMul", "MatMul", [5, 0], 9)
+    (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), backward]).repeats
+    assert found.gradients == ()
+
+
+def test_trap_weights_that_are_written_between_two_calls() -> None:
+    """An update between the calls, as for sharpness-aware minimization."""
+    write = op("write", "AssignVariableOp", [1], 8, computes="")
+    assert not measure([*call("a", 2, 7), write, *call("b", 6, 8)]).repeats
+
+
+def test_trap_another_input() -> None:
+    other = op("noise", "RandomUniform", [], 8, computes="")
+    assert not measure([*call("a", 2, 7), other, *call("b", 6, 8, x=5)]).repeats
+
+
+def test_trap_equal_names_of_inputs_in_two_functions() -> None:
+    """A step for each of two networks: both call their batch x."""
+    assert not measure(call("a", 2, 7), call("b", 2, 8)).repeats
+
+
+def test_trap_a_gradient_computes_a_result_again_to_save_memory() -> None:
+    assert not measure([*call("a", 2, 7), *call("gradient_tape/a", 5, 8)]).repeats
+
+
+def test_what_depends_on_captured_tensors_only_is_constant() -> None:
+    rows = [op("degree", "Sum", [0], 4), op("zeros", "Fill", [0], 5)]
+    (found,) = measure(rows, captured=("x",)).constants
+    assert [row.name for row in found.rows] == ["degree"]
+    assert not measure(rows).constants
+
+
+def covariance(line: int = 4, **more: Any) -> list[Any]:
+    """Read a second variable, of another shape than the weights, and factorize what is made of it."""
+    return [
+        graph_operation("scale", "Placeholder", [], [HANDLE]),
+        op("scale/read", "ReadVariableOp", [2], line, direct=True, outputs=[SCALE]),
+        op("Exp", "Exp", [3], line, direct=True),
+        op("Cholesky", "Cholesky", [4], line + 1, **({"direct": True} | more)),
+    ]
+
+
+def trained(*sources: int) -> Any:
+    """The optimizer's update of a variable by x."""
+    return op("update", "AssignSubVariableOp", [*sources, 0], 9, computes="")
+
+
+def test_what_depends_on_variables_that_nothing_assigns_is_constant() -> None:
+    first, second = measure([*covariance(), trained(1)]).constants
+    assert [row.name for one in (first, second) for row in one.rows] == ["Exp", "Cholesky"]
+    assert [line.line for line in second.reads] == [4]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(trained(2), id="the optimizer trains it"),
+        pytest.param(op("keep", "AssignVariableOp", [2, 5], 9), id="the step assigns it"),
+        pytest.param(op("call", "StatefulPartitionedCall", [2], 9), id="a function may assign it"),
+    ],
+)
+def test_trap_a_variable_that_may_change(last: Any) -> None:
+    assert not measure([*covariance(), last, trained(1)]).constants
+
+
+def test_trap_no_graph_assigns_a_weight() -> None:
+    """The optimizer runs in Python, and this may be one of its weights."""
+    assert not measure(covariance()).constants
+
+
+def test_trap_a_variable_with_a_gradient() -> None:
+    """A penalty on weights that the optimizer of another part trains, in Python."""
+    backward = op("gradient_tape/Cholesky/MatMul", "MatMul", [5, 5], 9)
+    assert not measure([*covariance(), backward, trained(1)]).constants
+
+
+def test_trap_another_function_assigns_a_variable_of_its_shape() -> None:
+    write = op("anneal", "AssignVariableOp", [1, 0], 30, inputs=[HANDLE, SCALE])
+    assert not measure([*covariance(), trained(1)], [write]).constants
+    other = op("anneal", "AssignVariableOp", [1, 0], 30, inputs=[HANDLE, X])
+    assert measure([*covariance(), trained(1)], [other]).constants
+
+
+def test_a_function_that_is_traced_twice_assigns_as_it_does_once() -> None:
+    graph = [*covariance(), op("average", "AssignVariableOp", [1, 3], 9, inputs=[HANDLE, SCALE])]
+    assert measure(graph, graph).constants
+
+
+def test_trap_python_assigns_a_variable_in_the_traced_steps() -> None:
+    """An annealed factor: ``beta.assign(...)`` before each step."""
+    outside = OperationTime(name="AssignVariableOp", type="AssignVariableOp", ms=0.01)
+    assert not measure([*covariance(), trained(1)], ran=(outside,)).constants
+
+
+def test_trap_a_random_result_and_one_of_the_batch() -> None:
+    noise = op("noise", "RandomUniform", [3], 6, direct=True, computes="")
+    rest = [op("Mul", "Mul", [5, 6], 7, direct=True), op("Sub", "Sub", [5, 0], 8, direct=True)]
+    found = measure([*covariance(), noise, *rest, trained(1)]).constants
+    assert {row.name for one in found for row in one.rows} == {"Exp", "Cholesky"}
+
+
+def test_trap_a_layer_or_an_optimizer_computes_it() -> None:
+    """A batch norm with fixed statistics, and a learning rate: no line of the user computes them."""
+    for more in ({"direct": False}, {"origin": ["optimizer", "Adam"]}):
+        (found,) = measure([*covariance(**more), trained(1)]).constants
+        assert [row.name for row in found.rows] == ["Exp"]
+
+
+@pytest.mark.parametrize(("kind", "found"), [("MatrixBandPart", 0), ("Cholesky", 1)])
+def test_trap_the_factor_that_is_kept_is_only_moved(kind: str, found: int) -> None:
+    """A distribution takes the lower part of a factor that was computed before the training."""
+    lower = op("lower", kind, [3], 4, direct=True)
+    assert len(measure([*covariance()[:2], lower, trained(1)]).constants) == found

@@ -1,11 +1,19 @@
 """slow-cudnn-path: both sides of its share, and a remedy for each obstacle."""
 
+from typing import Any
+
 import pytest
 
+from tests.builders import recording
 from tests.rules.applied import applied
 from tests.rules.cases.slow_cudnn_path import example
 from tests.rules.verdicts import as_finding
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Layer, Operation, Program, RecurrentArguments
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import STEP, SteadySteps
 from tfdoctor.rules import slow_cudnn_path
@@ -41,3 +49,100 @@ def test_a_cpu_has_no_cudnn() -> None:
     hardware = Hardware(DeviceKind.CPU, "x")
     facts = (RecurrentLayers((), 1), Breakdown.of(device=9.0), hardware, steady)
     assert isinstance(applied(slow_cudnn_path, *facts), NotApplicable)
+
+
+# Which recurrent layers are off cuDNN, and why.
+
+
+LOOP = "lstm/while/body/_1/lstm/while/lstm_cell/MatMul"
+DEFAULT: dict[str, Any] = {
+    "recurrent_dropout": 0.0,
+    "unroll": False,
+    "use_bias": True,
+    "use_cudnn": "auto",
+    "activation": "tanh",
+    "recurrent_activation": "sigmoid",
+}
+
+
+def row(name: str = LOOP, kind: str = "MatMul", layer: str = "lstm") -> OperationTime:
+    return OperationTime(name=name, type=kind, ms=2.0, layer=layer)
+
+
+def measured(
+    *rows: OperationTime,
+    arguments: dict[str, Any] | None = None,
+    layers: tuple[Layer, ...] = (),
+    operations: tuple[Operation, ...] = (),
+    kind: str = "LSTM",
+    sequences: list[dict[str, Any]] | None = None,
+    gaps: IdleGaps | None = None,
+) -> RecurrentLayers:
+    given = RecurrentArguments(**(DEFAULT | (arguments or {})))
+    program = Program(operations, (Layer(name="lstm", kind=kind, recurrent=given), *layers))
+    beside = recording(program={"graphs": [], "sequences": sequences} if sequences else None)
+    return RecurrentLayers.measure(Operations(rows or (row(),)), program, beside, gaps)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "obstacle"),
+    [
+        ({"recurrent_dropout": 0.2}, "LSTM", CudnnObstacle.RECURRENT_DROPOUT),
+        ({"activation": "relu"}, "LSTM", CudnnObstacle.ACTIVATION),
+        ({"recurrent_activation": "hard_sigmoid"}, "GRU", CudnnObstacle.RECURRENT_ACTIVATION),
+        ({"unroll": True}, "LSTM", CudnnObstacle.UNROLL),
+        ({"use_bias": False}, "LSTM", CudnnObstacle.USE_BIAS),
+        ({"reset_after": False}, "GRU", CudnnObstacle.RESET_AFTER),
+        ({"use_cudnn": False}, "LSTM", CudnnObstacle.USE_CUDNN),
+        ({}, "LSTM", CudnnObstacle.UNKNOWN),
+    ],
+)
+def test_arguments_keep_a_layer_off_cudnn(arguments: dict[str, Any], kind: str, obstacle: CudnnObstacle) -> None:
+    (one,) = measured(arguments=arguments, kind=kind).looped
+    assert one.obstacles == (obstacle,)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (row("lstm/CudnnRNNV3", "CudnnRNNV3"), row("lstm/transpose", "Transpose")),
+        (row("PartitionedCall/CudnnRNNV3", "CudnnRNNV3", ""), row()),  # its layer is unknown
+        (row("lstm/transpose", "Transpose"),),  # no loop ran
+        (row("dense/MatMul", layer="dense"),),
+    ],
+)
+def test_a_layer_that_cudnn_computes_or_may_is_not_looped(rows: tuple[OperationTime, ...]) -> None:
+    """Traps: its other operations, and a kernel of cuDNN's that no layer is known for."""
+    assert measured(*rows).looped == ()
+
+
+def test_a_mask_on_the_left_is_told_by_the_data() -> None:
+    masks = (Layer(name="embedding", kind="Embedding", masks=True),)
+    left = {"shape": [4, 9], "lengths": [[3, 9, 5, 2]], "leading": True, "begins": 1.0}
+    for sequences, obstacle in (
+        ([left], CudnnObstacle.LEFT_PADDING),
+        ([left | {"leading": False}], CudnnObstacle.MASK),
+        (None, CudnnObstacle.MASK),
+    ):
+        (one,) = measured(layers=masks, sequences=sequences).looped
+        assert one.obstacles == (obstacle,)
+
+
+def test_a_ragged_input_is_told_by_the_graph() -> None:
+    ragged = Operation(name="lstm/RaggedToTensor", type="RaggedTensorToTensor")
+    (one,) = measured(operations=(ragged,)).looped
+    assert one.obstacles == (CudnnObstacle.RAGGED,)
+
+
+def test_launching_is_shared_by_the_number_of_kernels() -> None:
+    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: 8.0}
+    gaps = IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0)
+    other = row("dense/MatMul", layer="dense")
+    (one,) = measured(row(), other, other, other, gaps=gaps).looped
+    assert one.launching_ms == pytest.approx(2.0)
+
+
+def test_recordings_without_the_arguments_raise() -> None:
+    program = Program(layers=(Layer(name="lstm", kind="LSTM"),))
+    with pytest.raises(Unavailable, match="arguments"):
+        RecurrentLayers.measure(Operations((row(),)), program, recording(), None)

@@ -1,19 +1,25 @@
 """slow-start: other imports and repeated loads are found, TensorFlow's import and one model are not."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.builders import chart, graph_operation, program_of, recording, trace
 from tests.rules.applied import applied
 from tests.rules.cases.slow_start import IMPORTED as TENSORFLOW
 from tests.rules.cases.slow_start import example
-from tests.rules.run_facts import line, made
+from tests.rules.run_facts import divided_run, line, made
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_calls import RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Program
+from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.rules import slow_start
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 
@@ -123,3 +129,100 @@ def test_imports_beside_each_other_are_told_apart() -> None:
 def test_a_part_of_the_run_is_not_judged() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     assert applied(slow_start, part, RunCalls(())) == NotApplicable(reason="only a window was traced")
+
+
+# What other programs used of the cores while modules were imported, by the samples of that time alone.
+
+
+BEGAN = 1_000_000_000
+PHASES = divided_run(20_000.0, {Phase.START: 500.0, Phase.IMPORTS: 2_500.0})
+
+
+def sample(seconds: float, run: float | None, others: float) -> dict[str, Any]:
+    host = {"other_cpu_pct": others} | ({} if run is None else {"run_cpu_pct": run})
+    return {"unix_ns": BEGAN + round(seconds * 1e9), "host": host}
+
+
+def measured(*samples: dict[str, Any], cores: float = 2.0) -> StartLoad:
+    kept = replace(recording(samples=samples), run=RunLog(RunProcess(started_unix_ns=BEGAN), {}, {}, ()))
+    return StartLoad.measure(kept, PHASES, Hardware(DeviceKind.CPU, "x", cores=cores))
+
+
+def test_the_load_is_that_of_the_start() -> None:
+    load = measured(
+        sample(0.0, 0.0, 0.0), sample(1.0, 10.0, 180.0), sample(3.0, 30.0, 160.0), sample(3.1, 0.0, 0.0)
+    )
+    assert [load.run, load.others, load.usable] == pytest.approx([0.2, 1.7, 2.0])
+    assert load.contended
+
+
+def test_other_programs_delay_imports_where_no_core_is_free() -> None:
+    assert measured(sample(1.0, 100.0, 51.0)).contended
+    assert not measured(sample(1.0, 100.0, 50.0)).contended  # they use little
+    assert not measured(sample(1.0, 90.0, 59.0)).contended  # half a core is free
+
+
+def test_a_start_without_samples_is_unknown() -> None:
+    for samples in ((), (sample(9.0, 1.0, 1.0),), (sample(1.0, None, 100.0),)):
+        with pytest.raises(Unavailable, match="not sampled"):
+            measured(*samples)
+
+
+# A loop in Python that makes many training steps in one graph is told from one step of many layers.
+
+
+STEP = TracedDefinition(
+    name="run_epoch", at=Location("train.py", 44), tracings=1, ms=19_000.0, first_ms=19_000.0, made=1,
+    defined=Location("train.py", 28),
+)  # fmt: skip
+
+
+def operations(steps: int, layers: int) -> list[dict[str, Any]]:
+    """A graph that updates the weights of each layer once in each step, at line 37."""
+    made = [graph_operation(f"w{layer}", "Placeholder", at=["train.py", 44]) for layer in range(layers)]
+    for step in range(steps):
+        for layer in range(layers):
+            made += [
+                graph_operation(f"x{step}.{layer}", "MatMul", at=["train.py", 35]),
+                graph_operation(
+                    f"u{step}.{layer}", "AssignSubVariableOp", at=["train.py", 37], **{"from": [layer]}
+                ),
+            ]
+    return [*made, graph_operation("sum", "AddV2", at=["train.py", 30])]
+
+
+def judged_of_unrolled_steps(steps: int, layers: int = 3, *, function: TracedDefinition = STEP) -> Verdict:
+    return example(program=program_of(*operations(steps, layers)), traces=RunTraces((function,)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "ms", "kind"),
+    [(24, 20_000.0, Finding), (10, 20_000.0, Finding), (9, 20_000.0, Healthy), (24, 2_000.0, Healthy)],
+)
+def test_a_graph_of_many_training_steps_starts_slowly(steps: int, ms: float, kind: type) -> None:
+    """It needs no traced step: the account of the run has the time. Each step updates the weights once."""
+    verdict = judged_of_unrolled_steps(steps, function=replace(STEP, ms=ms, first_ms=ms))
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        (effect,) = verdict.run_effects
+        assert (effect.phase, effect.of.value, effect.scales) == (Phase.TRACING, ms, 1 / steps)
+        assert f"its graph has {steps} training steps, made at train.py:35" in verdict.summary
+        assert "tf.range" in verdict.remedies[0].code
+
+
+def test_many_layers_are_one_step() -> None:
+    """Trap: a loop in Python makes 40 layers, so that each line makes 40 operations."""
+    assert isinstance(judged_of_unrolled_steps(1, layers=40), Healthy)
+
+
+def test_a_function_that_is_traced_again_has_one_step_in_each_graph() -> None:
+    """Trap: the graphs have the same names, and each writes the same variables once."""
+    graphs = [{"kind": "function", "operations": operations(1, 3)}] * 24
+    program = chart(trace([]), recording({"graphs": graphs})).fact(Program)
+    assert isinstance(example(program=program, traces=RunTraces((STEP,))), Healthy)
+
+
+@pytest.mark.parametrize("defined", [None, Location("model.py", 28), Location("train.py", 90)])
+def test_a_function_without_operations_of_its_own_lines_is_unknown(defined: Location | None) -> None:
+    """Trap: the training function of Keras is not defined in the script."""
+    assert isinstance(judged_of_unrolled_steps(24, function=replace(STEP, defined=defined)), Healthy)

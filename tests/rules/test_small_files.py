@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.builders import line, manifest, recording, trace
 from tests.rules.applied import applied
 from tests.rules.cases.small_files import example
 from tests.rules.verdicts import as_finding, as_not_applicable
@@ -12,6 +13,7 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules import small_files
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
@@ -112,3 +114,44 @@ def test_the_code_writes_as_many_files_as_the_recorded_ones_fill() -> None:
     assert "range(1)" in one.code
     (unknown,) = as_finding(example(files=FileList(count=1000, scheme="gs", nbytes=None))).remedies
     assert "range(shards)" in unknown.code
+
+
+# How large whole files are, by the read counters of the process.
+
+
+READS = line("worker", *(("f/ReadFile:ReadFile", at, at + 0.5) for at in range(8)))
+OTHER = line("worker", ("f/DecodeRaw:DecodeRaw", 0, 1))
+
+
+def measured(nbytes: int | None, calls: int | None, *, reads: bool = True, recorded: bool = True) -> ReadSizes:
+    window = TracedWindow(read_bytes=nbytes, read_calls=calls)
+    kept = recording(manifest=manifest(window=window if recorded else None))
+    return ReadSizes.measure(kept, trace(host=[READS, OTHER] if reads else [OTHER]))
+
+
+def test_a_file_has_at_most_its_share_of_the_bytes() -> None:
+    assert measured(8_000, 8).most == 1_000.0
+
+
+def test_a_recording_without_counters_says_so() -> None:
+    for missing in (measured_without_counters, measured_without_window):
+        with pytest.raises(Unavailable, match="counters"):
+            missing()
+
+
+def measured_without_counters() -> ReadSizes:
+    return measured(None, None)
+
+
+def measured_without_window() -> ReadSizes:
+    return measured(8_000, 8, recorded=False)
+
+
+def test_files_that_no_system_call_read_have_no_known_size() -> None:
+    with pytest.raises(Unavailable, match="system calls"):
+        measured(8_000, 7)
+
+
+def test_without_whole_files_there_is_nothing_to_divide() -> None:
+    with pytest.raises(Unavailable, match="no operation"):
+        measured(8_000, 8, reads=False)
