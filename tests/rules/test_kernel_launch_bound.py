@@ -1,21 +1,13 @@
 """kernel-launch-bound: the GPU idles while the host launches kernels."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.kernel_launch_bound import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
+from tfdoctor.facts.run.framework import JAX
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps
 from tfdoctor.rules import kernel_launch_bound
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 

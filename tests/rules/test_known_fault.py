@@ -1,19 +1,14 @@
 """known-fault: a version and its sign together make a finding."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.known_fault import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
 from tfdoctor.rules.known_fault import Limits, check
 from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
-from tfdoctor.terms.kinds import Phase, StepSource
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,10 @@
 """layout-change: conversions in both directions around operations on images."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
 from tfdoctor.rules import layout_change
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 CPU, GPU, TPU = (Hardware(kind, "x") for kind in DeviceKind)
 FIRST: Any = ["float32", [16, 8, 64, 32]]

@@ -1,23 +1,14 @@
 """A limit that is set is the limit: the same facts, judged by another one, are judged otherwise."""
 
-from dataclasses import replace
-from functools import partial
-
 import pytest
 
 from tests.rules.cases import unaligned_dimension as width_cases
 from tests.rules.cases import unfused_batch_norm as norm_cases
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.operations.matmuls import MatrixUnit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.step_parts import MOMENTS
 from tfdoctor.facts.quality import Doubt, Quality
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import (
     all_rules,
     depthwise_convolution,
@@ -29,8 +20,6 @@ from tfdoctor.rules import (
     unaligned_dimension,
     unfused_batch_norm,
 )
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Verdict
 
 SLOW = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
 WAITING = Breakdown.of(input=10.0, device=20.0)

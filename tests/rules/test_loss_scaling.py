@@ -5,18 +5,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.loss_scaling import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.run.program import Operation, Program, RunSettings
+from tests.rules.kit import *
 from tfdoctor.rules.loss_scaling import check
-from tfdoctor.terms.verdict import Healthy, NotApplicable, Severity
 
 
 def test_a_warning_though_it_saves_nothing() -> None:

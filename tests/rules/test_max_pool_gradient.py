@@ -2,16 +2,10 @@
 
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.max_pool_gradient import NAME, example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
+from tests.rules.kit import *
 from tfdoctor.rules import max_pool_gradient
 from tfdoctor.rules.max_pool_gradient import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 CPU = Hardware(DeviceKind.CPU, "x")
 

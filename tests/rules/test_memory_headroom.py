@@ -1,19 +1,13 @@
 """memory-headroom: both sides of each limit, and the memory figures of trace and samples."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, line, recording, trace, v100
 from tests.rules.cases.memory_headroom import example
-from tests.rules.run_facts import dataset_of
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory, HostMemory
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.rules.memory_headroom import Limits
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 NONE = Unavailable("not there")
 

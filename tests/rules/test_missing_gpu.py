@@ -1,19 +1,12 @@
 """missing-gpu: what is told of each obstacle, and when nothing can be said."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.missing_gpu import example
-from tests.rules.run_facts import divided_run
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.device import Device
+from tests.rules.kit import *
 from tfdoctor.recording.program import GpuAccess
 from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
-from tfdoctor.terms.kinds import DeviceKind, Phase
-from tfdoctor.terms.verdict import Healthy, NotApplicable, Severity, Table
 
 NO_DRIVER = GpuAccess(driver="no driver")
 MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]

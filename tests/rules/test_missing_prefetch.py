@@ -3,11 +3,8 @@
 import pytest
 
 from tests.rules.cases.missing_prefetch import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
+from tests.rules.kit import *
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 
 FREE = Cores(4.0, busy=1.0)
 

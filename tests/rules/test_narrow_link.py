@@ -1,16 +1,12 @@
 """narrow-link: a link counts by its rate, while the GPU is busy and the step waits for copies."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.narrow_link import example
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.rules.narrow_link import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 @pytest.mark.parametrize(("width", "kind"), [(8, Finding), (16, Healthy)])

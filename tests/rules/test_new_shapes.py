@@ -4,15 +4,10 @@ import pytest
 
 from tests.builders import chart, line, markers, trace, v100
 from tests.rules.cases.new_shapes import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.rules.new_shapes import CANDIDATES, Searches, check
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 ROW = (("conv/Conv2D", 12.0, 1.0),)
 

@@ -2,19 +2,11 @@
 
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.optimizer_overhead import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import optimizer_overhead
 from tfdoctor.rules.optimizer_overhead import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
 

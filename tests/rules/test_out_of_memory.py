@@ -1,20 +1,14 @@
 """out-of-memory: what died, where, and what fits instead."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.rules.cases.out_of_memory import GPU_FULL, example
-from tests.rules.run_facts import dataset_of
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import FillingMemory, MemoryTrends
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Concern, Healthy, Location, NotApplicable, RunFailure, Severity, Verdict
+from tfdoctor.terms.verdict import RunFailure
 
 AT = Location("train.py", 52)
 

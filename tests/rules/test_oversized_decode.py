@@ -1,21 +1,13 @@
 """oversized-decode: images that are decoded larger than the pipeline uses them."""
 
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.oversized_decode import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImages, FunctionGraphs
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.run.program import Dataset, FileList
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import FileList
 from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
 from tfdoctor.rules import oversized_decode
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
 LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
 PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))

@@ -1,20 +1,15 @@
 """oversubscribed-cores: threads of several processes, and whether the cores are busy with them."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.oversubscribed_cores import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.cores import CROWDED, Cores
-from tfdoctor.facts.run.program import Program, RunSettings
+from tests.rules.kit import *
+from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(12, Finding), (11, Healthy)])

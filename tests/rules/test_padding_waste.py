@@ -1,29 +1,18 @@
 """padding-waste: sequences that are mostly zeros at their ends, and what only looks like them."""
 
 import ast
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.padding_waste import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.sequences import SequenceLengths
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.padding_waste import ACTION, OWN, LengthWork
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Stage, StepWork, Verdict
 
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:

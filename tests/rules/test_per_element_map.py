@@ -1,21 +1,14 @@
 """per-element-map: calls that cost more than what they compute, in a pipeline that the step waits for."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import recording
 from tests.edits.editing import edited
 from tests.rules.cases.per_element_map import CHEAP, CSV, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.edits.splice import Declined
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.map_functions import FunctionGraphs, MapFunction, MapFunctions
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.rules import per_element_map
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:

@@ -1,15 +1,11 @@
 """python-in-loop: Python of the loop's body within each step, by its lines."""
 
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.python_in_loop import HISTOGRAM, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.step_time.host_time import SingleOperations
-from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_in_loop import IF_NOT_NEEDED
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verdict:

@@ -3,28 +3,18 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.rules.cases.python_input import example, seen_line
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
+from tfdoctor.facts.step_time.host_time import LoopBody
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import DRAW, Limits, in_place
 from tfdoctor.terms.kinds import InputKind
-from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 UNSAMPLED = Unavailable("the threads that make input were not sampled")
 NO_PIPELINE = Unavailable("no pipeline")

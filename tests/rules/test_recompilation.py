@@ -3,11 +3,8 @@
 import pytest
 
 from tests.rules.cases.recompilation import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,10 @@
 """recurrent-loop: both sides of each limit, and loops whose iterations are large."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.builders import Row, chart, line, marker, recording, trace
 from tests.rules.cases.recurrent_loop import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
+from tests.rules.kit import *
 from tfdoctor.trace.xplane import measured
 
 

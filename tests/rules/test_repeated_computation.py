@@ -1,21 +1,13 @@
 """repeated-computation: when work that is done again is worth a change."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
-from tests.rules.applied import applied
 from tests.rules.cases.repeated_computation import FIRST, example
 from tests.rules.cases.repeated_computation import named as row
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
 from tfdoctor.rules import repeated_computation
 from tfdoctor.rules.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 AGAIN = Location("train.py", 9)
 

@@ -1,14 +1,10 @@
 """repeated-conversion: the same arrays are converted, and cast, at every call."""
 
-from functools import partial
-
 import pytest
 
 from tests.rules.cases.repeated_conversion import AT, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import ConvertedArray
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 def array(ms: float, *, same: bool | None = True, dtype: str = "float32", cast_ms: float = 0.0) -> ConvertedArray:

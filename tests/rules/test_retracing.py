@@ -1,19 +1,15 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.retracing import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:

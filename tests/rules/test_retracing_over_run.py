@@ -1,30 +1,13 @@
 """retracing over the run: functions that are made or traced again and again, priced as time of the run."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.retracing import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import ChangingNumber, MadeCall, TracedDefinition
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
+from tfdoctor.facts.phases.run_calls import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.rules.retracing import KEPT_OPTIMIZER
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Recurrence,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Recurrence
 
 FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)
 

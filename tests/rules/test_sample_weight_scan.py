@@ -3,13 +3,11 @@
 import pytest
 
 from tests.rules.cases.sample_weight_scan import example
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.kit import *
 from tests.run_logs import Run
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules.sample_weight_scan import Limits, check
 from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
-from tfdoctor.terms.kinds import Phase, RunWork
-from tfdoctor.terms.verdict import Finding, Healthy, Location
+from tfdoctor.terms.kinds import RunWork
 
 
 @pytest.mark.parametrize(

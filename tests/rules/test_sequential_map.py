@@ -1,21 +1,11 @@
 """sequential-map: the map that limits the pipeline of a waiting step runs on one thread."""
 
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.sequential_map import example
-from tests.rules.verdicts import as_finding, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import sequential_map
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, NotApplicable, Verdict
 
 ON_CPU = Device(DeviceKind.CPU, 1, 1)
 

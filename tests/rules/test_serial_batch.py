@@ -4,18 +4,12 @@ import pytest
 
 from tests.builders import Row, Thread, chart, iterator, line, manifest, markers, recording, trace, wait
 from tests.rules.cases.serial_batch import element, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import serial_batch
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 PARALLEL = "experimental_optimization.parallel_batch"

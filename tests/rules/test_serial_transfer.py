@@ -1,18 +1,13 @@
 """serial-transfer: copies while no kernel runs."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.serial_transfer import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfer, Transfers
-from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
+from tfdoctor.facts.run.framework import JAX
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps
 from tfdoctor.rules import serial_transfer
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def steps(count: int = 10) -> SteadySteps:

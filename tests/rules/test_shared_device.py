@@ -1,22 +1,12 @@
 """shared-device: where replicas compute, and both sides of each limit."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import recording
 from tests.rules.cases.shared_device import SMALL, example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program, RunSettings
+from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.shared_device import VALUES, CopiedWork, Limits
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
 
 CPUS = ("/device:CPU:0", "/device:CPU:1")
 

@@ -1,18 +1,11 @@
 """shuffle-order: shuffles that mix examples only partly; usual orders are healthy."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.shuffle_order import BATCH, SHUFFLE, SOURCE, example
-from tests.rules.run_facts import dataset_of
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tests.rules.kit import *
 from tfdoctor.rules import shuffle_order
-from tfdoctor.terms.units import nbytes, ratio
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity
+from tfdoctor.terms.units import nbytes
 
 REPEAT = dataset_of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
 MAP = dataset_of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)

@@ -1,27 +1,16 @@
 """slow-call: costly calls of Keras in every step, by line."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
 from tests.builders import Row, executor, graph_operation, marker
 from tests.facts.step_time.sampled import place, sampled
 from tests.rules.cases.slow_call import example
-from tests.rules.run_facts import divided_run, equal_steps, run_line
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.facts.step_time.host_lines import LongStepLines
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
+from tfdoctor.facts.step_time.timed_line import SlowCall
 from tfdoctor.rules.slow_call import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, StepWork
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)
 

@@ -1,26 +1,16 @@
 """slow-cudnn-path: both sides of its share, and a remedy for each obstacle."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import recording
-from tests.rules.applied import applied
 from tests.rules.cases.slow_cudnn_path import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Operation, Program, RecurrentArguments
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import RecurrentArguments
 from tfdoctor.facts.steps.steps import STEP, SteadySteps
 from tfdoctor.rules import slow_cudnn_path
 from tfdoctor.rules.slow_cudnn_path import Limits
 from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
 from tfdoctor.trace import Intervals
 
 

@@ -1,19 +1,11 @@
 """slow-evaluation: loops of short calls and metrics in Python are found, one long evaluation is not."""
 
-from functools import partial
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.slow_evaluation import example
+from tests.rules.kit import *
 from tests.rules.run_facts import line, made
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import slow_evaluation
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Healthy, Location, NotApplicable
 
 judged = partial(example, total_ms=100_000.0)
 

@@ -1,21 +1,13 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.slow_prediction import example
-from tests.rules.run_facts import divided_run, line, made, steps
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tests.rules.kit import *
+from tests.rules.run_facts import line, made, steps
 from tfdoctor.rules import slow_prediction
 from tfdoctor.rules.slow_prediction import check
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Recurrence
+from tfdoctor.terms.verdict import Recurrence
 
 AT = Location("train.py", 20)
 

@@ -1,19 +1,11 @@
 """slow-preparation: loops over items are found by line, one call for all data is not."""
 
-from functools import partial
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.slow_preparation import example
-from tests.rules.run_facts import divided_run, made_call, run_line
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tests.rules.kit import *
 from tfdoctor.rules import slow_preparation
-from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import Quantity
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 
 def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:

@@ -2,16 +2,10 @@
 
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.slow_random import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
+from tests.rules.kit import *
 from tfdoctor.rules import slow_random
 from tfdoctor.rules.slow_random import NORMAL, REMAINING, Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 GPU = Hardware(DeviceKind.GPU, "x")
 

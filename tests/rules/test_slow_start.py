@@ -1,26 +1,16 @@
 """slow-start: other imports and repeated loads are found, TensorFlow's import and one model are not."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, graph_operation, program_of, recording, trace
-from tests.rules.applied import applied
 from tests.rules.cases.slow_start import IMPORTED as TENSORFLOW
 from tests.rules.cases.slow_start import example
-from tests.rules.run_facts import divided_run, line, made
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import RunCalls, RunTraces, TracedDefinition
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
+from tests.rules.run_facts import line, made
+from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.rules import slow_start
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 
 def imported(number: int, ms: float, module: str) -> RunLine:

@@ -1,21 +1,14 @@
 """slow-storage: reads across a network that wait, and what only looks like it."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.slow_storage import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules.slow_storage import LITTLE_MORE, MOST_READS
 from tfdoctor.rules.slow_storage.read_rate import ReadRate
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
 
 NFS = SourceFiles(1024, "NFS")
 

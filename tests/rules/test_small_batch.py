@@ -1,7 +1,5 @@
 """small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,27 +9,16 @@ from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import chart, executor, line, marker, markers, trace, v100, wait
 from tests.rules.cases.small_batch import example
-from tests.rules.verdicts import as_finding, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Operation, Program, RunSettings
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording import Recording
 from tfdoctor.rules import small_batch
 from tfdoctor.rules.small_batch import Limits
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 from tfdoctor.trace import xplane
 
 GPU = Device(DeviceKind.GPU, 1, 1)

@@ -1,22 +1,15 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import line, manifest, recording, trace
-from tests.rules.applied import applied
 from tests.rules.cases.small_files import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
-from tfdoctor.facts.run.program import Dataset, FileList
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import FileList
 from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules import small_files
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 
 NOT_RECORDED = Unavailable("the read counters of the process were not recorded")
 

@@ -3,12 +3,9 @@
 import pytest
 
 from tests.rules.cases.small_replica_batch import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.run.device import NO_CUPTI, Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
+from tfdoctor.facts.run.device import NO_CUPTI
 from tfdoctor.rules.small_replica_batch import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 @pytest.mark.parametrize(("batch", "kind"), [(124, Finding), (128, Healthy)])

@@ -2,15 +2,11 @@
 
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.sparse_operand import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Zeros
+from tests.rules.kit import *
+from tfdoctor.facts.run.program import Zeros
 from tfdoctor.rules import sparse_operand
 from tfdoctor.rules.sparse_operand import Limits, SparseOperand, SparseOperands
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 
 def test_the_ceiling_is_the_share_of_values() -> None:

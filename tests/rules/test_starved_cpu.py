@@ -1,25 +1,15 @@
 """starved-cpu: the pipeline keeps all cores at work, and the step waits."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.starved_cpu import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules import sequential_map, starved_cpu
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 FULL = Cores(4.0, busy=3.9)

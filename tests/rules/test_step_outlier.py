@@ -1,25 +1,15 @@
 """step-outlier: long steps that recur, and those that show no pattern."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.step_outlier import example
-from tests.rules.run_facts import divided_run, equal_steps
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines, RunSteps
-from tfdoctor.facts.run.program import Program, RunSettings
-from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
+from tests.rules.kit import *
+from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
+from tfdoctor.facts.step_time.host_lines import LongStepLines
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.step_outlier import LONGER_EPOCHS
-from tfdoctor.terms.kinds import Phase, RunWork, StepSource
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
+from tfdoctor.terms.kinds import RunWork
 
 check = partial(example, count=20, lines=None)
 

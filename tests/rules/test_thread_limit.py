@@ -1,26 +1,14 @@
 """thread-limit: both sides of each limit, and limits that cost nothing."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, executor, line, manifest, markers, recording, trace
 from tests.rules.cases.thread_limit import MATMUL, example
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Program, RunSettings
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
+from tests.rules.kit import *
 from tfdoctor.facts.timeline.activity import Activity, tabulate
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.rules.thread_limit import FLOP, DivisibleWork, Limits
 from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 from tfdoctor.trace import EventType, Intervals
 
 

@@ -1,14 +1,10 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, line, markers, recording, trace, v100
 from tests.rules.cases.throttled_device import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
@@ -16,7 +12,6 @@ from tfdoctor.facts.machine.samples import Board
 from tfdoctor.rules import throttled_device
 from tfdoctor.rules.throttled_device import Limits
 from tfdoctor.terms.humanize import quantity
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Severity
 
 HEAT, CAP = "software-thermal", "power-cap"
 

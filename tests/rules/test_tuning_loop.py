@@ -1,21 +1,15 @@
 """tuning-loop: models one after another whose memory stays, or whose tracing takes much of the run."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.tuning_loop import example
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
+from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import tuning_loop
-from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Location, NotApplicable, RunFailure, Severity
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.verdict import RunFailure
 
 FIT = MadeCall(
     call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8

@@ -1,26 +1,16 @@
 """unaligned-dimension: widths that the hardware pads, where the padding costs time."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import matmul
 from tests.h100 import TIMED_MS, h100, judged
 from tests.rules.cases.unaligned_dimension import CPU, example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Hardware, Tile
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.steps.steps import Steps
+from tests.rules.kit import *
+from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Tile
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.rules import unaligned_dimension
 from tfdoctor.rules.unaligned_dimension import AlignedTimes
-from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms as to_ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))

@@ -1,36 +1,13 @@
 """uncached-preprocessing: identical work in every epoch, whose output a cache could store."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.uncached_preprocessing import SOURCE, example
-from tests.rules.run_facts import dataset_of
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.map_functions import FunctionGraphs
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.machine.memory import HostMemory
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.rules.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Severity,
-    Stage,
-    Verdict,
-)
 
 SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
 

@@ -4,11 +4,10 @@ import pytest
 
 from tests.replicas import examine, replica
 from tests.rules.cases.uneven_replicas import example
+from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import DeviceSkew
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import uneven_replicas
 from tfdoctor.rules.uneven_replicas import Limits, check
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 
 def judged(lag: float, waited: float) -> Verdict:

@@ -1,20 +1,11 @@
 """unfused-batch-norm: layers of that class, by what they ran."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, LayerConfig, Operation, Program
+from tfdoctor.facts.run.program import LayerConfig
 from tfdoctor.rules import unfused_batch_norm
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 SHAPE = (32, 64, 64, 48)
 SIZE = 32 * 64 * 64 * 48 * 4

@@ -2,17 +2,11 @@
 
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.unfused_elementwise import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import unfused_elementwise
 from tfdoctor.rules.unfused_elementwise import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:

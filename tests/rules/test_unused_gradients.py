@@ -1,21 +1,14 @@
 """unused-gradients: both sides of the limit."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.unused_gradients import UNUSED, example
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording.agent import GradientsTaken, StepsSeen, TracedWindow
 from tfdoctor.rules.unused_gradients import Limits
 from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 
 @pytest.mark.parametrize(("host_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])

@@ -1,25 +1,17 @@
 """unvectorized-operation: the loops of vectorized_map in the step and in the pipeline, and what is none."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import graph_operation, recording
 from tests.capture.running import profiled
 from tests.rules.cases.unvectorized_operation import IN_STEP, NAME, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.unvectorized_operation import Limits
 from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, StepWork
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(10 * Limits().share, Finding), (0.49, Healthy)])

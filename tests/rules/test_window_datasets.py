@@ -3,14 +3,9 @@
 import pytest
 
 from tests.rules.cases.window_datasets import example
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules import window_datasets
 from tfdoctor.rules.window_datasets import WindowJoins
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 ROOT = "Root::Prefetch"
 AHEAD = StageTime.of(ROOT)

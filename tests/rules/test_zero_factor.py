@@ -1,17 +1,11 @@
 """zero-factor: both sides of the limit, and the remedy for gradients and for losses."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.zero_factor import DROPPED, GRADIENT, example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.rules.zero_factor import DroppedWork, Limits
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(5.0, Finding), (4.9, Healthy)])

@@ -1,22 +1,15 @@
 """zero-learning-rate: both sides of the limit."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.zero_learning_rate import GRADIENT, SERVING, UPDATE, example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.recording.agent import StepsSeen, ZeroRate
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.rules.zero_learning_rate import Limits
 from tfdoctor.rules.zero_learning_rate.useless_work import UselessWork
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 
 
 @pytest.mark.parametrize(("gradient", "kind"), [(3.0, Finding), (2.9, Healthy)])
