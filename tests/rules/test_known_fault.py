@@ -11,12 +11,9 @@ from tfdoctor.rules.known_fault import Limits, check
 from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
 
 
-@pytest.mark.parametrize(
-    ("keras", "kind"),
-    [("2.15.0", Healthy), ("3.0.0", Finding), ("3.6.0", Finding), ("3.7.0", Healthy), ("3.10.0", Healthy)],
-)
-def test_the_table_says_which_versions(keras: str, kind: type) -> None:
-    assert isinstance(example(keras), kind)
+def test_the_table_says_which_versions() -> None:
+    kinds = [type(example(keras)) for keras in ("2.15.0", "3.0.0", "3.6.0", "3.7.0", "3.10.0")]
+    assert kinds == [Healthy, Finding, Finding, Healthy, Healthy]
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,8 @@ def test_the_product_and_its_gradient_shrink_to_the_selected_rows() -> None:
     assert all(effect.narrows for effect in finding.effects)
 
 
-@pytest.mark.parametrize(("kept", "kind"), [(0.5, Finding), (0.52, Healthy)])
-def test_both_sides_of_the_kept_rows(kept: float, kind: type) -> None:
-    assert isinstance(example(kept), kind)
+def test_both_sides_of_the_kept_rows() -> None:
+    assert [type(example(kept)) for kept in (0.5, 0.52)] == [Finding, Healthy]
 
 
 @pytest.mark.parametrize(("more", "kind"), [(0.99, Finding), (1.01, Healthy)])

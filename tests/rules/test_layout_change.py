@@ -77,9 +77,8 @@ def test_attentions_heads_are_no_layout(kind: str) -> None:
     assert "never" in as_healthy(check(there_and_back(kind), GRADIENT)).summary
 
 
-@pytest.mark.parametrize(("between", "kind"), [(3, Finding), (4, Healthy)])
-def test_few_operations_may_lie_between(between: int, kind: type) -> None:
-    assert isinstance(check(there_and_back(between=between), GRADIENT), kind)
+def test_few_operations_may_lie_between() -> None:
+    assert [type(check(there_and_back(between=between), GRADIENT)) for between in (3, 4)] == [Finding, Healthy]
 
 
 def test_a_transposition_of_height_and_width_keeps_the_format() -> None:
