@@ -7,7 +7,16 @@ from typing import Any
 
 from tests.rules.applied import applied
 from tests.rules.run_facts import dataset_of, divided_run, equal_steps, made_call, run_line
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tests.rules.verdicts import (
+    as_finding,
+    as_healthy,
+    as_not_applicable,
+    effects,
+    first_action,
+    first_code,
+    kinds,
+    scales,
+)  # fmt: skip
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -57,6 +66,7 @@ __all__ = [
     "Operation", "OperationTime", "Operations", "PassStarts", "Phase", "Program", "PythonOverhead", "Remedy",
     "RunCall", "RunCalls", "RunLine", "RunPhases", "RunSettings", "RunSteps", "Sequence", "Severity", "Shape",
     "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "TimedLine", "Unavailable", "Verdict",
-    "applied", "as_finding", "as_healthy", "as_not_applicable", "dataset_of", "divided_run", "equal_steps",
-    "made_call", "ms", "partial", "ratio", "replace", "run_line",
+    "applied", "as_finding", "as_healthy", "as_not_applicable", "dataset_of", "divided_run", "effects",
+    "equal_steps", "first_action", "first_code", "kinds", "made_call", "ms", "partial", "ratio", "replace",
+    "run_line", "scales",
 ]  # fmt: skip
