@@ -15,6 +15,7 @@ from tests.rules.verdicts import (
     first_action,
     first_code,
     kinds,
+    near,
     scales,
 )  # fmt: skip
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -67,6 +68,6 @@ __all__ = [
     "RunCall", "RunCalls", "RunLine", "RunPhases", "RunSettings", "RunSteps", "Sequence", "Severity", "Shape",
     "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "TimedLine", "Unavailable", "Verdict",
     "applied", "as_finding", "as_healthy", "as_not_applicable", "dataset_of", "divided_run", "effects",
-    "equal_steps", "first_action", "first_code", "kinds", "made_call", "ms", "partial", "ratio", "replace",
-    "run_line", "scales",
+    "equal_steps", "first_action", "first_code", "kinds", "made_call", "ms", "near", "partial", "ratio",
+    "replace", "run_line", "scales",
 ]  # fmt: skip

@@ -1,28 +1,19 @@
 """late-gather: both sides of its limits, and where its saving is a ceiling."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
-from tests.rules.applied import applied
 from tests.rules.cases.late_gather import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
+from tests.rules.kit import *
 from tfdoctor.rules import late_gather
 from tfdoctor.rules.late_gather import Limits, SelectedProduct, SelectedProducts
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 CPU = Device(DeviceKind.CPU, visible=1, used=1)
 
 
 def test_the_product_and_its_gradient_shrink_to_the_selected_rows() -> None:
     finding = as_finding(example())
-    assert [effect.scales for effect in finding.effects] == pytest.approx([10 / 64] * 2)
+    assert [effect.scales for effect in finding.effects] == near([10 / 64] * 2)
     assert all(effect.narrows for effect in finding.effects)
 
 
@@ -50,15 +41,15 @@ def test_unnamed_work_is_not_called_healthy() -> None:
 
 
 Row = dict[str, Any]
-Shape = list[int | None]
+Sizes = list[int | None]
 
-HIDDEN: Shape = [None, 64, 192]
-LOGITS: Shape = [None, 64, 16000]
-TAKEN: Shape = [None, 10, 16000]
-LAST: Shape = [None, 16000]
+HIDDEN: Sizes = [None, 64, 192]
+LOGITS: Sizes = [None, 64, 16000]
+TAKEN: Sizes = [None, 10, 16000]
+LAST: Sizes = [None, 16000]
 
 
-def op(name: str, kind: str, sources: list[int], shape: Shape, *of: Shape, **more: Any) -> Row:
+def op(name: str, kind: str, sources: list[int], shape: Sizes, *of: Sizes, **more: Any) -> Row:
     """An operation on float32; ``of`` are the shapes of its inputs, ``sources`` where they are made."""
     given = [["float32", one] for one in of]
     return graph_operation(name, kind, given, [["float32", shape]], **{"from": sources}, **more)
@@ -87,7 +78,7 @@ def found(*rows: Row) -> tuple[SelectedProduct, ...]:
 
 def test_the_product_before_a_gather_is_found_with_all_between() -> None:
     (one,) = found(*DENSE, GATHER)
-    assert one.kept == pytest.approx(10 / 64)
+    assert one.kept == near(10 / 64)
     assert {row.name for row in one.rows} == {
         "head/Tensordot/Reshape",
         "head/Tensordot/MatMul",
@@ -105,7 +96,7 @@ def test_the_product_before_a_gather_is_found_with_all_between() -> None:
     ids=["last position", "some positions"],
 )
 def test_a_slice_of_rows_counts_as_a_gather(selection: Row, kept: float) -> None:
-    assert found(*DENSE, selection)[0].kept == pytest.approx(kept)
+    assert found(*DENSE, selection)[0].kept == near(kept)
 
 
 @pytest.mark.parametrize(
@@ -166,5 +157,5 @@ def test_reading_the_matrix_takes_its_time_however_few_rows_there_are() -> None:
     nbytes = 192 * 16000 * 4
     assert dict(one.matrices)[row.name] == nbytes
     assert one.left(row, None) == one.kept
-    assert one.left(row, nbytes * 2e3) == pytest.approx(0.5)
+    assert one.left(row, nbytes * 2e3) == near(0.5)
     assert one.left(row, nbytes * 1.0) == 1.0

@@ -1,58 +1,42 @@
 """late-shrink: a buffer holds elements that are much smaller on the other side of a map."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
 from tests.rules.cases.late_shrink import example, order
-from tests.rules.run_facts import chained, dataset_of
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
+from tests.rules.run_facts import chained
 from tfdoctor.facts.input.map_functions import FunctionGraphs
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.machine.memory import HostMemory
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import FileList, RecordedGraph, RecordedOperation, TensorType
 from tfdoctor.rules import late_shrink
 from tfdoctor.rules.late_shrink import PATH_BYTES, Buffer, Buffers
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork, LateShrinking
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity, Stage
 
 MIB = 2**20
 
 
-@pytest.mark.parametrize(("spared", "kind"), [(268_436, Finding), (268_435, Healthy)])
-def test_little_memory_is_not_reported(spared: int, kind: type) -> None:
-    verdict = example(1000, each=spared + 100, least=100)
-    assert isinstance(verdict, kind)
+def test_little_memory_is_not_reported() -> None:
+    found = [example(1000, each=spared + 100, least=100) for spared in (268_436, 268_435)]
+    assert kinds(*found) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("least", "kind"), [(2 * MIB, Finding), (2 * MIB + 1, Healthy)])
-def test_elements_that_are_hardly_smaller_elsewhere_stay(least: int, kind: type) -> None:
-    verdict = example(1000, each=4 * MIB, least=least)
-    assert isinstance(verdict, kind)
+def test_elements_that_are_hardly_smaller_elsewhere_stay() -> None:
+    found = [example(1000, each=4 * MIB, least=least) for least in (2 * MIB, 2 * MIB + 1)]
+    assert kinds(*found) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(
-    ("stalled", "severity"), [(0.02, Severity.WARNING), (0.019, Severity.NOTE), (None, Severity.NOTE)]
-)
-def test_it_is_a_note_unless_tasks_wait_for_memory(stalled: float | None, severity: Severity) -> None:
-    verdict = as_finding(example(memory=HostMemory(64e9, 20e9, stalled=stalled)))
-    assert verdict.severity is severity
-    assert not verdict.effects
+def test_it_is_a_note_unless_tasks_wait_for_memory() -> None:
+    for stalled, severity in ((0.02, Severity.WARNING), (0.019, Severity.NOTE), (None, Severity.NOTE)):
+        verdict = as_finding(example(memory=HostMemory(64e9, 20e9, stalled=stalled)))
+        assert (verdict.severity, verdict.effects) == (severity, ())
 
 
-@pytest.mark.parametrize(("grows", "first"), [(True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")])
-def test_the_remedy_is_the_other_order_of_the_users_own_stages(*, grows: bool, first: str) -> None:
-    verdict = as_finding(example(1000, grows=grows))
-    (remedy,) = verdict.remedies
-    assert first in remedy.code.splitlines()[0]
-    assert remedy.at == Location("train.py", 9)
+def test_the_remedy_is_the_other_order_of_the_users_own_stages() -> None:
+    for grows, first in ((True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")):
+        (remedy,) = as_finding(example(1000, grows=grows)).remedies
+        assert first in remedy.code.splitlines()[0]
+        assert remedy.at == Location("train.py", 9)
 
 
 def test_the_summary_has_the_memory_now_and_after_moving() -> None:
@@ -61,49 +45,41 @@ def test_the_summary_has_the_memory_now_and_after_moving() -> None:
 
 
 def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
-    verdict = as_not_applicable(late_shrink.check(Buffers((), (dataset_of("Shuffle"),)), FullSizeWork(), None))
-    assert "shuffle" in verdict.reason
-
-
-def test_known_buffers_count_even_if_others_are_unknown() -> None:
-    assert isinstance(example(unknown=(dataset_of("Shuffle"),)), Finding)
+    unknown = (dataset_of("Shuffle"),)
+    assert "shuffle" in as_not_applicable(late_shrink.check(Buffers((), unknown), FullSizeWork(), None)).reason
+    assert isinstance(example(unknown=unknown), Finding)
 
 
 def test_images_that_hardly_shrink_are_left_in_their_order() -> None:
-    assert [type(order((128, 64), (64, side))) for side in (64, 65)] == [Finding, Healthy]
+    assert kinds(order((128, 64), (64, 64)), order((128, 64), (64, 65))) == [Finding, Healthy]
 
 
 def test_the_work_on_dropped_pixels_has_to_be_a_fifth_of_the_stage() -> None:
     """Three quarters of the work would be spared, of a stage of 30 ms."""
-    assert [type(order((128, 128), (64, 64), spent)) for spent in (8.01, 7.99)] == [Finding, Healthy]
+    assert kinds(*(order((128, 128), (64, 64), spent) for spent in (8.01, 7.99))) == [Finding, Healthy]
 
 
 def test_the_saving_is_the_work_on_pixels_that_are_dropped() -> None:
     verdict = as_finding(order((128, 128), (64, 64), 20.0))
-    (effect,) = verdict.effects
-    assert effect.scales == pytest.approx(1.0 - 15.0 / 30.0)
+    assert list(scales(verdict).values()) == [near(1.0 - 15.0 / 30.0)]
     assert "128x128 pixels are resized to 64x64 after 20.0 ms of work" in verdict.summary
-    assert "tf.image.resize(image, (64, 64))  # before line 21" in verdict.remedies[0].code
+    assert "tf.image.resize(image, (64, 64))  # before line 21" in first_code(verdict)
 
 
 def test_a_crop_says_so() -> None:
-    verdict = as_finding(order(kind="StridedSlice"))
-    assert verdict.remedies[0].action.startswith("Crop")
-    assert "image[top:top + 64, left:left + 64]" in verdict.remedies[0].code
+    assert first_action(order(kind="StridedSlice")).startswith("Crop")
+    assert "image[top:top + 64, left:left + 64]" in first_code(order(kind="StridedSlice"))
 
 
 def test_a_step_that_does_not_wait_is_slowed_through_the_cores() -> None:
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=20.0)
-    verdict = as_finding(order(waits=False, contention=crowded))
-    assert [effect.stage for effect in verdict.effects] == [Stage.INPUT, Stage.DEVICE]
+    assert [one[0] for one in effects(order(waits=False, contention=crowded))] == [Stage.INPUT, Stage.DEVICE]
     assert isinstance(order(waits=False), Healthy)
 
 
 def test_without_recorded_functions_only_buffers_are_judged() -> None:
-    verdict = late_shrink.check(Buffers(()), Unavailable("no graphs"), None)
-    assert isinstance(verdict, Healthy)
-    reason = as_not_applicable(late_shrink.check(Unavailable("no data"), FullSizeWork(), None)).reason
-    assert reason == "no data"
+    assert isinstance(late_shrink.check(Buffers(()), Unavailable("no graphs"), None), Healthy)
+    assert late_shrink.check(Unavailable("no data"), FullSizeWork(), None) == NotApplicable(reason="no data")
 
 
 # Buffers: what shuffle, cache and prefetch hold, and where the same elements are smaller.
@@ -131,20 +107,13 @@ def shuffled(tensor: str, size: int = 200) -> Step:
 
 def measured(*steps: Step) -> Buffers:
     """Measure a pipeline that is written in the order of its code."""
-    chain = [
-        Dataset(
-            **{
-                "id": at,
-                "kind": f"_{kind}Dataset",
-                "inputs": (at - 1,) if at else (),
-                "element": f"TensorSpec({tensor}, name=None)",
-                "cardinality": COUNT,
-                **more,
-            }
+    chain = chained(
+        *(
+            dataset_of(kind, **{"element": f"TensorSpec({tensor}, name=None)", "cardinality": COUNT, **more})
+            for kind, tensor, more in steps
         )
-        for at, (kind, tensor, more) in enumerate(steps)
-    ]
-    return Buffers.measure(DatasetProperties(tuple(reversed(chain))))
+    )
+    return Buffers.measure(DatasetProperties(chain))
 
 
 def only(*steps: Step) -> Buffer:
@@ -155,9 +124,7 @@ def only(*steps: Step) -> Buffer:
 def test_a_map_before_the_buffer_that_makes_elements_larger() -> None:
     found = only(step("TensorSlice", NARROW), mapped(WIDE), shuffled(WIDE))
     assert (found.elements, found.each, found.least, found.grows) == (200, 120_000, 30_000, True)
-    assert found.by is not None
-    assert found.by.id == 1
-    assert (found.nbytes, found.spared) == (24_000_000, 18_000_000)
+    assert (found.by and found.by.id, found.nbytes, found.spared) == (1, 24_000_000, 18_000_000)
 
 
 def test_a_map_behind_the_buffer_that_makes_them_smaller() -> None:
@@ -171,15 +138,12 @@ def test_the_smallest_form_counts_across_several_maps() -> None:
 
 
 def test_of_a_file_that_a_map_reads_there_was_a_name_before() -> None:
-    decode = mapped(WIDE, frozenset(("ReadFile", "DecodeJpeg")))
-    found = only(step("TensorSlice", TEXT), decode, shuffled(WIDE))
-    assert found.least == PATH_BYTES
-
-
-def test_nobody_knows_whether_encoded_records_are_smaller() -> None:
-    found = only(step("TFRecord", TEXT), mapped(WIDE, frozenset(("DecodeJpeg",))), shuffled(WIDE))
-    assert found.spared == 0
-    assert found.by is None
+    """Nobody knows whether encoded records are smaller."""
+    decode = frozenset(("DecodeJpeg",))
+    read = only(step("TensorSlice", TEXT), mapped(WIDE, decode | {"ReadFile"}), shuffled(WIDE))
+    assert read.least == PATH_BYTES
+    found = only(step("TFRecord", TEXT), mapped(WIDE, decode), shuffled(WIDE))
+    assert (found.spared, found.by) == (0, None)
 
 
 def test_a_shuffle_never_moves_before_a_cache() -> None:
@@ -191,20 +155,16 @@ def test_a_shuffle_never_moves_before_a_cache() -> None:
     assert [one.least for one in behind_map.known] == [30_000]
 
 
-@pytest.mark.parametrize(("types", "least"), [(MUL, 30_000), (MUL | {"ResizeArea"}, 120_000), (None, 120_000)])
-def test_a_cache_moves_only_before_functions_that_cost_nothing(types: frozenset[str] | None, least: int) -> None:
-    cast = step("Map", WIDE, function="f", types=types)
-    found = only(step("TFRecord", TEXT), mapped(NARROW), cast, step("Cache", WIDE))
-    assert found.least == least
+def test_a_cache_moves_only_before_functions_that_cost_nothing() -> None:
+    for types, least in ((MUL, 30_000), (MUL | {"ResizeArea"}, 120_000), (None, 120_000)):
+        cast = step("Map", WIDE, function="f", types=types)
+        assert only(step("TFRecord", TEXT), mapped(NARROW), cast, step("Cache", WIDE)).least == least
 
 
-@pytest.mark.parametrize(
-    ("types", "least"), [(frozenset(("ResizeArea",)), 300), (frozenset(("RandomUniformInt",)), 30_000)]
-)
-def test_a_cache_never_moves_behind_what_is_random(types: frozenset[str], least: int) -> None:
-    crop = mapped(SMALL, types, frozenset(one for one in types if "Random" in one))
-    found = only(step("TFRecord", TEXT), mapped(NARROW), step("Cache", NARROW), crop)
-    assert found.least == least
+def test_a_cache_never_moves_behind_what_is_random() -> None:
+    for kind, random, least in (("ResizeArea", (), 300), ("RandomUniformInt", ("RandomUniformInt",), 30_000)):
+        crop = mapped(SMALL, frozenset((kind,)), frozenset(random))
+        assert only(step("TFRecord", TEXT), mapped(NARROW), step("Cache", NARROW), crop).least == least
 
 
 def test_elements_that_are_in_memory_anyway_do_not_count() -> None:
@@ -219,42 +179,32 @@ def test_batches_end_the_search() -> None:
 
 
 def test_a_buffer_larger_than_the_data_holds_the_data() -> None:
-    found = only(step("TensorSlice", NARROW), mapped(WIDE), shuffled(WIDE, size=10_000))
-    assert found.elements == COUNT
-
-
-def test_a_repetition_fills_a_buffer_that_is_larger_than_the_data() -> None:
-    found = only(
-        step("TensorSlice", NARROW),
-        mapped(WIDE),
-        step("Repeat", WIDE, cardinality=-1),
-        step("Shuffle", WIDE, cardinality=-1, parameters=DatasetParameters(buffer_size=10_000)),
-    )
-    assert found.elements == 10_000
+    """A repetition fills it."""
+    source, size = (step("TensorSlice", NARROW), mapped(WIDE)), DatasetParameters(buffer_size=10_000)
+    assert only(*source, shuffled(WIDE, size=10_000)).elements == COUNT
+    endless = step("Shuffle", WIDE, cardinality=-1, parameters=size)
+    assert only(*source, step("Repeat", WIDE, cardinality=-1), endless).elements == 10_000
 
 
 def test_a_prefetch_stays_at_the_end() -> None:
-    ahead = step("Prefetch", WIDE, parameters=DatasetParameters(buffer_size=300))
-    tuned = step("Prefetch", WIDE, parameters=DatasetParameters(buffer_size=-1))
-    (found,) = measured(step("TensorSlice", NARROW), mapped(WIDE), ahead, tuned).known
+    ahead, tuned = (step("Prefetch", WIDE, parameters=DatasetParameters(buffer_size=n)) for n in (300, -1))
+    found = only(step("TensorSlice", NARROW), mapped(WIDE), ahead, tuned)
     assert (found.elements, found.spared) == (300, 0)
 
 
-@pytest.mark.parametrize("tensor", [TEXT, "shape=(None, 4, 4), dtype=tf.uint8"])
-def test_buffers_of_elements_without_a_known_size_are_named(tensor: str) -> None:
-    found = measured(step("TFRecord", TEXT), mapped(tensor), shuffled(tensor))
-    assert [one.kind for one in found.unknown] == ["_ShuffleDataset"]
+def test_buffers_of_elements_without_a_known_size_are_named() -> None:
+    for tensor in (TEXT, "shape=(None, 4, 4), dtype=tf.uint8"):
+        found = measured(step("TFRecord", TEXT), mapped(tensor), shuffled(tensor))
+        assert [one.kind for one in found.unknown] == ["_ShuffleDataset"]
 
 
 # FullSizeWork: what the maps do to images that later operations make smaller.
 
 
-FULL, SMALL_OF_FULL_SIZE_WORK, STORED = (200, 100, 3), (100, 50, 3), (None, None, 3)
+FULL, HALF, STORED = (200, 100, 3), (100, 50, 3), (None, None, 3)
 FLIP = frozenset(("Placeholder", "StatelessIf", "ReverseV2", "ResizeBilinear", "Identity"))
 ARRAYS, ALONE = dataset_of("TensorSlice"), Cores(2.0, 1.9)
 WAITING = Breakdown.of(input=8.0, device=2.0)
-
-Shape = tuple[int | None, ...]
 
 
 def op(kind: str, *sources: int, shape: Shape = FULL, dtype: str = "float32", line: int = 1) -> Any:
@@ -262,7 +212,11 @@ def op(kind: str, *sources: int, shape: Shape = FULL, dtype: str = "float32", li
     return kind, sources, (dtype, shape), line
 
 
-RESIZE = op("ResizeBilinear", 1, shape=SMALL_OF_FULL_SIZE_WORK)
+def resized(source: int, shape: Shape = HALF) -> Any:
+    return op("ResizeBilinear", source, shape=shape)
+
+
+RESIZE = resized(1)
 
 
 def graph(*operations: Any) -> RecordedGraph:
@@ -271,17 +225,12 @@ def graph(*operations: Any) -> RecordedGraph:
     outputs: list[TensorType] = [output for _, _, output, _ in written]
     rows = [
         RecordedOperation(
-            kind,
-            kind,
-            tuple(outputs[source] for source in sources),
-            (output,),
-            sources=tuple(sources),
-            at=("train.py", line),
+            kind, kind, tuple(outputs[one] for one in sources), (output,), sources=sources, at=("train.py", line)
         )
         for kind, sources, output, line in written
     ]
-    last = len(rows) - 1
-    return RecordedGraph((*rows, RecordedOperation("out", "Identity", outputs=(outputs[-1],), sources=(last,))))
+    end = RecordedOperation("out", "Identity", outputs=(outputs[-1],), sources=(len(rows) - 1,))
+    return RecordedGraph((*rows, end))
 
 
 def found(
@@ -315,7 +264,7 @@ def found(
     return FullSizeWork.measure(pipeline, properties, graphs, step, crowd, cores)
 
 
-def only_of_full_size_work(*maps: RecordedGraph, **more: Any) -> LateShrinking:
+def late_in(*maps: RecordedGraph, **more: Any) -> LateShrinking:
     (late,) = found(*maps, **more).shrinkings
     return late
 
@@ -327,98 +276,78 @@ def types_of(*operations: Any, **more: Any) -> list[str]:
 
 
 def test_work_before_a_resize_takes_the_share_of_the_pixels_after_it() -> None:
-    late = only_of_full_size_work(graph(op("AdjustSaturation", 0), RESIZE))
+    late = late_in(graph(op("AdjustSaturation", 0), RESIZE))
     assert (late.large, late.small, late.kept) == ((200, 100), (100, 50), 0.25)
-    assert late.spared_ms == pytest.approx(0.75 * 2.0)
+    assert late.spared_ms == near(0.75 * 2.0)
 
 
 def test_an_image_is_followed_from_map_to_map() -> None:
-    late = only_of_full_size_work(
-        graph(op("AdjustSaturation", 0)), graph(op("ResizeBilinear", 0, shape=SMALL_OF_FULL_SIZE_WORK))
-    )
+    late = late_in(graph(op("AdjustSaturation", 0)), graph(resized(0)))
     assert [one.stage.path for one in late.work if one.type == "AdjustSaturation"] == ["Root::ParallelMap1"]
 
 
-@pytest.mark.parametrize(("between", "number"), [("Cache", 1), ("Filter", 0), ("Window", 0)])
-def test_maps_are_joined_where_elements_pass_as_they_are(between: str, number: int) -> None:
-    maps = graph(op("AdjustHue", 0)), graph(op("ResizeBilinear", 0, shape=SMALL_OF_FULL_SIZE_WORK))
-    assert len(found(*maps, between=between).shrinkings) == number
-
-
-def test_maps_that_do_not_fit_are_not_joined() -> None:
-    other = graph(op("AdjustHue", 0, shape=(64, 64, 3)))
-    assert not found(other, graph(op("ResizeBilinear", 0, shape=SMALL_OF_FULL_SIZE_WORK))).shrinkings
+def test_maps_are_joined_where_elements_pass_as_they_are() -> None:
+    maps = graph(op("AdjustHue", 0)), graph(resized(0))
+    assert [len(found(*maps, between=kind).shrinkings) for kind in ("Cache", "Filter", "Window")] == [1, 0, 0]
+    assert not found(graph(op("AdjustHue", 0, shape=(64, 64, 3))), maps[1]).shrinkings  # another shape
 
 
 def test_what_else_sees_the_full_image_keeps_its_place() -> None:
     """The saturated image is compared at full size: only the tinting before the resize could follow it."""
-    seen = op("AdjustSaturation", 0), op("AdjustHue", 1), op("ResizeBilinear", 2, shape=SMALL_OF_FULL_SIZE_WORK)
-    assert types_of(
-        *seen, op("Conv2D", 1, shape=SMALL_OF_FULL_SIZE_WORK), op("AddV2", 3, 4, shape=SMALL_OF_FULL_SIZE_WORK)
-    ) == ["AdjustHue"]
+    seen = op("AdjustSaturation", 0), op("AdjustHue", 1), resized(2)
+    assert types_of(*seen, op("Conv2D", 1, shape=HALF), op("AddV2", 3, 4, shape=HALF)) == ["AdjustHue"]
 
 
 def test_a_filter_or_noise_before_the_resize_keeps_its_place() -> None:
-    assert (
-        types_of(op("AdjustHue", 0), op("Conv2D", 1), op("ResizeBilinear", 2, shape=SMALL_OF_FULL_SIZE_WORK)) == []
-    )
-    noisy = op("RandomStandardNormal"), op("AddV2", 0, 1), op("ResizeBilinear", 2, shape=SMALL_OF_FULL_SIZE_WORK)
-    assert types_of(*noisy) == []
+    assert types_of(op("AdjustHue", 0), op("Conv2D", 1), resized(2)) == []
+    assert types_of(op("RandomStandardNormal"), op("AddV2", 0, 1), resized(2)) == []
 
 
 def test_integers_become_float_before_a_resize_but_after_a_crop() -> None:
     stored = op("Identity", 0, dtype="uint8")
     scaled = op("Cast", 1, line=7), op("Mul", 2, line=7), op("AdjustHue", 3, line=8)
-    assert types_of(stored, *scaled, op("ResizeBilinear", 4, shape=SMALL_OF_FULL_SIZE_WORK)) == ["AdjustHue"]
-    assert types_of(stored, *scaled, op("StridedSlice", 4, shape=SMALL_OF_FULL_SIZE_WORK)) == [
-        "Identity",
-        "Cast",
-        "Mul",
-        "AdjustHue",
-    ]
+    assert types_of(stored, *scaled, resized(4)) == ["AdjustHue"]
+    cropped = types_of(stored, *scaled, op("StridedSlice", 4, shape=HALF))
+    assert cropped == ["Identity", "Cast", "Mul", "AdjustHue"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "place", "moved"),
-    [("ResizeBilinear", "Const", True), ("Slice", "Const", False), ("Slice", "RandomUniformInt", True)],
-)
-def test_a_mirrored_image_is_cropped_first_where_the_place_is_random(kind: str, place: str, *, moved: bool) -> None:
-    where = op(place, shape=(3,)), op("ReverseV2", 0), op(kind, 2, 1, shape=SMALL_OF_FULL_SIZE_WORK)
-    assert types_of(*where) == (["ReverseV2"] if moved else [])
+def test_a_mirrored_image_is_cropped_first_where_the_place_is_random() -> None:
+    for kind, place, moved in (
+        ("ResizeBilinear", "Const", ["ReverseV2"]),
+        ("Slice", "Const", []),
+        ("Slice", "RandomUniformInt", ["ReverseV2"]),
+    ):
+        assert types_of(op(place, shape=(3,)), op("ReverseV2", 0), op(kind, 2, 1, shape=HALF)) == moved
 
 
 def test_the_mean_of_a_crop_is_another_than_that_of_the_image() -> None:
     centered = op("Mean", 0, shape=(3,)), op("Sub", 0, 1)
-    assert types_of(*centered, op("ResizeBilinear", 2, shape=SMALL_OF_FULL_SIZE_WORK)) == ["Mean", "Sub"]
-    assert types_of(*centered, op("StridedSlice", 2, shape=SMALL_OF_FULL_SIZE_WORK)) == []
+    assert types_of(*centered, resized(2)) == ["Mean", "Sub"]
+    assert types_of(*centered, op("StridedSlice", 2, shape=HALF)) == []
 
 
 def test_a_branch_counts_with_the_operations_in_it_where_all_are_known() -> None:
     flip = op("StatelessIf", 0), RESIZE
-    late = only_of_full_size_work(graph(*flip), types=FLIP, ran=("StatelessIf/then/_0/ReverseV2",))
-    assert late.work[-1].ms == pytest.approx(4.0)
+    late = late_in(graph(*flip), types=FLIP, ran=("StatelessIf/then/_0/ReverseV2",))
+    assert late.work[-1].ms == near(4.0)
     assert types_of(*flip, types=FLIP | {"Conv2D"}) == []
     assert types_of(*flip) == []
 
 
 def test_what_the_graph_optimizer_puts_in_an_operations_place_is_its_time() -> None:
-    late = only_of_full_size_work(graph(op("AddV2", 0), RESIZE), ran=("ArithmeticOptimizer/AddOpsRewrite_AddV2",))
-    assert late.work[-1].ms == pytest.approx(4.0)
+    late = late_in(graph(op("AddV2", 0), RESIZE), ran=("ArithmeticOptimizer/AddOpsRewrite_AddV2",))
+    assert late.work[-1].ms == near(4.0)
 
 
 def test_decoded_images_have_the_size_of_the_stored_files() -> None:
-    decoded = (
-        op("DecodeJpeg", 0, shape=STORED),
-        op("AdjustHue", 1, shape=STORED),
-        op("ResizeBilinear", 2, shape=SMALL_OF_FULL_SIZE_WORK),
-    )
+    decoded = op("DecodeJpeg", 0, shape=STORED), op("AdjustHue", 1, shape=STORED), resized(2)
     paths = dataset_of("TensorSlice", files=FileList(4, image=(400, 200)))
-    assert only_of_full_size_work(graph(*decoded), source=paths).kept == pytest.approx(1 / 16)
+    assert late_in(graph(*decoded), source=paths).kept == near(1 / 16)
     assert not found(graph(*decoded)).shrinkings
 
 
 def test_enlarging_drops_nothing() -> None:
-    assert not found(graph(op("AdjustHue", 0), op("ResizeBilinear", 1, shape=(400, 200, 3)))).shrinkings
+    assert not found(graph(op("AdjustHue", 0), resized(1, (400, 200, 3)))).shrinkings
 
 
 def test_it_matters_where_the_step_waits_or_the_work_takes_cores() -> None:
@@ -435,12 +364,6 @@ def test_it_matters_where_the_step_waits_or_the_work_takes_cores() -> None:
 
 
 def test_without_operations_in_the_trace_it_is_unknown() -> None:
+    work, nothing = InputPipeline.of(StageTime.of("Root::Map", 10.0)), (DatasetProperties(()), FunctionGraphs({}))
     with pytest.raises(Unavailable, match="does not show the operations"):
-        FullSizeWork.measure(
-            InputPipeline.of(StageTime.of("Root::Map", 10.0)),
-            DatasetProperties(()),
-            FunctionGraphs({}),
-            WAITING,
-            CpuContention(crowded=False),
-            None,
-        )
+        FullSizeWork.measure(work, *nothing, WAITING, CpuContention(crowded=False), None)

@@ -15,7 +15,7 @@ def test_half_of_the_lanes_are_too_few() -> None:
 
 def test_an_older_generation_is_as_slow_as_fewer_lanes() -> None:
     (effect,) = as_finding(example(16, 3)).effects
-    assert effect.scales == pytest.approx(0.5, abs=0.01)
+    assert effect.scales == near(0.5, abs=0.01)
 
 
 def test_copies_take_the_time_of_the_possible_rate_at_best() -> None:

@@ -14,7 +14,7 @@ ROW = (("conv/Conv2D", 12.0, 1.0),)
 
 def test_what_is_left_is_the_fastest_kernel() -> None:
     (effect,) = as_finding(example()).effects
-    assert effect.scales == pytest.approx(1 / 12)
+    assert effect.scales == near(1 / 12)
     assert effect.bound is Bound.AT_MOST
 
 
@@ -75,7 +75,7 @@ def test_both_sides_of_the_number_of_kernels(kernels: int, steps: int) -> None:
 def test_the_kernels_that_were_only_tried_are_lost() -> None:
     found = searched(5, range(8))
     ((name, tried, fastest),) = found.operations
-    assert tried - fastest == pytest.approx(4.0)
+    assert tried - fastest == near(4.0)
     assert (found.late, name) == (4, "model/conv/Conv2D")
 
 

@@ -55,7 +55,7 @@ def test_on_a_cpu_a_part_of_the_hosts_time_belongs_to_them() -> None:
     finding = as_finding(example(many(5000.0), hardware=CPU, host_ms=60.0))
     host = next(effect for effect in finding.effects if effect.stage is Stage.HOST)
     assert host.of is not None
-    assert host.of.value == pytest.approx(60.0 * 5000 / 5001)
+    assert host.of.value == near(60.0 * 5000 / 5001)
     assert [remedy.edit_id for remedy in finding.remedies] == [""]
 
 

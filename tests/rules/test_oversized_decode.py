@@ -43,7 +43,7 @@ def test_a_step_that_hardly_waits_shows_the_cores_that_decoding_takes() -> None:
     measure = verdict.evidence[0]
     assert isinstance(measure, Measure)
     assert measure.limit is not None
-    assert measure.value.value == pytest.approx(4.22, rel=1e-3)
+    assert measure.value.value == near(4.22, rel=1e-3)
     assert measure.limit.value == 2.0
     assert verdict.effects[1].why == "it shares 2 cores with 8.44 ms of this input work per step"
 
@@ -56,7 +56,7 @@ def test_cores_that_other_programs_use_prove_nothing_about_decoding() -> None:
 def test_jpeg_is_decoded_at_a_fraction_that_stays_large_enough() -> None:
     verdict = as_finding(check())
     assert "ratio=4" in verdict.remedies[0].code
-    assert verdict.effects[0].scales == pytest.approx(1.0 - 0.9 * 15 / 16)
+    assert verdict.effects[0].scales == near(1.0 - 0.9 * 15 / 16)
     assert not any("ratio" in remedy.code for remedy in as_finding(check(ratio=2)).remedies)
 
 

@@ -139,11 +139,11 @@ def measured(**parts: Any) -> SequencePadding:
 
 def test_the_recorded_lengths_are_what_is_used() -> None:
     (entry,) = measured().inputs
-    assert (entry.steps, entry.trimmed, entry.used) == (100, None, pytest.approx(0.4))
+    assert (entry.steps, entry.trimmed, entry.used) == (100, None, near(0.4))
     (entry,) = measured(lengths=[[40] * 9, [20] * 9], batches=True).inputs
-    assert [entry.used, entry.trimmed] == pytest.approx([0.3, 0.3])
+    assert [entry.used, entry.trimmed] == near([0.3, 0.3])
     (entry,) = measured(lengths=[[40] * 9, [20] * 9], steps=[50, 200], batches=True).inputs
-    assert (entry.steps, entry.used) == (200, pytest.approx(540 / 2250))  # shares of their own batch
+    assert (entry.steps, entry.used) == (200, near(540 / 2250))  # shares of their own batch
 
 
 def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
@@ -299,13 +299,13 @@ def test_the_saving_is_that_of_the_remedy() -> None:
     for longest, scale, first in ((60, 0.6, OWN), (61, 0.2, ACTION)):
         rows = (longest, *((200 - longest) // 9,) * 8, 200 - longest - 8 * ((200 - longest) // 9))
         finding = padded(rows, sizes=(100,))
-        assert scales(finding) == pytest.approx({"a": scale})
+        assert scales(finding) == near({"a": scale})
         assert first_action(finding) == first
 
 
 def test_the_longest_of_a_batch_is_expected_from_a_sample() -> None:
     """Two rows of a batch: both short with a probability of 1/4."""
     entry = PaddedInput(100, ((10, 50, 10, 50),))
-    assert entry.cut(2) == pytest.approx((0.25 * 10 + 0.75 * 50) / 100)
+    assert entry.cut(2) == near((0.25 * 10 + 0.75 * 50) / 100)
     assert entry.cut(None) is None
-    assert PaddedInput(100, ((10, 20), (30, 40)), batches=True).cut(64) == pytest.approx(0.3)  # whole batches
+    assert PaddedInput(100, ((10, 20), (30, 40)), batches=True).cut(64) == near(0.3)  # whole batches

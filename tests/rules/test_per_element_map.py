@@ -18,7 +18,7 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
 def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
     verdict = as_finding(example(stage()))
     (effect,) = verdict.effects
-    assert effect.scales == pytest.approx(0.00998, rel=0.01)
+    assert effect.scales == near(0.00998, rel=0.01)
     assert effect.bound is Bound.AT_MOST
     assert verdict.remedies[0].at == CSV.at
     assert verdict.remedies[0].edit_id == "vectorized-map"

@@ -38,7 +38,7 @@ def test_the_line_with_most_of_the_time_is_named() -> None:
     assert finding.remedies[0].at == HISTOGRAM
     assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [2]
     assert finding.effects[0].bound is Bound.EXPECTED
-    assert finding.effects[0].scales == pytest.approx(0.01)
+    assert finding.effects[0].scales == near(0.01)
 
 
 def test_what_the_next_step_may_need_promises_a_ceiling() -> None:
@@ -78,4 +78,4 @@ def test_operations_that_the_lines_run_one_by_one_are_spared_with_them() -> None
     finding = as_finding(check(4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0)))
     times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
     assert times == {Stage.HOST: 4.0, Stage.DEVICE: 2.0}
-    assert [effect.scales for effect in finding.effects] == pytest.approx([0.01, 0.01])
+    assert [effect.scales for effect in finding.effects] == near([0.01, 0.01])

@@ -70,7 +70,7 @@ def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
     """Waits for a core between operations go with it: the ceiling was exceeded by the change itself."""
     crowded = stage("Map", 40.0, 15.0, operations={"PyFunc": 15.0, "Roll": 5.0})
     for one in (stage("Map", 40.0, 30.0), crowded):
-        assert scales(check(one)) == {"Root::Prefetch::Map": pytest.approx(0.25)}
+        assert scales(check(one)) == {"Root::Prefetch::Map": near(0.25)}
         assert {bound for *_, bound in effects(check(one))} == {Bound.AT_MOST}
 
 
@@ -78,7 +78,7 @@ def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
     (host,) = (one for one in effects(example(stage("Map", 40.0, 30.0), breakdown=steps)) if one[0] is Stage.HOST)
-    assert host == (Stage.HOST, 8.0, pytest.approx(0.25), Bound.AT_MOST)  # 30 of 40 ms
+    assert host == (Stage.HOST, 8.0, near(0.25), Bound.AT_MOST)  # 30 of 40 ms
     inside = InputPipeline.of(StageTime.of("Root::Map", 40.0, python_ms=30.0))
     assert {one[0] for one in effects(example(pipeline=inside, breakdown=steps))} == {Stage.INPUT}
 
@@ -114,7 +114,7 @@ def test_a_loop_that_makes_its_batches() -> None:
 def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> None:
     made = TimedLine(Location("train.py", 12), 9, makes=True)
     ((part, of, _, _),) = effects(made_in(LoopBody(4.0, 0.0), Breakdown.of(host=5.0, device=15.0), made))
-    assert (part, of) == (Stage.HOST, pytest.approx(4.0))
+    assert (part, of) == (Stage.HOST, near(4.0))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_small_arrays_cost_no_more_than_a_batch_from_tf_data() -> None:
     array = Conversions((ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False),), Location("train.py", 12))
     step = Breakdown.of(between=0.43, device=0.27)
     assert isinstance(example(pipeline=NO_PIPELINE, breakdown=step, conversions=array), Healthy)
-    assert [left for _, _, left, _ in effects(converted(1.4))] == [pytest.approx(0.05)]
+    assert [left for _, _, left, _ in effects(converted(1.4))] == [near(0.05)]
 
 
 LOAD, SCALE = Location("train.py", 36), Location("train.py", 38)
@@ -328,7 +328,7 @@ def test_a_tenth_of_the_step_taken_by_threads_of_the_input_is_found(threads: flo
 
 def test_the_compute_may_gain_half_of_what_two_cores_lose() -> None:
     finding = as_finding(crowded(0.44))
-    assert effects(finding) == [(Stage.DEVICE, 40.0, pytest.approx(1.0 - 0.44 * 64.0 / 2 / 40.0), Bound.AT_MOST)]
+    assert effects(finding) == [(Stage.DEVICE, 40.0, near(1.0 - 0.44 * 64.0 / 2 / 40.0), Bound.AT_MOST)]
     assert finding.remedies[0].at == Location("train.py", 35)
     assert "librosa" in finding.remedies[0].action
     assert isinstance(crowded(2.0, cores=False), Healthy)

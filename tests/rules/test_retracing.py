@@ -121,7 +121,7 @@ def counted(**parts: Any) -> RunTracing:
 def test_the_time_is_that_of_calls_after_the_first() -> None:
     (function,) = counted().functions
     assert (function.traced - 1, function.last) == (2, 80)
-    assert function.step_ms == pytest.approx(2 * 300.0 / 100)
+    assert function.step_ms == near(2 * 300.0 / 100)
 
 
 @pytest.mark.parametrize("parts", [{"traced_ms": None}, {"call_ms": None}, {"traced": []}])

@@ -42,7 +42,7 @@ def test_the_samples_of_a_run_are_told_by_line_and_phase() -> None:
     scans, phases = measured(run)
     (line,) = scans.lines
     assert (line.at, line.phase) == (Location("train.py", 20), Phase.PREPARING)
-    assert line.ms == pytest.approx(6_000.0, rel=0.05)
+    assert line.ms == near(6_000.0, rel=0.05)
     finding = as_finding(check(scans, phases))
     (effect,) = finding.run_effects
     assert effect.phase is Phase.PREPARING

@@ -161,7 +161,7 @@ def test_four_cores_leave_a_quarter_of_the_copy() -> None:
     assert isinstance(result.outcome, Finding)
     assert result.outcome.remedies[0].at == Location("train.py", 7)
     assert result.saving is not None
-    assert result.saving.ms_per_step == pytest.approx(0.75 * 79.6, abs=0.1)
+    assert result.saving.ms_per_step == near(0.75 * 79.6, abs=0.1)
     assert result.saving.bound is Bound.AT_MOST
 
 

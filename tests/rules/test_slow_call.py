@@ -126,7 +126,7 @@ def test_operations_that_python_runs_one_by_one_may_all_be_theirs() -> None:
 def test_a_ceiling_is_what_the_samples_allow_for(body_ms: float | None, seen: int, ceiling_ms: float) -> None:
     body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
     finding = as_finding(check(line(4.0, seen=seen), body=body))
-    assert [e.of.value for e in finding.effects if e.of] == pytest.approx([ceiling_ms])
+    assert [e.of.value for e in finding.effects if e.of] == near([ceiling_ms])
     assert "4.00 ms" in finding.summary
 
 
@@ -209,13 +209,13 @@ def found(*graphs: dict[str, Any], calls: int = 10, computes: float = 0.1, **pyt
 def test_the_calls_are_counted_and_all_but_one_are_spared() -> None:
     (one,) = found(graph([1, 192], [])).calls
     assert one.name == "policy"
-    assert one.calls == pytest.approx(10.0)
-    assert one.call_ms == pytest.approx(1.0, rel=0.05)
+    assert one.calls == near(10.0)
+    assert one.call_ms == near(1.0, rel=0.05)
     assert (one.line.at, one.line.call) == (Location("train.py", 73), SlowCall.SINGLE)
     assert (one.line.seen, len(one.line.steps)) == (STEPS - 1, STEPS)
     parts = one.line.parts_ms
-    assert parts[Stage.DEVICE] == pytest.approx(0.9 * 1.0, rel=0.1)
-    assert parts[Stage.BETWEEN] == pytest.approx(0.9 * 9.0, rel=0.1)
+    assert parts[Stage.DEVICE] == near(0.9 * 1.0, rel=0.1)
+    assert parts[Stage.BETWEEN] == near(0.9 * 9.0, rel=0.1)
 
 
 def test_a_few_calls_are_not_reported() -> None:

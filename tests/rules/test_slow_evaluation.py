@@ -18,13 +18,13 @@ def test_a_loop_over_batches_could_be_one_call() -> None:
     verdict = as_finding(judged(evaluated(600, 50.0, looped=True, examples=32.0, after_training=True)))
     assert "600 times at train.py:31" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 31)
-    assert verdict.run_effects[0].of.value == pytest.approx(30_000.0)
+    assert verdict.run_effects[0].of.value == near(30_000.0)
 
 
 def test_small_batches_of_a_small_model_are_found() -> None:
     verdict = as_finding(judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0)))
-    assert verdict.run_effects[0].of.value == pytest.approx(20_000.0)
-    assert verdict.run_effects[0].scales == pytest.approx(32 / 512)
+    assert verdict.run_effects[0].of.value == near(20_000.0)
+    assert verdict.run_effects[0].scales == near(32 / 512)
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,14 @@ def test_a_loop_of_short_calls_could_be_one() -> None:
     assert finding.remedies[0].at == AT
     effect = finding.run_effects[0]
     assert (effect.phase, effect.bound) == (Phase.PREDICTION, Bound.AT_MOST)
-    assert effect.of.value == pytest.approx(40_000.0)
-    assert effect.scales == pytest.approx(0.001)
+    assert effect.of.value == near(40_000.0)
+    assert effect.scales == near(0.001)
 
 
 def test_of_calls_that_compute_only_the_fixed_time_counts() -> None:
     effect = found(predicted(100, 350.0, looped=True)).run_effects[0]
     assert effect.bound is Bound.EXPECTED
-    assert effect.of.value * (1.0 - effect.scales) == pytest.approx(3_500.0)
+    assert effect.of.value * (1.0 - effect.scales) == near(3_500.0)
 
 
 def test_what_samples_show_as_executed_remains() -> None:
@@ -46,7 +46,7 @@ def test_what_samples_show_as_executed_remains() -> None:
     executed = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0)
     run = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
     finding = as_finding(check(run, RunCalls((call,)), None))
-    assert finding.run_effects[0].scales == pytest.approx(0.2)
+    assert finding.run_effects[0].scales == near(0.2)
     assert finding.run_effects[0].bound is Bound.EXPECTED
     computing = replace(executed, executes_ms=39_000.0)
     run = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, computing)
@@ -86,15 +86,15 @@ def test_a_prediction_in_each_step_is_left_to_the_steps() -> None:
 
 def test_batches_of_single_examples_are_found() -> None:
     effect = found(predicted(1, 9_035.0, examples=4000.0, batches=4000.0)).run_effects[0]
-    assert effect.of.value == pytest.approx(9_000.0)
-    assert effect.scales == pytest.approx(1 / 32)
+    assert effect.of.value == near(9_000.0)
+    assert effect.scales == near(1 / 32)
     slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)  # 20 ms for one example
     assert isinstance(judged(slow, total_ms=120_000.0), Healthy)
 
 
 def test_single_examples_by_predict_on_batch_are_found() -> None:
     call = predicted(30_000, 0.4, looped=True, name="Model.predict_on_batch", examples=1.0)
-    assert found(call).run_effects[0].scales == pytest.approx(1 / 32)
+    assert found(call).run_effects[0].scales == near(1 / 32)
 
 
 @pytest.mark.parametrize(

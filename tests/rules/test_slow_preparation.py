@@ -37,7 +37,7 @@ def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
     assert finding.at == Location("train.py", 22)
     (table,) = (part for part in finding.evidence if isinstance(part, Table))
     assert [cell.value for cell in table.rows[0][2:] if isinstance(cell, Quantity)] == [
-        1, 40_000, 1, pytest.approx(0.4), 16_000, pytest.approx(2 / 3),
+        1, 40_000, 1, near(0.4), 16_000, near(2 / 3),
     ]  # fmt: skip
     assert isinstance(adapted(40_000, 2, 16_000.0), Finding)
 
@@ -85,7 +85,7 @@ def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | No
     assert "train.py:33" in finding.summary
     assert finding.remedies[0].at == Location("train.py", 33)
     assert finding.run_effects[0].phase is Phase.PREPARING
-    assert finding.run_effects[0].of.value == pytest.approx(21_000.0)
+    assert finding.run_effects[0].of.value == near(21_000.0)
     assert finding.run_effects[0].bound is Bound.AT_MOST
 
 
@@ -135,7 +135,7 @@ def test_the_lines_of_a_loop_and_its_function_are_one_finding() -> None:
         line(22, 6_000.0, function="parse", caller=41),
     )
     assert len(finding.run_effects) == 1
-    assert finding.run_effects[0].of.value == pytest.approx(18_500.0)
+    assert finding.run_effects[0].of.value == near(18_500.0)
     assert "Rows of a table" in finding.summary
     tables = [item for item in finding.evidence if isinstance(item, Table)]
     assert {row[0] for row in tables[0].rows} == {Location("train.py", number) for number in (20, 22, 40, 41)}
@@ -150,7 +150,7 @@ def test_two_loops_are_two_effects_and_the_longer_comes_first() -> None:
 
 def test_a_read_beside_a_loop_is_not_counted_with_it() -> None:
     finding = found(line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS))
-    assert sum(effect.of.value for effect in finding.run_effects) == pytest.approx(5_000.0)
+    assert sum(effect.of.value for effect in finding.run_effects) == near(5_000.0)
 
 
 def test_a_part_of_the_run_is_not_judged() -> None:

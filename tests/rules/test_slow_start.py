@@ -35,7 +35,7 @@ def test_another_module_is_a_note_at_its_line() -> None:
     assert verdict.severity is Severity.NOTE
     assert verdict.remedies[0].at == Location("train.py", 3)
     assert "import transformers" in verdict.remedies[0].code
-    assert verdict.run_effects[0].of.value == pytest.approx(4_000.0)
+    assert verdict.run_effects[0].of.value == near(4_000.0)
 
 
 BUSY = StartLoad(usable=2.0, run=0.1, others=1.9)
@@ -142,7 +142,7 @@ def test_the_load_is_that_of_the_start() -> None:
     load = measured(
         sample(0.0, 0.0, 0.0), sample(1.0, 10.0, 180.0), sample(3.0, 30.0, 160.0), sample(3.1, 0.0, 0.0)
     )
-    assert [load.run, load.others, load.usable] == pytest.approx([0.2, 1.7, 2.0])
+    assert [load.run, load.others, load.usable] == near([0.2, 1.7, 2.0])
     assert load.contended
 
 

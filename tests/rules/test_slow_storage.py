@@ -20,7 +20,7 @@ def values(verdict: Any) -> dict[str, float]:
 def test_more_reads_at_a_time_shorten_them_as_far_as_was_shown() -> None:
     finding = as_finding(example(threads=8.0))
     (effect,) = finding.effects
-    assert effect.scales == pytest.approx(8.0 / MOST_READS)
+    assert effect.scales == near(8.0 / MOST_READS)
     assert effect.bound is Bound.AT_MOST
     assert not effect.spreads
     assert "gs://" in finding.summary
@@ -29,7 +29,7 @@ def test_more_reads_at_a_time_shorten_them_as_far_as_was_shown() -> None:
 
 def test_no_more_files_can_be_read_than_there_are() -> None:
     (effect,) = as_finding(example(threads=8.0, files=SourceFiles(16, "gs://"))).effects
-    assert effect.scales == pytest.approx(0.5)
+    assert effect.scales == near(0.5)
 
 
 def test_where_enough_reads_are_under_way_only_larger_or_nearer_ones_help() -> None:
@@ -74,10 +74,10 @@ def test_whole_files_are_read_by_a_function_which_does_other_work_too() -> None:
     stage = StageTime.of("Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line)
     finding = as_finding(example(stage, files=NFS))
     (effect,) = finding.effects
-    assert effect.scales == pytest.approx(0.2 + 0.8 / 8.0)
+    assert effect.scales == near(0.2 + 0.8 / 8.0)
     assert finding.remedies[0].at == Location("train.py", 9)
     assert "map" in finding.remedies[0].code
-    assert values(finding)["time per record or file"] == pytest.approx(10.0)
+    assert values(finding)["time per record or file"] == near(10.0)
 
 
 def test_bytes_are_told_of_mounts_alone() -> None:

@@ -12,7 +12,7 @@ from tfdoctor.rules.sparse_operand import Limits, SparseOperand, SparseOperands
 def test_the_ceiling_is_the_share_of_values() -> None:
     finding = as_finding(example())
     (effect,) = finding.effects
-    assert effect.scales == pytest.approx(0.002)
+    assert effect.scales == near(0.002)
     assert effect.bound is Bound.AT_MOST
 
 

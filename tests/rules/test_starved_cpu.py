@@ -110,8 +110,8 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
 
     assert isinstance(threads, Finding)
     assert isinstance(less, Finding)
-    assert model.saving(threads.effects) == pytest.approx(0.0)
-    assert model.saving(less.effects) == pytest.approx(
+    assert model.saving(threads.effects) == near(0.0)
+    assert model.saving(less.effects) == near(
         15.0 + 0.5 * 5.0
     )  # the compute gets the core, which as many threads of the input shared with it
 
@@ -146,8 +146,8 @@ def sample(at: float, **host: Any) -> dict[str, Any]:
 def test_a_counter_that_grew_for_half_of_the_time_is_a_half() -> None:
     rows = [sample(n, throttled_us=500_000 * n, psi_cpu_us=250_000 * n) for n in (1, 2, 3)]
     found = CpuPressure.measure(recording(samples=rows))
-    assert found.throttled == pytest.approx(0.5)
-    assert found.waiting == pytest.approx(0.25)
+    assert found.throttled == near(0.5)
+    assert found.waiting == near(0.25)
 
 
 def test_only_what_lies_around_the_traced_window_counts() -> None:
@@ -155,7 +155,7 @@ def test_only_what_lies_around_the_traced_window_counts() -> None:
     rows = [sample(n, throttled_us=us) for n, us in enumerate(held, start=1)]
     window = TracedWindow(started_unix_ns=round(2.5 * SECOND), stopped_unix_ns=round(3.5 * SECOND))
     found = CpuPressure.measure(recording(samples=rows, manifest=manifest(window=window)))
-    assert found.throttled == pytest.approx(0.05)
+    assert found.throttled == near(0.05)
 
 
 def test_what_the_kernel_does_not_tell_is_unknown() -> None:

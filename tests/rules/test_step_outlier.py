@@ -311,7 +311,10 @@ def test_on_a_busy_machine_no_line_of_each_step_is_occasional_work() -> None:
 
 def test_a_traced_pattern_gets_the_price_of_the_run() -> None:
     line = TimedLine(AT, 40, callback="Save.on_train_batch_end", calls={PREDICT: 40})
-    traced = {"extra": dict.fromkeys((4, 14), ("between", 100.0)), "lines": LongStepLines({Stage.BETWEEN: (line,)})}
+    traced: dict[str, Any] = {
+        "extra": dict.fromkeys((4, 14), ("between", 100.0)),
+        "lines": LongStepLines({Stage.BETWEEN: (line,)}),
+    }
     finding = as_finding(occasional(seen(30, 5_000.0), **traced))
     assert "of 20 steps took much longer" in finding.summary
     assert [effect.of.value for effect in finding.run_effects] == [6_000.0]
@@ -330,4 +333,4 @@ def test_waits_and_lines_that_are_seen_rarely_are_no_work_of_their_own() -> None
 
 def test_what_other_lines_take_is_not_theirs() -> None:
     (effect,) = as_finding(occasional(seen(23, 2_000.0), seen(24, 1_000.0, RunWork.INPUT))).run_effects
-    assert effect.of.value == pytest.approx(4_000.0)  # two thirds of what long steps take beyond usual
+    assert effect.of.value == near(4_000.0)  # two thirds of what long steps take beyond usual

@@ -75,13 +75,13 @@ def test_half_the_clock_for_half_the_time_costs_at_most_a_quarter_of_the_compute
     result = examine(*[row([HEAT]), row([], mhz=1530)] * 5)
     assert result.saving is not None
     assert result.saving.bound is Bound.AT_MOST
-    assert result.saving.ms_per_step == pytest.approx(9 * 0.25, abs=1e-3)
+    assert result.saving.ms_per_step == near(9 * 0.25, abs=1e-3)
 
 
 def test_the_samples_own_highest_clock_comes_first() -> None:
     result = examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
     assert result.saving is not None
-    assert result.saving.ms_per_step == pytest.approx(9 * 0.235, abs=1e-3)
+    assert result.saving.ms_per_step == near(9 * 0.235, abs=1e-3)
 
 
 def test_an_idle_gpu_lowers_its_clock_without_harm() -> None:

@@ -195,7 +195,7 @@ def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait() -> N
     crowded, alone, unknown = (check(SOURCE, DECODE, wait=0.0, contention=one) for one in contentions)
     assert kinds(crowded, alone, unknown) == [Finding, Healthy, NotApplicable]
     stage, _, left, bound = effects(crowded)[1]
-    assert (stage, left, bound) == (Stage.DEVICE, pytest.approx(1 - 10.0 * 0.95 / 38.0), Bound.AT_MOST)
+    assert (stage, left, bound) == (Stage.DEVICE, near(1 - 10.0 * 0.95 / 38.0), Bound.AT_MOST)
 
 
 def test_between_little_and_a_fifth_of_the_step_only_a_trial_tells() -> None:

@@ -40,7 +40,7 @@ def test_moments_of_their_own_are_an_unfused_layer() -> None:
     (effect,) = finding.effects
     assert effect.of
     assert effect.of.value == 25.0
-    assert effect.scales == pytest.approx(8 / 25)
+    assert effect.scales == near(8 / 25)
     assert effect.bound is Bound.EXPECTED
 
 
@@ -116,7 +116,7 @@ def test_widths_for_which_onednn_is_slower_are_not_advised(channels: int) -> Non
 
 def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
     (half,), (full,) = (finding.effects for c in (40, 48) if isinstance(finding := check(*of_width(c)), Finding))
-    assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.Limits().half_rate)
+    assert half.scales * 48 / 40 == near(full.scales / unfused_batch_norm.Limits().half_rate)
 
 
 def test_on_a_gpu_the_width_does_not_matter() -> None:

@@ -80,22 +80,22 @@ def measured(*lines: GradientsTaken, kind: DeviceKind = DeviceKind.CPU, operatio
 
 def test_the_share_of_the_noted_step_is_that_of_the_traced_step() -> None:
     found = measured(TAKEN)
-    assert found.kernels_ms == pytest.approx(7.0)  # half of 2 x 7 ms: kernels are 15 of 30 ms
-    assert found.kernels_ms + found.host_ms == pytest.approx(0.4 * 40.0)
+    assert found.kernels_ms == near(7.0)  # half of 2 x 7 ms: kernels are 15 of 30 ms
+    assert found.kernels_ms + found.host_ms == near(0.4 * 40.0)
     assert (found.operations, found.at) == (40.0, Location("train.py", 43))
 
 
 def test_two_calls_in_a_step_count_twice() -> None:
     """A noted step is one micro-batch of two, so that the traced step has twice the operations."""
     found = measured(replace(TAKEN, traced=40), operations=400.0)
-    assert found.kernels_ms + found.host_ms == pytest.approx(0.4 * 40.0)
+    assert found.kernels_ms + found.host_ms == near(0.4 * 40.0)
     assert found.operations == 80.0
 
 
 def test_the_kernels_of_an_accelerator_are_not_in_the_calls() -> None:
     found = measured(TAKEN, kind=DeviceKind.GPU)
     assert found.kernels_ms == 0.0
-    assert found.host_ms == pytest.approx(16.0)
+    assert found.host_ms == near(16.0)
 
 
 @pytest.mark.parametrize(

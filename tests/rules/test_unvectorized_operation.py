@@ -36,7 +36,7 @@ def test_a_stage_that_limits_the_pipeline_loses_all_but_its_other_operations() -
     finding = as_finding(example(IN_DATA, scheduling_ms=0.0, pipeline=pipeline, step=step))
     (effect,) = finding.effects
     assert (effect.stage, effect.subject) == (Stage.INPUT, AUGMENT.path)
-    assert effect.scales == pytest.approx(0.1)
+    assert effect.scales == near(0.1)
 
 
 def test_a_pipeline_that_keeps_up_is_healthy() -> None:

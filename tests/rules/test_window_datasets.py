@@ -39,7 +39,7 @@ def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
     ]
     assert [mapped.dataset for mapped in found.maps] == [CHAIN[1]]
     assert (found.nbytes, found.batch) == (41 * 8, 64)
-    assert found.window_ms == pytest.approx(6.0 / 64)
+    assert found.window_ms == near(6.0 / 64)
 
 
 def test_flat_map_over_files_joins_no_windows() -> None:

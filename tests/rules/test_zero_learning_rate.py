@@ -24,7 +24,7 @@ def test_the_operations_disappear_at_the_line_of_the_optimizer() -> None:
     assert finding.remedies[0].at == Location("train.py", 17)
     assert {effect.scales for effect in finding.effects} == {0.0}
     assert {effect.bound for effect in finding.effects} == {Bound.EXPECTED}
-    assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(7.0)
+    assert sum(effect.of.value for effect in finding.effects if effect.of) == near(7.0)
 
 
 def test_gradients_that_nobody_applies_are_not_in_the_graph() -> None:

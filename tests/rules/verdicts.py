@@ -1,5 +1,9 @@
 """A verdict as the kind that a test expects, and what it holds."""
 
+from typing import Any
+
+import pytest
+
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
@@ -46,5 +50,10 @@ Effects = list[tuple[Stage, float | None, float, Bound]]
 
 def effects(verdict: object) -> Effects:
     """Return what a finding would shorten: the stage, the time in it (None: all), what is left, and how surely."""
-    found = as_finding(verdict).effects
+    found: tuple[Any, ...] = as_finding(verdict).effects
     return [(effect.stage, effect.of and effect.of.value, effect.scales, effect.bound) for effect in found]
+
+
+def near(value: Any, **more: Any) -> Any:
+    """Return numbers for a comparison with others that may differ by rounding."""
+    return pytest.approx(value, **more)
