@@ -17,29 +17,19 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
 
 def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
     verdict = as_finding(example(stage()))
-    (effect,) = verdict.effects
-    assert effect.scales == near(0.00998, rel=0.01)
-    assert effect.bound is Bound.AT_MOST
-    assert verdict.remedies[0].at == CSV.at
-    assert verdict.remedies[0].edit_id == "vectorized-map"
-    assert "map(columns" in verdict.remedies[0].code
+    assert [one[2:] for one in effects(verdict)] == [(near(0.00998, rel=0.01), Bound.AT_MOST)]
+    assert (verdict.remedies[0].at, verdict.remedies[0].edit_id) == (CSV.at, "vectorized-map")
+    assert "map(columns" in first_code(verdict)
 
 
-def test_a_map_that_is_asked_for_elements_counts_its_own_calls() -> None:
-    assert isinstance(example(stage("ParallelMapV2", calls=256.0)), Finding)
-    assert isinstance(example(stage("ParallelMapV2", calls=1.0)), Healthy)
-
-
-def test_a_call_that_takes_long_is_work() -> None:
-    assert [type(example(stage(work=work))) for work in (25.5, 25.7)] == [Finding, Healthy]
-
-
-def test_a_call_that_writes_much_is_work() -> None:
-    assert [type(example(nbytes=nbytes)) for nbytes in (9000, 9100)] == [Finding, Healthy]
-
-
-def test_few_calls_do_not_matter() -> None:
-    assert [type(example(stage(work=0.3), batch=batch)) for batch in (8, 9)] == [Healthy, Finding]
+def test_both_sides_of_each_limit() -> None:
+    """A map counts its own calls; one that takes long or writes much is work, and few do not matter."""
+    own = (example(stage("ParallelMapV2", calls=calls)) for calls in (256.0, 1.0))
+    long = (example(stage(work=work)) for work in (25.5, 25.7))
+    large = (example(nbytes=nbytes) for nbytes in (9000, 9100))
+    few = (example(stage(work=0.3), batch=batch) for batch in (9, 8))
+    for both in (own, long, large, few):
+        assert kinds(*both) == [Finding, Healthy]
 
 
 SINGLE_ITEMS = (
@@ -60,31 +50,18 @@ def test_functions_that_take_batches_are_found() -> None:
         assert isinstance(example(types=frozenset((name,))), Finding), name
 
 
-def test_elements_of_several_shapes_cannot_be_batched_first() -> None:
-    assert isinstance(example(fixed=False), Healthy)
-    assert isinstance(example(nbytes=None), Healthy)
-
-
-def test_a_map_without_a_batch_after_it_is_healthy() -> None:
-    assert isinstance(example(stage("ParallelMapV2", calls=256.0), batch=0), Healthy)
-
-
-def test_python_is_another_rules_fault() -> None:
-    assert isinstance(example(stage(python_ms=5.0)), Healthy)
-
-
-def test_a_step_that_does_not_wait_gains_nothing() -> None:
-    assert isinstance(example(wait=0.1), Healthy)
+def test_where_batches_would_not_help() -> None:
+    """Several shapes, no batch behind the map, Python (another rule's fault), and a step that does not wait."""
+    shapes = example(fixed=False), example(nbytes=None)
+    unbatched = example(stage("ParallelMapV2", calls=256.0), batch=0)
+    others = example(stage(python_ms=5.0)), example(wait=0.1)
+    assert set(kinds(*shapes, unbatched, *others)) == {Healthy}
 
 
 def test_a_function_that_was_not_recorded_is_not_judged() -> None:
-    assert isinstance(example(stage(dataset=None)), NotApplicable)
-    assert isinstance(
-        per_element_map.check(
-            InputPipeline.of(stage()), Unavailable("nothing recorded"), CpuContention(crowded=False)
-        ),
-        NotApplicable,
-    )
+    alone, nothing = CpuContention(crowded=False), Unavailable("nothing recorded")
+    unknown = per_element_map.check(InputPipeline.of(stage()), nothing, alone)
+    assert kinds(example(stage(dataset=None)), unknown) == [NotApplicable, NotApplicable]
 
 
 TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
@@ -116,10 +93,7 @@ def test_a_function_is_read_from_the_graph_of_its_name() -> None:
 def test_open_shapes_are_told() -> None:
     assert measured(graph("columns", "Pack", shape=(None,))).nbytes is None
     assert not measured(graph("columns", "Pack"), element=OPEN).fixed
-
-
-def test_what_changes_the_elements_before_the_batch_ends_the_search() -> None:
-    assert measured(graph("columns", "Pack"), between="Filter").batch == 0
+    assert measured(graph("columns", "Pack"), between="Filter").batch == 0  # ends the search
 
 
 def test_two_functions_of_one_name_are_not_guessed_from() -> None:
@@ -172,27 +146,37 @@ def test_batches_are_parsed_at_once(body: str, result: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "result", "chain", "after"),
+    "body",
     [
-        ("x = row['x'][0]", "x, label", CHAIN, ""),
-        ("x = row['x'] - MEAN", "x, label", CHAIN, ""),
-        ("x = row['x'] * row['z']", "x, label", CHAIN, ""),
-        ("x = tf.maximum(row['x'], row['z'])", "x, label", CHAIN, ""),
-        ("x = tf.stack([row['x'], row['z']])", "x, label", CHAIN, ""),
-        ("x = tf.reduce_sum(row['x'])", "x, label", CHAIN, ""),
-        ("x = tf.reshape(row['x'], [2, 2])", "x, label", CHAIN, ""),
-        ("x = tf.io.decode_raw(row['x'], tf.uint8)", "x, label", CHAIN, ""),
-        ("x = tf.random.uniform([])", "x, label", CHAIN, ""),
-        ("if MEAN:\n        pass", RESULT, CHAIN, ""),
-        ("f = tf.io.VarLenFeature(tf.int64)", RESULT, CHAIN, ""),
-        ("pass", RESULT, ".map(parse, num_parallel_calls=4).repeat().batch(8)", ""),
-        ("pass", RESULT, ".map(parse, num_parallel_calls=4)", ""),
-        ("pass", RESULT, CHAIN, "other = test.map(parse)"),
+        "x = row['x'][0]",
+        "x = row['x'] - MEAN",
+        "x = row['x'] * row['z']",
+        "x = tf.maximum(row['x'], row['z'])",
+        "x = tf.stack([row['x'], row['z']])",
+        "x = tf.reduce_sum(row['x'])",
+        "x = tf.reshape(row['x'], [2, 2])",
+        "x = tf.io.decode_raw(row['x'], tf.uint8)",
+        "x = tf.random.uniform([])",
     ],
 )
-def test_what_a_batch_would_change_declines(body: str, result: str, chain: str, after: str) -> None:
+def test_what_a_batch_would_change_declines(body: str) -> None:
     with pytest.raises(Declined):
-        made(body, result, chain, after)
+        made(body, "x, label")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"body": "if MEAN:\n        pass"},
+        {"body": "f = tf.io.VarLenFeature(tf.int64)"},
+        {"chain": ".map(parse, num_parallel_calls=4).repeat().batch(8)"},
+        {"chain": ".map(parse, num_parallel_calls=4)"},
+        {"after": "other = test.map(parse)"},
+    ],
+)
+def test_what_is_not_a_map_before_its_own_batch_declines(more: dict[str, str]) -> None:
+    with pytest.raises(Declined):
+        made(**more)
 
 
 LINES = """import tensorflow as tf
@@ -218,18 +202,15 @@ def of_lines(body: str = "x = tf.stack(fields[:-1], axis=-1)", between: str = ""
     return edited("vectorized-map", text, "ds = ds.map(parse")
 
 
-@pytest.mark.parametrize(
-    ("body", "written"),
-    [
+def test_lines_of_columns_are_decoded_in_batches() -> None:
+    for body, written in (
         ("x = tf.stack(fields[:-1], axis=-1)", "x = tf.stack(fields[:-1], axis=-1)"),
         ("x = tf.stack(fields[:-1])", "x = tf.stack(fields[:-1], axis=-1)"),
         ("x = tf.math.log(fields[0] + 1.0)", "x = tf.math.log(fields[0] + 1.0)"),
-    ],
-)
-def test_lines_of_columns_are_decoded_in_batches(body: str, written: str) -> None:
-    text = of_lines(body)
-    assert "ds = ds.batch(8)\nds = ds.map(parse, num_parallel_calls=4).prefetch(2)\n" in text
-    assert f"    {written}\n" in text
+    ):
+        text = of_lines(body)
+        assert "ds = ds.batch(8)\nds = ds.map(parse, num_parallel_calls=4).prefetch(2)\n" in text
+        assert f"    {written}\n" in text
 
 
 @pytest.mark.parametrize(

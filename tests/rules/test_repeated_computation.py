@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import chart, graph_operation, recording, trace
+from tests.builders import all_ran, chart, graph_operation, recording, trace
 from tests.rules.cases.repeated_computation import FIRST, example
 from tests.rules.cases.repeated_computation import named as row
 from tests.rules.kit import *
@@ -16,17 +16,14 @@ def repeated(time_ms: float) -> RepeatedResults:
     return RepeatedResults((Repeat(FIRST, AGAIN, (row("b/MatMul", time_ms),)),))
 
 
-@pytest.mark.parametrize(
-    ("time_ms", "rest_ms", "kind"),
-    [(3.0, 97.0, Finding), (2.9, 97.1, Healthy), (0.1, 0.1, Finding), (0.09, 0.1, Healthy)],
-)
-def test_its_share_and_its_time_decide(time_ms: float, rest_ms: float, kind: type) -> None:
-    assert isinstance(example(repeated(time_ms), rest_ms), kind)
+def test_its_share_and_its_time_decide() -> None:
+    cases = (3.0, 97.0), (2.9, 97.1), (0.1, 0.1), (0.09, 0.1)
+    found = [example(repeated(time_ms), rest_ms) for time_ms, rest_ms in cases]
+    assert kinds(*found) == [Finding, Healthy, Finding, Healthy]
 
 
 def test_the_remedy_is_at_the_line_that_computes_again() -> None:
-    finding = as_finding(example(repeated(20.0), 80.0))
-    (remedy,) = finding.remedies
+    (remedy,) = as_finding(example(repeated(20.0), 80.0)).remedies
     assert remedy.at == AGAIN
     assert "train.py:31" in remedy.action
 
@@ -34,12 +31,8 @@ def test_the_remedy_is_at_the_line_that_computes_again() -> None:
 def test_gradients_and_constants_are_ceilings() -> None:
     again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), (row("gradient_tape/b/MatMul", 30.0),))
     constant = Constant(AGAIN, (row("Sum", 10.0),))
-    finding = as_finding(example(RepeatedResults((again,), (constant,)), 40.0))
-    assert [(effect.scales, effect.bound) for effect in finding.effects] == [
-        (0.0, Bound.EXPECTED),
-        (0.0, Bound.AT_MOST),
-        (0.0, Bound.AT_MOST),
-    ]
+    found = [one[2:] for one in effects(example(RepeatedResults((again,), (constant,)), 40.0))]
+    assert found == [(0.0, Bound.EXPECTED), (0.0, Bound.AT_MOST), (0.0, Bound.AT_MOST)]
 
 
 def test_what_depends_on_variables_is_known_only_if_nothing_assigns_them() -> None:
@@ -53,10 +46,8 @@ def test_what_depends_on_variables_is_known_only_if_nothing_assigns_them() -> No
 
 
 def test_a_sum_of_gradients_keeps_those_that_remain() -> None:
-    sums = (GradientSum(row("AddN", 8.0), 0.75),)
-    again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), sums=sums)
-    finding = as_finding(example(RepeatedResults((again,)), 40.0))
-    effect = finding.effects[-1]
+    again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), sums=(GradientSum(row("AddN", 8.0), 0.75),))
+    effect = as_finding(example(RepeatedResults((again,)), 40.0)).effects[-1]
     assert (effect.subject, effect.scales, effect.bound) == ("AddN", 0.25, Bound.AT_MOST)
 
 
@@ -100,16 +91,9 @@ def measure(
 ) -> RepeatedResults:
     """Measure graphs whose first operations are the batch x (0) and the weights w (1); each takes 1 ms."""
     start = [op("x", "Placeholder", [], 1, computes=""), graph_operation("w", "Placeholder", [], [HANDLE])]
-    record = {
-        "graphs": [{"kind": "function", "operations": [*start, *rows], "captured": captured} for rows in graphs]
-    }
-    program: Program = chart(trace([]), recording(record)).fact(Program)
-    times = tuple(
-        OperationTime(name=one.name, type=one.type, ms=1.0, operation=one)
-        for one in program.by_name.values()
-        if one.type not in QUIET
-    )
-    return Chart([program, Operations((*times, *ran))]).fact(RepeatedResults)
+    made = [{"kind": "function", "operations": [*start, *rows], "captured": captured} for rows in graphs]
+    program: Program = chart(trace([]), recording({"graphs": made})).fact(Program)
+    return Chart([program, Operations((*all_ran(program, 1.0, *QUIET), *ran))]).fact(RepeatedResults)
 
 
 def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None:
@@ -147,23 +131,16 @@ def test_trap_the_only_gradient_remains() -> None:
     assert found.gradients == ()
 
 
-def test_trap_weights_that_are_written_between_two_calls() -> None:
-    """An update between the calls, as for sharpness-aware minimization."""
-    write = op("write", "AssignVariableOp", [1], 8, computes="")
+def test_trap_what_only_looks_repeated() -> None:
+    """An update between the calls, as for sharpness-aware minimization; another input; a batch of that name in
+    another function; a gradient that computes a result again to save memory."""
+    write, other = (
+        op("write", "AssignVariableOp", [1], 8, computes=""),
+        op("noise", "RandomUniform", [], 8, computes=""),
+    )
     assert not measure([*call("a", 2, 7), write, *call("b", 6, 8)]).repeats
-
-
-def test_trap_another_input() -> None:
-    other = op("noise", "RandomUniform", [], 8, computes="")
     assert not measure([*call("a", 2, 7), other, *call("b", 6, 8, x=5)]).repeats
-
-
-def test_trap_equal_names_of_inputs_in_two_functions() -> None:
-    """A step for each of two networks: both call their batch x."""
     assert not measure(call("a", 2, 7), call("b", 2, 8)).repeats
-
-
-def test_trap_a_gradient_computes_a_result_again_to_save_memory() -> None:
     assert not measure([*call("a", 2, 7), *call("gradient_tape/a", 5, 8)]).repeats
 
 
@@ -195,27 +172,13 @@ def test_what_depends_on_variables_that_nothing_assigns_is_constant() -> None:
     assert [line.line for line in second.reads] == [4]
 
 
-@pytest.mark.parametrize(
-    "last",
-    [
-        pytest.param(trained(2), id="the optimizer trains it"),
-        pytest.param(op("keep", "AssignVariableOp", [2, 5], 9), id="the step assigns it"),
-        pytest.param(op("call", "StatefulPartitionedCall", [2], 9), id="a function may assign it"),
-    ],
-)
-def test_trap_a_variable_that_may_change(last: Any) -> None:
-    assert not measure([*covariance(), last, trained(1)]).constants
-
-
-def test_trap_no_graph_assigns_a_weight() -> None:
-    """The optimizer runs in Python, and this may be one of its weights."""
-    assert not measure(covariance()).constants
-
-
-def test_trap_a_variable_with_a_gradient() -> None:
-    """A penalty on weights that the optimizer of another part trains, in Python."""
+def test_trap_a_variable_that_may_change() -> None:
+    """The optimizer trains it, the step or a function assigns it, or Python does: no graph assigns a weight, or it
+    has a gradient."""
+    keep, call = op("keep", "AssignVariableOp", [2, 5], 9), op("call", "StatefulPartitionedCall", [2], 9)
     backward = op("gradient_tape/Cholesky/MatMul", "MatMul", [5, 5], 9)
-    assert not measure([*covariance(), backward, trained(1)]).constants
+    for others in ([trained(2), trained(1)], [keep, trained(1)], [call, trained(1)], [], [backward, trained(1)]):
+        assert not measure([*covariance(), *others]).constants
 
 
 def test_trap_another_function_assigns_a_variable_of_its_shape() -> None:
@@ -250,8 +213,8 @@ def test_trap_a_layer_or_an_optimizer_computes_it() -> None:
         assert [row.name for row in found.rows] == ["Exp"]
 
 
-@pytest.mark.parametrize(("kind", "found"), [("MatrixBandPart", 0), ("Cholesky", 1)])
-def test_trap_the_factor_that_is_kept_is_only_moved(kind: str, found: int) -> None:
+def test_trap_the_factor_that_is_kept_is_only_moved() -> None:
     """A distribution takes the lower part of a factor that was computed before the training."""
-    lower = op("lower", kind, [3], 4, direct=True)
-    assert len(measure([*covariance()[:2], lower, trained(1)]).constants) == found
+    for kind, found in (("MatrixBandPart", 0), ("Cholesky", 1)):
+        lower = op("lower", kind, [3], 4, direct=True)
+        assert len(measure([*covariance()[:2], lower, trained(1)]).constants) == found

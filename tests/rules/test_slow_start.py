@@ -43,14 +43,9 @@ BUSY = StartLoad(usable=2.0, run=0.1, others=1.9)
 
 def test_imports_beside_other_programs_are_not_judged() -> None:
     slow = imported(3, 40_000.0, "transformers")
-    assert isinstance(judged(TENSORFLOW, slow, load=StartLoad(4.0, 1.0, 1.9)), Finding)  # one is free
-    assert isinstance(judged(TENSORFLOW, slow, load=StartLoad(2.0, 1.0, 0.5)), Finding)
-    verdict = judged(TENSORFLOW, slow, load=BUSY)
-    assert isinstance(verdict, NotApplicable)
-    assert "other programs used 1.9 of 2 cores" in verdict.reason
-
-
-def test_nothing_slow_is_healthy_whatever_other_programs_do() -> None:
+    for load in (StartLoad(4.0, 1.0, 1.9), StartLoad(2.0, 1.0, 0.5)):  # one is free
+        assert isinstance(judged(TENSORFLOW, slow, load=load), Finding)
+    assert "other programs used 1.9 of 2 cores" in as_not_applicable(judged(TENSORFLOW, slow, load=BUSY)).reason
     assert isinstance(judged(TENSORFLOW, load=BUSY), Healthy)
 
 
@@ -60,27 +55,24 @@ def test_loads_in_a_loop_count_beside_other_programs() -> None:
     assert {effect.subject for effect in verdict.run_effects} == {"train.py:14"}
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        imported(3, 1_999.0, "pandas"),  # short
-        imported(3, 2_500.0, ""),  # a module that is not known
-        imported(3, 2_500.0, "importlib._bootstrap._find_and_load"),
-    ],
-)
-def test_other_imports_are_healthy(other: RunLine) -> None:
-    assert isinstance(judged(TENSORFLOW, other), Healthy)
+def test_other_imports_are_healthy() -> None:
+    """They are short, or of a module that is not known, which may be many beside each other."""
+    unknown = imported(3, 2_500.0, ""), imported(3, 2_500.0, "importlib._bootstrap._find_and_load")
+    small = [imported(number, 1_500.0, f"module{number}") for number in range(3, 8)]
+    for others in ([imported(3, 1_999.0, "pandas")], *([one] for one in unknown), small):
+        assert isinstance(judged(TENSORFLOW, *others), Healthy)
 
 
 def test_a_module_that_the_script_uses_is_necessary() -> None:
+    """Or one that imports TensorFlow."""
     pandas = imported(3, 4_000.0, "pandas")
     used = line(Phase.PREPARING, 9, 300.0, "pandas.core.frame.DataFrame.merge", samples=1)
-    assert isinstance(judged(TENSORFLOW, pandas), Finding)
-    assert isinstance(judged(TENSORFLOW, pandas, used), Healthy)
-
-
-def test_a_module_that_imports_tensorflow_may_take_its_time() -> None:
-    assert isinstance(judged(imported(1, 9_000.0, "transformers")), Healthy)
+    found = (
+        judged(TENSORFLOW, pandas),
+        judged(TENSORFLOW, pandas, used),
+        judged(imported(1, 9_000.0, "transformers")),
+    )
+    assert kinds(*found) == [Finding, Healthy, Healthy]
 
 
 @pytest.mark.parametrize(
@@ -107,13 +99,8 @@ def test_weights_one_by_one_are_found_and_layers_are_not() -> None:
 
 
 def test_python_in_a_loop_while_building_is_found() -> None:
-    assert isinstance(judged(line(Phase.BUILDING, 30, 8_000.0)), Finding)
-    assert isinstance(judged(line(Phase.BUILDING, 30, 8_000.0, repeats=False)), Healthy)
-
-
-def test_imports_beside_each_other_are_told_apart() -> None:
-    small = [imported(number, 1_500.0, f"module{number}") for number in range(3, 8)]
-    assert isinstance(judged(TENSORFLOW, *small), Healthy)
+    loop, once = (judged(line(Phase.BUILDING, 30, 8_000.0, repeats=repeats)) for repeats in (True, False))
+    assert kinds(loop, once) == [Finding, Healthy]
 
 
 def test_a_part_of_the_run_is_not_judged() -> None:
@@ -172,37 +159,31 @@ def operations(steps: int, layers: int) -> list[dict[str, Any]]:
     made = [graph_operation(f"w{layer}", "Placeholder", at=["train.py", 44]) for layer in range(layers)]
     for step in range(steps):
         for layer in range(layers):
-            made += [
-                graph_operation(f"x{step}.{layer}", "MatMul", at=["train.py", 35]),
-                graph_operation(
-                    f"u{step}.{layer}", "AssignSubVariableOp", at=["train.py", 37], **{"from": [layer]}
-                ),
-            ]
+            update = f"u{step}.{layer}", "AssignSubVariableOp"
+            made.append(graph_operation(f"x{step}.{layer}", "MatMul", at=["train.py", 35]))
+            made.append(graph_operation(*update, at=["train.py", 37], **{"from": [layer]}))
     return [*made, graph_operation("sum", "AddV2", at=["train.py", 30])]
 
 
-def judged_of_unrolled_steps(steps: int, layers: int = 3, *, function: TracedDefinition = STEP) -> Verdict:
+def unrolled(steps: int, layers: int = 3, *, function: TracedDefinition = STEP) -> Verdict:
     return example(program=program_of(*operations(steps, layers)), traces=RunTraces((function,)))
 
 
-@pytest.mark.parametrize(
-    ("steps", "ms", "kind"),
-    [(24, 20_000.0, Finding), (10, 20_000.0, Finding), (9, 20_000.0, Healthy), (24, 2_000.0, Healthy)],
-)
-def test_a_graph_of_many_training_steps_starts_slowly(steps: int, ms: float, kind: type) -> None:
+def test_a_graph_of_many_training_steps_starts_slowly() -> None:
     """It needs no traced step: the account of the run has the time. Each step updates the weights once."""
-    verdict = judged_of_unrolled_steps(steps, function=replace(STEP, ms=ms, first_ms=ms))
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
+    for steps, ms in ((24, 20_000.0), (10, 20_000.0)):
+        verdict = as_finding(unrolled(steps, function=replace(STEP, ms=ms, first_ms=ms)))
         (effect,) = verdict.run_effects
         assert (effect.phase, effect.of.value, effect.scales) == (Phase.TRACING, ms, 1 / steps)
         assert f"its graph has {steps} training steps, made at train.py:35" in verdict.summary
-        assert "tf.range" in verdict.remedies[0].code
+        assert "tf.range" in first_code(verdict)
+    short = unrolled(24, function=replace(STEP, ms=2_000.0, first_ms=2_000.0))
+    assert kinds(unrolled(9, function=replace(STEP, ms=20_000.0, first_ms=20_000.0)), short) == [Healthy, Healthy]
 
 
 def test_many_layers_are_one_step() -> None:
     """Trap: a loop in Python makes 40 layers, so that each line makes 40 operations."""
-    assert isinstance(judged_of_unrolled_steps(1, layers=40), Healthy)
+    assert isinstance(unrolled(1, layers=40), Healthy)
 
 
 def test_a_function_that_is_traced_again_has_one_step_in_each_graph() -> None:
@@ -212,7 +193,7 @@ def test_a_function_that_is_traced_again_has_one_step_in_each_graph() -> None:
     assert isinstance(example(program=program, traces=RunTraces((STEP,))), Healthy)
 
 
-@pytest.mark.parametrize("defined", [None, Location("model.py", 28), Location("train.py", 90)])
-def test_a_function_without_operations_of_its_own_lines_is_unknown(defined: Location | None) -> None:
+def test_a_function_without_operations_of_its_own_lines_is_unknown() -> None:
     """Trap: the training function of Keras is not defined in the script."""
-    assert isinstance(judged_of_unrolled_steps(24, function=replace(STEP, defined=defined)), Healthy)
+    for defined in (None, Location("model.py", 28), Location("train.py", 90)):
+        assert isinstance(unrolled(24, function=replace(STEP, defined=defined)), Healthy)
