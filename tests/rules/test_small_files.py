@@ -19,35 +19,21 @@ def stage(reads: float = 64.0, **more: Any) -> StageTime:
 
 
 def test_a_small_file_for_each_example_is_found() -> None:
-    line = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
-    verdict = as_finding(example(stage(dataset=line)))
+    verdict = as_finding(example(stage(dataset=Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20)))))
     assert "64 small files" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 20)
+    assert [one[2:] for one in effects(verdict)] == [(0.75, Bound.AT_MOST)]  # the function itself stays
 
 
-def test_the_function_itself_stays() -> None:
-    verdict = as_finding(example(stage()))
-    (effect,) = verdict.effects
-    assert (effect.scales, effect.bound) == (0.75, Bound.AT_MOST)
-
-
-def test_shards_are_few() -> None:
-    assert [type(example(stage(reads))) for reads in (4.0, 3.9, 0.0)] == [Finding, Healthy, Healthy]
-
-
-@pytest.mark.parametrize(("size", "kind"), [(100_000, Finding), (100_001, Healthy)])
-def test_large_files_take_longer_to_read_than_to_open(size: int, kind: type) -> None:
-    assert isinstance(example(files=FileList(count=1000, nbytes=size)), kind)
+def test_both_sides_of_each_limit() -> None:
+    """Shards are few, large files take longer to read than to open, and only a step that waits gains."""
+    assert kinds(*(example(stage(reads)) for reads in (4.0, 3.9, 0.0))) == [Finding, Healthy, Healthy]
+    sizes = (example(files=FileList(count=1000, nbytes=size)) for size in (100_000, 100_001))
+    assert kinds(*sizes) == kinds(example(wait=2.0), example(wait=1.9)) == [Finding, Healthy]
 
 
 def test_across_a_network_the_opening_takes_long_whatever_the_size() -> None:
-    verdict = as_finding(example(files=FileList(count=1000, scheme="gs", nbytes=None)))
-    assert "gs://" in verdict.summary
-
-
-@pytest.mark.parametrize("wait", [2.0, 1.9])
-def test_only_a_step_that_waits(wait: float) -> None:
-    assert isinstance(example(wait=wait), Finding if wait == 2.0 else Healthy)
+    assert "gs://" in as_finding(example(files=FileList(count=1000, scheme="gs", nbytes=None))).summary
 
 
 def test_reading_that_does_not_limit_the_pipeline_is_healthy() -> None:
@@ -57,55 +43,39 @@ def test_reading_that_does_not_limit_the_pipeline_is_healthy() -> None:
 
 
 def test_unrecorded_files_are_not_judged() -> None:
-    verdict = as_not_applicable(example(stage(), files=None, sizes=NOT_RECORDED))
-    assert "64 files" in verdict.reason
-    assert "read counters" in verdict.reason
+    reason = as_not_applicable(example(stage(), files=None, sizes=NOT_RECORDED)).reason
+    assert all(words in reason for words in ("64 files", "read counters"))
 
 
-@pytest.mark.parametrize(("size", "kind"), [(100_000, Finding), (100_001, Healthy)])
-def test_what_the_process_read_shows_the_size_of_unlisted_files(size: int, kind: type) -> None:
-    verdict = example(stage(), files=None, sizes=ReadSizes(size))
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
-        assert "64 small files of at most 100 kB" in verdict.summary
+def test_what_the_process_read_shows_the_size_of_unlisted_files() -> None:
+    small, large = (example(stage(), files=None, sizes=ReadSizes(size)) for size in (100_000, 100_001))
+    assert "64 small files of at most 100 kB" in as_finding(small).summary
+    assert isinstance(large, Healthy)
 
 
-@pytest.mark.parametrize(
-    ("types", "batch", "remaining"),
-    [
+def test_records_of_a_whole_batch_are_decoded_at_once() -> None:
+    for types, batch, remaining in (
         (("ReadFile", "DecodeRaw", "Cast"), 50, 0.02),
         (("ReadFile", "DecodeJpeg"), 50, 0.75),
         (("ReadFile", "DecodeRaw"), 0, 0.75),
-    ],
-)
-def test_records_of_a_whole_batch_are_decoded_at_once(types: tuple[str, ...], batch: int, remaining: float) -> None:
-    function = MapFunction(frozenset(types), None, batch=batch)
-    verdict = as_finding(
-        example(stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=MapFunctions({1: function}))
-    )
-    assert verdict.effects[0].scales == remaining
+    ):
+        functions = MapFunctions({1: MapFunction(frozenset(types), None, batch=batch)})
+        verdict = example(stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=functions)
+        assert effects(verdict)[0][2] == remaining
 
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    verdict = as_not_applicable(
-        applied(
-            small_files,
-            InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
-            Breakdown.of(device=10.0),
-        )
-    )
-    assert "load" in verdict.reason
+    pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,))
+    assert "load" in as_not_applicable(applied(small_files, pipeline, Breakdown.of(device=10.0))).reason
 
 
 def test_the_code_writes_as_many_files_as_the_recorded_ones_fill() -> None:
-    (some,) = as_finding(example(files=FileList(count=100_000, nbytes=9_000))).remedies
-    assert "range(9)" in some.code
-    assert "cycle_length=9," in some.code
-    (one,) = as_finding(example(files=FileList(count=10, nbytes=9_000))).remedies
-    assert "range(1)" in one.code
-    (unknown,) = as_finding(example(files=FileList(count=1000, scheme="gs", nbytes=None))).remedies
-    assert "range(shards)" in unknown.code
+    some = first_code(example(files=FileList(count=100_000, nbytes=9_000)))
+    assert "range(9)" in some
+    assert "cycle_length=9," in some
+    assert "range(1)" in first_code(example(files=FileList(count=10, nbytes=9_000)))
+    assert "range(shards)" in first_code(example(files=FileList(count=1000, scheme="gs", nbytes=None)))
 
 
 # How large whole files are, by the read counters of the process.
@@ -125,25 +95,13 @@ def test_a_file_has_at_most_its_share_of_the_bytes() -> None:
     assert measured(8_000, 8).most == 1_000.0
 
 
-def test_a_recording_without_counters_says_so() -> None:
-    for missing in (measured_without_counters, measured_without_window):
-        with pytest.raises(Unavailable, match="counters"):
-            missing()
-
-
-def measured_without_counters() -> ReadSizes:
-    return measured(None, None)
-
-
-def measured_without_window() -> ReadSizes:
-    return measured(8_000, 8, recorded=False)
-
-
-def test_files_that_no_system_call_read_have_no_known_size() -> None:
-    with pytest.raises(Unavailable, match="system calls"):
-        measured(8_000, 7)
-
-
-def test_without_whole_files_there_is_nothing_to_divide() -> None:
-    with pytest.raises(Unavailable, match="no operation"):
-        measured(8_000, 8, reads=False)
+def test_what_is_missing_is_said() -> None:
+    """The counters, the window, system calls for each file, and operations that read whole files."""
+    for given, recorded, reads, words in (
+        ((None, None), True, True, "counters"),
+        ((8_000, 8), False, True, "counters"),
+        ((8_000, 7), True, True, "system calls"),
+        ((8_000, 8), True, False, "no operation"),
+    ):
+        with pytest.raises(Unavailable, match=words):
+            measured(*given, recorded=recorded, reads=reads)
