@@ -1,6 +1,5 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
-
 from tests.builders import Row, Thread, chart, iterator, line, manifest, markers, recording, trace, wait
 from tests.rules.cases.serial_batch import element, example
 from tests.rules.kit import *

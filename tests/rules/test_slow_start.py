@@ -159,9 +159,9 @@ def operations(steps: int, layers: int) -> list[dict[str, Any]]:
     made = [graph_operation(f"w{layer}", "Placeholder", at=["train.py", 44]) for layer in range(layers)]
     for step in range(steps):
         for layer in range(layers):
-            update = f"u{step}.{layer}", "AssignSubVariableOp"
             made.append(graph_operation(f"x{step}.{layer}", "MatMul", at=["train.py", 35]))
-            made.append(graph_operation(*update, at=["train.py", 37], **{"from": [layer]}))
+            more: dict[str, Any] = {"at": ["train.py", 37], "from": [layer]}
+            made.append(graph_operation(f"u{step}.{layer}", "AssignSubVariableOp", **more))
     return [*made, graph_operation("sum", "AddV2", at=["train.py", 30])]
 
 

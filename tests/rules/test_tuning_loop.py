@@ -1,6 +1,5 @@
 """tuning-loop: models one after another whose memory stays, or whose tracing takes much of the run."""
 
-
 from tests.rules.cases.tuning_loop import example
 from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults
