@@ -28,22 +28,17 @@ XLA = OperationTime(
 )
 
 
-@pytest.mark.parametrize(
-    ("rest_ms", "framework", "first", "code"),
-    [
+def test_a_step_that_xla_has_compiled_is_not_to_be_compiled() -> None:
+    for rest_ms, framework, first, code in (
         (5.1, Framework(), "Compile the step with XLA", "jit_compile=True"),
         (4.9, Framework(), "Run several steps per call", "steps_per_execution"),
         (5.1, Framework(JAX), "Run several steps in one compiled call", "jax.lax.scan"),
-    ],
-)
-def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
-    rest_ms: float, framework: Framework, first: str, code: str
-) -> None:
-    rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
-    finding = as_finding(example(5.0, 5.0, rows, framework))
-    assert finding.remedies[0].action == first
-    assert code in finding.remedies[0].code
-    assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")
+    ):
+        rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
+        finding = as_finding(example(5.0, 5.0, rows, framework))
+        assert finding.remedies[0].action == first
+        assert code in finding.remedies[0].code
+        assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")
 
 
 @pytest.mark.parametrize(("framework", "compiled_ms"), [(Framework(), 5.0), (Framework(JAX), 0.0)])

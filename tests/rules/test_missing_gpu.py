@@ -57,17 +57,14 @@ def test_gpus_and_tpus_in_use_are_healthy() -> None:
         assert isinstance(verdict, Healthy)
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
+def test_a_machine_without_a_gpu_for_this_run_is_not_judged() -> None:
+    """Trap: device files of the host that are in a container which may not use them."""
+    for found, said in (
         (Boards(access=NO_DRIVER), "no NVIDIA GPU"),
         (Boards(access=GpuAccess(files=8, readable=False, driver="no driver")), "may not open"),
         (Boards(("T4",), NO_DRIVER, foreign="jax"), "jax"),
-    ],
-)
-def test_a_machine_without_a_gpu_for_this_run_is_not_judged(found: Boards, said: str) -> None:
-    """Trap: device files of the host that are in a container which may not use them."""
-    assert said in as_not_applicable(example(found)).reason
+    ):
+        assert said in as_not_applicable(example(found)).reason
 
 
 def test_device_files_that_can_be_opened_are_enough() -> None:

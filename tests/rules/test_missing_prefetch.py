@@ -9,17 +9,14 @@ from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 FREE = Cores(4.0, busy=1.0)
 
 
-@pytest.mark.parametrize(
-    ("cores", "bound"),
-    [
+def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free() -> None:
+    for cores, bound in (
         (FREE, Bound.EXPECTED),
         (Cores(4.0, busy=1.0, others=2.0), Bound.AT_MOST),
         (Cores(4.0, busy=1.0, sampled=False), Bound.AT_MOST),
         (None, Bound.AT_MOST),
-    ],
-)
-def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free(cores: Cores | None, bound: Bound) -> None:
-    assert [effect.bound for effect in as_finding(example(cores=cores)).effects] == [bound]
+    ):
+        assert [effect.bound for effect in as_finding(example(cores=cores)).effects] == [bound]
 
 
 def test_a_map_right_before_the_trainer_is_found() -> None:
@@ -55,14 +52,11 @@ def test_a_prefetch_below_work_that_costs_nothing_does() -> None:
     assert isinstance(example(above, below), Healthy)
 
 
-@pytest.mark.parametrize(
-    ("work", "wait", "kind"),
-    [
+def test_both_limits() -> None:
+    for work, wait, kind in (
         (NEGLIGIBLE_MS, 10.0, Finding),
         (NEGLIGIBLE_MS * 0.9, 10.0, Healthy),
         (10.0, 1.5, Finding),
         (10.0, 1.4, Healthy),
-    ],
-)
-def test_both_limits(work: float, wait: float, kind: type) -> None:
-    assert isinstance(example(StageTime.of("Root::Map", work), wait=wait), kind)
+    ):
+        assert isinstance(example(StageTime.of("Root::Map", work), wait=wait), kind)

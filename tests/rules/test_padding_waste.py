@@ -66,20 +66,17 @@ def test_transfers_of_batches_scale() -> None:
     assert scales(check(0.5, breakdown=Breakdown.of(transfer=5.0, device=10.0))) == {"a": 0.5, "": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("shape", "times"),
-    [
+def test_what_may_be_as_long_as_the_sequences_counts() -> None:
+    for shape, times in (
         ((200, None, 8), 1),  # time comes first
         ((200, 300), 0),  # weights
         ((None, 8), 1),  # may be all positions of all sequences
         ((None, 20, 8), 0),
         ((32, None, 8), 1),
         ((32, 8), 0),
-    ],
-)
-def test_what_may_be_as_long_as_the_sequences_counts(shape: Shape, times: int) -> None:
-    found = scales(check(0.5, row("a", (32, 200, 8)), row("b", shape)))
-    assert found == {"a": 0.5} | ({"b": 0.5} if times else {})
+    ):
+        found = scales(check(0.5, row("a", (32, 200, 8)), row("b", shape)))
+        assert found == {"a": 0.5} | ({"b": 0.5} if times else {})
 
 
 def test_work_of_unknown_length_counts_in_proportion_and_is_shown() -> None:
@@ -239,23 +236,20 @@ def test_the_advice_keeps_the_side_and_the_number_of_the_padding() -> None:
     assert "padding_values: 1" in advice(BatchMaker.DATASET, pad=1)[0].code
 
 
-@pytest.mark.parametrize(
-    ("kind", "maker", "line"),
-    [
+def test_what_makes_the_batches_is_told_by_what_is_given() -> None:
+    for kind, maker, line in (
         ("tf.data", BatchMaker.DATASET, 3),
         ("DatasetAdapter", BatchMaker.DATASET, 3),  # of Keras 2
         ("arrays", BatchMaker.ARRAYS, 3),
         ("PyDataset", BatchMaker.GIVEN, 9),
         ("KerasSequenceAdapter", BatchMaker.GIVEN, 9),
         ("", BatchMaker.LOOP, 5),
-    ],
-)
-def test_what_makes_the_batches_is_told_by_what_is_given(kind: str, maker: BatchMaker, line: int) -> None:
-    datasets = [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}]
-    python, run = {"fed": {"at": ["train.py", 5]}}, {"fit_at": ["train.py", 9]}
-    record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "run": run, "python": python}
-    source = chart(trace([]), recording(record)).fact(BatchSource)
-    assert (source.maker, source.at) == (maker, Location("train.py", line))
+    ):
+        datasets = [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}]
+        python, run = {"fed": {"at": ["train.py", 5]}}, {"fit_at": ["train.py", 9]}
+        record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "run": run, "python": python}
+        source = chart(trace([]), recording(record)).fact(BatchSource)
+        assert (source.maker, source.at) == (maker, Location("train.py", line))
 
 
 def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches() -> None:
@@ -266,9 +260,8 @@ def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches(
     assert [entry.row.name for entry in work.growing if entry.known] == ["a", "dense"]
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
+def test_other_zeros_are_no_padding() -> None:
+    for parts in (
         {"begins": 0.97},  # trap: images with black borders, and series that are aligned to the right
         {"gaps": 0.06},  # trap: one-hot and sparse features
         {"shape": [64, 15], "lengths": [[*range(9)]]},  # trap: columns of a table
@@ -276,11 +269,9 @@ def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches(
         {"mask": True},
         {"leading": True, "lengths": [[100] * 9]},
         alike(28),
-    ],
-)
-def test_other_zeros_are_no_padding(parts: Any) -> None:
-    with pytest.raises(Unavailable):
-        measured(**parts)
+    ):
+        with pytest.raises(Unavailable):
+            measured(**parts)
 
 
 def test_the_other_sides_of_these_limits() -> None:

@@ -129,25 +129,21 @@ def made(body: str = "pass", result: str = RESULT, chain: str = CHAIN, after: st
     return edited("vectorized-map", text, "ds = files")
 
 
-@pytest.mark.parametrize(
-    ("body", "result"),
-    [
+def test_batches_are_parsed_at_once() -> None:
+    for body, result in (
         ("pass", RESULT),
         ("label = tf.one_hot(label, N)", RESULT),
         ("x = tf.cast(row['x'], tf.float32) / 255.0", "x, label"),
         ("x = tf.stack([row[k] for k in sorted(row)], axis=-1)", "x, label"),
-    ],
-)
-def test_batches_are_parsed_at_once(body: str, result: str) -> None:
-    text = made(body, result)
-    assert "files.shuffle(9).batch(8).map(parse, num_parallel_calls=4)\n" in text
-    assert "tf.io.parse_example(record, FEATURES)" in text
-    assert "single" not in text
+    ):
+        text = made(body, result)
+        assert "files.shuffle(9).batch(8).map(parse, num_parallel_calls=4)\n" in text
+        assert "tf.io.parse_example(record, FEATURES)" in text
+        assert "single" not in text
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_what_a_batch_would_change_declines() -> None:
+    for body in (
         "x = row['x'][0]",
         "x = row['x'] - MEAN",
         "x = row['x'] * row['z']",
@@ -157,26 +153,21 @@ def test_batches_are_parsed_at_once(body: str, result: str) -> None:
         "x = tf.reshape(row['x'], [2, 2])",
         "x = tf.io.decode_raw(row['x'], tf.uint8)",
         "x = tf.random.uniform([])",
-    ],
-)
-def test_what_a_batch_would_change_declines(body: str) -> None:
-    with pytest.raises(Declined):
-        made(body, "x, label")
+    ):
+        with pytest.raises(Declined):
+            made(body, "x, label")
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
+def test_what_is_not_a_map_before_its_own_batch_declines() -> None:
+    for more in (
         {"body": "if MEAN:\n        pass"},
         {"body": "f = tf.io.VarLenFeature(tf.int64)"},
         {"chain": ".map(parse, num_parallel_calls=4).repeat().batch(8)"},
         {"chain": ".map(parse, num_parallel_calls=4)"},
         {"after": "other = test.map(parse)"},
-    ],
-)
-def test_what_is_not_a_map_before_its_own_batch_declines(more: dict[str, str]) -> None:
-    with pytest.raises(Declined):
-        made(**more)
+    ):
+        with pytest.raises(Declined):
+            made(**more)
 
 
 LINES = """import tensorflow as tf
@@ -213,9 +204,8 @@ def test_lines_of_columns_are_decoded_in_batches() -> None:
         assert f"    {written}\n" in text
 
 
-@pytest.mark.parametrize(
-    ("body", "between"),
-    [
+def test_lines_that_a_batch_would_decode_in_another_way() -> None:
+    for body, between in (
         ("x = fields[0] * fields[1]", ""),
         ("x = tf.stack(fields[:-1], axis=0)", ""),
         ("x = tf.stack([fields[0], fields[1]])", ""),
@@ -223,8 +213,6 @@ def test_lines_of_columns_are_decoded_in_batches() -> None:
         ("x = tf.strings.split(line, ',')", ""),
         ("x = tf.stack(fields[:-1])", "ds = ds.cache()\n"),
         ("x = tf.stack(fields[:-1])", "print(ds)\n"),
-    ],
-)
-def test_lines_that_a_batch_would_decode_in_another_way(body: str, between: str) -> None:
-    with pytest.raises(Declined):
-        of_lines(body, between)
+    ):
+        with pytest.raises(Declined):
+            of_lines(body, between)

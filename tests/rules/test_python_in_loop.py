@@ -17,19 +17,16 @@ def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verd
     return example(*lines, seen=seen, step=step, **more)
 
 
-@pytest.mark.parametrize(
-    ("ms", "step", "seen", "kind"),
-    [
+def test_a_share_of_the_step_that_enough_samples_show() -> None:
+    for ms, step, seen, kind in (
         (1.0, 20.0, 9, Finding),
         (0.99, 20.0, 9, Healthy),
         (0.5, 2.0, 9, Finding),
         (0.49, 2.0, 9, Healthy),
         (5.0, 10.0, 5, Finding),
         (5.0, 10.0, 4, Healthy),
-    ],
-)
-def test_a_share_of_the_step_that_enough_samples_show(ms: float, step: float, seen: int, kind: type) -> None:
-    assert isinstance(check(ms, step=step, seen=seen), kind)
+    ):
+        assert isinstance(check(ms, step=step, seen=seen), kind)
 
 
 def test_the_line_with_most_of_the_time_is_named() -> None:

@@ -268,20 +268,17 @@ def eager(*calls: str) -> Finding:
     return as_finding(made_in(LoopBody(0.0, 5.0), step, *places, function="train_step"))
 
 
-@pytest.mark.parametrize(
-    ("calls", "moves"),
-    [
+def test_operations_of_tensorflow_move_into_the_function() -> None:
+    for calls, moves in (
         (("tensorflow.random.uniform",), True),
         (("tensorflow.random.uniform", "numpy.stack"), False),  # half of the time
         (("tensorflow.constant",), False),
         (("tensorflow.python.eager.polymorphic_function.Function.__call__",), False),
-    ],
-)
-def test_operations_of_tensorflow_move_into_the_function(calls: tuple[str, ...], *, moves: bool) -> None:
-    (remedy,) = eager(*calls).remedies
-    assert remedy.at == LOAD
-    assert ("tf.random.uniform inside train_step" in remedy.action) is moves
-    assert ("x = tf.random.uniform(" in remedy.code, "def train_step(" in remedy.code) == (moves, moves)
+    ):
+        (remedy,) = eager(*calls).remedies
+        assert remedy.at == LOAD
+        assert ("tf.random.uniform inside train_step" in remedy.action) is moves
+        assert ("x = tf.random.uniform(" in remedy.code, "def train_step(" in remedy.code) == (moves, moves)
 
 
 @pytest.mark.parametrize("draw", ["choice", "permutation"])

@@ -1,7 +1,5 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
-import pytest
-
 from tests.builders import chart, recording, trace
 from tests.rules.cases.retracing import example
 from tests.rules.kit import *
@@ -23,9 +21,8 @@ def test_the_first_traces_and_a_last_smaller_batch_are_no_fault() -> None:
     assert kinds(*found, check()) == [Finding, Healthy, Healthy, NotApplicable]
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
+def test_the_remedy_follows_what_changes() -> None:
+    for changed, words in (
         (("1", "2"), "a tensor instead of a Python number"),
         (("True", "False"), "a tensor instead of a Python number"),
         (("TensorSpec(shape=(31, 4))", "TensorSpec(shape=(32, 4))"), "one shape"),
@@ -34,11 +31,9 @@ def test_the_first_traces_and_a_last_smaller_batch_are_no_fault() -> None:
         (("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"), "what changes"),
         (("<object at 1>", "<object at 2>"), "what changes"),
         ((), "what changes"),
-    ],
-)
-def test_the_remedy_follows_what_changes(changed: tuple[str, ...], words: str) -> None:
-    finding = as_finding(check(Retraced("train_step", 20, 20, 30, changed)))
-    assert words in finding.remedies[0].action
+    ):
+        finding = as_finding(check(Retraced("train_step", 20, 20, 30, changed)))
+        assert words in finding.remedies[0].action
 
 
 def test_the_code_has_the_shapes_that_were_given() -> None:

@@ -1,7 +1,5 @@
 """retracing over the run: functions that are made or traced again and again, priced as time of the run."""
 
-import pytest
-
 from tests.rules.cases.retracing import example
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_calls import ChangingNumber, TracedDefinition
@@ -52,9 +50,8 @@ def test_the_time_of_compile_itself_counts_too() -> None:
     assert (effect.phase, effect.of.value, effect.subject) == (Phase.BUILDING, 360.0, "train.py:31")
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind"),
-    [
+def test_both_sides_of_each_limit() -> None:
+    for changes, kind in (
         ({}, Finding),
         ({"tracings": 2, "made": 2}, Healthy),  # a model and its fine-tuned copy
         ({"tracings": 3, "made": 3}, Finding),
@@ -65,10 +62,8 @@ def test_the_time_of_compile_itself_counts_too() -> None:
         ({"starts_s": (8.0, 9.0, 18.9)}, Healthy),  # trap: a slow first epoch, until all lengths were seen
         ({"starts_s": (8.0, 9.0, 19.0)}, Finding),
         ({"tracings": 2, "made": 1, "ms": 9_000.0, "first_ms": 8_000.0, "starts_s": (8.0, 9.0)}, Healthy),
-    ],
-)
-def test_both_sides_of_each_limit(changes: dict[str, Any], kind: type) -> None:
-    assert isinstance(check(replace(STEP, **changes)), kind)
+    ):
+        assert isinstance(check(replace(STEP, **changes)), kind)
 
 
 def test_a_function_for_each_of_several_models_is_left_to_tuning_loop() -> None:

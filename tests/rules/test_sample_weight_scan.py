@@ -1,7 +1,5 @@
 """sample-weight-scan: both sides of its limits, and which samples count."""
 
-import pytest
-
 from tests.rules.cases.sample_weight_scan import example
 from tests.rules.kit import *
 from tests.run_logs import Run
@@ -10,18 +8,15 @@ from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
 from tfdoctor.terms.kinds import RunWork
 
 
-@pytest.mark.parametrize(
-    ("ms", "total_ms", "kind"),
-    [
+def test_both_limits() -> None:
+    for ms, total_ms, kind in (
         (2_000.0, 100_000.0, Finding),
         (1_990.0, 100_000.0, Healthy),
         (500.0, 5_000.0, Finding),
         (490.0, 5_000.0, Healthy),
-    ],
-)
-def test_both_limits(ms: float, total_ms: float, kind: type) -> None:
-    assert Limits() == Limits(0.02, 500.0)
-    assert isinstance(example(ms, total_ms), kind)
+    ):
+        assert Limits() == Limits(0.02, 500.0)
+        assert isinstance(example(ms, total_ms), kind)
 
 
 def measured(run: Run) -> tuple[WeightScans, RunPhases]:

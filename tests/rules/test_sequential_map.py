@@ -1,7 +1,5 @@
 """sequential-map: the map that limits the pipeline of a waiting step runs on one thread."""
 
-import pytest
-
 from tests.rules.cases.sequential_map import example
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import DataOptions
@@ -49,9 +47,8 @@ def test_python_gains_nothing_from_threads() -> None:
     assert kinds(*(example(stage(python_ms=python)) for python in (20.0, 21.0))) == [Finding, NotApplicable]
 
 
-@pytest.mark.parametrize(
-    ("cores", "left", "bound"),
-    [
+def test_beside_an_accelerator_the_cores_decide() -> None:
+    for cores, left, bound in (
         (Cores(4.0, 1.0), 1 / 4, Bound.EXPECTED),  # its own core and the free ones
         (Cores(4.0, 3.0), 1 / 2, Bound.EXPECTED),
         (Cores(4.0, 4.0), 1.0, Bound.EXPECTED),
@@ -59,10 +56,8 @@ def test_python_gains_nothing_from_threads() -> None:
         (Cores(4.0, 1.0, others=0.6), 1 / 4, Bound.AT_MOST),
         (Cores(4.0, 1.0, sampled=False), 1 / 4, Bound.AT_MOST),
         (None, 0.0, Bound.AT_MOST),  # the whole wait
-    ],
-)
-def test_beside_an_accelerator_the_cores_decide(cores: Cores | None, left: float, bound: Bound) -> None:
-    assert [one[2:] for one in effects(example(stage(), cores=cores))] == [(near(left), bound)]
+    ):
+        assert [one[2:] for one in effects(example(stage(), cores=cores))] == [(near(left), bound)]
 
 
 def test_on_a_cpu_the_step_model_accounts_for_the_cores() -> None:

@@ -62,9 +62,8 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("files", "cores", "device", "times"),
-    [
+def test_files_and_cores_limit_what_reading_together_gains() -> None:
+    for files, cores, device, times in (
         (EIGHT, Cores(4.0, busy=1.0), GPU, 4.0),  # its own core, and three free ones
         (EIGHT, Cores(4.0, busy=1.0), CPU, 4.0),
         (EIGHT, Cores(4.0, busy=3.0), GPU, 2.0),
@@ -72,13 +71,9 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
         (EIGHT, None, GPU, 8.0),
         (SourceFiles(8, "gs"), Cores(4.0, busy=4.0), GPU, 8.0),
         (SourceFiles(100, "gs"), Cores(4.0, busy=4.0), GPU, 16.0),
-    ],
-)
-def test_files_and_cores_limit_what_reading_together_gains(
-    files: SourceFiles, cores: Cores | None, device: Device, times: float
-) -> None:
-    verdict = as_finding(example(*interleaved(), device=device, cores=cores, files=files))
-    assert [effect.scales for effect in verdict.effects] == [near(1 / times)] * 2
+    ):
+        verdict = as_finding(example(*interleaved(), device=device, cores=cores, files=files))
+        assert [effect.scales for effect in verdict.effects] == [near(1 / times)] * 2
 
 
 def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:

@@ -208,9 +208,8 @@ def test_calls_that_mostly_compute_are_not_reported() -> None:
     assert [bool(found(graph([1, 192]), computes=computes).calls) for computes in (0.4, 0.6)] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("graphs", "reported"),
-    [
+def test_the_graphs_say_whether_calls_are_for_one_example() -> None:
+    for graphs, reported in (
         ([graph([1, 192]), graph([None, 192])], True),
         ([graph([8, 192])], False),
         ([graph([1, 192]), graph([64, 192])], False),  # most calls may be for 64
@@ -221,10 +220,8 @@ def test_calls_that_mostly_compute_are_not_reported() -> None:
         ([graph([1, 192], outer="train")], False),
         ([graph([1, 192], [192, 4], captured=["x1"])], True),
         ([], False),
-    ],
-)
-def test_the_graphs_say_whether_calls_are_for_one_example(graphs: list[dict[str, Any]], *, reported: bool) -> None:
-    assert bool(found(*graphs).calls) is reported
+    ):
+        assert bool(found(*graphs).calls) is reported
 
 
 def test_functions_that_update_variables_and_the_training_function_are_left_out() -> None:

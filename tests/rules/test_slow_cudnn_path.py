@@ -71,9 +71,8 @@ def measured(
     return RecurrentLayers.measure(Operations(rows or (row(),)), program, beside, gaps)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind", "obstacle"),
-    [
+def test_arguments_keep_a_layer_off_cudnn() -> None:
+    for arguments, kind, obstacle in (
         ({"recurrent_dropout": 0.2}, "LSTM", CudnnObstacle.RECURRENT_DROPOUT),
         ({"activation": "relu"}, "LSTM", CudnnObstacle.ACTIVATION),
         ({"recurrent_activation": "hard_sigmoid"}, "GRU", CudnnObstacle.RECURRENT_ACTIVATION),
@@ -82,11 +81,9 @@ def measured(
         ({"reset_after": False}, "GRU", CudnnObstacle.RESET_AFTER),
         ({"use_cudnn": False}, "LSTM", CudnnObstacle.USE_CUDNN),
         ({}, "LSTM", CudnnObstacle.UNKNOWN),
-    ],
-)
-def test_arguments_keep_a_layer_off_cudnn(arguments: dict[str, Any], kind: str, obstacle: CudnnObstacle) -> None:
-    (one,) = measured(arguments=arguments, kind=kind).looped
-    assert one.obstacles == (obstacle,)
+    ):
+        (one,) = measured(arguments=arguments, kind=kind).looped
+        assert one.obstacles == (obstacle,)
 
 
 def test_a_layer_that_cudnn_computes_or_may_is_not_looped() -> None:

@@ -27,17 +27,14 @@ def test_small_batches_of_a_small_model_are_found() -> None:
     assert verdict.run_effects[0].scales == near(32 / 512)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_evaluations_that_have_to_be_made_are_healthy() -> None:
+    for call in (
         evaluated(1, 60_000.0, examples=50_000.0, batches=1563.0),  # big and necessary: 38 ms a batch
         evaluated(1, 60_000.0),  # of a dataset, whose batches are not known
         evaluated(10, 3_000.0, looped=True),  # ten folds
         evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0, within=RunCall.EPOCH),
-    ],
-)
-def test_evaluations_that_have_to_be_made_are_healthy(call: MadeCall) -> None:
-    assert isinstance(judged(call), Healthy)
+    ):
+        assert isinstance(judged(call), Healthy)
 
 
 def test_an_evaluation_after_each_epoch_is_no_loop_over_batches() -> None:
@@ -51,18 +48,15 @@ def test_metrics_in_python_are_found_during_and_after_evaluation(phase: Phase) -
     assert verdict.run_effects[0].phase is phase
 
 
-@pytest.mark.parametrize(
-    ("calls", "repeats"),
-    [
+def test_one_call_for_all_results_is_necessary() -> None:
+    for calls, repeats in (
         ("sklearn.metrics._ranking.roc_auc_score", False),
         ("", False),
         ("", None),
         ("matplotlib.pyplot.savefig", True),
-    ],
-)
-def test_one_call_for_all_results_is_necessary(calls: str, *, repeats: bool | None) -> None:
-    done = line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
-    assert isinstance(judged(evaluated(1, 900.0), lines=(done,)), Healthy)
+    ):
+        done = line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
+        assert isinstance(judged(evaluated(1, 900.0), lines=(done,)), Healthy)
 
 
 def test_what_is_missing_is_said() -> None:

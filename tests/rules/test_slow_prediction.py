@@ -1,7 +1,5 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
-import pytest
-
 from tests.rules.cases.slow_prediction import example
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made, steps
@@ -50,19 +48,16 @@ def test_what_samples_show_as_executed_remains() -> None:
     assert isinstance(computing, Healthy)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_calls_that_have_to_be_made_are_healthy() -> None:
+    for call in (
         predicted(1, 40_000.0, examples=1e6, batches=3906.0),  # once over everything
         predicted(19, 100.0, looped=True),  # an ensemble
         predicted(1000, 40.0),  # made by Keras, not by a loop of the user's
         predicted(100, 400.0, looped=True),  # each of them computes
         predicted(20, 60.0, looped=True),  # a second is saved by no more than a second
         predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0),
-    ],
-)
-def test_calls_that_have_to_be_made_are_healthy(call: MadeCall) -> None:
-    assert isinstance(judged(call), Healthy)
+    ):
+        assert isinstance(judged(call), Healthy)
 
 
 def test_a_prediction_in_each_epoch_is_no_loop_over_examples() -> None:

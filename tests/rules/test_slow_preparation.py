@@ -83,9 +83,8 @@ def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | No
     assert (effect.phase, effect.of.value, effect.bound) == (Phase.PREPARING, near(21_000.0), Bound.AT_MOST)
 
 
-@pytest.mark.parametrize(
-    ("calls", "repeats"),
-    [
+def test_one_call_for_all_data_is_necessary() -> None:
+    for calls, repeats in (
         ("pandas.read_csv", False),
         ("pandas.read_csv", True),  # several files
         ("numpy.load", True),
@@ -98,10 +97,8 @@ def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | No
         ("tensorflow.cast", False),
         ("", False),  # np.random.rand(10**9): a function of C has no frame
         ("", None),
-    ],
-)
-def test_one_call_for_all_data_is_necessary(calls: str, *, repeats: bool | None) -> None:
-    assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
+    ):
+        assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
 
 
 def test_both_limits_count() -> None:

@@ -75,19 +75,16 @@ def test_a_module_that_the_script_uses_is_necessary() -> None:
     assert kinds(*found) == [Finding, Healthy, Healthy]
 
 
-@pytest.mark.parametrize(
-    ("count", "looped", "name", "kind"),
-    [
+def test_a_model_that_a_loop_loads_again() -> None:
+    for count, looped, name, kind in (
         (40, True, "load_model", Finding),
         (10, True, "Checkpoint.restore", Finding),
         (9, True, "load_model", Healthy),  # an ensemble
         (40, False, "load_model", Healthy),
         (40, True, "clear_session", Healthy),
-    ],
-)
-def test_a_model_that_a_loop_loads_again(count: int, name: str, kind: type, *, looped: bool) -> None:
-    call = made(RunCall.BUILD, 14, count, 800.0, name=name, looped=looped)
-    assert isinstance(judged(TENSORFLOW, calls=(call,)), kind)
+    ):
+        call = made(RunCall.BUILD, 14, count, 800.0, name=name, looped=looped)
+        assert isinstance(judged(TENSORFLOW, calls=(call,)), kind)
 
 
 def test_weights_one_by_one_are_found_and_layers_are_not() -> None:

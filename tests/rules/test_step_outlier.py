@@ -141,23 +141,18 @@ def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
     assert (finding.remedies[0].action == LONGER_EPOCHS) is own
 
 
-@pytest.mark.parametrize(
-    ("steps", "number", "epochs", "own"),
-    [
+def test_an_epoch_of_fit_ends_where_its_steps_are_over() -> None:
+    for steps, number, epochs, own in (
         *((10, number, 5, True) for number in (9, 10, 11)),
         (10, 14, 5, False),
         (None, 14, 5, True),
         (None, 14, 1, False),  # a fit over one epoch may be called for each
         (None, 14, None, False),
-    ],
-)
-def test_an_epoch_of_fit_ends_where_its_steps_are_over(
-    steps: int | None, number: int, epochs: int | None, *, own: bool
-) -> None:
-    lines = LongStepLines({Stage.BETWEEN: (FIT,)})
-    program = Program(settings=RunSettings(epochs=epochs, steps_per_epoch=steps), fit_at=AT)
-    verdict = long("between", 100.0, 4, number, lines=lines, program=program)
-    assert (first_action(verdict) == LONGER_EPOCHS) is own
+    ):
+        lines = LongStepLines({Stage.BETWEEN: (FIT,)})
+        program = Program(settings=RunSettings(epochs=epochs, steps_per_epoch=steps), fit_at=AT)
+        verdict = long("between", 100.0, 4, number, lines=lines, program=program)
+        assert (first_action(verdict) == LONGER_EPOCHS) is own
 
 
 def test_long_first_steps_of_passes_that_were_not_traced_are_found() -> None:

@@ -111,18 +111,15 @@ def test_a_program_that_takes_all_cores_hides_the_variable() -> None:
     assert measured(intra_op_threads=4, variable="1").origin is None
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
+def test_what_counts_where_the_program_sets_nothing() -> None:
+    for given, expected in (
         ({"intra_op_threads": 0, "variable": "2"}, (2.0, 4.0, LimitOrigin.VARIABLE)),
         ({"intra_op_threads": 0, "intra_op_variable": "2"}, (2.0, 4.0, LimitOrigin.VARIABLE)),
         ({"affinity": 2}, (2.0, 4.0, LimitOrigin.AFFINITY)),
         ({"quota": 1.5, "affinity": 2}, (1.5, 2.0, LimitOrigin.QUOTA)),
-    ],
-)
-def test_what_counts_where_the_program_sets_nothing(given: dict[str, Any], expected: object) -> None:
-    found = measured(**given)
-    assert (found.limit, found.offered, found.origin) == expected
+    ):
+        found = measured(**given)
+        assert (found.limit, found.offered, found.origin) == expected
 
 
 def test_what_limits_nothing_is_no_limit_of_its_own() -> None:

@@ -1,7 +1,5 @@
 """uncached-preprocessing: identical work in every epoch, whose output a cache could store."""
 
-import pytest
-
 from tests.rules.cases.uncached_preprocessing import SOURCE, example
 from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
@@ -85,17 +83,14 @@ def test_a_megabyte_must_fit_into_half_of_the_free_memory() -> None:
     assert "no memory was sampled" in as_not_applicable(unknown).reason
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
+def test_what_is_not_known_is_not_advised() -> None:
+    for more in (
         {"element": "TensorSpec(shape=(None, 3), dtype=tf.uint8, name=None)"},
         {"types": None},
         {"python": True},
         {"types": frozenset(("ReadVariableOp",)), "stateful": frozenset(("ReadVariableOp",))},
-    ],
-)
-def test_what_is_not_known_is_not_advised(more: dict[str, Any]) -> None:
-    assert isinstance(check(SOURCE, mapped(1, "DecodePng", **more)), NotApplicable)
+    ):
+        assert isinstance(check(SOURCE, mapped(1, "DecodePng", **more)), NotApplicable)
 
 
 def test_files_of_unknown_length_are_not_advised() -> None:
