@@ -1,7 +1,5 @@
 """serial-reads: the reader that limits the pipeline of a waiting step works on one thread."""
 
-import pytest
-
 from tests.rules.cases.serial_reads import AHEAD, example
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
@@ -15,51 +13,35 @@ BATCH = StageTime.of(f"{AHEAD}::BatchV2", 10.0)
 
 def interleaved(kind: str = "TFRecord", work: float = 30.0) -> tuple[StageTime, ...]:
     opener = f"{AHEAD}::Interleave"
-    opens = StageTime.of(f"{opener}::FlatMap", 1.0)
-    reads = StageTime.of(f"{opener}::FlatMap::{kind}", work)
+    opens, reads = StageTime.of(f"{opener}::FlatMap", 1.0), StageTime.of(f"{opener}::FlatMap::{kind}", work)
     return BATCH, StageTime.of(opener, dataset=LINE), opens, reads
 
 
-@pytest.mark.parametrize("kind", ["TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"])
-def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
-    verdict = as_finding(example(*interleaved(kind)))
-    assert {e.subject.rpartition("::")[2] for e in verdict.effects} == {kind, "FlatMap"}
-    assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
-    assert verdict.remedies[0].at == Location("t.py", 9)
-    assert verdict.remedies[0].edit_id == "parallel-interleave"
+def test_an_interleave_on_one_thread_is_found_with_its_line() -> None:
+    for kind in ("TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"):
+        verdict = as_finding(example(*interleaved(kind)))
+        assert {subject.rpartition("::")[2] for subject in scales(verdict)} == {kind, "FlatMap"}
+        assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
+        assert (verdict.remedies[0].at, verdict.remedies[0].edit_id) == (Location("t.py", 9), "parallel-interleave")
 
 
-@pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
-def test_the_threads_at_work_tell_whether_it_is_serial(threads: float, kind: type) -> None:
-    reader = StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads)
-    assert isinstance(example(reader), kind)
-
-
-@pytest.mark.parametrize("threads", [1.0001, 3.0])
-def test_a_parallel_interleave_that_finds_no_free_core_is_not_serial(threads: float) -> None:
-    assert isinstance(example(threads=threads), Healthy)
+def test_the_threads_at_work_tell_whether_it_is_serial() -> None:
+    """A parallel interleave that finds no free core is not."""
+    readers = (StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads) for threads in (1.2, 1.3))
+    assert kinds(*map(example, readers)) == [Finding, Healthy]
+    assert kinds(example(threads=1.0001), example(threads=3.0)) == [Healthy, Healthy]
 
 
 def test_a_reader_that_takes_little_of_the_segment_is_healthy() -> None:
-    assert [type(example(*interleaved(work=work))) for work in (2.74, 2.76)] == [Healthy, Finding]
-
-
-def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
-    assert isinstance(example(wait=0.04), Healthy)
-
-
-def test_a_pipeline_without_records_is_healthy() -> None:
-    assert isinstance(example(StageTime.of(f"{AHEAD}::Map", 30.0)), Healthy)
+    assert kinds(*(example(*interleaved(work=work)) for work in (2.74, 2.76))) == [Healthy, Finding]
+    no_records = example(StageTime.of(f"{AHEAD}::Map", 30.0))
+    assert kinds(example(wait=0.04), no_records) == [Healthy, Healthy]
 
 
 def test_records_that_were_read_before_are_not_called_healthy() -> None:
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
-    assert isinstance(
-        serial_reads.check(
-            InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,)), Breakdown.of(device=10.0), GPU, None, None
-        ),
-        NotApplicable,
-    )
+    pipeline = InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,))
+    assert isinstance(serial_reads.check(pipeline, Breakdown.of(device=10.0), GPU, None, None), NotApplicable)
 
 
 def test_files_and_cores_limit_what_reading_together_gains() -> None:
@@ -77,8 +59,7 @@ def test_files_and_cores_limit_what_reading_together_gains() -> None:
 
 
 def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:
-    verdict = as_finding(example(cores=None, files=None))
-    assert {effect.scales for effect in verdict.effects} == {0.0}
+    assert {*scales(example(cores=None, files=None)).values()} == {0.0}
 
 
 def test_reads_across_a_network_wait_without_a_core() -> None:

@@ -19,13 +19,13 @@ def of_run(**settings: Any) -> Replicas:
 
 def test_replicas_on_one_physical_device_are_found() -> None:
     cases = (("GPU:0", "GPU:0"), ("GPU:0", "GPU:1"), ("CPU:0", "CPU:0"))
-    assert [type(example(of_run(replica_devices=homes))) for homes in cases] == [Finding, Healthy, Finding]
+    assert kinds(*(example(of_run(replica_devices=one)) for one in cases)) == [Finding, Healthy, Finding]
 
 
 def test_logical_processors_are_one_also_where_devices_were_not_recorded() -> None:
-    assert isinstance(example(of_run(devices=CPUS)), Finding)
-    as_not_applicable(example(of_run(devices=(*CPUS, "/device:GPU:0"))))
-    as_not_applicable(example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy")))
+    two, mixed = of_run(devices=CPUS), of_run(devices=(*CPUS, "/device:GPU:0"))
+    workers = of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy")
+    assert kinds(example(two), example(mixed), example(workers)) == [Finding, NotApplicable, NotApplicable]
 
 
 def test_one_replica_is_no_copy() -> None:
@@ -33,26 +33,23 @@ def test_one_replica_is_no_copy() -> None:
     assert "one replica" in as_not_applicable(example(of_run(replicas=1, devices=CPUS[:1]))).reason
 
 
-@pytest.mark.parametrize(("exchange", "kind"), [(100 * Limits().share, Finding), (4.9, Healthy)])
-def test_a_small_cost_is_healthy(exchange: float, kind: type) -> None:
-    step = Breakdown.of(device=100.0 - exchange, collective=exchange)
+def test_a_small_cost_is_healthy() -> None:
+    steps = (Breakdown.of(device=100.0 - cost, collective=cost) for cost in (100 * Limits().share, 4.9))
     copied = CopiedWork((replace(SMALL, ms=1e-9),))
-    assert isinstance(example(copied=copied, step=step, overhead=None), kind)
+    assert kinds(*(example(copied=copied, step=step, overhead=None) for step in steps)) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("growing", "kind"), [(0.017, Finding), (0.018, NotApplicable)])
-def test_replicas_that_share_large_work_are_not_judged(growing: float, kind: type) -> None:
+def test_replicas_that_share_large_work_are_not_judged() -> None:
     """Trap: two replicas may use the cores that one leaves idle."""
-    verdict = example(copied=CopiedWork((SMALL,), (replace(SMALL, ms=growing),)))
-    assert isinstance(verdict, kind)
+    works = (CopiedWork((SMALL,), (replace(SMALL, ms=growing),)) for growing in (0.017, 0.018))
+    assert kinds(*(example(copied=copied) for copied in works)) == [Finding, NotApplicable]
 
 
 def test_one_replica_spares_the_copies_the_exchange_and_half_of_the_entry() -> None:
-    finding = as_finding(example(overhead=PythonOverhead(0.8, 0.1)))
-    by_stage = {effect.stage: effect for effect in finding.effects}
-    assert by_stage[Stage.COLLECTIVE].scales == by_stage[Stage.DEVICE].scales == 0.0
-    assert by_stage[Stage.HOST].scales == 0.5
-    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+    found = effects(example(overhead=PythonOverhead(0.8, 0.1)))
+    left = {part: left for part, _, left, _ in found}
+    assert (left[Stage.COLLECTIVE], left[Stage.DEVICE], left[Stage.HOST]) == (0.0, 0.0, 0.5)
+    assert {bound for *_, bound in found} == {Bound.AT_MOST}
 
 
 def test_the_line_is_the_one_that_makes_the_strategy() -> None:
@@ -83,24 +80,19 @@ def test_each_replica_updates_variables_of_its_own() -> None:
     assert [one.name for one in found.updates] == ["adam/update_1_4/Mul", "update_1/Assign"]
 
 
-@pytest.mark.parametrize(("width", "fixed"), [(VALUES, 1.0), (VALUES + 1, 0.0)])
-def test_one_replica_takes_over_the_work_on_large_tensors(width: int, fixed: float) -> None:
-    rows = (row("replica_1/dense/Mul", width),)
-    found = CopiedWork.measure(Operations(rows), Program())
-    assert found.fixed_share == fixed
-    assert bool(found.growing) != bool(fixed)
+def test_one_replica_takes_over_the_work_on_large_tensors() -> None:
+    for width, fixed in ((VALUES, 1.0), (VALUES + 1, 0.0)):
+        found = CopiedWork.measure(Operations((row("replica_1/dense/Mul", width),)), Program())
+        assert (found.fixed_share, bool(found.growing)) == (fixed, not fixed)
 
 
 def test_gradients_are_packed_for_the_exchange_and_unpacked_after_it() -> None:
-    program = Program(
-        operations=(
-            Operation(name="adam/concat", type="ConcatV2"),
-            Operation(name="adam/reduce", type="CollectiveReduceV2", sources=("adam/concat",)),
-            Operation(name="adam/split", type="SplitV", sources=("adam/reduce",)),
-            Operation(name="adam/other", type="SplitV", sources=("adam/split",)),
-        )
-    )
-    found = measured("replica_1/a", *(one.name for one in program.operations), program=program)
+    names = {"concat": "ConcatV2", "reduce": "CollectiveReduceV2", "split": "SplitV", "other": "SplitV"}
+    chain = [f"adam/{name}" for name in names]
+    sources = [(), *((name,) for name in chain)]
+    made = (Operation(name=n, type=t, sources=of) for n, t, of in zip(chain, names.values(), sources, strict=False))
+    program = Program(operations=tuple(made))
+    found = measured("replica_1/a", *chain, program=program)
     assert [one.name for one in found.packing] == ["adam/concat", "adam/split"]
 
 

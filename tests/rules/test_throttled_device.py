@@ -1,7 +1,5 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
-import pytest
-
 from tests.builders import chart, line, markers, recording, trace, v100
 from tests.rules.cases.throttled_device import example
 from tests.rules.kit import *
@@ -38,20 +36,19 @@ def test_without_a_clock_the_cost_is_not_known() -> None:
 LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
 
 
-@pytest.mark.parametrize("mhz", [1000.0, 1400.0], ids=["a finding", "healthy"])
-def test_a_power_limit_that_was_lowered_is_named(mhz: float) -> None:
-    verdict = example(20, 20, CAP, mhz, LOWERED)
-    assert isinstance(verdict, Finding | Healthy)
-    assert "the power limit was lowered to 300 W from 450 W" in verdict.summary
-    told = {row.label: quantity(row.value) for row in verdict.evidence if isinstance(row, Measure)}
-    assert told["highest power limit allowed"] == "600 W"
+def test_a_power_limit_that_was_lowered_is_named() -> None:
+    """Where the clock is far down, and where all is healthy."""
+    for mhz in (1000.0, 1400.0):
+        verdict = example(20, 20, CAP, mhz, LOWERED)
+        assert isinstance(verdict, Finding | Healthy)
+        assert "the power limit was lowered to 300 W from 450 W" in verdict.summary
+        told = {row.label: quantity(row.value) for row in verdict.evidence if isinstance(row, Measure)}
+        assert told["highest power limit allowed"] == "600 W"
 
 
-@pytest.mark.parametrize("board", [None, replace(LOWERED, power_limit_w=450.0)])
-def test_the_limit_of_the_board_itself_is_no_cause(board: Board | None) -> None:
-    verdict = example(20, 20, CAP, 1400.0, board)
-    assert isinstance(verdict, Healthy)
-    assert "normal under full load" in verdict.summary
+def test_the_limit_of_the_board_itself_is_no_cause() -> None:
+    for board in (None, replace(LOWERED, power_limit_w=450.0)):
+        assert "normal under full load" in as_healthy(example(20, 20, CAP, 1400.0, board)).summary
 
 
 def test_heat_is_not_explained_by_a_power_limit() -> None:
@@ -72,24 +69,18 @@ def examine(*rows: Any) -> Result:
 
 
 def test_half_the_clock_for_half_the_time_costs_at_most_a_quarter_of_the_compute_time() -> None:
-    result = examine(*[row([HEAT]), row([], mhz=1530)] * 5)
-    assert result.saving is not None
-    assert result.saving.bound is Bound.AT_MOST
-    assert result.saving.ms_per_step == near(9 * 0.25, abs=1e-3)
-
-
-def test_the_samples_own_highest_clock_comes_first() -> None:
-    result = examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
-    assert result.saving is not None
-    assert result.saving.ms_per_step == near(9 * 0.235, abs=1e-3)
+    """The samples' own highest clock comes first."""
+    half, own = examine(*[row([HEAT]), row([], mhz=1530)] * 5), examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
+    for result, share in ((half, 0.25), (own, 0.235)):
+        assert result.saving is not None
+        assert result.saving.ms_per_step == near(9 * share, abs=1e-3)
+        assert result.saving.bound is Bound.AT_MOST
 
 
 def test_an_idle_gpu_lowers_its_clock_without_harm() -> None:
-    assert isinstance(examine(*[row([HEAT], busy=49)] * 9).outcome, NotApplicable)
-
-
-def test_a_gpu_that_the_run_may_not_use_is_not_judged() -> None:
-    assert isinstance(examine(*[row([HEAT], visible=False)] * 9).outcome, NotApplicable)
+    """And one that the run may not use is not judged."""
+    for gpu in (row([HEAT], busy=49), row([HEAT], visible=False)):
+        assert isinstance(examine(*[gpu] * 9).outcome, NotApplicable)
 
 
 def test_samples_between_the_slow_readings_do_not_count() -> None:
