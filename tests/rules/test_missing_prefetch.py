@@ -1,7 +1,5 @@
 """missing-prefetch: work is done while the step waits, and nothing that ran works ahead."""
 
-import pytest
-
 from tests.rules.cases.missing_prefetch import example
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
@@ -28,28 +26,20 @@ def test_a_map_right_before_the_trainer_is_found() -> None:
     assert "prefetch(tf.data.AUTOTUNE)" in verdict.remedies[0].code
 
 
-@pytest.mark.parametrize("kind", ["Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"])
-def test_a_stage_that_works_ahead_is_enough(kind: str) -> None:
-    ahead = StageTime.of(f"Root::{kind}")
-    assert kind in as_healthy(example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))).summary
-
-
-def test_a_prefetch_that_tf_data_added_is_called_so() -> None:
-    ahead = StageTime.of("Root::Prefetch", name="inject/prefetch_Map/_3")
-    verdict = as_healthy(example(ahead, StageTime.of("Root::Prefetch::Map", 10.0)))
-    assert "tf.data" in verdict.summary
+def test_a_stage_that_works_ahead_is_enough() -> None:
+    for kind in ("Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"):
+        ahead = StageTime.of(f"Root::{kind}")
+        assert kind in as_healthy(example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))).summary
+    added = StageTime.of("Root::Prefetch", name="inject/prefetch_Map/_3")
+    assert "tf.data" in as_healthy(example(added, StageTime.of("Root::Prefetch::Map", 10.0))).summary
 
 
 def test_a_prefetch_below_heavy_work_does_not_help() -> None:
-    """prefetch() before map(): the map runs while the trainer waits."""
-    below = StageTime.of("Root::Map::Prefetch")
-    assert isinstance(example(StageTime.of("Root::Map", 10.0), below), Finding)
-
-
-def test_a_prefetch_below_work_that_costs_nothing_does() -> None:
-    above = StageTime.of("Root::MaxIntraOpParallelism", NEGLIGIBLE_MS)
-    below = StageTime.of("Root::MaxIntraOpParallelism::Prefetch")
-    assert isinstance(example(above, below), Healthy)
+    """prefetch() before map(): the map runs while the trainer waits. Below work that costs nothing it helps."""
+    heavy = StageTime.of("Root::Map", 10.0), StageTime.of("Root::Map::Prefetch")
+    light = "Root::MaxIntraOpParallelism"
+    cheap = StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch")
+    assert kinds(example(*heavy), example(*cheap)) == [Finding, Healthy]
 
 
 def test_both_limits() -> None:

@@ -345,7 +345,7 @@ def test_a_longer_wait_is_told_instead() -> None:
 # What replaces Python in the input: each expression runs, and its result is that of what it replaces.
 
 
-SCRIPT = Path(__file__).parent / "run_equivalents.py"
+SCRIPT = Path(__file__).parent / "python_input" / "run_equivalents.py"
 
 
 def test_the_modules_between_package_and_function_do_not_count() -> None:

@@ -1,7 +1,5 @@
 """slow-evaluation: loops of short calls and metrics in Python are found, one long evaluation is not."""
 
-import pytest
-
 from tests.rules.cases.slow_evaluation import example
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made
@@ -22,9 +20,8 @@ def test_a_loop_over_batches_could_be_one_call() -> None:
 
 
 def test_small_batches_of_a_small_model_are_found() -> None:
-    verdict = as_finding(judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0)))
-    assert verdict.run_effects[0].of.value == near(20_000.0)
-    assert verdict.run_effects[0].scales == near(32 / 512)
+    (effect, *_) = as_finding(judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0))).run_effects
+    assert (effect.of.value, effect.scales) == near((20_000.0, 32 / 512))
 
 
 def test_evaluations_that_have_to_be_made_are_healthy() -> None:
@@ -35,17 +32,14 @@ def test_evaluations_that_have_to_be_made_are_healthy() -> None:
         evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0, within=RunCall.EPOCH),
     ):
         assert isinstance(judged(call), Healthy)
+    assert isinstance(judged(evaluated(40, 200.0, looped=True), epochs=40), Healthy)  # after each epoch
 
 
-def test_an_evaluation_after_each_epoch_is_no_loop_over_batches() -> None:
-    assert isinstance(judged(evaluated(40, 200.0, looped=True), epochs=40), Healthy)
-
-
-@pytest.mark.parametrize("phase", [Phase.EVALUATION, Phase.END])
-def test_metrics_in_python_are_found_during_and_after_evaluation(phase: Phase) -> None:
-    verdict = as_finding(judged(lines=(line(phase, 50, 30_000.0),)))
-    assert "train.py:50" in verdict.summary
-    assert verdict.run_effects[0].phase is phase
+def test_metrics_in_python_are_found_during_and_after_evaluation() -> None:
+    for phase in (Phase.EVALUATION, Phase.END):
+        verdict = as_finding(judged(lines=(line(phase, 50, 30_000.0),)))
+        assert "train.py:50" in verdict.summary
+        assert verdict.run_effects[0].phase is phase
 
 
 def test_one_call_for_all_results_is_necessary() -> None:
