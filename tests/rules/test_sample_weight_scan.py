@@ -3,20 +3,14 @@
 from tests.rules.cases.sample_weight_scan import example
 from tests.rules.kit import *
 from tests.run_logs import Run
-from tfdoctor.rules.sample_weight_scan import Limits, check
+from tfdoctor.rules.sample_weight_scan import check
 from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
 from tfdoctor.terms.kinds import RunWork
 
 
 def test_both_limits() -> None:
-    for ms, total_ms, kind in (
-        (2_000.0, 100_000.0, Finding),
-        (1_990.0, 100_000.0, Healthy),
-        (500.0, 5_000.0, Finding),
-        (490.0, 5_000.0, Healthy),
-    ):
-        assert Limits() == Limits(0.02, 500.0)
-        assert isinstance(example(ms, total_ms), kind)
+    cases = (2_000.0, 100_000.0), (1_990.0, 100_000.0), (500.0, 5_000.0), (490.0, 5_000.0)
+    assert kinds(*(example(*case) for case in cases)) == [Finding, Healthy, Finding, Healthy]
 
 
 def measured(run: Run) -> tuple[WeightScans, RunPhases]:

@@ -1,7 +1,5 @@
 """step-outlier: long steps that recur, and those that show no pattern."""
 
-import pytest
-
 from tests.rules.cases.step_outlier import example
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
@@ -111,10 +109,10 @@ def test_a_few_samples_name_no_line() -> None:
     assert [remedy(TimedLine(AT, seen, calls={PREDICT: seen}))[1] for seen in (5, 4)] == [AT, None]
 
 
-@pytest.mark.parametrize(("other", "at"), [(10, AT), (11, None)])
-def test_half_of_the_samples_name_a_line(other: int, at: Location | None) -> None:
-    others = [TimedLine(Location("train.py", at), 1) for at in range(20, 20 + other)]
-    assert remedy(TimedLine(AT, 10, calls={PREDICT: 10}), *others)[1] == at
+def test_half_of_the_samples_name_a_line() -> None:
+    for other, at in ((10, AT), (11, None)):
+        others = (TimedLine(Location("train.py", line), 1) for line in range(20, 20 + other))
+        assert remedy(TimedLine(AT, 10, calls={PREDICT: 10}), *others)[1] == at
 
 
 def test_samples_of_python_do_not_explain_a_slow_device() -> None:
@@ -122,23 +120,18 @@ def test_samples_of_python_do_not_explain_a_slow_device() -> None:
     assert remedy(TimedLine(AT, 40, calls={PREDICT: 40}), part="device")[1] is None
 
 
-@pytest.mark.parametrize(("more", "at"), [(101.0, AT), (99.0, None)])
-def test_samples_without_times_count_where_long_steps_take_half(more: float, at: Location | None) -> None:
-    assert remedy(TimedLine(AT, 40, calls={PREDICT: 40}), more=more, timed=False)[1] == at
+def test_samples_without_times_count_where_long_steps_take_half() -> None:
+    line = TimedLine(AT, 40, calls={PREDICT: 40})
+    assert [remedy(line, more=more, timed=False)[1] for more in (101.0, 99.0)] == [AT, None]
 
 
-@pytest.mark.parametrize(
-    ("callback", "fit_at", "own"),
-    [("", AT, True), ("Eval.on_epoch_end", AT, False), ("", Location("train.py", 1), False), ("", None, False)],
-)
-def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
-    callback: str, fit_at: Location | None, *, own: bool
-) -> None:
+def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often() -> None:
     """Trap: fit is called once; the long steps are those between which it ends an epoch of eight batches."""
-    line = TimedLine(AT, 40, callback=callback, calls={"keras.Model.fit": 40})
-    finding = as_finding(between(line, program=Program(settings=RunSettings(epochs=50), fit_at=fit_at)))
-    assert finding.remedies[0].at == AT
-    assert (finding.remedies[0].action == LONGER_EPOCHS) is own
+    for callback, fit_at in (("", AT), ("Eval.on_epoch_end", AT), ("", Location("train.py", 1)), ("", None)):
+        program = Program(settings=RunSettings(epochs=50), fit_at=fit_at)
+        finding = as_finding(between(replace(FIT, callback=callback), program=program))
+        assert finding.remedies[0].at == AT
+        assert (finding.remedies[0].action == LONGER_EPOCHS) is (fit_at == AT and not callback)
 
 
 def test_an_epoch_of_fit_ends_where_its_steps_are_over() -> None:
@@ -189,26 +182,21 @@ def test_a_callback_that_makes_no_pattern_is_none() -> None:
     assert Finding not in kinds(rare, short, often, once)
 
 
-@pytest.mark.parametrize(
-    ("count", "total_ms", "kind"),
-    [(100, 1000.0, NotApplicable), (100, 1900.0, Finding), (19, 190.0, Finding)],
-    ids=["no long ones", "long ones as well", "too few to tell"],
-)
-def test_long_steps_that_the_untraced_ones_lack_are_none(count: int, total_ms: float, kind: type) -> None:
-    untraced = UntracedSteps(count=count, median_ms=10.0, of="steps", total_ms=total_ms)
-    verdict = long("between", pace=UntracedPace(1.0, 10.0, untraced, 20))
-    assert isinstance(verdict, kind)
-    assert not isinstance(verdict, NotApplicable) or "untraced steps lack" in verdict.reason
+def test_long_steps_that_the_untraced_ones_lack_are_none() -> None:
+    """Where those have long ones as well, or are too few to tell, they are found."""
+    lacking, same, few = (
+        long("between", pace=UntracedPace(1.0, 10.0, UntracedSteps(count, 10.0, "steps", total_ms=total), 20))
+        for count, total in ((100, 1000.0), (100, 1900.0), (19, 190.0))
+    )
+    assert "untraced steps lack" in as_not_applicable(lacking).reason
+    assert kinds(same, few) == [Finding, Finding]
 
 
 def run(beyond_ms: float) -> RunSteps:
     """Steps of 10 ms of a whole run, without the boundaries of its epochs; long ones have so many ms more."""
-    long = LongSteps(count=20, ms=200.0 + beyond_ms, beyond_ms=beyond_ms)
+    beyond = LongSteps(count=20, ms=200.0 + beyond_ms, beyond_ms=beyond_ms)
     total = 10_000.0 + beyond_ms
-    return RunSteps(
-        at=AT, source="fit", count=1000, total_ms=total, mean_ms=total / 1000,
-        median_ms=10.0, p10_ms=9.0, p90_ms=11.0, long=long,
-    )  # fmt: skip
+    return replace(equal_steps(AT, 1000, 10.0, beyond), total_ms=total, mean_ms=total / 1000)
 
 
 def test_what_lies_between_epochs_in_the_account_of_the_run_is_no_long_step() -> None:

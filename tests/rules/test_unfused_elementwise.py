@@ -23,25 +23,16 @@ def test_on_a_tpu_xla_fuses_them() -> None:
     assert isinstance(applied(unfused_elementwise, rows, work, tpu), Healthy)
 
 
-def test_both_sides_of_the_share() -> None:
-    assert [type(example(total)) for total in (30 * Limits().share + 1e-09, 2.9)] == [Finding, Healthy]
+def test_both_sides_of_each_limit() -> None:
+    assert kinds(example(30 * Limits().share + 1e-09), example(2.9)) == [Finding, Healthy]
+    assert kinds(example(number=int(Limits().operations)), example(number=9)) == [Finding, Healthy]
 
 
-def test_a_few_are_no_chain() -> None:
-    assert [type(example(number=number)) for number in (int(Limits().operations), 9)] == [Finding, Healthy]
-
-
-def test_batch_normalizations_belong_to_another_rule() -> None:
-    assert isinstance(example(layer="bn"), Healthy)
-
-
-def test_the_optimizers_belong_to_another_rule() -> None:
-    assert isinstance(example(scope="adam"), Healthy)
+def test_batch_normalizations_and_optimizers_belong_to_other_rules() -> None:
+    assert kinds(example(layer="bn"), example(scope="adam")) == [Healthy, Healthy]
 
 
 def test_a_step_of_unnamed_work_is_not_judged() -> None:
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    work = OptimizerWork.measure(unnamed)
-    assert isinstance(
-        applied(unfused_elementwise, unnamed, work, Hardware(DeviceKind.GPU, "x"), None), NotApplicable
-    )
+    facts = (unnamed, OptimizerWork.measure(unnamed), Hardware(DeviceKind.GPU, "x"), None)
+    assert isinstance(applied(unfused_elementwise, *facts), NotApplicable)
