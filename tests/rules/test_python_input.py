@@ -232,18 +232,16 @@ def test_the_lines_that_take_the_time_are_shown_and_the_others_summed_up() -> No
     assert rows_of(verdict)[0] == (LOAD, "-", "numpy.load", ratio(0.9), ms(36.0))
 
 
-@pytest.mark.parametrize(("most", "others", "line"), [(71, 29, LOAD), (30, 70, SCALE), (4, 0, None)])
-def test_a_line_is_named_where_enough_samples_show_it(most: int, others: int, line: Location | None) -> None:
-    assert named(most, others).remedies[1].at == line
+def test_a_line_is_named_where_enough_samples_show_it() -> None:
+    assert [named(*seen).remedies[1].at for seen in ((71, 29), (30, 70), (4, 0))] == [LOAD, SCALE, None]
 
 
-@pytest.mark.parametrize(("most", "named"), [(30, True), (29, False)])
-def test_a_function_is_named_where_it_stands_out(most: int, *, named: bool) -> None:
+def test_a_function_is_named_where_it_stands_out() -> None:
     others = [seen_line(Location("train.py", number), 7) for number in range(1, 10)]
-    rest = seen_line(Location("train.py", 10), 100 - most - 63)
-    lines = (seen_line(SCALE, most, calls="numpy.load"), *others)
-    lines = (*lines, replace(rest, seen=rest.seen - 20), replace(rest, at=LOAD, seen=20))
-    assert ("numpy.load" in mapped(*lines).remedies[0].action) is named
+    for most, stands_out in ((30, True), (29, False)):
+        rest = (seen_line(Location("train.py", 10), 17 - most), seen_line(LOAD, 20))
+        action = first_action(mapped(seen_line(SCALE, most, calls="numpy.load"), *others, *rest))
+        assert ("numpy.load" in action) is stands_out
 
 
 def test_a_line_of_a_thread_that_may_do_something_else_is_shown_only() -> None:
@@ -317,10 +315,9 @@ def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict
     )
 
 
-@pytest.mark.parametrize(("threads", "kind"), [(0.201, Finding), (0.199, Healthy)])
-def test_a_tenth_of_the_step_taken_by_threads_of_the_input_is_found(threads: float, kind: type) -> None:
+def test_a_tenth_of_the_step_taken_by_threads_of_the_input_is_found() -> None:
     assert Limits().crowding == 0.1
-    assert isinstance(crowded(threads), kind)
+    assert kinds(crowded(0.201), crowded(0.199)) == [Finding, Healthy]
 
 
 def test_the_compute_may_gain_half_of_what_two_cores_lose() -> None:

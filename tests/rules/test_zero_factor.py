@@ -1,30 +1,24 @@
 """zero-factor: both sides of the limit, and the remedy for gradients and for losses."""
 
-import pytest
-
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.zero_factor import DROPPED, GRADIENT, example
 from tests.rules.kit import *
-from tfdoctor.rules.zero_factor import DroppedWork, Limits
+from tfdoctor.rules.zero_factor import DroppedWork
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(5.0, Finding), (4.9, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert Limits().share == 0.05
-    dropped = replace(DROPPED, rows=(replace(GRADIENT, ms=ms),))
-    assert isinstance(example(dropped, total=100.0), kind)
+def test_both_sides_of_the_share() -> None:
+    works = (replace(DROPPED, rows=(replace(GRADIENT, ms=ms),)) for ms in (5.0, 4.9))
+    assert kinds(*(example(dropped, total=100.0) for dropped in works)) == [Finding, Healthy]
 
 
 def test_the_operations_disappear_at_the_line_of_the_factor() -> None:
-    finding = as_finding(example())
-    assert finding.remedies[0].at == Location("train.py", 28)
-    assert {(effect.scales, effect.bound) for effect in finding.effects} == {(0.0, Bound.EXPECTED)}
+    assert as_finding(example()).remedies[0].at == Location("train.py", 28)
+    assert {one[2:] for one in effects(example())} == {(0.0, Bound.EXPECTED)}
 
 
-@pytest.mark.parametrize(("of_gradients", "code"), [(True, "tape.gradient"), (False, "if weight")])
-def test_the_remedy_fits_what_is_multiplied(code: str, *, of_gradients: bool) -> None:
-    finding = as_finding(example(replace(DROPPED, of_gradients=of_gradients)))
-    assert code in finding.remedies[0].code
+def test_the_remedy_fits_what_is_multiplied() -> None:
+    for of_gradients, code in ((True, "tape.gradient"), (False, "if weight")):
+        assert code in first_code(example(replace(DROPPED, of_gradients=of_gradients)))
 
 
 # What only leads to zeros: gradients, averages and updates of an optimizer, losses; and what others use.
@@ -169,7 +163,6 @@ def test_a_result_of_the_step_stays_although_a_product_with_zero_takes_it() -> N
     assert "head" not in names(found)
 
 
-@pytest.mark.parametrize("scope", ["gradient_tape/", ""])
-def test_the_tapes_own_zeros_are_no_factor_of_the_user(scope: str) -> None:
-    found = measured(*FORWARD, ("c=0", "Const", ""), (f"{scope}mul", "Mul", "head c=0"))
-    assert found.factors == (0 if scope else 1)
+def test_the_tapes_own_zeros_are_no_factor_of_the_user() -> None:
+    for scope, factors in (("gradient_tape/", 0), ("", 1)):
+        assert measured(*FORWARD, ("c=0", "Const", ""), (f"{scope}mul", "Mul", "head c=0")).factors == factors
