@@ -1,7 +1,5 @@
 """slow-preparation: loops over items are found by line, one call for all data is not."""
 
-import pytest
-
 from tests.rules.cases.slow_preparation import example
 from tests.rules.kit import *
 from tfdoctor.rules import slow_preparation
@@ -54,9 +52,8 @@ def test_adapt_that_works_on_much_data_is_necessary() -> None:
 ITERROWS = "pandas.core.frame.DataFrame.iterrows"
 
 
-@pytest.mark.parametrize(
-    ("calls", "repeats", "says"),
-    [
+def test_each_kind_of_loop_is_named() -> None:
+    for calls, repeats, says in (
         (ITERROWS, True, "Rows of a table"),
         ("pandas.core.frame.DataFrame.apply", False, "Rows of a table"),
         ("numpy.append", True, "is copied each time"),
@@ -72,15 +69,13 @@ ITERROWS = "pandas.core.frame.DataFrame.iterrows"
         ("", True, "A loop in Python"),
         ("re.sub", True, "A loop in Python"),
         ("somebody.elses.clean", True, "A loop in Python"),
-    ],
-)
-def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | None) -> None:
-    finding = found(line(33, 21_000.0, calls, repeats=repeats))
-    assert says in finding.summary
-    assert "train.py:33" in finding.summary
-    assert finding.remedies[0].at == Location("train.py", 33)
-    effect = finding.run_effects[0]
-    assert (effect.phase, effect.of.value, effect.bound) == (Phase.PREPARING, near(21_000.0), Bound.AT_MOST)
+    ):
+        finding = found(line(33, 21_000.0, calls, repeats=repeats))
+        assert says in finding.summary
+        assert "train.py:33" in finding.summary
+        assert finding.remedies[0].at == Location("train.py", 33)
+        effect = finding.run_effects[0]
+        assert (effect.phase, effect.of.value, effect.bound) == (Phase.PREPARING, near(21_000.0), Bound.AT_MOST)
 
 
 def test_one_call_for_all_data_is_necessary() -> None:
