@@ -1,28 +1,17 @@
 """kernel-launch-bound: the GPU idles while the host launches kernels."""
 
-from dataclasses import replace
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.kernel_launch_bound import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
+from tfdoctor.facts.run.framework import JAX
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps
 from tfdoctor.rules import kernel_launch_bound
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 
 
-@pytest.mark.parametrize(("launching_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
-def test_idle_while_the_host_launches(launching_ms: float, kind: type) -> None:
-    assert isinstance(example(launching_ms, 10.0 - launching_ms), kind)
+def test_idle_while_the_host_launches() -> None:
+    assert kinds(example(1.0, 9.0), example(0.99, 9.01)) == [Finding, Healthy]
 
 
 def test_without_steps_nothing_is_judged() -> None:
@@ -32,33 +21,27 @@ def test_without_steps_nothing_is_judged() -> None:
     assert verdict == NotApplicable(reason="no step is marked")
 
 
-XLA = OperationTime(
-    name="f", type="sub (fused)", ms=5.0, operation=Operation(name="f", type="sub (fused)", compiled=True)
-)
+FUSED = Operation(name="f", type="sub (fused)", compiled=True)
+XLA = OperationTime(name="f", type="sub (fused)", ms=5.0, operation=FUSED)
 
 
-@pytest.mark.parametrize(
-    ("rest_ms", "framework", "first", "code"),
-    [
+def test_a_step_that_xla_has_compiled_is_not_to_be_compiled() -> None:
+    for rest_ms, framework, first, code in (
         (5.1, Framework(), "Compile the step with XLA", "jit_compile=True"),
         (4.9, Framework(), "Run several steps per call", "steps_per_execution"),
         (5.1, Framework(JAX), "Run several steps in one compiled call", "jax.lax.scan"),
-    ],
-)
-def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
-    rest_ms: float, framework: Framework, first: str, code: str
-) -> None:
-    rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
-    finding = as_finding(example(5.0, 5.0, rows, framework))
-    assert finding.remedies[0].action == first
-    assert code in finding.remedies[0].code
-    assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")
+    ):
+        rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
+        finding = as_finding(example(5.0, 5.0, rows, framework))
+        assert finding.remedies[0].action == first
+        assert code in finding.remedies[0].code
+        assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")
 
 
-@pytest.mark.parametrize(("framework", "compiled_ms"), [(Framework(), 5.0), (Framework(JAX), 0.0)])
-def test_no_several_steps_per_call_where_calls_hold_several(framework: Framework, compiled_ms: float) -> None:
+def test_no_several_steps_per_call_where_calls_hold_several() -> None:
     several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
-    rows = Operations((replace(XLA, ms=compiled_ms),))
-    finding = as_finding(example(5.0, 5.0, rows, framework, several))
-    assert not any("everal steps" in remedy.action for remedy in finding.remedies)
-    assert finding.remedies
+    for framework, compiled_ms in ((Framework(), 5.0), (Framework(JAX), 0.0)):
+        rows = Operations((replace(XLA, ms=compiled_ms),))
+        finding = as_finding(example(5.0, 5.0, rows, framework, several))
+        assert finding.remedies
+        assert not any("everal steps" in remedy.action for remedy in finding.remedies)

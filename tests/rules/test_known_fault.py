@@ -1,44 +1,32 @@
 """known-fault: a version and its sign together make a finding."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.known_fault import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
-from tfdoctor.rules.known_fault import Limits, check
+from tfdoctor.rules.known_fault import check
 from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
-from tfdoctor.terms.kinds import Phase, StepSource
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 
-@pytest.mark.parametrize(
-    ("keras", "kind"),
-    [("2.15.0", Healthy), ("3.0.0", Finding), ("3.6.0", Finding), ("3.7.0", Healthy), ("3.10.0", Healthy)],
-)
-def test_the_table_says_which_versions(keras: str, kind: type) -> None:
-    assert isinstance(example(keras), kind)
+def test_the_table_says_which_versions() -> None:
+    found = [example(keras) for keras in ("2.15.0", "3.0.0", "3.6.0", "3.7.0", "3.10.0")]
+    assert kinds(*found) == [Healthy, Finding, Finding, Healthy, Healthy]
 
 
-@pytest.mark.parametrize(
-    ("calls", "tracings", "kind"),
-    [(10, 9, Finding), (9, 9, Healthy), (100, 90, Finding), (100, 89, Healthy), (100, 1, Healthy)],
-)
-def test_a_version_alone_is_no_finding(calls: int, tracings: int, kind: type) -> None:
+def test_a_version_alone_is_no_finding() -> None:
     """Trap: Keras 3.6 that trains with fit, or with new shapes in its first calls."""
-    assert Limits() == Limits(0.9, 10.0)
-    assert isinstance(example(calls=calls, tracings=tracings), kind)
+    cases = (10, 9), (9, 9), (100, 90), (100, 89), (100, 1)
+    found = [example(calls=calls, tracings=tracings) for calls, tracings in cases]
+    assert kinds(*found) == [Finding, Healthy, Finding, Healthy, Healthy]
 
 
 def test_the_time_is_that_of_the_traces() -> None:
-    finding = as_finding(example())
-    (effect,) = finding.run_effects
-    assert (effect.phase, effect.of.value) == (Phase.TRACING, 6_400.0)
-    assert effect.subject == "one_step_on_iterator train.py:9"
+    (effect,) = as_finding(example()).run_effects
+    expected = (Phase.TRACING, 6_400.0, "one_step_on_iterator train.py:9")
+    assert (effect.phase, effect.of.value, effect.subject) == expected
     without = as_finding(example(again_ms=None))
     assert (without.run_effects, without.severity) == ((), Severity.WARNING)
 

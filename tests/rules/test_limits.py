@@ -1,23 +1,14 @@
 """A limit that is set is the limit: the same facts, judged by another one, are judged otherwise."""
 
-from dataclasses import replace
-from functools import partial
-
 import pytest
 
 from tests.rules.cases import unaligned_dimension as width_cases
 from tests.rules.cases import unfused_batch_norm as norm_cases
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.operations.matmuls import MatrixUnit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.step_parts import MOMENTS
 from tfdoctor.facts.quality import Doubt, Quality
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import (
     all_rules,
     depthwise_convolution,
@@ -29,8 +20,6 @@ from tfdoctor.rules import (
     unaligned_dimension,
     unfused_batch_norm,
 )
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Verdict
 
 SLOW = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
 WAITING = Breakdown.of(input=10.0, device=20.0)
@@ -117,10 +106,10 @@ def test_a_limit_decides(by: object, found: dict[str, float], not_found: dict[st
 
 
 def test_a_doubt_that_a_limit_lets_pass_is_none() -> None:
-    doubt = Doubt("slowed", "read shares", grave=False, limit="slowed", amount=0.15)
-    assert isinstance(doubtful_recording.check(Quality(9, (doubt,))), Finding)
+    quality = Quality(9, (Doubt("slowed", "read shares", grave=False, limit="slowed", amount=0.15),))
     lenient = doubtful_recording.Limits(slowed=0.2)
-    assert isinstance(doubtful_recording.check(Quality(9, (doubt,)), lenient), Healthy)
+    found = doubtful_recording.check(quality), doubtful_recording.check(quality, lenient)
+    assert kinds(*found) == [Finding, Healthy]
 
 
 def test_wider_is_proposed_where_narrower_keeps_too_few() -> None:
@@ -129,9 +118,7 @@ def test_wider_is_proposed_where_narrower_keeps_too_few() -> None:
 
 def test_half_a_rate_is_what_the_limit_says() -> None:
     slow, quick = by_channels(full_speed=32.0, half_rate=0.1), by_channels(full_speed=32.0)
-    assert isinstance(slow, Finding)
-    assert isinstance(quick, Finding)
-    assert slow.effects[0].scales > quick.effects[0].scales
+    assert effects(slow)[0][2] > effects(quick)[0][2]
 
 
 def test_the_limits_of_a_rule_reach_its_check() -> None:

@@ -1,41 +1,29 @@
 """max-pool-gradient: both sides of its share, and oneDNN's fast one."""
 
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.max_pool_gradient import NAME, example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
+from tests.rules.kit import *
 from tfdoctor.rules import max_pool_gradient
 from tfdoctor.rules.max_pool_gradient import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 CPU = Hardware(DeviceKind.CPU, "x")
 
 
-@pytest.mark.parametrize("kind", ["MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradWithArgmax"])
-def test_its_whole_time_is_a_ceiling(kind: str) -> None:
-    finding = as_finding(example(kind=kind))
-    (effect,) = finding.effects
-    assert (effect.subject, effect.scales, effect.bound) == (NAME, 0.0, Bound.AT_MOST)
+def test_its_whole_time_is_a_ceiling() -> None:
+    for kind in ("MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradWithArgmax"):
+        assert scales(example(kind=kind)) == {NAME: 0.0}
+        assert effects(example(kind=kind))[0][3] is Bound.AT_MOST
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(30 * Limits().share, Finding), (0.89, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(ms), kind)
+def test_both_sides_of_the_share() -> None:
+    assert kinds(example(30 * Limits().share), example(0.89)) == [Finding, Healthy]
 
 
-def test_onednns_gradient_is_fast() -> None:
-    verdict = as_healthy(example(12.0, f"{NAME}:_MklNativeMaxPoolGrad", hardware=CPU))
-    assert "oneDNN" in verdict.summary
-
-
-def test_eigens_gradient_on_a_cpu_is_slow() -> None:
-    finding = as_finding(example(12.0, f"{NAME}:MaxPoolGrad", hardware=CPU))
-    assert "run_eagerly" in finding.remedies[0].code
+def test_on_a_cpu_onednns_gradient_is_fast_and_eigens_slow() -> None:
+    fast, slow = (
+        example(12.0, f"{NAME}:{kind}", hardware=CPU) for kind in ("_MklNativeMaxPoolGrad", "MaxPoolGrad")
+    )
+    assert "oneDNN" in as_healthy(fast).summary
+    assert "run_eagerly" in first_code(slow)
 
 
 def test_the_gradient_of_average_pooling_is_not_counted() -> None:

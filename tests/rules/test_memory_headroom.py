@@ -1,19 +1,13 @@
 """memory-headroom: both sides of each limit, and the memory figures of trace and samples."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, line, recording, trace, v100
 from tests.rules.cases.memory_headroom import example
-from tests.rules.run_facts import dataset_of
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory, HostMemory
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.rules.memory_headroom import Limits
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 NONE = Unavailable("not there")
 
@@ -22,26 +16,16 @@ def host(share: float, stalled: float | None = 0.0) -> Verdict:
     return example(None, HostMemory(1e9, share * 1e9, stalled=stalled))
 
 
-@pytest.mark.parametrize(("used", "kind"), [(Limits().device, Finding), (0.94, Healthy)])
-def test_a_device_that_is_nearly_full(used: float, kind: type) -> None:
+def test_a_device_that_is_nearly_full() -> None:
     """Trap: the peak of the whole run is at the limit in both cases, because cuDNN tries algorithms."""
-    assert isinstance(example(Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9), NONE), kind)
+    allocators = (Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9) for used in (Limits().device, 0.94))
+    assert kinds(*(example(allocator, NONE) for allocator in allocators)) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("share", "kind"), [(Limits().host, Finding), (0.94, Healthy)])
-def test_a_host_that_is_nearly_full(share: float, kind: type) -> None:
-    assert isinstance(host(share), kind)
-
-
-@pytest.mark.parametrize(("stalled", "kind"), [(Limits().stalled, Finding), (0.019, Healthy)])
-def test_a_host_that_waits_for_memory(stalled: float, kind: type) -> None:
-    assert isinstance(host(0.5, stalled), kind)
-
-
-def test_waiting_is_a_warning_and_being_full_a_note() -> None:
-    full, waiting = host(0.99, None), host(0.5, 0.2)
-    assert isinstance(full, Finding)
-    assert isinstance(waiting, Finding)
+def test_a_host_that_is_nearly_full_or_waits_for_memory() -> None:
+    assert kinds(host(Limits().host), host(0.94)) == [Finding, Healthy]
+    assert kinds(host(0.5, Limits().stalled), host(0.5, 0.019)) == [Finding, Healthy]
+    full, waiting = as_finding(host(0.99, None)), as_finding(host(0.5, 0.2))
     assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
 
 
@@ -53,11 +37,9 @@ def test_buffers_that_tf_data_sizes_are_named_where_the_hosts_memory_is_full() -
     assert "ram_budget" in finding.remedies[-1].code
     assert finding.remedies[-1].at == Location("train.py", 22)
     assert "largest element" in str(finding.evidence)
-
-
-def test_buffers_have_no_part_in_a_full_device() -> None:
-    finding = as_finding(example(tuned=TUNED))
-    assert all("ram_budget" not in remedy.code for remedy in finding.remedies)
+    assert all(
+        "ram_budget" not in remedy.code for remedy in as_finding(example(tuned=TUNED)).remedies
+    )  # the device's
 
 
 def test_without_figures_nothing_is_judged() -> None:
@@ -76,15 +58,11 @@ def test_the_limit_of_an_allocator_is_the_sum_of_its_parts() -> None:
     assert memory.allocators == (Allocator("GPU_0_bfc", 100.0, 70.0, 95.0),)
 
 
-def test_allocations_without_their_parts_are_not_used() -> None:
-    rows = [("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})]
-    with pytest.raises(Unavailable):
-        chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
-
-
-def test_a_run_on_the_cpu_has_no_device_memory() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace([line("python", allocation(1, 60, 40))])).fact(DeviceMemory)
+def test_allocations_without_their_parts_or_on_a_cpu_are_not_used() -> None:
+    part = ("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})
+    for made in (trace([line("python", part)], gpus=[v100()]), trace([line("python", allocation(1, 60, 40))])):
+        with pytest.raises(Unavailable):
+            chart(made).fact(DeviceMemory)
 
 
 def sample(second: int, **host: Any) -> Mapping[str, Any]:

@@ -1,19 +1,12 @@
 """missing-gpu: what is told of each obstacle, and when nothing can be said."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.missing_gpu import example
-from tests.rules.run_facts import divided_run
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.device import Device
+from tests.rules.kit import *
 from tfdoctor.recording.program import GpuAccess
 from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
-from tfdoctor.terms.kinds import DeviceKind, Phase
-from tfdoctor.terms.verdict import Healthy, NotApplicable, Severity, Table
 
 NO_DRIVER = GpuAccess(driver="no driver")
 MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]
@@ -53,28 +46,23 @@ def test_what_somebody_chose_comes_before_what_is_also_true() -> None:
 
 
 def test_a_library_is_shown_with_the_message_of_the_loader() -> None:
-    finding = as_finding(example())
-    (table,) = [item for item in finding.evidence if isinstance(item, Table)]
+    (table,) = (item for item in as_finding(example()).evidence if isinstance(item, Table))
     assert "cannot open shared object file" in str(table.rows)
 
 
 def test_gpus_and_tpus_in_use_are_healthy() -> None:
     for kind in ("GPU", "TPU"):
-        verdict = example(boards(devices=("/device:CPU:0", f"/device:{kind}:0")))
-        assert isinstance(verdict, Healthy)
+        assert isinstance(example(boards(devices=("/device:CPU:0", f"/device:{kind}:0"))), Healthy)
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
+def test_a_machine_without_a_gpu_for_this_run_is_not_judged() -> None:
+    """Trap: device files of the host that are in a container which may not use them."""
+    for found, said in (
         (Boards(access=NO_DRIVER), "no NVIDIA GPU"),
         (Boards(access=GpuAccess(files=8, readable=False, driver="no driver")), "may not open"),
         (Boards(("T4",), NO_DRIVER, foreign="jax"), "jax"),
-    ],
-)
-def test_a_machine_without_a_gpu_for_this_run_is_not_judged(found: Boards, said: str) -> None:
-    """Trap: device files of the host that are in a container which may not use them."""
-    assert said in as_not_applicable(example(found)).reason
+    ):
+        assert said in as_not_applicable(example(found)).reason
 
 
 def test_device_files_that_can_be_opened_are_enough() -> None:
@@ -82,14 +70,10 @@ def test_device_files_that_can_be_opened_are_enough() -> None:
     assert "2" in str(as_finding(example(found)).evidence)
 
 
-def test_work_on_an_accelerator_contradicts_it() -> None:
-    device = Device(DeviceKind.GPU, 1, 1)
-    assert isinstance(example(boards(), device=device), NotApplicable)
-
-
-def test_a_program_that_trains_nothing_needs_no_gpu() -> None:
+def test_a_program_that_uses_a_gpu_or_needs_none_is_not_judged() -> None:
     preparing = divided_run(1000.0, {Phase.PREPARING: 1000.0})
-    assert isinstance(example(boards(), phases=preparing), NotApplicable)
+    found = example(boards(), device=Device(DeviceKind.GPU, 1, 1)), example(boards(), phases=preparing)
+    assert kinds(*found) == [NotApplicable, NotApplicable]
 
 
 def test_recordings_that_do_not_tell_are_not_judged() -> None:

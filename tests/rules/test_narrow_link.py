@@ -1,46 +1,33 @@
 """narrow-link: a link counts by its rate, while the GPU is busy and the step waits for copies."""
 
-from typing import Any
-
-import pytest
-
 from tests.builders import chart, recording, trace
 from tests.rules.cases.narrow_link import example
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.rules.narrow_link import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
-@pytest.mark.parametrize(("width", "kind"), [(8, Finding), (16, Healthy)])
-def test_half_of_the_lanes_are_too_few(width: int, kind: type) -> None:
-    assert isinstance(example(width), kind)
-
-
-def test_an_older_generation_is_as_slow_as_fewer_lanes() -> None:
-    (effect,) = as_finding(example(16, 3)).effects
-    assert effect.scales == pytest.approx(0.5, abs=0.01)
+def test_half_of_the_lanes_are_too_few() -> None:
+    assert [type(example(width)) for width in (8, 16)] == [Finding, Healthy]
 
 
 def test_copies_take_the_time_of_the_possible_rate_at_best() -> None:
+    """An older generation is as slow as fewer lanes."""
+    assert [left for _, _, left, _ in effects(example(16, 3))] == [near(0.5, abs=0.01)]
     verdict = as_finding(example(4))
-    (effect,) = verdict.effects
-    assert (effect.stage, effect.scales, effect.bound) == (Stage.TRANSFER, 0.25, Bound.AT_MOST)
+    assert [(part, left, bound) for part, _, left, bound in effects(verdict)] == [
+        (Stage.TRANSFER, 0.25, Bound.AT_MOST)
+    ]
     assert "generation 4 with 4 lanes, and generation 4 with 16 lanes is possible" in verdict.summary
 
 
-@pytest.mark.parametrize(("transfer", "kind"), [(3.0, Finding), (2.9, Healthy)])
-def test_a_link_that_nothing_waits_for_is_no_fault(transfer: float, kind: type) -> None:
-    verdict = example(transfer=transfer)
-    assert isinstance(verdict, kind)
-    if kind is Healthy:
-        assert "4 lanes" in as_healthy(verdict).summary
+def test_a_link_that_nothing_waits_for_is_no_fault() -> None:
+    assert isinstance(example(transfer=3.0), Finding)
+    assert "4 lanes" in as_healthy(example(transfer=2.9)).summary
 
 
-@pytest.mark.parametrize(("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)])
-def test_a_few_readings_are_not_judged(samples: int, kind: type) -> None:
-    assert isinstance(example(samples=samples), kind)
+def test_a_few_readings_are_not_judged() -> None:
+    assert [type(example(samples=samples)) for samples in (int(Limits().samples), 2)] == [Finding, NotApplicable]
 
 
 def test_an_unknown_generation_has_no_rate() -> None:

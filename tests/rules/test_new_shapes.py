@@ -4,36 +4,28 @@ import pytest
 
 from tests.builders import chart, line, markers, trace, v100
 from tests.rules.cases.new_shapes import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.rules.new_shapes import CANDIDATES, Searches, check
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 ROW = (("conv/Conv2D", 12.0, 1.0),)
 
 
 def test_what_is_left_is_the_fastest_kernel() -> None:
-    (effect,) = as_finding(example()).effects
-    assert effect.scales == pytest.approx(1 / 12)
-    assert effect.bound is Bound.AT_MOST
+    assert [one[2:] for one in effects(example())] == [(near(1 / 12), Bound.AT_MOST)]
 
 
-@pytest.mark.parametrize(("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (5, 0, Healthy)])
-def test_a_search_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
+def test_a_search_at_the_start_is_no_fault() -> None:
     """Trap: the first batch of a shape has to be searched for."""
-    assert isinstance(example(Searches(steps, 20, late, ROW)), kind)
+    found = [example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))]
+    assert kinds(*found) == [Finding, Healthy, Healthy]
 
 
 def test_steps_that_do_not_search_have_no_saving() -> None:
     """Every fifth step has a new shape; the typical one runs a single kernel of 1 ms."""
     finding = as_finding(example(Searches(4, 20, 2, ROW), conv_ms=1.0))
-    assert not finding.effects
-    assert finding.severity is None
+    assert (finding.effects, finding.severity) == ((), None)
 
 
 def test_a_compiled_step_is_not_called_healthy() -> None:
@@ -52,12 +44,9 @@ def test_sequences_get_the_lengths_that_were_recorded_and_images_no_number() -> 
 
 
 KERNELS = (
-    "volta_scudnn_128x64_relu_interior_nn_v1",
-    "volta_scudnn_128x128_relu_interior_nn_v1",
-    "implicit_convolve_sgemm<float>",
-    "precomputed_convolve_sgemm<float>",
-    "winograd_scudnn_winograd_128x128",
-)
+    "volta_scudnn_128x64_relu_interior_nn_v1", "volta_scudnn_128x128_relu_interior_nn_v1",
+    "implicit_convolve_sgemm<float>", "precomputed_convolve_sgemm<float>", "winograd_scudnn_winograd_128x128",
+)  # fmt: skip
 CONV = {"tf_op": "model/conv/Conv2D:Conv2D"}
 
 
@@ -71,22 +60,16 @@ def searched(kernels: int, steps: range, of: int = 8, **stats: str) -> Searches:
     return chart(trace([markers(of, 10.0)], gpus=[v100(line("Stream #1", *rows))])).fact(Searches)
 
 
-@pytest.mark.parametrize(("kernels", "steps"), [(CANDIDATES, 8), (CANDIDATES - 1, 0)])
-def test_both_sides_of_the_number_of_kernels(kernels: int, steps: int) -> None:
-    found = searched(kernels, range(8))
-    assert (found.steps, found.of) == (steps, 8)
+def test_both_sides_of_the_number_of_kernels() -> None:
+    found = (searched(kernels, range(8)) for kernels in (CANDIDATES, CANDIDATES - 1))
+    assert [(one.steps, one.of) for one in found] == [(8, 8), (0, 8)]
 
 
 def test_the_kernels_that_were_only_tried_are_lost() -> None:
-    found = searched(5, range(8))
+    found, first = searched(5, range(8)), searched(5, range(2))
     ((name, tried, fastest),) = found.operations
-    assert tried - fastest == pytest.approx(4.0)
-    assert (found.late, name) == (4, "model/conv/Conv2D")
-
-
-def test_a_search_at_the_start_is_not_late() -> None:
-    found = searched(5, range(2))
-    assert (found.steps, found.late) == (2, 0)
+    assert (found.late, name, tried - fastest) == (4, "model/conv/Conv2D", near(4.0))
+    assert (first.steps, first.late) == (2, 0)  # at the start
 
 
 def test_other_operations_may_run_several_kernels() -> None:

@@ -1,20 +1,10 @@
 """optimizer-overhead: small tensors only, in an optimizer's name scope."""
 
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.optimizer_overhead import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import optimizer_overhead
 from tfdoctor.rules.optimizer_overhead import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
 
@@ -25,25 +15,19 @@ def row(ms: float, size: int | None = 64, name: str = "adam/Mul", kind: str = "M
     return OperationTime(name=name, type=kind, ms=ms, operation=graph)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(15 * Limits().share, Finding), (0.74, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(row(ms)), kind)
-
-
-@pytest.mark.parametrize(("size", "kind"), [(int(Limits().values), Finding), (10_001, Healthy)])
-def test_updates_of_large_variables_are_no_overhead(size: int, kind: type) -> None:
-    assert isinstance(example(row(3.0, size)), kind)
-
-
-@pytest.mark.parametrize(("calls", "kind"), [(3.0 / Limits().each_ms, Finding), (599.0, Healthy)])
-def test_of_unknown_size_the_short_ones_are_small(calls: float, kind: type) -> None:
-    update = OperationTime(name="adam_1/Mul", type="ResourceApplyAdam", ms=3.0, calls=calls)
-    assert isinstance(example(update), kind)
+def test_both_sides_of_each_limit() -> None:
+    """Updates of large variables are no overhead; of unknown size the short ones are small."""
+    shares = (example(row(ms)) for ms in (15 * Limits().share, 0.74))
+    sizes = (example(row(3.0, size)) for size in (int(Limits().values), 10001))
+    unknown = OperationTime(name="adam_1/Mul", type="ResourceApplyAdam", ms=3.0)
+    numbers = (example(replace(unknown, calls=calls)) for calls in (3.0 / Limits().each_ms, 599.0))
+    for both in (shares, sizes, numbers):
+        assert kinds(*both) == [Finding, Healthy]
 
 
 def test_it_is_a_ceiling() -> None:
     finding = as_finding(example(row(3.0)))
-    assert (finding.effects[0].scales, finding.effects[0].bound) == (0.0, Bound.AT_MOST)
+    assert effects(finding)[0][2:] == (0.0, Bound.AT_MOST)
     assert finding.remedies[0].edit_id == "jit-compile"
 
 
@@ -52,26 +36,22 @@ def many(calls: float) -> OperationTime:
     return OperationTime(name="adam/Mul", type="Mul", ms=3.0, calls=calls, operation=graph)
 
 
-@pytest.mark.parametrize(("calls", "kind"), [(Limits().on_cpu, Finding), (999.0, Healthy)])
-def test_on_a_cpu_only_many_are_reported(calls: float, kind: type) -> None:
-    verdict = example(many(calls), hardware=CPU)
-    assert isinstance(verdict, kind)
-    assert not isinstance(verdict, NotApplicable)
-    assert "3.00 ms" in verdict.summary
+def test_on_a_cpu_only_many_are_reported() -> None:
+    enough, few = (example(many(calls), hardware=CPU) for calls in (Limits().on_cpu, 999.0))
+    assert all("3.00 ms" in summary for summary in (as_finding(enough).summary, as_healthy(few).summary))
 
 
 def test_on_a_cpu_a_part_of_the_hosts_time_belongs_to_them() -> None:
     """5,000 of 5,001 operations, in steps of which 60 ms pass between operations."""
     finding = as_finding(example(many(5000.0), hardware=CPU, host_ms=60.0))
-    host = next(effect for effect in finding.effects if effect.stage is Stage.HOST)
-    assert host.of is not None
-    assert host.of.value == pytest.approx(60.0 * 5000 / 5001)
+    host = next(of for part, of, *_ in effects(finding) if part is Stage.HOST)
+    assert host == near(60.0 * 5000 / 5001)
     assert [remedy.edit_id for remedy in finding.remedies] == [""]
 
 
-@pytest.mark.parametrize("name", ["model/sgd_like/Mul", "adam", "model/adamant/Mul"])
-def test_only_an_optimizers_scope_counts(name: str) -> None:
-    assert isinstance(example(row(3.0, name=name)), NotApplicable)
+def test_only_an_optimizers_scope_counts() -> None:
+    for name in ("model/sgd_like/Mul", "adam", "model/adamant/Mul"):
+        assert isinstance(example(row(3.0, name=name)), NotApplicable)
 
 
 def test_on_a_tpu_xla_has_fused_them() -> None:

@@ -1,20 +1,12 @@
 """out-of-memory: what died, where, and what fits instead."""
 
-from dataclasses import replace
-
-import pytest
-
 from tests.rules.cases.out_of_memory import GPU_FULL, example
-from tests.rules.run_facts import dataset_of
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import FillingMemory, MemoryTrends
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
+from tfdoctor.facts.phases.run_ending import EndKind
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Concern, Healthy, Location, NotApplicable, RunFailure, Severity, Verdict
+from tfdoctor.terms.verdict import RunFailure
 
 AT = Location("train.py", 52)
 
@@ -36,49 +28,35 @@ def test_what_died_where_and_for_what_is_told() -> None:
         "which asked for 822 MB of shape [256, 64, 112, 112]"
     )
     assert (finding.severity, finding.concern, finding.at) == (Severity.CRITICAL, Concern.RUN, AT)
-    assert finding.failure is RunFailure.HAPPENED
-    assert not finding.run_effects
+    assert (finding.failure, finding.run_effects) == (RunFailure.HAPPENED, ())
 
 
 def test_the_batch_is_halved() -> None:
-    finding = as_finding(example(DIED))
-    assert "to 128 at first" in finding.remedies[0].action
-    assert "batch_size=128" in finding.remedies[0].code
+    assert "to 128 at first" in first_action(example(DIED))
+    assert "batch_size=128" in first_code(example(DIED))
     assert "16 bit" in actions(example(DIED))
     assert "16 bit" not in actions(example(replace(DIED, allocator="")))  # the CPU's memory
+    for shape in ((1_000_000, 8), (512,), ()):  # their first dimension is no batch
+        assert "to 32 at first" in actions(example(replace(DIED, shape=shape)))
 
 
-@pytest.mark.parametrize("shape", [(1_000_000, 8), (512,), ()])
-def test_a_first_dimension_that_is_no_batch_is_not_taken_for_one(shape: tuple[int, ...]) -> None:
-    assert "to 32 at first" in actions(example(replace(DIED, shape=shape)))
-
-
-@pytest.mark.parametrize(
-    ("ending", "words"),
-    [
+def test_the_remedy_follows_the_phase() -> None:
+    for ending, words in (
         (READ, "in batches instead of one array; Keep the data as float32"),
         (replace(READ, dtype="uint8"), "in batches instead of one array"),
         (replace(READ, phase=Phase.PREDICTION), "results in smaller batches"),
         (replace(READ, phase=Phase.BUILDING), "the layer smaller"),
         (replace(READ, phase=None), "in batches"),
-    ],
-)
-def test_the_remedy_follows_the_phase(ending: RunEnding, words: str) -> None:
-    assert words in actions(example(ending))
+    ):
+        assert words in actions(example(ending))
 
 
-@pytest.mark.parametrize(
-    ("calls", "classes", "sparse"),
-    [
-        ("keras.utils.to_categorical", 10_000, True),
-        ("keras.utils.to_categorical", 10, False),
-        ("numpy.zeros", 10_000, False),
-    ],
-)
-def test_one_hot_rows_are_recognized_by_their_function(calls: str, classes: int, *, sparse: bool) -> None:
-    line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
-    ending = replace(READ, shape=(1_000_000, classes))
-    assert ("sparse loss" in actions(example(ending, line))) is sparse
+def test_one_hot_rows_are_recognized_by_their_function() -> None:
+    one_hot = "keras.utils.to_categorical"
+    for calls, classes, sparse in ((one_hot, 10_000, True), (one_hot, 10, False), ("numpy.zeros", 10_000, False)):
+        line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
+        ending = replace(READ, shape=(1_000_000, classes))
+        assert ("sparse loss" in actions(example(ending, line))) is sparse
 
 
 def filling(first: float) -> MemoryTrends:
@@ -95,45 +73,38 @@ def test_what_grew_before_comes_first() -> None:
     assert actions(example(DIED, memory=memory, calls=RunCalls((fit,)))).startswith("Forget each model")
 
 
-@pytest.mark.parametrize(
-    ("first", "limit", "grows"),
-    [(6.3e9, 64e9, True), (6.4e9, 64e9, False), (1e9, 0.8e9, False)],  # at last: it would never have fitted
-)
-def test_growth_is_a_reason_only_where_it_filled_the_memory(first: float, limit: float, *, grows: bool) -> None:
-    memory = filling(first)
-    verdict = example(replace(DIED, limit_bytes=limit), memory=memory)
-    assert actions(verdict).startswith("Find what grows") is grows
+def test_growth_is_a_reason_only_where_it_filled_the_memory() -> None:
+    for first, limit, grows in (
+        (6.3e9, 64e9, True),
+        (6.4e9, 64e9, False),
+        (1e9, 0.8e9, False),  # it would never have fitted
+    ):
+        verdict = example(replace(DIED, limit_bytes=limit), memory=filling(first))
+        assert actions(verdict).startswith("Find what grows") is grows
+
+
+KILLED = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
 
 
 def test_buffers_that_tf_data_sizes_may_have_filled_the_hosts_memory() -> None:
     tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), 38_535_168)
-    killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
-    finding = as_finding(example(killed, tuned=tuned))
-    assert finding.remedies[-1].at == Location("train.py", 22)
-    assert "ram_budget" in finding.remedies[-1].code
-    device = as_finding(example(DIED, tuned=tuned))
-    assert all("ram_budget" not in remedy.code for remedy in device.remedies)
+    remedy = as_finding(example(KILLED, tuned=tuned)).remedies[-1]
+    assert remedy.at == Location("train.py", 22)
+    assert "ram_budget" in remedy.code
+    assert all("ram_budget" not in one.code for one in as_finding(example(DIED, tuned=tuned)).remedies)
 
 
 def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> None:
-    killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
     sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)
-    finding = as_finding(example(killed, sure))
+    finding = as_finding(example(KILLED, sure))
     assert "The kernel killed the run" in finding.summary
     assert AT.path not in finding.summary
     assert finding.at == AT
-    assert as_finding(example(killed, replace(sure, samples=4))).at is None
+    assert as_finding(example(KILLED, replace(sure, samples=4))).at is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        (EndKind.EXIT, Healthy),
-        (EndKind.EXCEPTION, Healthy),
-        (EndKind.INTERRUPT, Healthy),
-        (EndKind.KILLED, NotApplicable),
-        (EndKind.RUNNING, NotApplicable),
-    ],
-)
-def test_other_ends_are_no_fault(kind: EndKind, expected: type) -> None:
-    assert isinstance(example(replace(DIED, kind=kind)), expected)
+def test_other_ends_are_no_fault() -> None:
+    for kind in (EndKind.EXIT, EndKind.EXCEPTION, EndKind.INTERRUPT):
+        assert isinstance(example(replace(DIED, kind=kind)), Healthy)
+    for kind in (EndKind.KILLED, EndKind.RUNNING):
+        assert isinstance(example(replace(DIED, kind=kind)), NotApplicable)

@@ -1,21 +1,13 @@
 """oversized-decode: images that are decoded larger than the pipeline uses them."""
 
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.oversized_decode import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImages, FunctionGraphs
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.run.program import Dataset, FileList
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import FileList
 from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
 from tfdoctor.rules import oversized_decode
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
 LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
 PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
@@ -29,21 +21,19 @@ def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any)
     return example(decoded, (100, 150), work=10.0, step=step, cores=cores, **more)
 
 
-@pytest.mark.parametrize(("decoded", "kind"), [((200, 300), Finding), ((199, 600), Healthy), ((100, 150), Healthy)])
-def test_both_sides_must_be_larger(decoded: tuple[int, int], kind: type) -> None:
-    assert isinstance(check(decoded), kind)
+def test_both_sides_must_be_larger() -> None:
+    found = [check(decoded) for decoded in ((200, 300), (199, 600), (100, 150))]
+    assert kinds(*found) == [Finding, Healthy, Healthy]
 
 
-@pytest.mark.parametrize(("share", "kind"), [(0.2, Finding), (0.19, Healthy)])
-def test_decoding_must_be_a_part_of_the_work(share: float, kind: type) -> None:
-    assert isinstance(check(share=share), kind)
+def test_decoding_must_be_a_part_of_the_work() -> None:
+    assert kinds(check(share=0.2), check(share=0.19)) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("share", "kind"), [(0.44, Finding), (0.4, Healthy)])
-def test_without_a_wait_it_must_take_cores_from_the_compute(share: float, kind: type) -> None:
+def test_without_a_wait_it_must_take_cores_from_the_compute() -> None:
     """15/16 of the pixels are spared: of 4.27 ms on two cores, 2 ms of the step of 10 ms."""
-    assert isinstance(check(share=share, wait=0.1, contention=CROWDED), kind)
-    assert isinstance(check(share=share, wait=0.1), Healthy)
+    found = [check(share=share, wait=0.1, contention=CROWDED) for share in (0.44, 0.4)]
+    assert kinds(*found, check(share=0.44, wait=0.1)) == [Finding, Healthy, Healthy]
 
 
 def test_a_step_that_hardly_waits_shows_the_cores_that_decoding_takes() -> None:
@@ -52,9 +42,7 @@ def test_a_step_that_hardly_waits_shows_the_cores_that_decoding_takes() -> None:
     assert "cores that the model's operations need: the run keeps 1.9 of its 2" in verdict.summary
     measure = verdict.evidence[0]
     assert isinstance(measure, Measure)
-    assert measure.limit is not None
-    assert measure.value.value == pytest.approx(4.22, rel=1e-3)
-    assert measure.limit.value == 2.0
+    assert (measure.value.value, measure.limit and measure.limit.value) == (near(4.22, rel=1e-3), 2.0)
     assert verdict.effects[1].why == "it shares 2 cores with 8.44 ms of this input work per step"
 
 
@@ -64,65 +52,47 @@ def test_cores_that_other_programs_use_prove_nothing_about_decoding() -> None:
 
 
 def test_jpeg_is_decoded_at_a_fraction_that_stays_large_enough() -> None:
-    verdict = as_finding(check())
-    assert "ratio=4" in verdict.remedies[0].code
-    assert verdict.effects[0].scales == pytest.approx(1.0 - 0.9 * 15 / 16)
+    assert "ratio=4" in first_code(check())
+    assert effects(check())[0][2] == near(1.0 - 0.9 * 15 / 16)
     assert not any("ratio" in remedy.code for remedy in as_finding(check(ratio=2)).remedies)
 
 
 def test_unknown_sizes_are_not_judged() -> None:
-    assert isinstance(
-        oversized_decode.check(
-            Unavailable("text"),
-            InputPipeline.of(),
-            Breakdown.of(input=8.0, device=2.0),
-            CpuContention(crowded=False),
-            None,
-        ),
-        NotApplicable,
-    )
+    alone, step = CpuContention(crowded=False), Breakdown.of(input=8.0, device=2.0)
+    verdict = oversized_decode.check(Unavailable("text"), InputPipeline.of(), step, alone, None)
+    assert isinstance(verdict, NotApplicable)
 
 
-def measured(*operations: tuple[str, tuple[int, ...]], ratio: int = 1) -> DecodedImages:
+def measured(*kinds: str, ratio: int = 1, paths: Dataset = PATHS) -> DecodedImages:
+    """Measure a function of these operations, each on the result of the one before."""
     rows = tuple(
         RecordedOperation(
             kind,
             kind,
             outputs=(("float32", (1, 100, 150, 3) if kind.startswith("Resize") else None),),
-            sources=sources,
+            sources=(at - 1,) if at else (),
             attrs=Attributes(ratio=ratio),
         )
-        for kind, sources in operations
+        for at, kind in enumerate(kinds)
     )
-    rates = {kind: 2.0 for kind, _ in operations}
-    work = StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=rates)
-    return DecodedImages.measure(
-        InputPipeline.of(work), DatasetProperties((LOAD, PATHS)), FunctionGraphs({1: RecordedGraph(rows)})
-    )
+    times = dict.fromkeys(kinds, 2.0)
+    work = InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=times))
+    graphs = FunctionGraphs({1: RecordedGraph(rows)} if rows else {})
+    return DecodedImages.measure(work, DatasetProperties((LOAD, paths)), graphs)
 
 
 def test_an_image_is_followed_to_the_operation_that_resizes_it() -> None:
-    (image,) = measured(
-        ("ReadFile", ()), ("DecodeJpeg", (0,)), ("ExpandDims", (1,)), ("ResizeBilinear", (2,))
-    ).images
+    (image,) = measured("ReadFile", "DecodeJpeg", "ExpandDims", "ResizeBilinear").images
     assert (image.decoded, image.used, image.share) == ((400, 600), (100, 150), 0.5)
-
-
-def test_a_ratio_divides_the_stored_size() -> None:
-    (image,) = measured(("DecodeJpeg", ()), ("ResizeBilinear", (0,)), ratio=4).images
+    (image,) = measured("DecodeJpeg", "ResizeBilinear", ratio=4).images
     assert image.decoded == (100, 150)
 
 
 def test_a_crop_before_the_resizing_uses_the_full_size() -> None:
     """The part may be as large as what it is resized to."""
-    cropped = (("DecodeJpeg", ()), ("StridedSlice", (0,)), ("ResizeBilinear", (1,)))
-    assert not measured(*cropped).images
+    assert not measured("DecodeJpeg", "StridedSlice", "ResizeBilinear").images
 
 
 def test_without_recorded_sizes_nothing_is_said() -> None:
     with pytest.raises(Unavailable, match="size of the stored images"):
-        DecodedImages.measure(
-            InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0)),
-            DatasetProperties((LOAD,)),
-            FunctionGraphs({}),
-        )
+        measured(paths=replace(PATHS, files=None))

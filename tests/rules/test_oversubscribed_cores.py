@@ -1,31 +1,24 @@
 """oversubscribed-cores: threads of several processes, and whether the cores are busy with them."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.oversubscribed_cores import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.cores import CROWDED, Cores
-from tfdoctor.facts.run.program import Program, RunSettings
+from tests.rules.kit import *
+from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity
 
 
-@pytest.mark.parametrize(("threads", "kind"), [(12, Finding), (11, Healthy)])
-def test_both_sides_of_the_threads_per_core(threads: int, kind: type) -> None:
-    assert isinstance(example(WorkerThreads(8, threads)), kind)
+def test_both_sides_of_the_threads_per_core() -> None:
+    assert [type(example(WorkerThreads(8, threads))) for threads in (12, 11)] == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("busy", "kind"), [(64 * CROWDED, Finding), (47.0, Healthy)])
-def test_threads_that_do_not_work_take_no_core(busy: float, kind: type) -> None:
+def test_threads_that_do_not_work_take_no_core() -> None:
     """Trap: eight processes that launch kernels on GPUs, and leave most cores idle."""
-    assert isinstance(example(cores=Cores(64.0, busy=busy)), kind)
+    assert [type(example(cores=Cores(64.0, busy=busy))) for busy in (64 * CROWDED, 47.0)] == [Finding, Healthy]
 
 
 def test_the_remedy_divides_the_cores() -> None:

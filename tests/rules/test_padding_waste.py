@@ -1,29 +1,18 @@
 """padding-waste: sequences that are mostly zeros at their ends, and what only looks like them."""
 
 import ast
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.padding_waste import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.sequences import SequenceLengths
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.padding_waste import ACTION, OWN, LengthWork
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Stage, StepWork, Verdict
 
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
@@ -36,82 +25,65 @@ def check(used: float, *rows: OperationTime, **more: Any) -> Verdict:
     return example(sequences, rows=rows or (row("a", (32, 200, 8)),), **more)
 
 
-def scales(verdict: Verdict) -> dict[str, float]:
-    assert isinstance(verdict, Finding)
-    return {effect.subject: effect.scales for effect in verdict.effects}
-
-
-@pytest.mark.parametrize(("used", "kind"), [(0.75, Finding), (0.755, Healthy), (0.95, Healthy)])
-def test_a_quarter_of_padding_is_reported(used: float, kind: type) -> None:
-    assert isinstance(check(used), kind)
+def test_a_quarter_of_padding_is_reported() -> None:
+    assert [type(check(used)) for used in (0.75, 0.755, 0.95)] == [Finding, Healthy, Healthy]
 
 
 def test_work_scales_with_each_dimension_of_time() -> None:
     rows = [row("dense", (32, 200, 8)), row("scores", (32, 4, 200, 200)), row("head", (32, 8))]
-    finding = as_finding(check(0.5, *rows))
-    assert {e.subject: e.scales for e in finding.effects} == {"dense": 0.5, "scores": 0.25}
-    assert all(effect.bound is Bound.AT_MOST for effect in finding.effects)
+    finding = check(0.5, *rows)
+    assert scales(finding) == {"dense": 0.5, "scores": 0.25}
+    assert {bound for *_, bound in effects(finding)} == {Bound.AT_MOST}
+    assert scales(check(0.5, row("dense", (None, None, 8)), row("scores", (None, 4, None, None)))) == scales(
+        finding
+    )
 
 
-@pytest.mark.parametrize(("calls", "number"), [(100.0, 1), (99.0, 0)])
-def test_a_loop_over_time_scales_too(calls: float, number: int) -> None:
-    finding = as_finding(check(0.5, row("cell", (32, 8), calls=calls)))
-    assert len(finding.effects) == number
-    assert finding.severity is None
+def test_a_loop_over_time_scales_too() -> None:
+    long, short = (as_finding(check(0.5, row("cell", (32, 8), calls=calls))) for calls in (100.0, 99.0))
+    assert (len(long.effects), long.severity) == (1, None)
+    assert (len(short.effects), short.severity) == (0, None)
 
 
 def test_the_host_starts_a_loop_once_for_each_position() -> None:
     """Of 256 positions 26 are used: the host's time scales as the operations do, so the bound includes it."""
     cell = row("while/body/Mul", (32, 8), calls=90.0)  # some of its calls were not recorded
-    loop = GraphLoop("while", 200.0, 90.0, 10.0, (cell,))
-    parts = Breakdown.of(host=40.0, device=10.0)
-    finding = as_finding(check(0.1, cell, breakdown=parts, loops=LoopWork((loop,), 30.0, 35.0)))
-    device, host = finding.effects
-    assert (device.stage, device.scales, device.of) == (Stage.DEVICE, 0.1, ms(10.0))
-    assert (host.stage, host.scales, host.of) == (Stage.HOST, 0.1, ms(40.0))
-    assert host.subject == StepWork.SCHEDULING
+    loops = LoopWork((GraphLoop("while", 200.0, 90.0, 10.0, (cell,)),), 30.0, 35.0)
+    finding = as_finding(check(0.1, cell, breakdown=Breakdown.of(host=40.0, device=10.0), loops=loops))
+    assert [one[:3] for one in effects(finding)] == [(Stage.DEVICE, 10.0, 0.1), (Stage.HOST, 40.0, 0.1)]
+    assert finding.effects[1].subject == StepWork.SCHEDULING
 
 
-@pytest.mark.parametrize("iterations", [3.0, 99.0])
-def test_a_loop_that_is_shorter_than_the_sequences_is_not_over_time(iterations: float) -> None:
-    cell = row("while/body/Mul", (32, 8), calls=iterations)
-    loops = LoopWork((GraphLoop("while", iterations, 3.0, 10.0, (cell,)),), 30.0, 35.0)
-    parts = Breakdown.of(host=40.0, device=20.0)
-    assert scales(check(0.1, row("a", (32, 200, 8)), cell, breakdown=parts, loops=loops)) == {"a": 0.1}
+def test_a_loop_that_is_shorter_than_the_sequences_is_not_over_time() -> None:
+    for iterations in (3.0, 99.0):
+        cell = row("while/body/Mul", (32, 8), calls=iterations)
+        loops = LoopWork((GraphLoop("while", iterations, 3.0, 10.0, (cell,)),), 30.0, 35.0)
+        parts = Breakdown.of(host=40.0, device=20.0)
+        assert scales(check(0.1, row("a", (32, 200, 8)), cell, breakdown=parts, loops=loops)) == {"a": 0.1}
 
 
 def test_transfers_of_batches_scale() -> None:
-    parts = Breakdown.of(transfer=5.0, device=10.0)
-    assert scales(check(0.5, breakdown=parts)) == {"a": 0.5, "": 0.5}
+    assert scales(check(0.5, breakdown=Breakdown.of(transfer=5.0, device=10.0))) == {"a": 0.5, "": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("shape", "times"),
-    [
+def test_what_may_be_as_long_as_the_sequences_counts() -> None:
+    for shape, times in (
         ((200, None, 8), 1),  # time comes first
         ((200, 300), 0),  # weights
         ((None, 8), 1),  # may be all positions of all sequences
         ((None, 20, 8), 0),
         ((32, None, 8), 1),
         ((32, 8), 0),
-    ],
-)
-def test_what_may_be_as_long_as_the_sequences_counts(shape: Shape, times: int) -> None:
-    found = scales(check(0.5, row("a", (32, 200, 8)), row("b", shape)))
-    assert found == {"a": 0.5} | ({"b": 0.5} if times else {})
+    ):
+        found = scales(check(0.5, row("a", (32, 200, 8)), row("b", shape)))
+        assert found == {"a": 0.5} | ({"b": 0.5} if times else {})
 
 
 def test_work_of_unknown_length_counts_in_proportion_and_is_shown() -> None:
     unknown = OperationTime(name="b", type="X", ms=7.0)
-    finding = check(0.5, row("scores", (32, 4, 200, 200)), unknown)
+    finding = as_finding(check(0.5, row("scores", (32, 4, 200, 200)), unknown))
     assert scales(finding) == {"scores": 0.25, "b": 0.5}
-    assert isinstance(finding, Finding)
     assert ms(7.0) in [entry.value for entry in finding.evidence if isinstance(entry, Measure)]
-
-
-def test_open_sizes_count_by_their_number() -> None:
-    rows = row("dense", (None, None, 8)), row("scores", (None, 4, None, None))
-    assert scales(check(0.5, *rows)) == {"dense": 0.5, "scores": 0.25}
 
 
 def test_rows_of_a_layer_are_positions_if_the_layer_has_time() -> None:
@@ -124,11 +96,15 @@ def test_rows_of_a_layer_are_positions_if_the_layer_has_time() -> None:
 
 
 def test_the_host_shrinks_by_the_calls_of_the_loop() -> None:
-    cell = row("while/body/Mul", (32, 8), calls=150.0)
-    others = row("adam/Mul", (8, 8), calls=50.0)
+    """The call from Python does not."""
+    cell, others = row("while/body/Mul", (32, 8), calls=150.0), row("adam/Mul", (8, 8), calls=50.0)
     parts = Breakdown.of(host=40.0, device=20.0)
-    finding = as_finding(check(0.5, cell, others, breakdown=parts))
-    assert [effect.of for effect in finding.effects if effect.stage is Stage.HOST] == [ms(30.0)]
+    shared = check(0.5, cell, others, breakdown=parts)
+    called = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
+    assert [[of for part, of, *_ in effects(one) if part is Stage.HOST] for one in (shared, called)] == [
+        [30.0],
+        [36.0],
+    ]
 
 
 def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
@@ -138,9 +114,9 @@ def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
 
 def test_batches_as_long_as_their_longest_sequence_are_healthy() -> None:
     """Trap: half of them is padding, which only batches of similar lengths avoid."""
-    assert isinstance(padded((40, 10), (90, 20), sizes=(40, 100)), Healthy)
-    assert isinstance(padded((40, 10), (80, 20), sizes=(40, 120)), Finding)
-    assert isinstance(padded((100, 10), (100, 20), sizes=(100, 100)), Finding)  # a fixed length
+    own, longer = padded((40, 10), (90, 20), sizes=(40, 100)), padded((40, 10), (80, 20), sizes=(40, 120))
+    fixed = padded((100, 10), (100, 20), sizes=(100, 100))
+    assert kinds(own, longer, fixed) == [Healthy, Finding, Finding]
 
 
 def test_batches_before_time_are_known_by_their_size() -> None:
@@ -154,19 +130,17 @@ def test_unknown_work_alone_is_no_work_on_sequences() -> None:
 
 
 def measured(**parts: Any) -> SequencePadding:
-    entry = {
-        "shape": [64, 100], "lengths": [[*range(36, 45)]], "dtype": "int64", "begins": 1.0, "gaps": 0.0,
-    }  # fmt: skip
-    record = {"sequences": [entry | parts]}
-    return chart(trace([]), recording(record)).fact(SequencePadding)
+    entry = {"shape": [64, 100], "lengths": [[*range(36, 45)]], "dtype": "int64", "begins": 1.0, "gaps": 0.0}
+    return chart(trace([]), recording({"sequences": [entry | parts]})).fact(SequencePadding)
 
 
 def test_the_recorded_lengths_are_what_is_used() -> None:
     (entry,) = measured().inputs
-    assert (entry.steps, entry.trimmed) == (100, None)
-    assert entry.used == pytest.approx(0.4)
+    assert (entry.steps, entry.trimmed, entry.used) == (100, None, near(0.4))
     (entry,) = measured(lengths=[[40] * 9, [20] * 9], batches=True).inputs
-    assert [entry.used, entry.trimmed] == pytest.approx([0.3, 0.3])
+    assert [entry.used, entry.trimmed] == near([0.3, 0.3])
+    (entry,) = measured(lengths=[[40] * 9, [20] * 9], steps=[50, 200], batches=True).inputs
+    assert (entry.steps, entry.used) == (200, near(540 / 2250))  # shares of their own batch
 
 
 def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
@@ -182,8 +156,7 @@ def called(*given: Any) -> SequencePadding:
     for arguments in given:
         lengths.call(arguments, {})
     assert not lengths.log.errors
-    record = recording({"sequences": lengths.describe(None)})
-    return chart(trace([]), record).fact(SequencePadding)
+    return chart(trace([]), recording({"sequences": lengths.describe(None)})).fact(SequencePadding)
 
 
 TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
@@ -224,22 +197,15 @@ def test_other_matrices_of_whole_numbers_are_no_padding(rows: Any) -> None:
         called(rows.astype("int32"))
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "int16"])
-def test_matrices_of_other_types_are_no_sequences(dtype: str) -> None:
-    with pytest.raises(Unavailable):
-        called(token_rows(*TEXTS).astype(dtype))
-
-
-@pytest.mark.parametrize(("alike", "number"), [(27, 1), (28, 0)])
-def test_rows_that_nearly_all_end_at_one_position_are_a_table(alike: int, number: int) -> None:
-    """Of 30 rows that end early nine tenths may be of one length; rows without padding do not count."""
-    others = [10 + at for at in range(30 - alike)]
-    entry = {"lengths": [[40] * alike + others + [100] * 5]}
-    if number:
-        assert len(measured(**entry).inputs) == number
-    else:
+def test_matrices_of_other_types_are_no_sequences() -> None:
+    for dtype in ("uint8", "float32", "int16"):
         with pytest.raises(Unavailable):
-            measured(**entry)
+            called(token_rows(*TEXTS).astype(dtype))
+
+
+def alike(number: int) -> dict[str, Any]:
+    """Of 30 rows that end early so many are of one length; rows without padding do not count."""
+    return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
 
 
 def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
@@ -248,53 +214,42 @@ def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
     assert PaddedInput(120, ((3, 4, 5, 100),)).buckets == (8, 104)
 
 
-def advice(maker: BatchMaker, **parts: Any) -> list[Remedy]:
+def advice(maker: BatchMaker, **parts: Any) -> tuple[Remedy, ...]:
     entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
     source = BatchSource(maker, Location("train.py", 7))
-    verdict = as_finding(example(entry, rows=(row("a", (8, 120, 8)),), source=source))
-    return list(verdict.remedies)
+    return as_finding(example(entry, rows=(row("a", (8, 120, 8)),), source=source)).remedies
 
 
-@pytest.mark.parametrize("maker", BatchMaker)
-def test_the_advice_is_python_for_what_makes_the_batches(maker: BatchMaker) -> None:
-    own, by_length = advice(maker)
-    assert own.at == Location("train.py", 7)
-    for code in (own.code, by_length.code):
-        ast.parse(code)
-        assert ("padded_batch" in code or "bucket_by" in code) is (maker in {BatchMaker.DATASET, BatchMaker.ARRAYS})
-    assert "16, 32, 40, 64" in by_length.code or "[17, 33, 41]" in by_length.code
+def test_the_advice_is_python_for_what_makes_the_batches() -> None:
+    for maker in BatchMaker:
+        own, by_length = advice(maker)
+        assert own.at == Location("train.py", 7)
+        for code in (own.code, by_length.code):
+            ast.parse(code)
+            of_dataset = maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}
+            assert ("padded_batch" in code or "bucket_by" in code) is of_dataset
+        assert "16, 32, 40, 64" in by_length.code or "[17, 33, 41]" in by_length.code
 
 
 def test_the_advice_keeps_the_side_and_the_number_of_the_padding() -> None:
-    own, _ = advice(BatchMaker.LOOP, leading=True, pad=1)
-    assert 'padding="pre", value=1' in own.code
-    own, _ = advice(BatchMaker.DATASET, pad=1)
-    assert "padding_values: 1" in own.code
+    assert 'padding="pre", value=1' in advice(BatchMaker.LOOP, leading=True, pad=1)[0].code
+    assert "padding_values: 1" in advice(BatchMaker.DATASET, pad=1)[0].code
 
 
-@pytest.mark.parametrize(
-    ("kind", "maker", "line"),
-    [
+def test_what_makes_the_batches_is_told_by_what_is_given() -> None:
+    for kind, maker, line in (
         ("tf.data", BatchMaker.DATASET, 3),
         ("DatasetAdapter", BatchMaker.DATASET, 3),  # of Keras 2
         ("arrays", BatchMaker.ARRAYS, 3),
         ("PyDataset", BatchMaker.GIVEN, 9),
         ("KerasSequenceAdapter", BatchMaker.GIVEN, 9),
         ("", BatchMaker.LOOP, 5),
-    ],
-)
-def test_what_makes_the_batches_is_told_by_what_is_given(kind: str, maker: BatchMaker, line: int) -> None:
-    record = {
-        "input_kind": kind,
-        "datasets": [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}],
-        "feeds": 1,
-        "run": {"fit_at": ["train.py", 9]},
-        "python": {"fed": {"at": ["train.py", 5]}},
-    }
-    source = chart(trace([]), recording(record)).fact(BatchSource)
-    assert source.maker is maker
-    assert source.at is not None
-    assert source.at.line == line
+    ):
+        datasets = [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}]
+        python, run = {"fed": {"at": ["train.py", 5]}}, {"fit_at": ["train.py", 9]}
+        record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "run": run, "python": python}
+        source = chart(trace([]), recording(record)).fact(BatchSource)
+        assert (source.maker, source.at) == (maker, Location("train.py", line))
 
 
 def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches() -> None:
@@ -305,36 +260,24 @@ def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches(
     assert [entry.row.name for entry in work.growing if entry.known] == ["a", "dense"]
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
+def test_other_zeros_are_no_padding() -> None:
+    for parts in (
         {"begins": 0.97},  # trap: images with black borders, and series that are aligned to the right
         {"gaps": 0.06},  # trap: one-hot and sparse features
         {"shape": [64, 15], "lengths": [[*range(9)]]},  # trap: columns of a table
         {"lengths": [[*range(36, 43)]]},
         {"mask": True},
-    ],
-)
-def test_other_zeros_are_no_padding(parts: Any) -> None:
-    with pytest.raises(Unavailable):
-        measured(**parts)
+        {"leading": True, "lengths": [[100] * 9]},
+        alike(28),
+    ):
+        with pytest.raises(Unavailable):
+            measured(**parts)
 
 
-@pytest.mark.parametrize("parts", [{"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[*range(36, 44)]]}])
-def test_the_other_sides_of_these_limits(parts: Any) -> None:
-    assert len(measured(**parts).inputs) == 1
-
-
-def test_lengths_are_shares_of_their_own_batch() -> None:
-    (entry,) = measured(lengths=[[40] * 9, [20] * 9], steps=[50, 200], batches=True).inputs
-    assert entry.steps == 200
-    assert entry.used == pytest.approx(540 / 2250)
-
-
-def test_padding_at_the_beginning_counts_and_rows_without_any_do_not_count_twice() -> None:
+def test_the_other_sides_of_these_limits() -> None:
+    for parts in ({"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[*range(36, 44)]]}, alike(27)):
+        assert len(measured(**parts).inputs) == 1
     assert measured(leading=True).inputs[0].leading
-    with pytest.raises(Unavailable):
-        measured(leading=True, lengths=[[100] * 9])
 
 
 def test_an_old_recording_says_what_is_missing() -> None:
@@ -342,30 +285,18 @@ def test_an_old_recording_says_what_is_missing() -> None:
         chart(trace([]), recording({"graphs": []})).fact(SequencePadding)
 
 
-def test_the_call_from_python_does_not_shrink() -> None:
-    cell = row("while/body/Mul", (32, 8), calls=150.0)
-    parts = Breakdown.of(host=40.0, device=20.0)
-    finding = as_finding(check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0)))
-    assert [effect.of for effect in finding.effects if effect.stage is Stage.HOST] == [ms(36.0)]
-
-
-@pytest.mark.parametrize(("longest", "scale", "first"), [(60, 0.6, OWN), (61, 0.2, ACTION)])
-def test_the_saving_is_that_of_the_remedy(longest: int, scale: float, first: str) -> None:
+def test_the_saving_is_that_of_the_remedy() -> None:
     """Of 100 positions 20 are used; a batch of its own longest sequence keeps half of the 80, or more."""
-    rows = (longest, *((200 - longest) // 9,) * 8, 200 - longest - 8 * ((200 - longest) // 9))
-    finding = padded(rows, sizes=(100,))
-    assert scales(finding) == pytest.approx({"a": scale})
-    assert isinstance(finding, Finding)
-    assert finding.remedies[0].action == first
+    for longest, scale, first in ((60, 0.6, OWN), (61, 0.2, ACTION)):
+        rows = (longest, *((200 - longest) // 9,) * 8, 200 - longest - 8 * ((200 - longest) // 9))
+        finding = padded(rows, sizes=(100,))
+        assert scales(finding) == near({"a": scale})
+        assert first_action(finding) == first
 
 
 def test_the_longest_of_a_batch_is_expected_from_a_sample() -> None:
     """Two rows of a batch: both short with a probability of 1/4."""
     entry = PaddedInput(100, ((10, 50, 10, 50),))
-    assert entry.cut(2) == pytest.approx((0.25 * 10 + 0.75 * 50) / 100)
+    assert entry.cut(2) == near((0.25 * 10 + 0.75 * 50) / 100)
     assert entry.cut(None) is None
-
-
-def test_whole_batches_tell_their_own_longest() -> None:
-    entry = PaddedInput(100, ((10, 20), (30, 40)), batches=True)
-    assert entry.cut(64) == pytest.approx(0.3)
+    assert PaddedInput(100, ((10, 20), (30, 40)), batches=True).cut(64) == near(0.3)  # whole batches

@@ -1,19 +1,14 @@
 """per-element-map: calls that cost more than what they compute, in a pipeline that the step waits for."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import recording
+from tests.edits.editing import edited
 from tests.rules.cases.per_element_map import CHEAP, CSV, example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
+from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.input.map_functions import FunctionGraphs, MapFunction, MapFunctions
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.rules import per_element_map
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:
@@ -22,32 +17,19 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
 
 def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
     verdict = as_finding(example(stage()))
-    (effect,) = verdict.effects
-    assert effect.scales == pytest.approx(0.00998, rel=0.01)
-    assert effect.bound is Bound.AT_MOST
-    assert verdict.remedies[0].at == CSV.at
-    assert verdict.remedies[0].edit_id == "vectorized-map"
-    assert "map(columns" in verdict.remedies[0].code
+    assert [one[2:] for one in effects(verdict)] == [(near(0.00998, rel=0.01), Bound.AT_MOST)]
+    assert (verdict.remedies[0].at, verdict.remedies[0].edit_id) == (CSV.at, "vectorized-map")
+    assert "map(columns" in first_code(verdict)
 
 
-def test_a_map_that_is_asked_for_elements_counts_its_own_calls() -> None:
-    assert isinstance(example(stage("ParallelMapV2", calls=256.0)), Finding)
-    assert isinstance(example(stage("ParallelMapV2", calls=1.0)), Healthy)
-
-
-@pytest.mark.parametrize(("work", "kind"), [(25.5, Finding), (25.7, Healthy)])
-def test_a_call_that_takes_long_is_work(work: float, kind: type) -> None:
-    assert isinstance(example(stage(work=work)), kind)
-
-
-@pytest.mark.parametrize(("nbytes", "kind"), [(9000, Finding), (9100, Healthy)])
-def test_a_call_that_writes_much_is_work(nbytes: int, kind: type) -> None:
-    assert isinstance(example(nbytes=nbytes), kind)
-
-
-@pytest.mark.parametrize(("batch", "kind"), [(8, Healthy), (9, Finding)])
-def test_few_calls_do_not_matter(batch: int, kind: type) -> None:
-    assert isinstance(example(stage(work=0.3), batch=batch), kind)
+def test_both_sides_of_each_limit() -> None:
+    """A map counts its own calls; one that takes long or writes much is work, and few do not matter."""
+    own = (example(stage("ParallelMapV2", calls=calls)) for calls in (256.0, 1.0))
+    long = (example(stage(work=work)) for work in (25.5, 25.7))
+    large = (example(nbytes=nbytes) for nbytes in (9000, 9100))
+    few = (example(stage(work=0.3), batch=batch) for batch in (9, 8))
+    for both in (own, long, large, few):
+        assert kinds(*both) == [Finding, Healthy]
 
 
 SINGLE_ITEMS = (
@@ -68,31 +50,18 @@ def test_functions_that_take_batches_are_found() -> None:
         assert isinstance(example(types=frozenset((name,))), Finding), name
 
 
-def test_elements_of_several_shapes_cannot_be_batched_first() -> None:
-    assert isinstance(example(fixed=False), Healthy)
-    assert isinstance(example(nbytes=None), Healthy)
-
-
-def test_a_map_without_a_batch_after_it_is_healthy() -> None:
-    assert isinstance(example(stage("ParallelMapV2", calls=256.0), batch=0), Healthy)
-
-
-def test_python_is_another_rules_fault() -> None:
-    assert isinstance(example(stage(python_ms=5.0)), Healthy)
-
-
-def test_a_step_that_does_not_wait_gains_nothing() -> None:
-    assert isinstance(example(wait=0.1), Healthy)
+def test_where_batches_would_not_help() -> None:
+    """Several shapes, no batch behind the map, Python (another rule's fault), and a step that does not wait."""
+    shapes = example(fixed=False), example(nbytes=None)
+    unbatched = example(stage("ParallelMapV2", calls=256.0), batch=0)
+    others = example(stage(python_ms=5.0)), example(wait=0.1)
+    assert set(kinds(*shapes, unbatched, *others)) == {Healthy}
 
 
 def test_a_function_that_was_not_recorded_is_not_judged() -> None:
-    assert isinstance(example(stage(dataset=None)), NotApplicable)
-    assert isinstance(
-        per_element_map.check(
-            InputPipeline.of(stage()), Unavailable("nothing recorded"), CpuContention(crowded=False)
-        ),
-        NotApplicable,
-    )
+    alone, nothing = CpuContention(crowded=False), Unavailable("nothing recorded")
+    unknown = per_element_map.check(InputPipeline.of(stage()), nothing, alone)
+    assert kinds(example(stage(dataset=None)), unknown) == [NotApplicable, NotApplicable]
 
 
 TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
@@ -124,13 +93,126 @@ def test_a_function_is_read_from_the_graph_of_its_name() -> None:
 def test_open_shapes_are_told() -> None:
     assert measured(graph("columns", "Pack", shape=(None,))).nbytes is None
     assert not measured(graph("columns", "Pack"), element=OPEN).fixed
-
-
-def test_what_changes_the_elements_before_the_batch_ends_the_search() -> None:
-    assert measured(graph("columns", "Pack"), between="Filter").batch == 0
+    assert measured(graph("columns", "Pack"), between="Filter").batch == 0  # ends the search
 
 
 def test_two_functions_of_one_name_are_not_guessed_from() -> None:
     assert measured(graph("columns", "Pack"), graph("columns", "Cast")) is None
     with pytest.raises(Unavailable, match="pipeline's maps were not recorded"):
         measured()
+
+
+# vectorized-map: only a function that treats a batch as it treats each element is given batches.
+
+
+TEXT_OF_EDIT = """import tensorflow as tf
+
+N, MEAN = 3, tf.ones([3])
+
+
+def parse(record):
+    row = tf.io.parse_single_example(record, FEATURES)
+    label = row.pop("y")
+    {body}
+    return {result}
+
+
+ds = files.shuffle(9){chain}
+{after}
+"""
+
+CHAIN, RESULT = ".map(parse, num_parallel_calls=4).batch(8)", "row, label"
+
+
+def made(body: str = "pass", result: str = RESULT, chain: str = CHAIN, after: str = "") -> str:
+    text = TEXT_OF_EDIT.format(body=body, result=result, chain=chain, after=after)
+    return edited("vectorized-map", text, "ds = files")
+
+
+def test_batches_are_parsed_at_once() -> None:
+    for body, result in (
+        ("pass", RESULT),
+        ("label = tf.one_hot(label, N)", RESULT),
+        ("x = tf.cast(row['x'], tf.float32) / 255.0", "x, label"),
+        ("x = tf.stack([row[k] for k in sorted(row)], axis=-1)", "x, label"),
+    ):
+        text = made(body, result)
+        assert "files.shuffle(9).batch(8).map(parse, num_parallel_calls=4)\n" in text
+        assert "tf.io.parse_example(record, FEATURES)" in text
+        assert "single" not in text
+
+
+def test_what_a_batch_would_change_declines() -> None:
+    for body in (
+        "x = row['x'][0]",
+        "x = row['x'] - MEAN",
+        "x = row['x'] * row['z']",
+        "x = tf.maximum(row['x'], row['z'])",
+        "x = tf.stack([row['x'], row['z']])",
+        "x = tf.reduce_sum(row['x'])",
+        "x = tf.reshape(row['x'], [2, 2])",
+        "x = tf.io.decode_raw(row['x'], tf.uint8)",
+        "x = tf.random.uniform([])",
+    ):
+        with pytest.raises(Declined):
+            made(body, "x, label")
+
+
+def test_what_is_not_a_map_before_its_own_batch_declines() -> None:
+    for more in (
+        {"body": "if MEAN:\n        pass"},
+        {"body": "f = tf.io.VarLenFeature(tf.int64)"},
+        {"chain": ".map(parse, num_parallel_calls=4).repeat().batch(8)"},
+        {"chain": ".map(parse, num_parallel_calls=4)"},
+        {"after": "other = test.map(parse)"},
+    ):
+        with pytest.raises(Declined):
+            made(**more)
+
+
+LINES = """import tensorflow as tf
+
+N = 3
+DEFAULTS = [[0.0]] * N
+
+
+def parse(line):
+    fields = tf.io.decode_csv(line, DEFAULTS + [0])
+    {body}
+    return x, fields[-1]
+
+
+ds = tf.data.TextLineDataset(path).shuffle(9)
+ds = ds.map(parse, num_parallel_calls=4)
+{between}ds = ds.batch(8).prefetch(2)
+"""
+
+
+def of_lines(body: str = "x = tf.stack(fields[:-1], axis=-1)", between: str = "") -> str:
+    text = LINES.format(body=body, between=between)
+    return edited("vectorized-map", text, "ds = ds.map(parse")
+
+
+def test_lines_of_columns_are_decoded_in_batches() -> None:
+    for body, written in (
+        ("x = tf.stack(fields[:-1], axis=-1)", "x = tf.stack(fields[:-1], axis=-1)"),
+        ("x = tf.stack(fields[:-1])", "x = tf.stack(fields[:-1], axis=-1)"),
+        ("x = tf.math.log(fields[0] + 1.0)", "x = tf.math.log(fields[0] + 1.0)"),
+    ):
+        text = of_lines(body)
+        assert "ds = ds.batch(8)\nds = ds.map(parse, num_parallel_calls=4).prefetch(2)\n" in text
+        assert f"    {written}\n" in text
+
+
+def test_lines_that_a_batch_would_decode_in_another_way() -> None:
+    for body, between in (
+        ("x = fields[0] * fields[1]", ""),
+        ("x = tf.stack(fields[:-1], axis=0)", ""),
+        ("x = tf.stack([fields[0], fields[1]])", ""),
+        ("x = tf.stack(fields[:-1])[0]", ""),
+        ("x = tf.strings.split(line, ',')", ""),
+        ("x = tf.stack(fields[:-1])", "ds = ds.cache()\n"),
+        ("x = tf.stack(fields[:-1])", "print(ds)\n"),
+    ):
+        with pytest.raises(Declined):
+            of_lines(body, between)

@@ -1,39 +1,21 @@
 """python-in-loop: Python of the loop's body within each step, by its lines."""
 
-from typing import Any
-
-import pytest
-
 from tests.rules.cases.python_in_loop import HISTOGRAM, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.step_time.host_time import SingleOperations
-from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_in_loop import IF_NOT_NEEDED
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 
-def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verdict:
-    places = (HISTOGRAM, Location("train.py", 39))
-    aside = more.pop("aside", True)
-    lines = [
-        TimedLine(place, 9, ms, makes=False if aside else None) for place, ms in zip(places, times, strict=False)
-    ]
+def check(*times: float, seen: int = 9, step: float = 10.0, aside: bool = True, **more: Any) -> Verdict:
+    placed = zip((HISTOGRAM, Location("train.py", 39)), times, strict=False)
+    lines = (TimedLine(place, 9, ms, makes=False if aside else None) for place, ms in placed)
     return example(*lines, seen=seen, step=step, **more)
 
 
-@pytest.mark.parametrize(
-    ("ms", "step", "seen", "kind"),
-    [
-        (1.0, 20.0, 9, Finding),
-        (0.99, 20.0, 9, Healthy),
-        (0.5, 2.0, 9, Finding),
-        (0.49, 2.0, 9, Healthy),
-        (5.0, 10.0, 5, Finding),
-        (5.0, 10.0, 4, Healthy),
-    ],
-)
-def test_a_share_of_the_step_that_enough_samples_show(ms: float, step: float, seen: int, kind: type) -> None:
-    assert isinstance(check(ms, step=step, seen=seen), kind)
+def test_a_share_of_the_step_that_enough_samples_show() -> None:
+    for ms, step in ((1.0, 20.0), (0.5, 2.0)):
+        assert kinds(check(ms, step=step), check(ms - 0.01, step=step)) == [Finding, Healthy]
+    assert kinds(check(5.0, seen=5), check(5.0, seen=4)) == [Finding, Healthy]
 
 
 def test_the_line_with_most_of_the_time_is_named() -> None:
@@ -41,20 +23,17 @@ def test_the_line_with_most_of_the_time_is_named() -> None:
     assert "train.py:36" in finding.summary
     assert finding.remedies[0].at == HISTOGRAM
     assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [2]
-    assert finding.effects[0].bound is Bound.EXPECTED
-    assert finding.effects[0].scales == pytest.approx(0.01)
+    assert effects(finding)[0][2:] == (near(0.01), Bound.EXPECTED)
 
 
 def test_what_the_next_step_may_need_promises_a_ceiling() -> None:
     """Trap: the loop of reinforcement learning plays a game between its steps, and cannot do without."""
-    finding = as_finding(check(5.0, aside=False))
-    assert finding.effects[0].bound is Bound.AT_MOST
-    assert finding.remedies[0].action == IF_NOT_NEEDED
+    finding = check(5.0, aside=False)
+    assert (effects(finding)[0][3], first_action(finding)) == (Bound.AT_MOST, IF_NOT_NEEDED)
 
 
 def test_waiting_after_a_read_is_left_to_host_sync() -> None:
-    assert isinstance(check(5.0, syncs_ms=4.6), Healthy)
-    assert isinstance(check(5.0, syncs_ms=4.4), Finding)
+    assert kinds(check(5.0, syncs_ms=4.6), check(5.0, syncs_ms=4.4)) == [Healthy, Finding]
 
 
 def test_logging_every_hundred_steps_is_healthy() -> None:
@@ -67,19 +46,15 @@ def test_even_lines_are_not_named_in_the_summary() -> None:
     assert "train.py" not in as_finding(example(*places, step=10.0)).summary
 
 
-@pytest.mark.parametrize(
-    ("samples", "body_ms", "kind"),
-    [(4, 5.0, NotApplicable), (5, 5.0, Healthy), (0, 0.4, Healthy), (0, 0.5, NotApplicable)],
-)
-def test_time_without_samples_has_no_line(samples: int, body_ms: float, kind: type) -> None:
+def test_time_without_samples_has_no_line() -> None:
     """Trap: a body of no length is healthy although no sample met it; making batches is python-input's."""
-    verdict = example(seen=0, samples=samples, body_ms=body_ms, step=body_ms + 4.0)
-    assert isinstance(verdict, kind)
+    cases = (4, 5.0), (5, 5.0), (0, 0.4), (0, 0.5)
+    found = [example(seen=0, samples=samples, body_ms=body, step=body + 4.0) for samples, body in cases]
+    assert kinds(*found) == [NotApplicable, Healthy, Healthy, NotApplicable]
 
 
 def test_operations_that_the_lines_run_one_by_one_are_spared_with_them() -> None:
     """A moving average of the weights assigns each of them by operations of its own."""
-    finding = as_finding(check(4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0)))
-    times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
-    assert times == {Stage.HOST: 4.0, Stage.DEVICE: 2.0}
-    assert [effect.scales for effect in finding.effects] == pytest.approx([0.01, 0.01])
+    found = effects(check(4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0)))
+    assert {part: of for part, of, *_ in found if of} == {Stage.HOST: 4.0, Stage.DEVICE: 2.0}
+    assert [left for _, _, left, _ in found] == near([0.01, 0.01])

@@ -1,21 +1,15 @@
 """recompilation: compilations that continue during training."""
 
-import pytest
-
 from tests.rules.cases.recompilation import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 
-@pytest.mark.parametrize(
-    ("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (9, 0, Healthy), (0, 0, Healthy)]
-)
-def test_compiling_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
+def test_compiling_at_the_start_is_no_fault() -> None:
     """Trap: a trace that holds the first calls."""
-    assert isinstance(example(CompileTime(steps, 20, late, 15.0), 20.0), kind)
+    cases = (2, 1), (1, 1), (9, 0), (0, 0)
+    found = [example(CompileTime(steps, 20, late, 15.0), 20.0) for steps, late in cases]
+    assert kinds(*found) == [Finding, Healthy, Healthy, Healthy]
 
 
 def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
@@ -23,18 +17,14 @@ def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
     assert (finding.effects, finding.severity) == ((), Severity.NOTE)
 
 
-@pytest.mark.parametrize(
-    ("share", "severity"),
-    [(0.93, Severity.CRITICAL), (0.2, Severity.CRITICAL), (0.1, Severity.WARNING), (0.01, Severity.NOTE)],
-)
-def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace(
-    share: float, severity: Severity
-) -> None:
+def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace() -> None:
     """Trap: compiling in steady steps says little of what all of it costs."""
-    compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
-    finding = as_finding(example(compiling, 3.0))
-    assert (finding.effects, finding.severity) == ((), severity)
-    assert "of the traced time" in finding.summary
+    critical, warning, note = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
+    for share, severity in ((0.93, critical), (0.2, critical), (0.1, warning), (0.01, note)):
+        compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
+        finding = as_finding(example(compiling, 3.0))
+        assert (finding.effects, finding.severity) == ((), severity)
+        assert "of the traced time" in finding.summary
 
 
 LINE = Location("train.py", 3)
@@ -55,9 +45,9 @@ def fed(element: str, *more: Dataset, rows: int | None = None, drops: bool = Fal
 ANY, SIZE, LENGTH = "Keep the input shapes", "smaller batch", "a few lengths"
 
 
-@pytest.mark.parametrize(
-    ("element", "words"),
-    [
+def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies() -> None:
+    """Trap: drop_remainder does not help with sequences of different lengths."""
+    for element, words in (
         (tensor("(None, 20)"), SIZE),
         (f"({tensor('(None, 20)')}, {tensor('(None,)')})", SIZE),
         (f"({tensor('(None, None)')}, {tensor('(None,)')})", LENGTH),
@@ -67,19 +57,16 @@ ANY, SIZE, LENGTH = "Keep the input shapes", "smaller batch", "a few lengths"
         (tensor("<unknown>"), ANY),
         ("RaggedTensorSpec(TensorShape([None]), tf.int32, 0)", ANY),
         (f"({tensor('(None, 2)')}, SparseTensorSpec(TensorShape([2, 3]), tf.int32))", ANY),
-    ],
-)
-def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(element: str, words: str) -> None:
-    """Trap: drop_remainder does not help with sequences of different lengths."""
-    remedy = as_finding(example(program=fed(element))).remedies[0]
-    drops = words == SIZE
-    assert remedy.at == (LINE if drops else None)
-    assert words in remedy.action
+    ):
+        remedy = as_finding(example(program=fed(element))).remedies[0]
+        drops = words == SIZE
+        assert remedy.at == (LINE if drops else None)
+        assert words in remedy.action
 
 
-@pytest.mark.parametrize("program", [None, Program()])
-def test_a_run_without_a_pipeline_is_told_both(program: Program | None) -> None:
-    assert ANY in as_finding(example(program=program)).remedies[0].action
+def test_a_run_without_a_pipeline_is_told_both() -> None:
+    for program in (None, Program()):
+        assert ANY in first_action(example(program=program))
 
 
 def test_the_line_is_that_of_the_batch_that_feeds_the_run() -> None:

@@ -1,20 +1,10 @@
 """recurrent-loop: both sides of each limit, and loops whose iterations are large."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.builders import Row, chart, line, marker, recording, trace
 from tests.rules.cases.recurrent_loop import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
+from tests.rules.kit import *
 from tfdoctor.trace.xplane import measured
 
 
@@ -24,59 +14,33 @@ def check(iterations: float, scheduling: float, rest: float) -> Verdict:
     return example(loop, scheduling_ms=scheduling, breakdown=step)
 
 
-@pytest.mark.parametrize(("iterations", "kind"), [(8, Finding), (7, Healthy), (3, Healthy)])
-def test_a_loop_of_few_iterations_is_healthy(iterations: float, kind: type) -> None:
-    assert isinstance(check(iterations, 4.0, 1.0), kind)
+def test_a_loop_of_few_iterations_is_healthy() -> None:
+    assert kinds(*(check(iterations, 4.0, 1.0) for iterations in (8, 7, 3))) == [Finding, Healthy, Healthy]
 
 
-@pytest.mark.parametrize(
-    ("scheduling", "rest", "kind"), [(5.0, 5.0, Finding), (4.9, 5.1, Healthy), (3.0, 60.0, Healthy)]
-)
-def test_a_loop_whose_operations_take_most_of_the_step_is_healthy(
-    scheduling: float, rest: float, kind: type
-) -> None:
+def test_a_loop_whose_operations_take_most_of_the_step_is_healthy() -> None:
     """Trap: an LSTM with a batch of 256, in which the matmuls dominate."""
-    assert isinstance(check(32, scheduling, rest), kind)
+    assert kinds(check(32, 5.0, 5.0), check(32, 4.9, 5.1), check(32, 3.0, 60.0)) == [Finding, Healthy, Healthy]
 
 
-@pytest.mark.parametrize(("rest", "parts"), [(1.0, True), (0.99, False)])
-def test_a_healthy_loop_accounts_for_its_time(rest: float, *, parts: bool) -> None:
+def test_a_healthy_loop_accounts_for_its_time() -> None:
     """Of a step of 20 ms, in loops that start operations for 1 ms."""
-    loop = GraphLoop("lstm/while", 48.0, 200.0, rest)
-    step = Breakdown.of(host=10.0, device=10.0)
-    verdict = as_healthy(example(loop, scheduling_ms=1.0, breakdown=step))
-    times = {time.part: time.of.value for time in verdict.necessary}
-    assert times == ({Stage.HOST: 1.0, Stage.DEVICE: rest} if parts else {})
-
-
-def test_the_saving_is_a_ceiling() -> None:
-    assert [effect.bound for effect in as_finding(check(32, 5.0, 1.0)).effects] == [Bound.AT_MOST]
+    for rest, parts in ((1.0, {Stage.HOST: 1.0, Stage.DEVICE: 1.0}), (0.99, {})):
+        loop, step = GraphLoop("lstm/while", 48.0, 200.0, rest), Breakdown.of(host=10.0, device=10.0)
+        verdict = as_healthy(example(loop, scheduling_ms=1.0, breakdown=step))
+        assert {time.part: time.of.value for time in verdict.necessary} == parts
 
 
 def test_the_ceiling_is_the_whole_loop() -> None:
-    """What replaces the loop saves its waits and its operations as well, not only starting them."""
+    """What replaces it saves its waits, its operations and those around it, but not the way into the call."""
     row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
-    step = Breakdown.of(host=6.5, device=2.5)
-    verdict = as_finding(example(loop, scheduling_ms=5.0, waiting_ms=6.0, breakdown=step))
-    assert [(effect.stage, effect.scales, effect.of) for effect in verdict.effects] == [
-        (Stage.HOST, 0.0, ms(6.0)),
-        (Stage.DEVICE, 0.0, ms(2.0)),
-    ]
-
-
-def test_the_ceiling_is_all_of_the_host_but_the_way_into_the_call() -> None:
-    """Operations around the loop, which divide and join its tensors, go with it."""
-    verdict = as_finding(
-        example(
-            GraphLoop("loss/while", 32.0, 32.0, 2.0),
-            scheduling_ms=5.0,
-            waiting_ms=6.0,
-            breakdown=Breakdown.of(host=9.0, device=0.5),
-            overhead=PythonOverhead(1.0, 0.5),
-        )
-    )
-    assert [effect.of for effect in verdict.effects] == [ms(8.0)]
+    taken: dict[str, Any] = {"scheduling_ms": 5.0, "waiting_ms": 6.0}
+    verdict = example(loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken)
+    assert effects(verdict) == [(Stage.HOST, 6.0, 0.0, Bound.AT_MOST), (Stage.DEVICE, 2.0, 0.0, Bound.AT_MOST)]
+    around = Breakdown.of(host=9.0, device=0.5)
+    other = example(replace(loop, rows=()), breakdown=around, overhead=PythonOverhead(1.0, 0.5), **taken)
+    assert [of for _, of, *_ in effects(other)] == [8.0]
 
 
 FORWARD = "StatefulPartitionedCall/lstm/while/body/_7/lstm/while/MatMul:MatMul"
@@ -98,18 +62,13 @@ def looping(steps: int = 5, iterations: int = 10, per_call: int = 1) -> LoopWork
 
 
 def test_a_loop_and_its_gradient_are_one() -> None:
-    (loop,) = looping().loops
-    assert (loop.name, loop.iterations, loop.operations) == ("lstm/while", 10.0, 20.0)
-
-
-def test_iterations_without_their_operations_are_scheduling() -> None:
     """Of each loop's first iteration, the executor's events look like those outside of loops."""
-    assert looping().scheduling_ms == pytest.approx(2 * 9 * 0.15, rel=0.02)
-
-
-def test_a_loop_waits_from_its_first_operation_to_its_last() -> None:
-    """Each of the two loops runs for 2 ms, 0.5 ms of it in its matmuls; before its first one is 0.05 ms."""
-    assert looping().waiting_ms == pytest.approx(2 * (2.0 - 0.05 - 0.5), rel=0.03)
+    work = looping()
+    (loop,) = work.loops
+    assert (loop.name, loop.iterations, loop.operations) == ("lstm/while", 10.0, 20.0)
+    assert work.iterations == 10.0  # the executor numbers those of an inner loop anew in each of the outer one
+    assert work.scheduling_ms == near(2 * 9 * 0.15, rel=0.02)  # iterations without their operations
+    assert work.waiting_ms == near(2 * (2.0 - 0.05 - 0.5), rel=0.03)  # from the first operation to the last
 
 
 def test_a_call_of_several_steps_is_not_judged() -> None:
@@ -143,11 +102,15 @@ def loops(*names: str) -> Program:
     return Program(tuple(Operation(name=name, type="StatelessWhile", at=at) for name in names), ())
 
 
+# An operation in a call that was traced after the steps:
+LATER = (("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),)
+
+
 def test_iterations_of_cheap_operations_are_counted_by_the_executor() -> None:
     work = mapping()
-    (loop,) = work.loops
-    assert (loop.name, loop.iterations, work.iterations) == ("", 128.0, 128.0)
-    assert work.scheduling_ms == pytest.approx(128 * 0.05, rel=0.02)
+    assert [(loop.name, loop.iterations) for loop in work.loops] == [("", work.iterations)] == [("", 128.0)]
+    assert work.scheduling_ms == near(128 * 0.05, rel=0.02)
+    assert mapping(numbers=0).loops == ()
 
 
 def test_a_single_loop_of_the_program_has_its_name_and_line() -> None:
@@ -156,12 +119,15 @@ def test_a_single_loop_of_the_program_has_its_name_and_line() -> None:
 
 
 def test_of_several_loops_none_is_named_for_the_executors_number() -> None:
-    work = mapping(program=loops(MAP, "loss/scan/while"))
-    assert [loop.name for loop in work.loops] == [""]
-    assert work.iterations == 128.0
+    other = ("map/while/body/_4/map/while/MatMul:MatMul", 62.0, 63.0)
+    alone, both = (
+        mapping(program=loops(MAP, "loss/scan/while")),
+        mapping(program=loops(MAP, "map/while"), later=(*LATER, other)),
+    )
+    assert [loop.name for work in (alone, both) for loop in work.loops] == ["", ""]
+    assert alone.iterations == 128.0
 
 
-LATER = (("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),)
 """An operation in a call that was traced after the steps."""
 
 
@@ -170,22 +136,7 @@ def test_of_several_loops_the_one_that_was_traced_later_is_named() -> None:
     work = mapping(program=loops(MAP, "map/while"), later=LATER)
     (loop,) = work.loops
     assert (loop.name, loop.iterations, loop.at) == (MAP, 128.0, Location("train.py", 22))
-    assert work.waiting_ms == work.scheduling_ms == pytest.approx(128 * 0.05, rel=0.02)
-
-
-def test_of_several_loops_that_were_traced_later_none_is_named() -> None:
-    other = ("map/while/body/_4/map/while/MatMul:MatMul", 62.0, 63.0)
-    work = mapping(program=loops(MAP, "map/while"), later=(*LATER, other))
-    assert [loop.name for loop in work.loops] == [""]
-
-
-def test_a_step_without_a_loop_has_none() -> None:
-    assert mapping(numbers=0).loops == ()
-
-
-def test_a_recorded_count_that_is_larger_stays() -> None:
-    """The executor numbers the iterations of an inner loop anew in each of the outer one."""
-    assert looping(iterations=10).iterations == 10.0
+    assert work.waiting_ms == work.scheduling_ms == near(128 * 0.05, rel=0.02)
 
 
 def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
@@ -201,12 +152,9 @@ def test_a_loop_over_the_examples_gains_nothing_from_a_larger_batch() -> None:
     assert "tf.vectorized_map" in remedy.code
     assert remedy.at == Location("train.py", 22)
     assert len(own(40.0, batch=128).remedies) == 2
-
-
-def test_a_recurrent_layer_is_told_at_its_own_line() -> None:
-    first = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm").remedies[0]
-    assert "batch_size" in first.code
-    assert first.at == Location("train.py", 9)
+    layer = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm").remedies[0]
+    assert "batch_size" in layer.code
+    assert layer.at == Location("train.py", 9)
 
 
 def mapped(*loops: GraphLoop, scheduling: float = 1.0) -> Verdict:
@@ -225,10 +173,9 @@ STATE = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
 
 
 def test_operations_too_short_to_be_recorded_have_no_mean_time() -> None:
-    verdict = as_finding(mapped(alone(0.0, operations=0.0), scheduling=20.0))
-    assert [one.label for one in verdict.evidence if isinstance(one, Measure)] == [
-        "share of the step in loops whose iterations do not depend on each other"
-    ]
+    evidence = as_finding(mapped(alone(0.0, operations=0.0), scheduling=20.0)).evidence
+    labels = [one.label for one in evidence if isinstance(one, Measure)]
+    assert labels == ["share of the step in loops whose iterations do not depend on each other"]
 
 
 def test_iterations_that_do_not_depend_on_each_other_need_no_loop() -> None:
@@ -236,28 +183,22 @@ def test_iterations_that_do_not_depend_on_each_other_need_no_loop() -> None:
     verdict = as_finding(mapped(alone(20.0)))
     (remedy,) = verdict.remedies
     assert remedy.at == Location("train.py", 22)
-    assert [(effect.stage, effect.of) for effect in verdict.effects] == [
-        (Stage.HOST, ms(1.0)),
-        (Stage.DEVICE, ms(20.0)),
-    ]
-    assert {effect.bound for effect in verdict.effects} == {Bound.AT_MOST}
+    assert effects(verdict) == [(Stage.HOST, 1.0, 0.0, Bound.AT_MOST), (Stage.DEVICE, 20.0, 0.0, Bound.AT_MOST)]
     assert isinstance(mapped(replace(alone(20.0), independent=False)), Healthy)
 
 
-@pytest.mark.parametrize(("taken", "kind"), [(9.4, Finding), (9.3, Healthy)])
-def test_independent_iterations_below_a_fifth_of_the_step_are_healthy(taken: float, kind: type) -> None:
-    assert isinstance(mapped(alone(taken)), kind)
+def test_independent_iterations_below_a_fifth_of_the_step_are_healthy() -> None:
+    assert kinds(mapped(alone(9.4)), mapped(alone(9.3))) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("operations", "kind"), [(200.0, Finding), (199.0, Healthy)])
-def test_long_operations_may_take_as_long_on_the_whole_batch(operations: float, kind: type) -> None:
+def test_independent_iterations_are_never_necessary() -> None:
+    for loop in (alone(9.0), alone(20.0, 100.0)):
+        assert as_healthy(mapped(loop, scheduling=0.1)).necessary == ()
+
+
+def test_long_operations_may_take_as_long_on_the_whole_batch() -> None:
     """20 ms in 200 operations: 0.1 ms each."""
-    assert isinstance(mapped(alone(20.0, operations)), kind)
-
-
-@pytest.mark.parametrize("loop", [alone(9.0), alone(20.0, 100.0)])
-def test_independent_iterations_are_never_necessary(loop: GraphLoop) -> None:
-    assert as_healthy(mapped(loop, scheduling=0.1)).necessary == ()
+    assert [type(mapped(alone(20.0, operations))) for operations in (200.0, 199.0)] == [Finding, Healthy]
 
 
 def test_beside_another_loop_only_its_operations_count() -> None:

@@ -1,14 +1,8 @@
 """repeated-conversion: the same arrays are converted, and cast, at every call."""
 
-from functools import partial
-
-import pytest
-
 from tests.rules.cases.repeated_conversion import AT, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import ConvertedArray
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 def array(ms: float, *, same: bool | None = True, dtype: str = "float32", cast_ms: float = 0.0) -> ConvertedArray:
@@ -20,21 +14,15 @@ def array(ms: float, *, same: bool | None = True, dtype: str = "float32", cast_m
 check = partial(example, step=20.0)
 
 
-@pytest.mark.parametrize(
-    ("ms", "step", "kind"), [(1.0, 20.0, Finding), (0.99, 20.0, Healthy), (0.2, 1.0, Finding), (0.19, 1.0, Healthy)]
-)
-def test_a_share_of_the_step_and_more_than_a_number_takes(ms: float, step: float, kind: type) -> None:
-    """Trap: a learning rate or a tiny array is converted in each short step."""
-    assert isinstance(check(array(ms), step=step), kind)
-
-
-def test_tensors_need_no_conversion() -> None:
-    """Trap: the arrays were converted once, before the loop."""
-    assert isinstance(check(), Healthy)
+def test_a_share_of_the_step_and_more_than_a_number_takes() -> None:
+    """Traps: a learning rate or a tiny array in each short step; arrays that were converted before the loop."""
+    cases = (1.0, 20.0), (0.99, 20.0), (0.2, 1.0), (0.19, 1.0)
+    found = [check(array(ms), step=step) for ms, step in cases]
+    assert kinds(*found, check()) == [Finding, Healthy, Finding, Healthy, Healthy]
 
 
 def test_new_arrays_at_each_call_are_left_to_python_input() -> None:
-    assert isinstance(check(array(9.0, same=False)), Healthy)
+    assert kinds(check(array(9.0, same=False)), check(fed(9.0, same=False))) == [Healthy, Healthy]
 
 
 def test_arrays_that_were_not_compared_are_not_judged() -> None:
@@ -44,18 +32,16 @@ def test_arrays_that_were_not_compared_are_not_judged() -> None:
 
 def test_the_cast_is_saved_as_well() -> None:
     finding = as_finding(check(array(6.0, dtype="float64", cast_ms=4.0)))
-    times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
-    assert times == {Stage.BETWEEN: 6.0, Stage.DEVICE: 4.0}
-    assert {effect.bound for effect in finding.effects} == {Bound.EXPECTED}
-    assert finding.remedies[0].code == "array_0 = tf.constant(array_0, tf.float32)  # before the loop"
+    assert {part: of for part, of, *_ in effects(finding) if of} == {Stage.BETWEEN: 6.0, Stage.DEVICE: 4.0}
+    assert {bound for *_, bound in effects(finding)} == {Bound.EXPECTED}
+    assert first_code(finding) == "array_0 = tf.constant(array_0, tf.float32)  # before the loop"
     assert finding.remedies[0].at == AT
 
 
 def test_batches_in_float64_are_cast_once_where_they_are_made() -> None:
     """Their conversion is python-input's; a label that the step casts is none of NumPy's default type."""
-    finding = as_finding(check(array(6.0, same=False, dtype="float64", cast_ms=4.0)))
-    (effect,) = finding.effects
-    assert (effect.stage, effect.bound) == (Stage.DEVICE, Bound.AT_MOST)
+    found = effects(check(array(6.0, same=False, dtype="float64", cast_ms=4.0)))
+    assert [(part, bound) for part, _, _, bound in found] == [(Stage.DEVICE, Bound.AT_MOST)]
     assert isinstance(check(array(6.0, same=False, dtype="int64", cast_ms=4.0)), Healthy)
 
 
@@ -75,7 +61,3 @@ def test_what_a_session_is_fed_again_becomes_a_variable() -> None:
     assert [(effect.stage, effect.bound) for effect in finding.effects] == [(Stage.HOST, Bound.AT_MOST)]
     (remedy,) = finding.remedies
     assert 'tf.get_variable("vectors_table", [60000, 100], tf.float32' in remedy.code
-
-
-def test_new_batches_that_a_session_is_fed_are_no_repetition() -> None:
-    assert isinstance(check(fed(9.0, same=False)), Healthy)

@@ -1,19 +1,13 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
-from typing import Any
-
-import pytest
-
 from tests.builders import chart, recording, trace
 from tests.rules.cases.retracing import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
@@ -21,19 +15,14 @@ def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
     return example(traced, Breakdown.of(device=5.0, host=5.0, between=7.0), run=run)
 
 
-@pytest.mark.parametrize(("traced", "tracings", "kind"), [(2, 3, Finding), (1, 9, Healthy), (2, 2, Healthy)])
-def test_the_first_traces_and_a_last_smaller_batch_are_no_fault(traced: int, tracings: int, kind: type) -> None:
+def test_the_first_traces_and_a_last_smaller_batch_are_no_fault() -> None:
     """Trap: a trace that holds a function's first calls; one smaller batch at the end of an epoch."""
-    assert isinstance(check(Retraced("train_step", 20, traced, tracings)), kind)
+    found = [check(Retraced("train_step", 20, *traced)) for traced in ((2, 3), (1, 9), (2, 2))]
+    assert kinds(*found, check()) == [Finding, Healthy, Healthy, NotApplicable]
 
 
-def test_without_a_function_nothing_is_judged() -> None:
-    assert isinstance(check(), NotApplicable)
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
+def test_the_remedy_follows_what_changes() -> None:
+    for changed, words in (
         (("1", "2"), "a tensor instead of a Python number"),
         (("True", "False"), "a tensor instead of a Python number"),
         (("TensorSpec(shape=(31, 4))", "TensorSpec(shape=(32, 4))"), "one shape"),
@@ -42,11 +31,9 @@ def test_without_a_function_nothing_is_judged() -> None:
         (("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"), "what changes"),
         (("<object at 1>", "<object at 2>"), "what changes"),
         ((), "what changes"),
-    ],
-)
-def test_the_remedy_follows_what_changes(changed: tuple[str, ...], words: str) -> None:
-    finding = as_finding(check(Retraced("train_step", 20, 20, 30, changed)))
-    assert words in finding.remedies[0].action
+    ):
+        finding = as_finding(check(Retraced("train_step", 20, 20, 30, changed)))
+        assert words in finding.remedies[0].action
 
 
 def test_the_code_has_the_shapes_that_were_given() -> None:
@@ -63,50 +50,38 @@ def test_the_code_has_the_shapes_that_were_given() -> None:
 
 
 def test_the_effects_are_the_tracing_time_of_each_stage() -> None:
-    finding = as_finding(check(Retraced("train_step", 20, 20, 30)))
-    times = {effect.stage: effect.of and effect.of.value for effect in finding.effects}
-    assert times == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}
+    found = effects(check(Retraced("train_step", 20, 20, 30)))
+    assert {part: of for part, of, *_ in found} == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}
 
 
 def in_run(tracings: int = 6, last: int = 75, step_ms: float = 8.0) -> RunTracing:
     return RunTracing((TracedInRun("train_step", 150, tracings, last, step_ms),))
 
 
-@pytest.mark.parametrize(
-    ("run", "kind"),
-    [
-        (in_run(), Finding),
-        (in_run(tracings=5), Healthy),
-        (in_run(last=74), Healthy),  # trap: warm-up, such as one trace for each of a few buckets
-        (in_run(step_ms=0.9), Finding),
-        (in_run(step_ms=0.89), Healthy),  # 5 % of it and of a step of 17 ms
-    ],
-)
-def test_tracing_that_goes_on_outside_of_the_window_is_found(run: RunTracing, kind: type) -> None:
-    assert isinstance(check(Retraced("train_step", 20, 1, 9), run=run), kind)
+def test_tracing_that_goes_on_outside_of_the_window_is_found() -> None:
+    """Trap: warm-up, such as one trace for each of a few buckets. The limit is 5 % of it and of a step of 17 ms."""
+    runs = in_run(), in_run(tracings=5), in_run(last=74), in_run(step_ms=0.9), in_run(step_ms=0.89)
+    found = [check(Retraced("train_step", 20, 1, 9), run=run) for run in runs]
+    assert kinds(*found) == [Finding, Healthy, Healthy, Finding, Healthy]
 
 
 def test_tracing_over_the_run_has_no_saving_of_a_typical_step() -> None:
     finding = as_finding(check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0)))
-    assert finding.effects == ()
-    assert finding.severity is Severity.CRITICAL
+    assert (finding.effects, finding.severity) == ((), Severity.CRITICAL)
     assert "6 of 150 calls" in finding.summary
 
 
-@pytest.mark.parametrize(
-    ("made", "in_fit", "words"),
-    [(6, True, "Compile the model once"), (6, False, "Create train_step once"), (1, True, "Find what")],
-)
-def test_a_function_that_is_made_again_is_to_be_made_once(
-    made: int,
-    in_fit: bool,  # noqa: FBT001 - a case
-    words: str,
-) -> None:
-    function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
-    finding = as_finding(check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,))))
-    assert words in finding.remedies[0].action
-    assert ("6 separate function objects" in finding.summary) == (made == 6)
-    assert finding.concern is Concern.LONG_STEPS
+def test_a_function_that_is_made_again_is_to_be_made_once() -> None:
+    for made, in_fit, words in (
+        (6, True, "Compile the model once"),
+        (6, False, "Create train_step once"),
+        (1, True, "Find what"),
+    ):
+        function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
+        finding = as_finding(check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,))))
+        assert words in finding.remedies[0].action
+        assert ("6 separate function objects" in finding.summary) == (made == 6)
+        assert finding.concern is Concern.LONG_STEPS
 
 
 def test_what_the_window_shows_comes_first() -> None:
@@ -115,19 +90,20 @@ def test_what_the_window_shows_comes_first() -> None:
 
 def counted(**parts: Any) -> RunTracing:
     function = {
-        "name": "step", "calls": 150, "traced": [0, 1, 80], "tracings": 3, "traced_ms": 302.0, "call_ms": 2.0,
-    }  # fmt: skip
+        "name": "step",
+        "calls": 150,
+        "traced": [0, 1, 80],
+        "tracings": 3,
+        "traced_ms": 302.0,
+        "call_ms": 2.0,
+    }
     steps = read(StepsSeen, {"seen": 100, "functions": [function | parts]}, [])
-    given = recording(manifest=Manifest(steps=steps))
-    return chart(trace([]), given).fact(RunTracing)
+    return chart(trace([]), recording(manifest=Manifest(steps=steps))).fact(RunTracing)
 
 
 def test_the_time_is_that_of_calls_after_the_first() -> None:
     (function,) = counted().functions
-    assert (function.traced - 1, function.last) == (2, 80)
-    assert function.step_ms == pytest.approx(2 * 300.0 / 100)
-
-
-@pytest.mark.parametrize("parts", [{"traced_ms": None}, {"call_ms": None}, {"traced": []}])
-def test_a_function_without_times_is_left_out(parts: Any) -> None:
-    assert counted(**parts).functions == ()
+    assert (function.traced - 1, function.last, function.step_ms) == (2, 80, near(2 * 300.0 / 100))
+    without: tuple[dict[str, Any], ...] = {"traced_ms": None}, {"call_ms": None}, {"traced": []}
+    for missing in without:
+        assert counted(**missing).functions == ()

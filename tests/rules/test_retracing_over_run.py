@@ -1,30 +1,11 @@
 """retracing over the run: functions that are made or traced again and again, priced as time of the run."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
 from tests.rules.cases.retracing import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import ChangingNumber, MadeCall, TracedDefinition
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
+from tfdoctor.facts.phases.run_calls import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.rules.retracing import KEPT_OPTIMIZER
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Recurrence,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Recurrence
 
 FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)
 
@@ -55,9 +36,7 @@ def check(
 
 def test_a_model_that_is_compiled_in_each_epoch_is_found_with_its_line() -> None:
     finding = as_finding(check(STEP))
-    assert finding.at == COMPILE
-    assert finding.remedies[0].action == KEPT_OPTIMIZER
-    assert finding.concern is Concern.RUN
+    assert (finding.at, finding.remedies[0].action, finding.concern) == (COMPILE, KEPT_OPTIMIZER, Concern.RUN)
     (effect,) = finding.run_effects
     assert (effect.phase, effect.of.value, effect.times) == (Phase.TRACING, 4_500.0, 9)
     assert (effect.recurs, effect.bound) == (Recurrence.PER_EPOCH, Bound.EXPECTED)
@@ -66,15 +45,13 @@ def test_a_model_that_is_compiled_in_each_epoch_is_found_with_its_line() -> None
 
 def test_the_time_of_compile_itself_counts_too() -> None:
     building = RunLine(phase=Phase.BUILDING, at=COMPILE, ms=400.0, samples=6)
-    other = replace(building, at=FIT)
-    finding = as_finding(check(STEP, phases=replace(PHASES, lines=(building, other))))
-    effect = finding.run_effects[-1]
+    phases = replace(PHASES, lines=(building, replace(building, at=FIT)))
+    effect = as_finding(check(STEP, phases=phases)).run_effects[-1]
     assert (effect.phase, effect.of.value, effect.subject) == (Phase.BUILDING, 360.0, "train.py:31")
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind"),
-    [
+def test_both_sides_of_each_limit() -> None:
+    for changes, kind in (
         ({}, Finding),
         ({"tracings": 2, "made": 2}, Healthy),  # a model and its fine-tuned copy
         ({"tracings": 3, "made": 3}, Finding),
@@ -84,34 +61,26 @@ def test_the_time_of_compile_itself_counts_too() -> None:
         ({"ms": 1_000.0 + 999.0}, Healthy),
         ({"starts_s": (8.0, 9.0, 18.9)}, Healthy),  # trap: a slow first epoch, until all lengths were seen
         ({"starts_s": (8.0, 9.0, 19.0)}, Finding),
-    ],
-)
-def test_both_sides_of_each_limit(changes: dict[str, Any], kind: type) -> None:
-    assert isinstance(check(replace(STEP, **changes)), kind)
+        ({"tracings": 2, "made": 1, "ms": 9_000.0, "first_ms": 8_000.0, "starts_s": (8.0, 9.0)}, Healthy),
+    ):
+        assert isinstance(check(replace(STEP, **changes)), kind)
 
 
-def test_the_first_epoch_is_no_fault_however_long_it_takes_to_trace() -> None:
-    once = replace(STEP, tracings=2, made=1, ms=9_000.0, first_ms=8_000.0, starts_s=(8.0, 9.0))
-    assert isinstance(check(once), Healthy)
-
-
-@pytest.mark.parametrize(("models", "made", "kind"), [(10, 10, Healthy), (3, 10, Finding), (2, 10, Finding)])
-def test_a_function_for_each_of_several_models_is_left_to_tuning_loop(models: int, made: int, kind: type) -> None:
-    calls = (COMPILED, replace(FITTED, models=models))
-    assert isinstance(check(replace(STEP, made=made), calls=calls), kind)
+def test_a_function_for_each_of_several_models_is_left_to_tuning_loop() -> None:
+    found = [check(STEP, calls=(COMPILED, replace(FITTED, models=models))) for models in (10, 3, 2)]
+    assert kinds(*found) == [Healthy, Finding, Finding]
 
 
 def test_a_function_that_a_loop_makes_is_to_be_made_once() -> None:
     finding = as_finding(check(OWN))
-    assert finding.remedies[0].action == "Create step once, outside of the loop"
-    assert finding.at == OWN.at
-    assert finding.run_effects[0].recurs is Recurrence.PER_CALL
+    assert first_action(finding) == "Create step once, outside of the loop"
+    assert (finding.at, finding.run_effects[0].recurs) == (OWN.at, Recurrence.PER_CALL)
 
 
 def test_without_a_call_of_compile_the_line_of_fit_is_named() -> None:
     finding = as_finding(check(STEP, calls=(FITTED,)))
     assert finding.at == FIT
-    assert "Compile the model once" in finding.remedies[0].action
+    assert "Compile the model once" in first_action(finding)
 
 
 def test_python_numbers_that_change_are_named_with_the_line_that_assigns_them() -> None:
@@ -125,20 +94,14 @@ def test_python_numbers_that_change_are_named_with_the_line_that_assigns_them() 
 
 
 def test_a_function_that_is_made_again_is_named_where_it_is_defined() -> None:
-    line = Location("gan.py", 46)
-    numbers = (ChangingNumber("epoch", ("0", "1")),)
+    line, numbers = Location("gan.py", 46), (ChangingNumber("epoch", ("0", "1")),)
     finding = as_finding(check(replace(OWN, defined=line, redefined=True, numbers=numbers)))
     assert finding.summary.startswith("step (defined at gan.py:46) was traced")
     assert "Python values" not in finding.summary  # each is traced once, whatever it is given
     assert not any(isinstance(part, Table) and "parameter" in part.columns for part in finding.evidence)
-    assert finding.at == line
-    assert "once" in finding.remedies[0].action
-
-
-def test_a_function_that_is_defined_once_is_named_where_it_is_called() -> None:
-    finding = as_finding(check(replace(OWN, defined=Location("gan.py", 3))))  # tf.function(step) in a loop
-    assert finding.at == OWN.at
-    assert "once" in finding.remedies[0].action
+    once = as_finding(check(replace(OWN, defined=line)))  # tf.function(step) in a loop: where it is called
+    assert (finding.at, once.at) == (line, OWN.at)
+    assert all("once" in first_action(one) for one in (finding, once))
 
 
 def test_texts_that_change_get_no_tensor() -> None:
@@ -165,19 +128,17 @@ def test_several_functions_are_one_finding() -> None:
     assert [effect.of.value for effect in finding.run_effects] == [4_500.0, 1_800.0]
 
 
-@pytest.mark.parametrize(("name", "in_window"), [("step", True), ("other", False)])
-def test_what_the_window_shows_of_it_has_a_part_in_the_typical_step(name: str, *, in_window: bool) -> None:
-    window = Retracing((Retraced(name, 20, 5, 9, ("1", "2")),), host_ms=2.0, between_ms=1.0)
-    finding = as_finding(check(STEP, window=window))
-    assert finding.run_effects
-    assert bool(finding.effects) is in_window
-    assert (finding.concern is Concern.TYPICAL_STEP) is in_window
+def test_what_the_window_shows_of_it_has_a_part_in_the_typical_step() -> None:
+    for name, in_window in (("step", True), ("other", False)):
+        window = Retracing((Retraced(name, 20, 5, 9, ("1", "2")),), host_ms=2.0, between_ms=1.0)
+        finding = as_finding(check(STEP, window=window))
+        assert finding.run_effects
+        assert (bool(finding.effects), finding.concern is Concern.TYPICAL_STEP) == (in_window, in_window)
 
 
 def test_the_changing_argument_is_taken_from_the_window() -> None:
     window = Retracing((Retraced("step", 20, 19, 30, ("1", "2")),), host_ms=2.0)
-    finding = as_finding(check(replace(STEP, made=1, tracings=40), window=window))
-    assert "tensor" in finding.remedies[0].action
+    assert "tensor" in first_action(check(replace(STEP, made=1, tracings=40), window=window))
 
 
 def test_a_run_that_was_not_recorded_as_a_whole_is_not_judged() -> None:

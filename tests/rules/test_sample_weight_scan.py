@@ -1,29 +1,16 @@
 """sample-weight-scan: both sides of its limits, and which samples count."""
 
-import pytest
-
 from tests.rules.cases.sample_weight_scan import example
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.kit import *
 from tests.run_logs import Run
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.rules.sample_weight_scan import Limits, check
+from tfdoctor.rules.sample_weight_scan import check
 from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
-from tfdoctor.terms.kinds import Phase, RunWork
-from tfdoctor.terms.verdict import Finding, Healthy, Location
+from tfdoctor.terms.kinds import RunWork
 
 
-@pytest.mark.parametrize(
-    ("ms", "total_ms", "kind"),
-    [
-        (2_000.0, 100_000.0, Finding),
-        (1_990.0, 100_000.0, Healthy),
-        (500.0, 5_000.0, Finding),
-        (490.0, 5_000.0, Healthy),
-    ],
-)
-def test_both_limits(ms: float, total_ms: float, kind: type) -> None:
-    assert Limits() == Limits(0.02, 500.0)
-    assert isinstance(example(ms, total_ms), kind)
+def test_both_limits() -> None:
+    cases = (2_000.0, 100_000.0), (1_990.0, 100_000.0), (500.0, 5_000.0), (490.0, 5_000.0)
+    assert kinds(*(example(*case) for case in cases)) == [Finding, Healthy, Finding, Healthy]
 
 
 def measured(run: Run) -> tuple[WeightScans, RunPhases]:
@@ -44,7 +31,7 @@ def test_the_samples_of_a_run_are_told_by_line_and_phase() -> None:
     scans, phases = measured(run)
     (line,) = scans.lines
     assert (line.at, line.phase) == (Location("train.py", 20), Phase.PREPARING)
-    assert line.ms == pytest.approx(6_000.0, rel=0.05)
+    assert line.ms == near(6_000.0, rel=0.05)
     finding = as_finding(check(scans, phases))
     (effect,) = finding.run_effects
     assert effect.phase is Phase.PREPARING

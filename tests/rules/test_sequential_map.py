@@ -1,21 +1,9 @@
 """sequential-map: the map that limits the pipeline of a waiting step runs on one thread."""
 
-from typing import Any
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.sequential_map import example
-from tests.rules.verdicts import as_finding, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import sequential_map
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, NotApplicable, Verdict
 
 ON_CPU = Device(DeviceKind.CPU, 1, 1)
 
@@ -24,44 +12,25 @@ def stage(kind: str = "Map", threads: float = 1.0, **more: Any) -> StageTime:
     return StageTime.of(f"Root::Prefetch::{kind}", 40.0, threads, **more)
 
 
-def effect(verdict: Verdict) -> Effect:
-    assert isinstance(verdict, Finding)
-    (effect,) = verdict.effects
-    return effect
-
-
-@pytest.mark.parametrize(
-    ("calls", "kind"), [(-1, NotApplicable), (2, NotApplicable), (1, Finding), (None, Finding)]
-)
-def test_a_map_that_tf_data_may_run_in_parallel_is_not_advised_to(calls: int | None, kind: type) -> None:
-    parameters = DatasetParameters(num_parallel_calls=calls)
-    made = Dataset(id=1, kind="_ParallelMapDataset", parameters=parameters)
-    assert isinstance(example(stage("ParallelMapV2", dataset=made)), kind)
+def test_a_map_that_tf_data_may_run_in_parallel_is_not_advised_to() -> None:
+    for calls, kind in ((-1, NotApplicable), (2, NotApplicable), (1, Finding), (None, Finding)):
+        parameters = DatasetParameters(num_parallel_calls=calls)
+        made = Dataset(id=1, kind="_ParallelMapDataset", parameters=parameters)
+        assert isinstance(example(stage("ParallelMapV2", dataset=made)), kind)
 
 
 def test_a_map_on_one_thread_is_found() -> None:
     assert isinstance(example(stage()), Finding)
+    parallel = (example(stage(kind, threads=3)) for kind in ("ParallelMapV2", "ParallelMap", "MapAndBatch"))
+    no_maps = (example(stage(kind)) for kind in ("FlatMap", "BatchV2", "Shuffle"))
+    interleaved = example(
+        StageTime.of("Root::Prefetch::ParallelInterleaveV4"), stage("ParallelInterleaveV4::Map", 3)
+    )
+    assert set(kinds(*parallel, *no_maps, interleaved)) == {Healthy}
 
 
-@pytest.mark.parametrize("kind", ["ParallelMapV2", "ParallelMap", "MapAndBatch"])
-def test_a_map_that_ran_in_parallel_is_not(kind: str) -> None:
-    assert isinstance(example(stage(kind, threads=3)), Healthy)
-
-
-@pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
-def test_where_map_and_batch_were_fused_the_threads_tell(threads: float, kind: type) -> None:
-    assert isinstance(example(stage("MapAndBatch", threads)), kind)
-
-
-def test_a_map_on_the_threads_of_an_interleave_is_not_sequential() -> None:
-    reader = StageTime.of("Root::Prefetch::ParallelInterleaveV4")
-    mapped = stage("ParallelInterleaveV4::Map", threads=3)
-    assert isinstance(example(reader, mapped), Healthy)
-
-
-@pytest.mark.parametrize("kind", ["FlatMap", "BatchV2", "Shuffle"])
-def test_a_stage_that_is_no_map_is_not_advised_threads(kind: str) -> None:
-    assert isinstance(example(stage(kind)), Healthy)
+def test_where_map_and_batch_were_fused_the_threads_tell() -> None:
+    assert kinds(*(example(stage("MapAndBatch", threads)) for threads in (1.2, 1.3))) == [Finding, Healthy]
 
 
 def test_a_sequential_map_that_does_not_limit_the_pipeline_is_healthy() -> None:
@@ -70,68 +39,48 @@ def test_a_sequential_map_that_does_not_limit_the_pipeline_is_healthy() -> None:
     assert isinstance(example(slow, quick), Healthy)
 
 
-@pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
-def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    assert isinstance(example(stage(), wait=wait), kind)
+def test_only_a_step_that_waits() -> None:
+    assert kinds(*(example(stage(), wait=wait) for wait in (2.0, 1.9))) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("python", "kind"), [(20.0, Finding), (21.0, NotApplicable)])
-def test_python_gains_nothing_from_threads(python: float, kind: type) -> None:
-    assert isinstance(example(stage(python_ms=python)), kind)
+def test_python_gains_nothing_from_threads() -> None:
+    assert kinds(*(example(stage(python_ms=python)) for python in (20.0, 21.0))) == [Finding, NotApplicable]
 
 
-@pytest.mark.parametrize(("run", "speedup"), [(1.0, 4.0), (3.0, 2.0), (4.0, 1.0)])
-def test_beside_an_accelerator_the_map_gets_its_own_core_and_the_free_ones(run: float, speedup: float) -> None:
-    mapped = effect(example(stage(), cores=Cores(4.0, run)))
-    assert mapped.scales == pytest.approx(1 / speedup)
-    assert mapped.bound is Bound.EXPECTED
+def test_beside_an_accelerator_the_cores_decide() -> None:
+    for cores, left, bound in (
+        (Cores(4.0, 1.0), 1 / 4, Bound.EXPECTED),  # its own core and the free ones
+        (Cores(4.0, 3.0), 1 / 2, Bound.EXPECTED),
+        (Cores(4.0, 4.0), 1.0, Bound.EXPECTED),
+        (Cores(4.0, 1.0, others=0.5), 1 / 4, Bound.EXPECTED),
+        (Cores(4.0, 1.0, others=0.6), 1 / 4, Bound.AT_MOST),
+        (Cores(4.0, 1.0, sampled=False), 1 / 4, Bound.AT_MOST),
+        (None, 0.0, Bound.AT_MOST),  # the whole wait
+    ):
+        assert [one[2:] for one in effects(example(stage(), cores=cores))] == [(near(left), bound)]
 
 
-@pytest.mark.parametrize("run", [1.0, 4.0])
-def test_on_a_cpu_the_step_model_accounts_for_the_cores(run: float) -> None:
-    mapped = effect(example(stage(), device=ON_CPU, cores=Cores(4.0, run)))
-    assert (mapped.scales, mapped.bound, mapped.spreads) == (0.25, Bound.EXPECTED, True)
+def test_on_a_cpu_the_step_model_accounts_for_the_cores() -> None:
+    for run in (1.0, 4.0):
+        (mapped,) = as_finding(example(stage(), device=ON_CPU, cores=Cores(4.0, run))).effects
+        assert (mapped.scales, mapped.bound, mapped.spreads) == (0.25, Bound.EXPECTED, True)
 
 
-@pytest.mark.parametrize(("other", "bound"), [(0.5, Bound.EXPECTED), (0.6, Bound.AT_MOST)])
-def test_other_programs_on_the_cores_make_the_saving_a_ceiling(other: float, bound: Bound) -> None:
-    mapped = effect(example(stage(), cores=Cores(4.0, busy=1.0, others=other)))
-    assert (mapped.scales, mapped.bound) == (0.25, bound)
-
-
-def test_without_samples_of_the_cores_the_saving_is_a_ceiling() -> None:
-    mapped = effect(example(stage(), cores=Cores(4.0, busy=1.0, sampled=False)))
-    assert (mapped.scales, mapped.bound) == (0.25, Bound.AT_MOST)
-
-
-def test_with_unknown_cores_the_whole_wait_is_the_ceiling() -> None:
-    mapped = effect(example(stage(), cores=None))
-    assert (mapped.scales, mapped.bound) == (0.0, Bound.AT_MOST)
-
-
-@pytest.mark.parametrize(("name", "code"), [("decode", "map(decode,"), ("<lambda>", "map(function,")])
-def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
-    written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
-    verdict = as_finding(example(stage(dataset=written)))
-    assert code in verdict.remedies[0].code
-    assert verdict.remedies[0].at == Location("t.py", 9)
+def test_the_remedy_is_the_users_own_line() -> None:
+    for name, code in (("decode", "map(decode,"), ("<lambda>", "map(function,")):
+        written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
+        remedy = as_finding(example(stage(dataset=written))).remedies[0]
+        assert (code in remedy.code, remedy.at) == (True, Location("t.py", 9))
 
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3))
-    verdict = as_not_applicable(
-        applied(
-            sequential_map,
-            InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,)),
-            Breakdown.of(device=10.0),
-            ON_CPU,
-        )
-    )
-    assert "decode" in verdict.reason
+    pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,))
+    verdict = applied(sequential_map, pipeline, Breakdown.of(device=10.0), ON_CPU)
+    assert "decode" in as_not_applicable(verdict).reason
 
 
-@pytest.mark.parametrize(("threads", "kind"), [(1, NotApplicable), (2, Finding)])
-def test_a_private_pool_of_one_thread_is_another_rules_fault(threads: int, kind: type) -> None:
-    options = DataOptions({"threading.private_threadpool_size": threads})
-    verdict = example(stage("MapAndBatch"), options=options)
-    assert isinstance(verdict, kind)
+def test_a_private_pool_of_one_thread_is_another_rules_fault() -> None:
+    pools = (DataOptions({"threading.private_threadpool_size": threads}) for threads in (1, 2))
+    found = [example(stage("MapAndBatch"), options=options) for options in pools]
+    assert kinds(*found) == [NotApplicable, Finding]

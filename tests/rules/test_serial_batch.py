@@ -1,21 +1,13 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
-import pytest
-
 from tests.builders import Row, Thread, chart, iterator, line, manifest, markers, recording, trace, wait
 from tests.rules.cases.serial_batch import element, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import serial_batch
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 PARALLEL = "experimental_optimization.parallel_batch"
@@ -27,24 +19,17 @@ def of_width(width: int, options: DataOptions | None = OFF) -> Verdict:
     return example(batches=element(str(width)), size=16, options=options)
 
 
-@pytest.mark.parametrize(("width", "kind"), [(8192, Finding), (8191, Healthy)])
-def test_the_copy_of_small_examples_is_not_what_takes_the_time(width: int, kind: type) -> None:
-    assert isinstance(of_width(width), kind)
+def test_both_sides_of_each_limit() -> None:
+    """Small examples, a step that hardly waits, and a batch that takes next to nothing."""
+    sizes, waits = (of_width(width) for width in (8192, 8191)), (example(wait=wait) for wait in (1.0, 0.9))
+    for both in (sizes, waits, (example(work=work) for work in (0.4, 0.39))):
+        assert kinds(*both) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("wait", "kind"), [(1.0, Finding), (0.9, Healthy)])
-def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    assert isinstance(example(wait=wait), kind)
-
-
-@pytest.mark.parametrize(("work", "kind"), [(0.4, Finding), (0.39, Healthy)])
-def test_a_batch_that_takes_next_to_nothing_is_healthy(work: float, kind: type) -> None:
-    assert isinstance(example(work=work), kind)
-
-
-@pytest.mark.parametrize("kind", ["MapAndBatch", "ParallelBatch", "PaddedBatchV2", "Map"])
-def test_stages_that_copy_in_parallel_or_never_can_are_healthy(kind: str) -> None:
-    assert isinstance(example(kind=kind), Healthy)
+def test_stages_that_copy_in_parallel_or_never_can_are_healthy() -> None:
+    for kind in ("MapAndBatch", "ParallelBatch", "PaddedBatchV2", "Map"):
+        assert isinstance(example(kind=kind), Healthy)
+    assert isinstance(example(threads=2.0), Healthy)  # inside an interleave
 
 
 def test_a_batch_that_does_not_limit_the_pipeline_is_healthy() -> None:
@@ -52,73 +37,47 @@ def test_a_batch_that_does_not_limit_the_pipeline_is_healthy() -> None:
     assert isinstance(example(slow), Healthy)
 
 
-def test_batches_inside_an_interleave_are_copied_on_several_threads() -> None:
-    assert isinstance(example(threads=2.0), Healthy)
+def test_what_is_unknown_is_not_judged() -> None:
+    """The size of examples, the program, and the options."""
+    found = [example(batches=batches) for batches in (element("None"), element("", "string"), "")]
+    pipeline, waits = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0)), Breakdown.of(input=10.0, device=10.0)
+    unrecorded = serial_batch.check(pipeline, waits, ON_GPU, None, None, OFF)
+    assert set(kinds(*found, unrecorded, of_width(MEBIBYTE, None))) == {NotApplicable}
 
 
-@pytest.mark.parametrize("batches", [element("None"), element("", "string"), ""])
-def test_examples_of_unknown_size_are_not_judged(batches: str) -> None:
-    assert isinstance(example(batches=batches), NotApplicable)
-
-
-def test_without_a_program_record_nothing_is_claimed() -> None:
-    pipeline = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0))
-    waits = Breakdown.of(input=10.0, device=10.0)
-    assert isinstance(
-        serial_batch.check(pipeline, waits, ON_GPU, None, None, DataOptions({PARALLEL: False})), NotApplicable
-    )
-
-
-@pytest.mark.parametrize(
-    ("device", "cores", "scales"),
-    [
+def test_the_saving_is_a_ceiling_set_by_the_cores() -> None:
+    for device, cores, left in (
         (ON_GPU, Cores(4.0, busy=1.0), 0.25),
         (ON_GPU, Cores(4.0, busy=4.0), 1.0),
         (ON_CPU, Cores(2.0, busy=1.0), 0.5),
         (ON_CPU, None, 0.0),
-    ],
-)
-def test_the_saving_is_a_ceiling_set_by_the_cores(device: Device, cores: Cores | None, scales: float) -> None:
-    verdict = as_finding(example(device=device, cores=cores))
-    (effect,) = verdict.effects
-    assert (effect.scales, effect.bound, effect.spreads) == (scales, Bound.AT_MOST, True)
+    ):
+        (effect,) = as_finding(example(device=device, cores=cores)).effects
+        assert (effect.scales, effect.bound, effect.spreads) == (left, Bound.AT_MOST, True)
 
 
 def test_the_remedy_is_the_users_own_batch() -> None:
     off = DataOptions({PARALLEL: False}, Location("t.py", 5))
-    verdict = as_finding(example(size=16, options=off, at=Location("t.py", 9)))
-    remedy, option = verdict.remedies
-    assert remedy.at == Location("t.py", 9)
-    assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)
+    remedy, option = as_finding(example(size=16, options=off, at=Location("t.py", 9))).remedies
+    assert (remedy.at, remedy.edit_id) == (Location("t.py", 9), "parallel-batch")
     assert "batch(16, num_parallel_calls=" in remedy.code
-    assert remedy.edit_id == "parallel-batch"
+    assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)
 
 
 MEBIBYTE = 1 << 14
 """Float32 values per example, if 16 examples make a batch of 1 MiB."""
 
 
-@pytest.mark.parametrize(("width", "kind"), [(MEBIBYTE, Healthy), (MEBIBYTE - 1, Finding)])
-def test_tf_data_copies_large_batches_on_all_threads_by_itself(width: int, kind: type) -> None:
-    assert isinstance(of_width(width, DataOptions()), kind)
+def test_tf_data_copies_large_batches_on_all_threads_by_itself() -> None:
+    assert [type(of_width(width, DataOptions())) for width in (MEBIBYTE, MEBIBYTE - 1)] == [Healthy, Finding]
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ({PARALLEL: True}, Healthy),
-        ({PARALLEL: False}, Finding),
-        ({"experimental_optimization.apply_default_optimizations": False}, Finding),
-        ({PARALLEL: True, "experimental_optimization.apply_default_optimizations": False}, Healthy),
-        ({"autotune.enabled": False}, Healthy),
-    ],
-)
-def test_only_some_options_leave_the_copy_to_one_thread(values: dict[str, bool], kind: type) -> None:
-    assert isinstance(of_width(MEBIBYTE, DataOptions(values)), kind)
-
-
-def test_unrecorded_options_are_not_judged() -> None:
-    assert isinstance(of_width(MEBIBYTE, None), NotApplicable)
+def test_only_some_options_leave_the_copy_to_one_thread() -> None:
+    no_defaults = {"experimental_optimization.apply_default_optimizations": False}
+    for values in ({PARALLEL: False}, no_defaults):
+        assert isinstance(of_width(MEBIBYTE, DataOptions(values)), Finding)
+    for values in ({PARALLEL: True}, {PARALLEL: True} | no_defaults, {"autotune.enabled": False}):
+        assert isinstance(of_width(MEBIBYTE, DataOptions(values)), Healthy)
 
 
 # From the events to the saving
@@ -167,20 +126,12 @@ def _later(row: Row, at: float) -> Row:
 def test_four_cores_leave_a_quarter_of_the_copy() -> None:
     """Of 100 ms the source keeps 20.4 and the batch a quarter of 79.6, which still is more than the rest's 39."""
     result = in_a_trace("224, 224, 3")
-
-    assert isinstance(result.outcome, Finding)
-    assert result.outcome.remedies[0].at == Location("train.py", 7)
+    assert as_finding(result.outcome).remedies[0].at == Location("train.py", 7)
     assert result.saving is not None
-    assert result.saving.ms_per_step == pytest.approx(0.75 * 79.6, abs=0.1)
-    assert result.saving.bound is Bound.AT_MOST
-
-
-def test_the_same_steps_with_batches_of_numbers_are_healthy() -> None:
-    assert isinstance(in_a_trace("8").outcome, Healthy)
+    assert (result.saving.ms_per_step, result.saving.bound) == (near(0.75 * 79.6, abs=0.1), Bound.AT_MOST)
+    assert isinstance(in_a_trace("8").outcome, Healthy)  # batches of numbers
 
 
 def test_an_option_set_by_keras_is_not_for_the_user_to_remove() -> None:
-    own, by_keras = (of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True))
-    assert isinstance(own, Finding)
-    assert isinstance(by_keras, Finding)
-    assert (len(own.remedies), len(by_keras.remedies)) == (2, 1)
+    found = (of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True))
+    assert [len(as_finding(one).remedies) for one in found] == [2, 1]

@@ -1,18 +1,9 @@
 """serial-reads: the reader that limits the pipeline of a waiting step works on one thread."""
 
-import pytest
-
 from tests.rules.cases.serial_reads import AHEAD, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import serial_reads
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 EIGHT = SourceFiles(8)
@@ -22,57 +13,39 @@ BATCH = StageTime.of(f"{AHEAD}::BatchV2", 10.0)
 
 def interleaved(kind: str = "TFRecord", work: float = 30.0) -> tuple[StageTime, ...]:
     opener = f"{AHEAD}::Interleave"
-    opens = StageTime.of(f"{opener}::FlatMap", 1.0)
-    reads = StageTime.of(f"{opener}::FlatMap::{kind}", work)
+    opens, reads = StageTime.of(f"{opener}::FlatMap", 1.0), StageTime.of(f"{opener}::FlatMap::{kind}", work)
     return BATCH, StageTime.of(opener, dataset=LINE), opens, reads
 
 
-@pytest.mark.parametrize("kind", ["TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"])
-def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
-    verdict = as_finding(example(*interleaved(kind)))
-    assert {e.subject.rpartition("::")[2] for e in verdict.effects} == {kind, "FlatMap"}
-    assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
-    assert verdict.remedies[0].at == Location("t.py", 9)
-    assert verdict.remedies[0].edit_id == "parallel-interleave"
+def test_an_interleave_on_one_thread_is_found_with_its_line() -> None:
+    for kind in ("TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"):
+        verdict = as_finding(example(*interleaved(kind)))
+        assert {subject.rpartition("::")[2] for subject in scales(verdict)} == {kind, "FlatMap"}
+        assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
+        assert (verdict.remedies[0].at, verdict.remedies[0].edit_id) == (Location("t.py", 9), "parallel-interleave")
 
 
-@pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
-def test_the_threads_at_work_tell_whether_it_is_serial(threads: float, kind: type) -> None:
-    reader = StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads)
-    assert isinstance(example(reader), kind)
+def test_the_threads_at_work_tell_whether_it_is_serial() -> None:
+    """A parallel interleave that finds no free core is not."""
+    readers = (StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads) for threads in (1.2, 1.3))
+    assert kinds(*map(example, readers)) == [Finding, Healthy]
+    assert kinds(example(threads=1.0001), example(threads=3.0)) == [Healthy, Healthy]
 
 
-@pytest.mark.parametrize("threads", [1.0001, 3.0])
-def test_a_parallel_interleave_that_finds_no_free_core_is_not_serial(threads: float) -> None:
-    assert isinstance(example(threads=threads), Healthy)
-
-
-@pytest.mark.parametrize(("work", "kind"), [(2.74, Healthy), (2.76, Finding)])
-def test_a_reader_that_takes_little_of_the_segment_is_healthy(work: float, kind: type) -> None:
-    assert isinstance(example(*interleaved(work=work)), kind)
-
-
-def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
-    assert isinstance(example(wait=0.04), Healthy)
-
-
-def test_a_pipeline_without_records_is_healthy() -> None:
-    assert isinstance(example(StageTime.of(f"{AHEAD}::Map", 30.0)), Healthy)
+def test_a_reader_that_takes_little_of_the_segment_is_healthy() -> None:
+    assert kinds(*(example(*interleaved(work=work)) for work in (2.74, 2.76))) == [Healthy, Finding]
+    no_records = example(StageTime.of(f"{AHEAD}::Map", 30.0))
+    assert kinds(example(wait=0.04), no_records) == [Healthy, Healthy]
 
 
 def test_records_that_were_read_before_are_not_called_healthy() -> None:
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
-    assert isinstance(
-        serial_reads.check(
-            InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,)), Breakdown.of(device=10.0), GPU, None, None
-        ),
-        NotApplicable,
-    )
+    pipeline = InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,))
+    assert isinstance(serial_reads.check(pipeline, Breakdown.of(device=10.0), GPU, None, None), NotApplicable)
 
 
-@pytest.mark.parametrize(
-    ("files", "cores", "device", "times"),
-    [
+def test_files_and_cores_limit_what_reading_together_gains() -> None:
+    for files, cores, device, times in (
         (EIGHT, Cores(4.0, busy=1.0), GPU, 4.0),  # its own core, and three free ones
         (EIGHT, Cores(4.0, busy=1.0), CPU, 4.0),
         (EIGHT, Cores(4.0, busy=3.0), GPU, 2.0),
@@ -80,18 +53,13 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
         (EIGHT, None, GPU, 8.0),
         (SourceFiles(8, "gs"), Cores(4.0, busy=4.0), GPU, 8.0),
         (SourceFiles(100, "gs"), Cores(4.0, busy=4.0), GPU, 16.0),
-    ],
-)
-def test_files_and_cores_limit_what_reading_together_gains(
-    files: SourceFiles, cores: Cores | None, device: Device, times: float
-) -> None:
-    verdict = as_finding(example(*interleaved(), device=device, cores=cores, files=files))
-    assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / times)] * 2
+    ):
+        verdict = as_finding(example(*interleaved(), device=device, cores=cores, files=files))
+        assert [effect.scales for effect in verdict.effects] == [near(1 / times)] * 2
 
 
 def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:
-    verdict = as_finding(example(cores=None, files=None))
-    assert {effect.scales for effect in verdict.effects} == {0.0}
+    assert {*scales(example(cores=None, files=None)).values()} == {0.0}
 
 
 def test_reads_across_a_network_wait_without_a_core() -> None:

@@ -1,27 +1,20 @@
 """serial-transfer: copies while no kernel runs."""
 
-from dataclasses import replace
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.serial_transfer import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfer, Transfers
-from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
+from tfdoctor.facts.run.framework import JAX
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps
 from tfdoctor.rules import serial_transfer
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def steps(count: int = 10) -> SteadySteps:
     return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
-@pytest.mark.parametrize(("exposed_ms", "kind"), [(0.2, Finding), (0.19, Healthy)])
-def test_copies_without_a_kernel_from_two_percent_on(exposed_ms: float, kind: type) -> None:
-    assert isinstance(example(exposed_ms=exposed_ms, device_ms=10.0 - exposed_ms), kind)
+def test_copies_without_a_kernel_from_two_percent_on() -> None:
+    found = [example(exposed_ms=exposed, device_ms=10.0 - exposed) for exposed in (0.2, 0.19)]
+    assert kinds(*found) == [Finding, Healthy]
 
 
 def test_the_summary_names_the_direction_and_pageable_memory() -> None:

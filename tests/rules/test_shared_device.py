@@ -1,19 +1,12 @@
 """shared-device: where replicas compute, and both sides of each limit."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import recording
 from tests.rules.cases.shared_device import SMALL, example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.run.program import Program, RunSettings
+from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.rules.shared_device import CopiedWork, Limits
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
+from tfdoctor.rules.shared_device import VALUES, CopiedWork, Limits
 
 CPUS = ("/device:CPU:0", "/device:CPU:1")
 
@@ -24,17 +17,15 @@ def of_run(**settings: Any) -> Replicas:
     return Replicas.measure(recording(), program)
 
 
-@pytest.mark.parametrize(
-    ("homes", "kind"), [(("GPU:0", "GPU:0"), Finding), (("GPU:0", "GPU:1"), Healthy), (("CPU:0", "CPU:0"), Finding)]
-)
-def test_replicas_on_one_physical_device_are_found(homes: tuple[str, ...], kind: type) -> None:
-    assert isinstance(example(of_run(replica_devices=homes)), kind)
+def test_replicas_on_one_physical_device_are_found() -> None:
+    cases = (("GPU:0", "GPU:0"), ("GPU:0", "GPU:1"), ("CPU:0", "CPU:0"))
+    assert kinds(*(example(of_run(replica_devices=one)) for one in cases)) == [Finding, Healthy, Finding]
 
 
 def test_logical_processors_are_one_also_where_devices_were_not_recorded() -> None:
-    assert isinstance(example(of_run(devices=CPUS)), Finding)
-    as_not_applicable(example(of_run(devices=(*CPUS, "/device:GPU:0"))))
-    as_not_applicable(example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy")))
+    two, mixed = of_run(devices=CPUS), of_run(devices=(*CPUS, "/device:GPU:0"))
+    workers = of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy")
+    assert kinds(example(two), example(mixed), example(workers)) == [Finding, NotApplicable, NotApplicable]
 
 
 def test_one_replica_is_no_copy() -> None:
@@ -42,28 +33,69 @@ def test_one_replica_is_no_copy() -> None:
     assert "one replica" in as_not_applicable(example(of_run(replicas=1, devices=CPUS[:1]))).reason
 
 
-@pytest.mark.parametrize(("exchange", "kind"), [(100 * Limits().share, Finding), (4.9, Healthy)])
-def test_a_small_cost_is_healthy(exchange: float, kind: type) -> None:
-    step = Breakdown.of(device=100.0 - exchange, collective=exchange)
+def test_a_small_cost_is_healthy() -> None:
+    steps = (Breakdown.of(device=100.0 - cost, collective=cost) for cost in (100 * Limits().share, 4.9))
     copied = CopiedWork((replace(SMALL, ms=1e-9),))
-    assert isinstance(example(copied=copied, step=step, overhead=None), kind)
+    assert kinds(*(example(copied=copied, step=step, overhead=None) for step in steps)) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("growing", "kind"), [(0.017, Finding), (0.018, NotApplicable)])
-def test_replicas_that_share_large_work_are_not_judged(growing: float, kind: type) -> None:
+def test_replicas_that_share_large_work_are_not_judged() -> None:
     """Trap: two replicas may use the cores that one leaves idle."""
-    verdict = example(copied=CopiedWork((SMALL,), (replace(SMALL, ms=growing),)))
-    assert isinstance(verdict, kind)
+    works = (CopiedWork((SMALL,), (replace(SMALL, ms=growing),)) for growing in (0.017, 0.018))
+    assert kinds(*(example(copied=copied) for copied in works)) == [Finding, NotApplicable]
 
 
 def test_one_replica_spares_the_copies_the_exchange_and_half_of_the_entry() -> None:
-    finding = as_finding(example(overhead=PythonOverhead(0.8, 0.1)))
-    by_stage = {effect.stage: effect for effect in finding.effects}
-    assert by_stage[Stage.COLLECTIVE].scales == by_stage[Stage.DEVICE].scales == 0.0
-    assert by_stage[Stage.HOST].scales == 0.5
-    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+    found = effects(example(overhead=PythonOverhead(0.8, 0.1)))
+    left = {part: left for part, _, left, _ in found}
+    assert (left[Stage.COLLECTIVE], left[Stage.DEVICE], left[Stage.HOST]) == (0.0, 0.0, 0.5)
+    assert {bound for *_, bound in found} == {Bound.AT_MOST}
 
 
 def test_the_line_is_the_one_that_makes_the_strategy() -> None:
     line = replace(of_run(devices=CPUS), at=Location("train.py", 8))
     assert as_finding(example(line)).remedies[0].at == Location("train.py", 8)
+
+
+# CopiedWork: the operations of further replicas, by the scopes that TensorFlow gives them.
+
+
+def row(name: str, width: int = 64, ms: float = 1.0) -> OperationTime:
+    tensor = ("float32", (width,))
+    made = Operation(name=name, type="Mul", inputs=(tensor,), outputs=(tensor,))
+    return OperationTime(name=name, type="Mul", ms=ms, operation=made)
+
+
+def measured(*names: str, program: Program | None = None) -> CopiedWork:
+    return CopiedWork.measure(Operations(tuple(map(row, names))), program or Program())
+
+
+def test_the_first_replica_is_no_copy() -> None:
+    found = measured("dense/Mul", "replica_1/dense/Mul", "gradient_tape/replica_3/dense/Mul")
+    assert [one.name for one in found.spared] == ["replica_1/dense/Mul", "gradient_tape/replica_3/dense/Mul"]
+
+
+def test_each_replica_updates_variables_of_its_own() -> None:
+    found = measured("replica_1/a", "adam/update_0_4/Mul", "adam/update_1_4/Mul", "update_1/Assign")
+    assert [one.name for one in found.updates] == ["adam/update_1_4/Mul", "update_1/Assign"]
+
+
+def test_one_replica_takes_over_the_work_on_large_tensors() -> None:
+    for width, fixed in ((VALUES, 1.0), (VALUES + 1, 0.0)):
+        found = CopiedWork.measure(Operations((row("replica_1/dense/Mul", width),)), Program())
+        assert (found.fixed_share, bool(found.growing)) == (fixed, not fixed)
+
+
+def test_gradients_are_packed_for_the_exchange_and_unpacked_after_it() -> None:
+    names = {"concat": "ConcatV2", "reduce": "CollectiveReduceV2", "split": "SplitV", "other": "SplitV"}
+    chain = [f"adam/{name}" for name in names]
+    sources = [(), *((name,) for name in chain)]
+    made = (Operation(name=n, type=t, sources=of) for n, t, of in zip(chain, names.values(), sources, strict=False))
+    program = Program(operations=tuple(made))
+    found = measured("replica_1/a", *chain, program=program)
+    assert [one.name for one in found.packing] == ["adam/concat", "adam/split"]
+
+
+def test_without_a_second_replica_there_is_nothing_to_measure() -> None:
+    with pytest.raises(Unavailable, match="second replica"):
+        measured("dense/Mul", "adam/update_0/Mul")

@@ -1,19 +1,9 @@
 """slow-evaluation: loops of short calls and metrics in Python are found, one long evaluation is not."""
 
-from functools import partial
-from typing import Any
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.slow_evaluation import example
+from tests.rules.kit import *
 from tests.rules.run_facts import line, made
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import slow_evaluation
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Healthy, Location, NotApplicable
 
 judged = partial(example, total_ms=100_000.0)
 
@@ -26,51 +16,41 @@ def test_a_loop_over_batches_could_be_one_call() -> None:
     verdict = as_finding(judged(evaluated(600, 50.0, looped=True, examples=32.0, after_training=True)))
     assert "600 times at train.py:31" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 31)
-    assert verdict.run_effects[0].of.value == pytest.approx(30_000.0)
+    assert verdict.run_effects[0].of.value == near(30_000.0)
 
 
 def test_small_batches_of_a_small_model_are_found() -> None:
-    verdict = as_finding(judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0)))
-    assert verdict.run_effects[0].of.value == pytest.approx(20_000.0)
-    assert verdict.run_effects[0].scales == pytest.approx(32 / 512)
+    (effect, *_) = as_finding(judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0))).run_effects
+    assert (effect.of.value, effect.scales) == near((20_000.0, 32 / 512))
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_evaluations_that_have_to_be_made_are_healthy() -> None:
+    for call in (
         evaluated(1, 60_000.0, examples=50_000.0, batches=1563.0),  # big and necessary: 38 ms a batch
         evaluated(1, 60_000.0),  # of a dataset, whose batches are not known
         evaluated(10, 3_000.0, looped=True),  # ten folds
         evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0, within=RunCall.EPOCH),
-    ],
-)
-def test_evaluations_that_have_to_be_made_are_healthy(call: MadeCall) -> None:
-    assert isinstance(judged(call), Healthy)
+    ):
+        assert isinstance(judged(call), Healthy)
+    assert isinstance(judged(evaluated(40, 200.0, looped=True), epochs=40), Healthy)  # after each epoch
 
 
-def test_an_evaluation_after_each_epoch_is_no_loop_over_batches() -> None:
-    assert isinstance(judged(evaluated(40, 200.0, looped=True), epochs=40), Healthy)
+def test_metrics_in_python_are_found_during_and_after_evaluation() -> None:
+    for phase in (Phase.EVALUATION, Phase.END):
+        verdict = as_finding(judged(lines=(line(phase, 50, 30_000.0),)))
+        assert "train.py:50" in verdict.summary
+        assert verdict.run_effects[0].phase is phase
 
 
-@pytest.mark.parametrize("phase", [Phase.EVALUATION, Phase.END])
-def test_metrics_in_python_are_found_during_and_after_evaluation(phase: Phase) -> None:
-    verdict = as_finding(judged(lines=(line(phase, 50, 30_000.0),)))
-    assert "train.py:50" in verdict.summary
-    assert verdict.run_effects[0].phase is phase
-
-
-@pytest.mark.parametrize(
-    ("calls", "repeats"),
-    [
+def test_one_call_for_all_results_is_necessary() -> None:
+    for calls, repeats in (
         ("sklearn.metrics._ranking.roc_auc_score", False),
         ("", False),
         ("", None),
         ("matplotlib.pyplot.savefig", True),
-    ],
-)
-def test_one_call_for_all_results_is_necessary(calls: str, *, repeats: bool | None) -> None:
-    done = line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
-    assert isinstance(judged(evaluated(1, 900.0), lines=(done,)), Healthy)
+    ):
+        done = line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
+        assert isinstance(judged(evaluated(1, 900.0), lines=(done,)), Healthy)
 
 
 def test_what_is_missing_is_said() -> None:

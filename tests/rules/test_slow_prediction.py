@@ -1,21 +1,11 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.slow_prediction import example
-from tests.rules.run_facts import divided_run, line, made, steps
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tests.rules.kit import *
+from tests.rules.run_facts import line, made, steps
 from tfdoctor.rules import slow_prediction
 from tfdoctor.rules.slow_prediction import check
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Recurrence
+from tfdoctor.terms.verdict import Recurrence
 
 AT = Location("train.py", 20)
 
@@ -28,9 +18,7 @@ def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
 
 
 def found(*calls: MadeCall, **given: Any) -> Finding:
-    verdict = judged(*calls, **given)
-    assert isinstance(verdict, Finding), verdict
-    return verdict
+    return as_finding(judged(*calls, **given))
 
 
 def test_a_loop_of_short_calls_could_be_one() -> None:
@@ -39,46 +27,42 @@ def test_a_loop_of_short_calls_could_be_one() -> None:
     assert finding.remedies[0].at == AT
     effect = finding.run_effects[0]
     assert (effect.phase, effect.bound) == (Phase.PREDICTION, Bound.AT_MOST)
-    assert effect.of.value == pytest.approx(40_000.0)
-    assert effect.scales == pytest.approx(0.001)
+    assert (effect.of.value, effect.scales) == near((40_000.0, 0.001))
 
 
 def test_of_calls_that_compute_only_the_fixed_time_counts() -> None:
     effect = found(predicted(100, 350.0, looped=True)).run_effects[0]
     assert effect.bound is Bound.EXPECTED
-    assert effect.of.value * (1.0 - effect.scales) == pytest.approx(3_500.0)
+    assert effect.of.value * (1.0 - effect.scales) == near(3_500.0)
 
 
 def test_what_samples_show_as_executed_remains() -> None:
-    call = predicted(1000, 40.0, looped=True)
-    executed = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0)
-    run = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
-    finding = as_finding(check(run, RunCalls((call,)), None))
-    assert finding.run_effects[0].scales == pytest.approx(0.2)
-    assert finding.run_effects[0].bound is Bound.EXPECTED
-    computing = replace(executed, executes_ms=39_000.0)
-    run = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, computing)
-    assert isinstance(check(run, RunCalls((call,)), None), Healthy)
+    calls = RunCalls((predicted(1000, 40.0, looped=True),))
+    at_line = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
+    short, computing = (
+        check(divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(at_line, executes_ms=ran)), calls, None)
+        for ran in (8_000.0, 39_000.0)
+    )
+    effect = as_finding(short).run_effects[0]
+    assert (effect.scales, effect.bound) == (near(0.2), Bound.EXPECTED)
+    assert isinstance(computing, Healthy)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_calls_that_have_to_be_made_are_healthy() -> None:
+    for call in (
         predicted(1, 40_000.0, examples=1e6, batches=3906.0),  # once over everything
         predicted(19, 100.0, looped=True),  # an ensemble
         predicted(1000, 40.0),  # made by Keras, not by a loop of the user's
         predicted(100, 400.0, looped=True),  # each of them computes
         predicted(20, 60.0, looped=True),  # a second is saved by no more than a second
         predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0),
-    ],
-)
-def test_calls_that_have_to_be_made_are_healthy(call: MadeCall) -> None:
-    assert isinstance(judged(call), Healthy)
+    ):
+        assert isinstance(judged(call), Healthy)
 
 
 def test_a_prediction_in_each_epoch_is_no_loop_over_examples() -> None:
-    assert isinstance(judged(predicted(30, 100.0, looped=True), epochs=15), Healthy)
-    assert isinstance(judged(predicted(31, 100.0, looped=True), epochs=15), Finding)
+    thirty, more = (judged(predicted(count, 100.0, looped=True), epochs=15) for count in (30, 31))
+    assert kinds(thirty, more) == [Healthy, Finding]
 
 
 def test_a_loop_in_a_callback_is_found() -> None:
@@ -88,35 +72,29 @@ def test_a_loop_in_a_callback_is_found() -> None:
 
 def test_a_prediction_in_each_step_is_left_to_the_steps() -> None:
     call = predicted(1000, 40.0, looped=True)
-    assert isinstance(judged(call, epochs=1, steps=steps(1000, 5.0)), Healthy)
-    assert isinstance(judged(call, epochs=1, steps=steps(400, 5.0)), Finding)
+    each, others = (judged(call, epochs=1, steps=steps(count, 5.0)) for count in (1000, 400))
+    assert kinds(each, others) == [Healthy, Finding]
 
 
 def test_batches_of_single_examples_are_found() -> None:
     effect = found(predicted(1, 9_035.0, examples=4000.0, batches=4000.0)).run_effects[0]
-    assert effect.of.value == pytest.approx(9_000.0)
-    assert effect.scales == pytest.approx(1 / 32)
+    assert (effect.of.value, effect.scales) == near((9_000.0, 1 / 32))
     slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)  # 20 ms for one example
     assert isinstance(judged(slow, total_ms=120_000.0), Healthy)
-
-
-def test_single_examples_by_predict_on_batch_are_found() -> None:
     call = predicted(30_000, 0.4, looped=True, name="Model.predict_on_batch", examples=1.0)
-    assert found(call).run_effects[0].scales == pytest.approx(1 / 32)
+    assert found(call).run_effects[0].scales == near(1 / 32)
 
 
-@pytest.mark.parametrize(
-    ("calls", "says"), [("keras.src.layers.layer.Layer.__call__", "calls the model"), ("", "processed one by one")]
-)
-def test_loops_in_python_have_the_severity_of_their_price(calls: str, says: str) -> None:
-    finding = found(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
-    assert says in finding.summary
-    assert finding.severity is None
+def test_loops_in_python_have_the_severity_of_their_price() -> None:
+    for calls, says in (("keras.src.layers.layer.Layer.__call__", "calls the model"), ("", "processed one by one")):
+        finding = found(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
+        assert says in finding.summary
+        assert finding.severity is None
 
 
-@pytest.mark.parametrize("calls", ["keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict", "numpy.load"])
-def test_the_line_of_a_timed_call_is_not_judged_by_its_samples(calls: str) -> None:
-    assert isinstance(judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),)), Healthy)
+def test_the_line_of_a_timed_call_is_not_judged_by_its_samples() -> None:
+    for calls in ("keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict", "numpy.load"):
+        assert isinstance(judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),)), Healthy)
 
 
 def test_a_longer_training_has_no_more_of_what_comes_after_it() -> None:

@@ -1,19 +1,9 @@
 """slow-preparation: loops over items are found by line, one call for all data is not."""
 
-from functools import partial
-from typing import Any
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.slow_preparation import example
-from tests.rules.run_facts import divided_run, made_call, run_line
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tests.rules.kit import *
 from tfdoctor.rules import slow_preparation
-from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import Quantity
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 
 def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
@@ -26,9 +16,7 @@ judged = partial(example, total_ms=60_000.0)
 
 
 def found(*lines: RunLine) -> Finding:
-    verdict = judged(*lines)
-    assert isinstance(verdict, Finding), verdict
-    return verdict
+    return as_finding(judged(*lines))
 
 
 def adapted(batches: float, rows: float, ms: float) -> Verdict:
@@ -45,31 +33,27 @@ def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
     assert finding.at == Location("train.py", 22)
     (table,) = (part for part in finding.evidence if isinstance(part, Table))
     assert [cell.value for cell in table.rows[0][2:] if isinstance(cell, Quantity)] == [
-        1, 40_000, 1, pytest.approx(0.4), 16_000, pytest.approx(2 / 3),
+        1, 40_000, 1, near(0.4), 16_000, near(2 / 3),
     ]  # fmt: skip
     assert isinstance(adapted(40_000, 2, 16_000.0), Finding)
 
 
-@pytest.mark.parametrize(
-    ("batches", "rows"),
-    [
+def test_adapt_that_works_on_much_data_is_necessary() -> None:
+    for batches, rows in (
         (40_000, 128),  # large batches: necessary work
         (150, 1),  # few
         (5_000, 1),  # 3.2 ms for each example: costly work, such as decoding, not its dispatch
         (20_000, 8),
         (0, 1),  # unknown
-    ],
-)
-def test_adapt_that_works_on_much_data_is_necessary(batches: float, rows: float) -> None:
-    assert isinstance(adapted(batches, rows, 16_000.0), Healthy)
+    ):
+        assert isinstance(adapted(batches, rows, 16_000.0), Healthy)
 
 
 ITERROWS = "pandas.core.frame.DataFrame.iterrows"
 
 
-@pytest.mark.parametrize(
-    ("calls", "repeats", "says"),
-    [
+def test_each_kind_of_loop_is_named() -> None:
+    for calls, repeats, says in (
         (ITERROWS, True, "Rows of a table"),
         ("pandas.core.frame.DataFrame.apply", False, "Rows of a table"),
         ("numpy.append", True, "is copied each time"),
@@ -85,21 +69,17 @@ ITERROWS = "pandas.core.frame.DataFrame.iterrows"
         ("", True, "A loop in Python"),
         ("re.sub", True, "A loop in Python"),
         ("somebody.elses.clean", True, "A loop in Python"),
-    ],
-)
-def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | None) -> None:
-    finding = found(line(33, 21_000.0, calls, repeats=repeats))
-    assert says in finding.summary
-    assert "train.py:33" in finding.summary
-    assert finding.remedies[0].at == Location("train.py", 33)
-    assert finding.run_effects[0].phase is Phase.PREPARING
-    assert finding.run_effects[0].of.value == pytest.approx(21_000.0)
-    assert finding.run_effects[0].bound is Bound.AT_MOST
+    ):
+        finding = found(line(33, 21_000.0, calls, repeats=repeats))
+        assert says in finding.summary
+        assert "train.py:33" in finding.summary
+        assert finding.remedies[0].at == Location("train.py", 33)
+        effect = finding.run_effects[0]
+        assert (effect.phase, effect.of.value, effect.bound) == (Phase.PREPARING, near(21_000.0), Bound.AT_MOST)
 
 
-@pytest.mark.parametrize(
-    ("calls", "repeats"),
-    [
+def test_one_call_for_all_data_is_necessary() -> None:
+    for calls, repeats in (
         ("pandas.read_csv", False),
         ("pandas.read_csv", True),  # several files
         ("numpy.load", True),
@@ -112,27 +92,15 @@ def test_each_kind_of_loop_is_named(calls: str, says: str, *, repeats: bool | No
         ("tensorflow.cast", False),
         ("", False),  # np.random.rand(10**9): a function of C has no frame
         ("", None),
-    ],
-)
-def test_one_call_for_all_data_is_necessary(calls: str, *, repeats: bool | None) -> None:
-    assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
+    ):
+        assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
 
 
-@pytest.mark.parametrize(
-    ("ms", "total", "kind"),
-    [
-        (3_000.0, 60_000.0, Finding),
-        (2_999.0, 60_000.0, Healthy),
-        (1_000.0, 10_000.0, Finding),
-        (999.0, 10_000.0, Healthy),
-    ],
-)
-def test_both_limits_count(ms: float, total: float, kind: type) -> None:
-    assert isinstance(judged(line(3, ms, ITERROWS, samples=100), total_ms=total), kind)
-
-
-def test_four_samples_name_no_line() -> None:
-    assert isinstance(judged(line(3, 20_000.0, ITERROWS, samples=4)), Healthy)
+def test_both_limits_count() -> None:
+    cases = (3_000.0, 60_000.0), (2_999.0, 60_000.0), (1_000.0, 10_000.0), (999.0, 10_000.0)
+    both = [judged(line(3, ms, ITERROWS, samples=100), total_ms=total) for ms, total in cases]
+    assert kinds(*both) == [Finding, Healthy, Finding, Healthy]
+    assert isinstance(judged(line(3, 20_000.0, ITERROWS, samples=4)), Healthy)  # name no line
 
 
 def test_the_lines_of_a_loop_and_its_function_are_one_finding() -> None:
@@ -142,11 +110,10 @@ def test_the_lines_of_a_loop_and_its_function_are_one_finding() -> None:
         line(20, 9_000.0, "pandas.core.series.Series.__getitem__", function="parse", caller=41),
         line(22, 6_000.0, function="parse", caller=41),
     )
-    assert len(finding.run_effects) == 1
-    assert finding.run_effects[0].of.value == pytest.approx(18_500.0)
+    assert [effect.of.value for effect in finding.run_effects] == [near(18_500.0)]
     assert "Rows of a table" in finding.summary
-    tables = [item for item in finding.evidence if isinstance(item, Table)]
-    assert {row[0] for row in tables[0].rows} == {Location("train.py", number) for number in (20, 22, 40, 41)}
+    table = next(item for item in finding.evidence if isinstance(item, Table))
+    assert {row[0] for row in table.rows} == {Location("train.py", number) for number in (20, 22, 40, 41)}
 
 
 def test_two_loops_are_two_effects_and_the_longer_comes_first() -> None:
@@ -158,14 +125,12 @@ def test_two_loops_are_two_effects_and_the_longer_comes_first() -> None:
 
 def test_a_read_beside_a_loop_is_not_counted_with_it() -> None:
     finding = found(line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS))
-    assert sum(effect.of.value for effect in finding.run_effects) == pytest.approx(5_000.0)
+    assert sum(effect.of.value for effect in finding.run_effects) == near(5_000.0)
 
 
-def test_a_part_of_the_run_is_not_judged() -> None:
+def test_what_is_not_known_is_not_judged() -> None:
+    """A part of the run, and what a program of another framework prepares."""
     phases = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     assert applied(slow_preparation, phases) == NotApplicable(reason="only a window was traced")
-
-
-def test_what_a_program_of_another_framework_prepares_is_not_known() -> None:
-    phases = divided_run(60_000.0, {Phase.OWN: 30_000.0})
-    assert isinstance(slow_preparation.check(phases, None), NotApplicable)
+    other = divided_run(60_000.0, {Phase.OWN: 30_000.0})
+    assert isinstance(slow_preparation.check(other, None), NotApplicable)

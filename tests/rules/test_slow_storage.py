@@ -1,21 +1,14 @@
 """slow-storage: reads across a network that wait, and what only looks like it."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.slow_storage import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules.slow_storage import LITTLE_MORE, MOST_READS
 from tfdoctor.rules.slow_storage.read_rate import ReadRate
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
 
 NFS = SourceFiles(1024, "NFS")
 
@@ -27,16 +20,11 @@ def values(verdict: Any) -> dict[str, float]:
 def test_more_reads_at_a_time_shorten_them_as_far_as_was_shown() -> None:
     finding = as_finding(example(threads=8.0))
     (effect,) = finding.effects
-    assert effect.scales == pytest.approx(8.0 / MOST_READS)
-    assert effect.bound is Bound.AT_MOST
-    assert not effect.spreads
+    assert (effect.scales, effect.bound, effect.spreads) == (near(8.0 / MOST_READS), Bound.AT_MOST, False)
     assert "gs://" in finding.summary
     assert "cycle_length" in finding.remedies[0].code
-
-
-def test_no_more_files_can_be_read_than_there_are() -> None:
-    (effect,) = as_finding(example(threads=8.0, files=SourceFiles(16, "gs://"))).effects
-    assert effect.scales == pytest.approx(0.5)
+    few = example(threads=8.0, files=SourceFiles(16, "gs://"))  # no more can be read than there are
+    assert [one[2] for one in effects(few)] == [near(0.5)]
 
 
 def test_where_enough_reads_are_under_way_only_larger_or_nearer_ones_help() -> None:
@@ -46,28 +34,20 @@ def test_where_enough_reads_are_under_way_only_larger_or_nearer_ones_help() -> N
     assert "buffer_size" in finding.remedies[0].code
 
 
-@pytest.mark.parametrize(("busy", "kind"), [(3.8, Finding), (3.9, Healthy)])
-def test_threads_that_keep_cores_busy_do_not_wait(busy: float, kind: type) -> None:
+def test_threads_that_keep_cores_busy_do_not_wait() -> None:
     """Trap: decompression and checksums take cores, and look like reading in the trace."""
-    assert isinstance(example(cores=Cores(16.0, busy=busy)), kind)
+    assert kinds(*(example(cores=Cores(16.0, busy=busy)) for busy in (3.8, 3.9))) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("threads", "kind"), [(1.2, NotApplicable), (1.3, Finding)])
-def test_one_file_at_a_time_does_not_show_what_the_storage_delivers(threads: float, kind: type) -> None:
-    assert isinstance(example(threads=threads, cores=Cores(16.0, busy=0.5), work=50.0), kind)
+def test_one_file_at_a_time_does_not_show_what_the_storage_delivers() -> None:
+    found = [example(threads=threads, cores=Cores(16.0, busy=0.5), work=50.0) for threads in (1.2, 1.3)]
+    assert kinds(*found) == [NotApplicable, Finding]
 
 
-@pytest.mark.parametrize(("batch", "kind"), [(39.0, Finding), (41.0, Healthy)])
-def test_reading_has_to_take_most_of_the_slowest_segment(batch: float, kind: type) -> None:
-    stages = (
-        StageTime.of("Root::Prefetch::BatchV2", batch),
-        StageTime.of("Root::Prefetch::BatchV2::TFRecord", 320.0, 8.0),
-    )
-    assert isinstance(example(*stages), kind)
-
-
-def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
-    assert isinstance(example(wait=0.0), Healthy)
+def test_reading_has_to_take_most_of_the_slowest_segment_of_a_step_that_waits() -> None:
+    reads = StageTime.of("Root::Prefetch::BatchV2::TFRecord", 320.0, 8.0)
+    found = [example(StageTime.of("Root::Prefetch::BatchV2", batch), reads) for batch in (39.0, 41.0)]
+    assert kinds(*found, example(wait=0.0)) == [Finding, Healthy, Healthy]
 
 
 def test_what_is_not_known_to_lie_across_a_network_is_not_judged() -> None:
@@ -81,11 +61,10 @@ def test_whole_files_are_read_by_a_function_which_does_other_work_too() -> None:
     line = Dataset(id=1, kind="_ParallelMapDataset", at=Location("train.py", 9))
     stage = StageTime.of("Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line)
     finding = as_finding(example(stage, files=NFS))
-    (effect,) = finding.effects
-    assert effect.scales == pytest.approx(0.2 + 0.8 / 8.0)
+    assert [one[2] for one in effects(finding)] == [near(0.2 + 0.8 / 8.0)]
     assert finding.remedies[0].at == Location("train.py", 9)
     assert "map" in finding.remedies[0].code
-    assert values(finding)["time per record or file"] == pytest.approx(10.0)
+    assert values(finding)["time per record or file"] == near(10.0)
 
 
 def test_bytes_are_told_of_mounts_alone() -> None:

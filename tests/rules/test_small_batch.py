@@ -1,7 +1,5 @@
 """small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,27 +9,16 @@ from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import chart, executor, line, marker, markers, trace, v100, wait
 from tests.rules.cases.small_batch import example
-from tests.rules.verdicts import as_finding, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Operation, Program, RunSettings
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording import Recording
 from tfdoctor.rules import small_batch
 from tfdoctor.rules.small_batch import Limits
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 from tfdoctor.trace import xplane
 
 GPU = Device(DeviceKind.GPU, 1, 1)
@@ -41,38 +28,32 @@ OF_TWO = Program(settings=RunSettings(batch_size=2))
 check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
-@pytest.mark.parametrize(("share", "kind"), [(Limits().share, Finding), (0.39, Healthy)])
-def test_a_finding_from_the_limits_share_on(share: float, kind: type) -> None:
-    assert isinstance(check(share, 1 - share), kind)
+def test_a_finding_from_the_limits_share_on() -> None:
+    share = Limits().share
+    assert kinds(check(share, 1 - share), check(0.39, 0.61), check(12.0, 360.0)) == [Finding, Healthy, Healthy]
 
 
-@pytest.mark.parametrize(("edges", "kind"), [(3.0, Finding), (3.1, NotApplicable)])
-def test_a_call_that_takes_longer_than_python_needs_has_another_cause(edges: float, kind: type) -> None:
+def test_a_call_that_takes_longer_than_python_needs_has_another_cause() -> None:
     """A step that is traced again waits for tracing, not for a larger batch."""
-    assert isinstance(check(edges, 0.5), kind)
-
-
-def test_a_small_share_is_healthy_however_long() -> None:
-    assert isinstance(check(12.0, 360.0), Healthy)
+    assert kinds(check(3.0, 0.5), check(3.1, 0.5)) == [Finding, NotApplicable]
 
 
 def test_time_between_steps_counts_no_more_than_the_call() -> None:
     """A callback of 5 ms is no reason for a larger batch."""
     assert isinstance(check(0.3, 1.5, between=5.0), Healthy)
-    effects = as_finding(check(0.6, 0.3, between=0.7)).effects
-    assert {e.stage: e.of.value for e in effects if e.of} == {Stage.HOST: 0.6, Stage.BETWEEN: 0.6}
+    assert {part: of for part, of, *_ in effects(check(0.6, 0.3, between=0.7)) if of} == {
+        Stage.HOST: 0.6,
+        Stage.BETWEEN: 0.6,
+    }
 
 
 def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
     assert "input" in as_not_applicable(check(0.6, 0.3, input_ms=5.0)).reason
 
 
-@pytest.mark.parametrize(
-    ("program", "source"),
-    [(Program(settings=RunSettings(run_eagerly=True)), StepSource.KERAS_FIT), (None, StepSource.EAGER_GRADIENT)],
-)
-def test_an_eager_step_is_not_judged(program: Program | None, source: StepSource) -> None:
-    assert isinstance(check(0.6, 0.3, program=program, source=source), NotApplicable)
+def test_an_eager_step_is_not_judged() -> None:
+    eagerly = check(0.6, 0.3, program=Program(settings=RunSettings(run_eagerly=True)))
+    assert kinds(eagerly, check(0.6, 0.3, source=StepSource.EAGER_GRADIENT)) == [NotApplicable, NotApplicable]
 
 
 def test_fit_is_advised_steps_per_execution_first() -> None:
@@ -82,35 +63,22 @@ def test_fit_is_advised_steps_per_execution_first() -> None:
     assert "learning rate" in second.action
 
 
-@pytest.mark.parametrize(("epoch", "number"), [(150, 15), (100, 20), (7, 7), (67, 20), (None, 20), (8, 8)])
-def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> None:
+def test_as_many_steps_as_divide_an_epoch() -> None:
     """Trap: Keras fills up the last call, and 65 steps in calls of 20 become 80."""
-    program = Program(settings=RunSettings(steps_per_epoch=epoch))
-    verdict = as_finding(check(0.6, 0.3, program=program))
-    assert f"steps_per_execution={number})" in verdict.remedies[0].code
-    assert verdict.effects[0].scales == pytest.approx(1 / number)
+    for epoch, number in ((150, 15), (100, 20), (7, 7), (67, 20), (None, 20), (8, 8)):
+        verdict = check(0.6, 0.3, program=Program(settings=RunSettings(steps_per_epoch=epoch)))
+        assert f"steps_per_execution={number})" in first_code(verdict)
+        assert effects(verdict)[0][2] == near(1 / number)
 
 
-def test_a_custom_loop_is_advised_a_loop_in_the_graph() -> None:
-    first = as_finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies[0]
-    assert (first.edit_id, "tf.range" in first.code) == ("", True)
-
-
-def test_jax_is_not_advised_tensorflows_code() -> None:
-    jax = Framework("JAX")
-    first = as_finding(check(0.6, 0.3, source=StepSource.MARKERS, framework=jax)).remedies[0]
-    assert "tf." not in first.code
-
-
-@pytest.mark.parametrize(("peak", "remedies"), [(70.0, 2), (71.0, 1)])
-def test_a_larger_batch_is_advised_only_where_it_may_fit(peak: float, remedies: int) -> None:
-    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
-    assert len(as_finding(check(9.0, 1.5, device=GPU, memory=memory)).remedies) == remedies
+def test_a_larger_batch_is_advised_only_where_it_may_fit() -> None:
+    for peak, remedies in ((70.0, 2), (71.0, 1)):
+        memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
+        assert len(as_finding(check(9.0, 1.5, device=GPU, memory=memory)).remedies) == remedies
 
 
 def test_on_a_gpu_the_wait_for_the_host_counts_and_is_a_ceiling() -> None:
-    (effect,) = as_finding(check(9.0, 1.5, device=GPU)).effects
-    assert (effect.stage, effect.bound, effect.scales) == (Stage.HOST, Bound.AT_MOST, 0.0)
+    assert effects(check(9.0, 1.5, device=GPU)) == [(Stage.HOST, 9.0, 0.0, Bound.AT_MOST)]
 
 
 def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
@@ -123,10 +91,9 @@ def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
 
 
 def test_overhead_is_the_time_before_and_after_the_operations() -> None:
-    overhead = calls(2.0, 0.5, 1.5, 1.8)
-    assert overhead.edges_ms == pytest.approx(0.5 - 0.1 + 0.3, abs=1e-3)
-    assert overhead.between_ms == pytest.approx(0.2, abs=1e-3)
-    assert overhead.total_ms == pytest.approx(0.9, abs=1e-3)
+    found = calls(2.0, 0.5, 1.5, 1.8)
+    expected = 0.5 - 0.1 + 0.3, 0.2, 0.9
+    assert (found.edges_ms, found.between_ms, found.total_ms) == near(expected, abs=1e-3)
 
 
 def own_loop(body_ms: float) -> PythonOverhead:
@@ -142,19 +109,17 @@ def own_loop(body_ms: float) -> PythonOverhead:
     return found.fact(PythonOverhead)
 
 
-@pytest.mark.parametrize("body_ms", [0.0, 4.0])
-def test_the_body_of_a_loop_is_no_overhead_of_the_call(body_ms: float) -> None:
+def test_the_body_of_a_loop_is_no_overhead_of_the_call() -> None:
     """Trap: augmentation in NumPy between two calls, which takes as long as the batch is large."""
-    overhead = own_loop(body_ms)
-    assert overhead.edges_ms == pytest.approx(0.5, abs=1e-3)
-    assert overhead.between_ms == pytest.approx(0.0, abs=1e-3)
+    for body_ms in (0.0, 4.0):
+        overhead = own_loop(body_ms)
+        assert (overhead.edges_ms, overhead.between_ms) == near((0.5, 0.0), abs=1e-3)
 
 
 def test_the_conversion_of_what_a_call_is_given_is_no_fixed_part() -> None:
     """Trap: a session is fed a table at each step, and would be in one call of several steps, too."""
-    table = ConvertedArray("float64", (60000, 100), 0.45, 0.0, same=True)
-    assert isinstance(check(), Finding)
-    assert isinstance(check(conversions=Conversions((table,))), Healthy)
+    table = Conversions((ConvertedArray("float64", (60000, 100), 0.45, 0.0, same=True),))
+    assert kinds(check(), check(conversions=table)) == [Finding, Healthy]
 
 
 def test_pauses_are_those_in_which_no_executor_works() -> None:
@@ -165,7 +130,7 @@ def test_pauses_are_those_in_which_no_executor_works() -> None:
         rows += [("model/mul:Mul", begin, begin + 0.2), executor(begin + 0.4, begin + 0.6)]
         rows += [("model/add:AddV2", begin + 0.6, begin + 0.9)]
     overhead = chart(trace([line("python", *rows)])).fact(PythonOverhead)
-    assert overhead.pauses_ms == pytest.approx(0.2, abs=1e-3)
+    assert overhead.pauses_ms == near(0.2, abs=1e-3)
 
 
 def test_overhead_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
@@ -195,27 +160,22 @@ def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:
 
 def test_a_synthetic_a100_that_computes_is_healthy(tmp_path: Path) -> None:
     samples.write(Run(device="a100", precision="bf16", network=Network(batch=256)), tmp_path)
-    result = examine(tmp_path)
-    assert isinstance(result.outcome, Healthy)
+    assert isinstance(examine(tmp_path).outcome, Healthy)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(0.0, Finding), (0.5, Healthy)])
-def test_compiling_is_left_to_recompilation(ms: float, kind: type) -> None:
-    compiling = CompileTime(20, 20, 10, ms)
-    assert isinstance(check(0.6, 0.4, device=GPU, compiling=compiling), kind)
+def test_compiling_is_left_to_recompilation() -> None:
+    found = [check(0.6, 0.4, device=GPU, compiling=CompileTime(20, 20, 10, each)) for each in (0.0, 0.5)]
+    assert kinds(*found) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("number", "kind"), [(1, NotApplicable), (2, NotApplicable), (3, Finding)])
-def test_few_steps_do_not_show_that_an_accelerator_waits_in_each(number: int, kind: type) -> None:
+def test_few_steps_do_not_show_that_an_accelerator_waits_in_each() -> None:
     """Trap: the first step of a run loads libraries and kernels, whatever the size of the batch."""
-    verdict = check(0.0, 10.0, starting=5950.0, count=number, device=GPU)
-    assert isinstance(verdict, kind)
+    found = [check(0.0, 10.0, starting=5950.0, count=number, device=GPU) for number in (1, 2, 3)]
+    assert kinds(*found) == [NotApplicable, NotApplicable, Finding]
 
 
 def test_a_healthy_way_into_the_call_is_necessary() -> None:
-    short, long = check(Limits().call_ms, 20.0), check(Limits().call_ms + 0.1, 20.0)
-    assert isinstance(short, Healthy)
-    assert isinstance(long, Healthy)
+    short, long = as_healthy(check(Limits().call_ms, 20.0)), as_healthy(check(Limits().call_ms + 0.1, 20.0))
     assert [time.of.value for time in short.necessary] == [Limits().call_ms]
     assert not long.necessary
 
@@ -226,52 +186,43 @@ def looping(batch: int | None, starting: float, computing: float) -> Verdict:
     return check(0.5, computing, starting=starting, program=program)
 
 
-@pytest.mark.parametrize(("batch", "kind"), [(16, Finding), (17, Healthy), (None, Healthy)])
-def test_starting_operations_counts_for_a_small_batch_only(batch: int | None, kind: type) -> None:
-    """Trap: a batch of 64 in an LSTM, of which starting operations takes half of the step."""
-    assert isinstance(looping(batch, 3.0, 2.0), kind)
-
-
-def test_a_small_batch_whose_operations_take_most_of_the_step_is_healthy() -> None:
-    """Trap: two large images in a batch."""
-    assert isinstance(looping(2, 3.0, 30.0), Healthy)
+def test_starting_operations_counts_for_a_small_batch_only() -> None:
+    """Traps: 64 in an LSTM, of which starting operations takes half of the step; two large images."""
+    found = [looping(batch, 3.0, 2.0) for batch in (16, 17, None)]
+    assert kinds(*found, looping(2, 3.0, 30.0)) == [Finding, Healthy, Healthy, Healthy]
 
 
 def test_a_larger_batch_is_the_first_advice_for_a_small_one() -> None:
-    verdict = as_finding(looping(2, 3.0, 1.0))
-    assert "batch_size" in verdict.remedies[0].code
-    assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / 32)] * 2
-    assert sum(effect.of.value for effect in verdict.effects if effect.of) == pytest.approx(3.5)
+    verdict = looping(2, 3.0, 1.0)
+    assert "batch_size" in first_code(verdict)
+    assert [left for _, _, left, _ in effects(verdict)] == [near(1 / 32)] * 2
+    assert sum(of or 0.0 for _, of, *_ in effects(verdict)) == near(3.5)
 
 
-@pytest.mark.parametrize(("pauses", "fixed"), [(0.1, 0.9), (5.0, 1.6)])
-def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> None:
+def test_pauses_count_no_more_than_the_edges() -> None:
     """Trap: an operation that the trace does not show, such as a wait for another process."""
-    (effect,) = as_finding(check(0.8, 0.1, starting=1.2, pauses=pauses)).effects
-    assert effect.of is not None
-    assert effect.of.value == pytest.approx(fixed)
+    for pauses, fixed in ((0.1, 0.9), (5.0, 1.6)):
+        ((_, of, _, _),) = effects(check(0.8, 0.1, starting=1.2, pauses=pauses))
+        assert of == near(fixed)
 
 
-@pytest.mark.parametrize(
-    ("calls", "limits", "saved"), [(50.0, Limits(), 1.0), (49.0, Limits(), 0.0), (49.0, Limits(each_ms=0.03), 1.0)]
-)
-def test_small_operations_take_no_longer_with_a_larger_batch(
-    calls: float, limits: small_batch.Limits, saved: float
-) -> None:
-    """Trap: an operation of unknown size that takes longer than a small one."""
-    row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=calls)
+def saved(row: OperationTime, limits: Limits = Limits()) -> float:  # noqa: B008 - frozen
+    """How much of an operation of 1 ms a larger batch would save, beside operations that are started for 3.5 ms."""
     verdict = check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
-    of = [e.of.value for e in as_finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
-    assert sum(of) == pytest.approx(saved)
+    return sum(of or 0.0 for part, of, *_ in effects(verdict) if part is Stage.DEVICE)
 
 
-@pytest.mark.parametrize(("size", "saved"), [(10_000, 1.0), (10_001, 0.0)])
-def test_an_operation_of_known_size_is_small_by_its_values(size: int, saved: float) -> None:
-    operation = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
-    row = OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=operation)
-    verdict = check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)))
-    of = [e.of.value for e in as_finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
-    assert sum(of) == pytest.approx(saved)
+def test_small_operations_take_no_longer_with_a_larger_batch() -> None:
+    """Trap: an operation of unknown size that takes longer than a small one."""
+    row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=49.0)
+    assert saved(replace(row, calls=50.0)) == near(1.0)
+    assert [saved(row), saved(row, Limits(each_ms=0.03))] == near([0.0, 1.0])
+
+
+def test_an_operation_of_known_size_is_small_by_its_values() -> None:
+    graphs = (Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),)) for size in (10_000, 10_001))
+    rows = [OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=one) for one in graphs]
+    assert [saved(row) for row in rows] == near([1.0, 0.0])
 
 
 def test_only_the_second_change_is_called_an_alternative() -> None:
@@ -280,19 +231,17 @@ def test_only_the_second_change_is_called_an_alternative() -> None:
     assert second.action.startswith("Or use a larger batch")
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), [("JAX", "jax.lax.scan"), ("TensorFlow", "tf.range"), ("PyTorch/XLA", "")]
-)
-def test_several_batches_in_one_call_of_the_framework(name: str, code: str) -> None:
-    found = as_finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP, framework=Framework(name)))
-    assert code in found.remedies[0].code
-    assert bool(found.remedies[0].code) == bool(code)
+def test_several_batches_in_one_call_of_the_framework() -> None:
+    for name, code in (("JAX", "jax.lax.scan"), ("TensorFlow", "tf.range"), ("PyTorch/XLA", "")):
+        for source in (StepSource.TF_DATA_LOOP, StepSource.MARKERS):
+            (first, *_) = as_finding(check(0.6, 0.3, source=source, framework=Framework(name))).remedies
+            assert (code in first.code, bool(first.code), first.edit_id) == (True, bool(code), "")
+            assert ("tf." in first.code) is (name == "TensorFlow")
 
 
 def test_several_steps_in_one_call_are_proposed_where_fit_is_called() -> None:
     at = Location("train.py", 12)
-    verdict = check(0.5, 0.4, eager=EagerWork(0.0, 0.0, 0.5, at=at))
-    assert as_finding(verdict).remedies[0].at == at
+    assert as_finding(check(0.5, 0.4, eager=EagerWork(0.0, 0.0, 0.5, at=at))).remedies[0].at == at
 
 
 @pytest.mark.parametrize(

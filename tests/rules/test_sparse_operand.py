@@ -1,41 +1,30 @@
 """sparse-operand: both sides of its limits, and the three remedies."""
 
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.sparse_operand import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Zeros
+from tests.rules.kit import *
+from tfdoctor.facts.run.program import Zeros
 from tfdoctor.rules import sparse_operand
 from tfdoctor.rules.sparse_operand import Limits, SparseOperand, SparseOperands
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 
 def test_the_ceiling_is_the_share_of_values() -> None:
-    finding = as_finding(example())
-    (effect,) = finding.effects
-    assert effect.scales == pytest.approx(0.002)
-    assert effect.bound is Bound.AT_MOST
+    assert [one[2:] for one in effects(example())] == [(near(0.002), Bound.AT_MOST)]
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(110 * Limits().share, Finding), (5.4, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(ms), kind)
+def test_both_sides_of_each_limit() -> None:
+    """A matrix without any value is no sparse one: an initial state of zeros."""
+    assert kinds(example(110 * Limits().share), example(5.4)) == [Finding, Healthy]
+    densities = (example(density=density) for density in (0.99 * Limits().density, 0.011))
+    assert kinds(*densities, example(density=0.0, fullest=0)) == [Finding, Healthy, Healthy]
 
 
-@pytest.mark.parametrize(("density", "kind"), [(0.99 * Limits().density, Finding), (0.011, Healthy)])
-def test_both_sides_of_the_density(density: float, kind: type) -> None:
-    assert isinstance(example(density=density), kind)
-
-
-@pytest.mark.parametrize(
-    ("fullest", "diagonal", "code"),
-    [(9, False, "sparse_dense_matmul"), (1, False, "gather"), (1, True, "diag_part")],
-)
-def test_the_remedy_fits_the_matrix(fullest: int, code: str, *, diagonal: bool) -> None:
-    assert code in as_finding(example(fullest=fullest, diagonal=diagonal)).remedies[0].code
+def test_the_remedy_fits_the_matrix() -> None:
+    for fullest, diagonal, code in (
+        (9, False, "sparse_dense_matmul"),
+        (1, False, "gather"),
+        (1, True, "diag_part"),
+    ):
+        assert code in first_code(example(fullest=fullest, diagonal=diagonal))
 
 
 def test_the_line_is_that_of_the_slowest_forward_product() -> None:
@@ -51,11 +40,6 @@ def test_the_line_is_that_of_the_slowest_forward_product() -> None:
 
 def made(name: str, line: int) -> Operation:
     return Operation(name=name, type="MatMul", at=Location("train.py", line))
-
-
-def test_a_matrix_without_any_value_is_no_sparse_one() -> None:
-    """Trap: an initial state of zeros."""
-    assert isinstance(example(density=0.0, fullest=0), Healthy)
 
 
 def test_unnamed_work_is_not_called_healthy() -> None:

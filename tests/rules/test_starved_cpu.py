@@ -1,22 +1,15 @@
 """starved-cpu: the pipeline keeps all cores at work, and the step waits."""
 
-from typing import Any
-
 import pytest
 
+from tests.builders import manifest, recording
 from tests.rules.cases.starved_cpu import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules import sequential_map, starved_cpu
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 FULL = Cores(4.0, busy=3.9)
@@ -31,66 +24,52 @@ def check(
 
 
 def actions(verdict: Verdict) -> str:
-    assert isinstance(verdict, Finding)
-    return "\n".join(f"{remedy.action}\n{remedy.code}" for remedy in verdict.remedies)
+    return "\n".join(f"{remedy.action}\n{remedy.code}" for remedy in as_finding(verdict).remedies)
 
 
-@pytest.mark.parametrize(("work", "kind"), [(64.1, Finding), (63.9, Healthy)])
-def test_the_stages_must_need_nearly_all_that_the_cores_offer(work: float, kind: type) -> None:
-    assert isinstance(check(work), kind)
+def test_the_stages_must_need_nearly_all_that_the_cores_offer() -> None:
+    assert kinds(check(64.1), check(63.9)) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("busy", "kind"), [(3.0, Finding), (2.9, NotApplicable)])
-def test_threads_that_sleep_in_a_stage_do_not_use_a_core(busy: float, kind: type) -> None:
-    assert isinstance(check(cores=Cores(4.0, busy=busy)), kind)
+def test_threads_that_sleep_in_a_stage_do_not_use_a_core() -> None:
+    assert kinds(*(check(cores=Cores(4.0, busy=busy)) for busy in (3.0, 2.9))) == [Finding, NotApplicable]
 
 
-@pytest.mark.parametrize(("wait", "kind"), [(1.0, Finding), (0.9, Healthy)])
-def test_a_step_that_does_not_wait_is_not_starved(wait: float, kind: type) -> None:
+def test_a_step_that_does_not_wait_is_not_starved() -> None:
     """An accelerator computes without the cores."""
-    assert isinstance(check(wait=wait, device=ON_GPU), kind)
+    assert kinds(*(check(wait=wait, device=ON_GPU) for wait in (1.0, 0.9))) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("host", "kind"), [(16.0, Finding), (16.1, Healthy)])
-def test_a_cpu_computes_on_the_cores_that_the_input_takes(host: float, kind: type) -> None:
+def test_a_cpu_computes_on_the_cores_that_the_input_takes() -> None:
     """No step waits, but at most the 4 ms of compute are slowed."""
-    verdict = check(wait=0.0, host=host)
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
-        assert [(effect.stage, effect.bound) for effect in verdict.effects] == [(Stage.DEVICE, Bound.AT_MOST)]
+    found = effects(check(wait=0.0, host=16.0))
+    assert [(part, bound) for part, _, _, bound in found] == [(Stage.DEVICE, Bound.AT_MOST)]
+    assert isinstance(check(wait=0.0, host=16.1), Healthy)
 
 
-@pytest.mark.parametrize(("images", "advised"), [(38.0, True), (37.9, False)])
-def test_smaller_images_are_advised_where_decoding_is_most_of_the_work(images: float, *, advised: bool) -> None:
-    assert ("ratio=4" in actions(check(image_ms=images))) is advised
+def test_smaller_images_are_advised_where_decoding_is_most_of_the_work() -> None:
+    assert ["ratio=4" in actions(check(image_ms=images)) for images in (38.0, 37.9)] == [True, False]
 
 
 def test_smaller_images_spare_the_decoding_only() -> None:
-    eight = Cores(8.0, busy=7.8)
-    whole, part = (check(152.0, wait=0.0, cores=eight, image_ms=time) for time in (0.0, 77.0))
-    assert isinstance(whole, Finding)
-    assert isinstance(part, Finding)
-    assert part.effects[0].scales > whole.effects[0].scales
+    found = (check(152.0, wait=0.0, cores=Cores(8.0, busy=7.8), image_ms=time) for time in (0.0, 77.0))
+    whole, part = (effects(one)[0][2] for one in found)
+    assert part > whole
 
 
-def test_cores_used_by_other_programs_are_not_judged() -> None:
+def test_cores_used_by_other_programs_or_unsampled_are_not_judged() -> None:
     assert "0.8 cores" in as_not_applicable(check(cores=Cores(4.0, busy=3.2, others=0.8))).reason
-
-
-def test_unsampled_cores_are_not_judged() -> None:
     assert isinstance(check(cores=Cores(4.0, busy=3.9, sampled=False)), NotApplicable)
 
 
-@pytest.mark.parametrize(("python", "kind"), [(38.0, Finding), (39.0, NotApplicable)])
-def test_python_does_not_run_on_all_cores(python: float, kind: type) -> None:
-    assert isinstance(check(python_ms=python), kind)
+def test_python_does_not_run_on_all_cores() -> None:
+    assert kinds(check(python_ms=38.0), check(python_ms=39.0)) == [Finding, NotApplicable]
 
 
-@pytest.mark.parametrize(("held", "named"), [(0.05, True), (0.04, False), (None, False)])
-def test_a_quota_that_holds_the_run_back_is_named_first(held: float | None, *, named: bool) -> None:
-    verdict = as_finding(check(pressure=CpuPressure(throttled=held, quota=4.0)))
-    assert ("quota" in verdict.summary) is named
-    assert ("CPU limit" in verdict.remedies[0].action) is named
+def test_a_quota_that_holds_the_run_back_is_named_first() -> None:
+    for held, named in ((0.05, True), (0.04, False), (None, False)):
+        verdict = as_finding(check(pressure=CpuPressure(throttled=held, quota=4.0)))
+        assert ("quota" in verdict.summary, "CPU limit" in verdict.remedies[0].action) == (named, named)
 
 
 def test_other_machines_are_the_last_remedy_with_the_code_to_use_them() -> None:
@@ -99,9 +78,8 @@ def test_other_machines_are_the_last_remedy_with_the_code_to_use_them() -> None:
     compile(verdict.remedies[-1].code, "remedy", "exec")
 
 
-@pytest.mark.parametrize(("device", "advised"), [(ON_GPU, True), (ON_CPU, False)])
-def test_only_an_accelerator_can_take_the_augmentation(device: Device, *, advised: bool) -> None:
-    assert ("RandomFlip" in actions(check(device=device))) is advised
+def test_only_an_accelerator_can_take_the_augmentation() -> None:
+    assert ["RandomFlip" in actions(check(device=device)) for device in (ON_GPU, ON_CPU)] == [True, False]
 
 
 def test_the_remedy_points_at_the_line_of_the_most_expensive_stage() -> None:
@@ -111,36 +89,62 @@ def test_the_remedy_points_at_the_line_of_the_most_expensive_stage() -> None:
 
 def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
     """Both rules on one recording: a sequential map, while the compute fills the other cores."""
-    mapped = StageTime.of("Root::Prefetch::Map", 20.0)
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), mapped)
+    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 20.0))
     breakdown, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
     model = StepModel(
         device=DeviceKind.CPU, exposed=breakdown.median, segments=pipeline.segments, cores=cores, input_ms=20.0
     )
-    threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores, None)
     contention = CpuContention.measure(ON_CPU, cores, breakdown)
-    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, contention, None)
-
-    assert isinstance(threads, Finding)
-    assert isinstance(less, Finding)
-    assert model.saving(threads.effects) == pytest.approx(0.0)
-    assert model.saving(less.effects) == pytest.approx(
-        15.0 + 0.5 * 5.0
-    )  # the compute gets the core, which as many threads of the input shared with it
+    threads = as_finding(sequential_map.check(pipeline, breakdown, ON_CPU, cores, None))
+    less = as_finding(starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, contention, None))
+    assert model.saving(threads.effects) == near(0.0)
+    # The compute gets the core, which as many threads of the input shared with it.
+    assert model.saving(less.effects) == near(15.0 + 0.5 * 5.0)
 
 
-@pytest.mark.parametrize(("device", "stages"), [(ON_CPU, {"input", "device"}), (ON_GPU, {"input"})])
-def test_a_cpus_compute_gains_what_the_input_leaves(device: Device, stages: set[str]) -> None:
-    assert {effect.stage for effect in as_finding(check(device=device)).effects} == stages
+def test_a_cpus_compute_gains_what_the_input_leaves() -> None:
+    assert {one[0] for one in effects(check(device=ON_CPU))} == {Stage.INPUT, Stage.DEVICE}
+    assert {one[0] for one in effects(check(device=ON_GPU))} == {Stage.INPUT}
 
 
-@pytest.mark.parametrize(
-    ("decoded", "share", "kind"),
-    [((200, 200), 0.5, NotApplicable), ((199, 200), 0.5, Finding), ((200, 200), 0.49, Finding)],
-)
-def test_images_larger_than_used_are_left_to_their_own_rule(
-    decoded: tuple[int, int], share: float, kind: type
-) -> None:
+def test_images_larger_than_used_are_left_to_their_own_rule() -> None:
     slow = StageTime.of("Root::Prefetch::ParallelMapV2", 76.0)
-    image = DecodedImage(slow, "DecodeJpeg", decoded, (100, 100), share)
-    assert isinstance(check(decodes=DecodedImages((image,))), kind)
+    cases = ((200, 200), 0.5), ((199, 200), 0.5), ((200, 200), 0.49)
+    images = (DecodedImage(slow, "DecodeJpeg", decoded, (100, 100), share) for decoded, share in cases)
+    found = [check(decodes=DecodedImages((image,))) for image in images]
+    assert kinds(*found) == [NotApplicable, Finding, Finding]
+
+
+# CpuPressure: what the kernel counted of a run that waited for processors.
+
+
+SECOND = 1_000_000_000
+
+
+def sample(at: float, **host: Any) -> dict[str, Any]:
+    return {"unix_ns": round(at * SECOND), "host": host}
+
+
+def test_a_counter_that_grew_for_half_of_the_time_is_a_half() -> None:
+    rows = [sample(n, throttled_us=500_000 * n, psi_cpu_us=250_000 * n) for n in (1, 2, 3)]
+    found = CpuPressure.measure(recording(samples=rows))
+    assert (found.throttled, found.waiting) == near((0.5, 0.25))
+
+
+def test_only_what_lies_around_the_traced_window_counts() -> None:
+    held = [0, 900_000, 900_000, 1_000_000, 5_000_000]
+    rows = [sample(n, throttled_us=us) for n, us in enumerate(held, start=1)]
+    window = TracedWindow(started_unix_ns=round(2.5 * SECOND), stopped_unix_ns=round(3.5 * SECOND))
+    found = CpuPressure.measure(recording(samples=rows, manifest=manifest(window=window)))
+    assert found.throttled == near(0.05)
+
+
+def test_what_the_kernel_does_not_tell_is_unknown() -> None:
+    found = CpuPressure.measure(recording(samples=[sample(1, quota_cores=1.5), sample(2, quota_cores=1.5)]))
+    assert (found.throttled, found.waiting, found.quota) == (None, None, 1.5)
+
+
+def test_a_difference_needs_two_samples() -> None:
+    for rows in ([], [sample(1, throttled_us=3)]):
+        with pytest.raises(Unavailable, match="sampled less than twice"):
+            CpuPressure.measure(recording(samples=rows))

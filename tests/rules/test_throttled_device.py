@@ -1,14 +1,8 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
 from tests.builders import chart, line, markers, recording, trace, v100
 from tests.rules.cases.throttled_device import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
@@ -16,25 +10,21 @@ from tfdoctor.facts.machine.samples import Board
 from tfdoctor.rules import throttled_device
 from tfdoctor.rules.throttled_device import Limits
 from tfdoctor.terms.humanize import quantity
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Severity
 
 HEAT, CAP = "software-thermal", "power-cap"
 
 
-@pytest.mark.parametrize(("held", "kind"), [(2, Finding), (1, Healthy)])
-def test_a_tenth_of_the_busy_time_is_enough(held: int, kind: type) -> None:
-    assert isinstance(example(20, held), kind)
+def test_a_tenth_of_the_busy_time_is_enough() -> None:
+    assert [type(example(20, held)) for held in (2, 1)] == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)])
-def test_a_few_samples_are_not_judged(samples: int, kind: type) -> None:
-    assert isinstance(example(samples, samples), kind)
+def test_a_few_samples_are_not_judged() -> None:
+    assert [type(example(samples, samples)) for samples in (int(Limits().samples), 2)] == [Finding, NotApplicable]
 
 
-@pytest.mark.parametrize(("mhz", "kind"), [(1190.0, Finding), (1210.0, Healthy)])
-def test_a_power_cap_counts_where_the_clock_is_far_down(mhz: float, kind: type) -> None:
+def test_a_power_cap_counts_where_the_clock_is_far_down() -> None:
     """Trap: at full load most GPUs run at their power cap."""
-    assert isinstance(example(20, 20, CAP, mhz), kind)
+    assert [type(example(20, 20, CAP, mhz)) for mhz in (1190.0, 1210.0)] == [Finding, Healthy]
 
 
 def test_without_a_clock_the_cost_is_not_known() -> None:
@@ -46,20 +36,19 @@ def test_without_a_clock_the_cost_is_not_known() -> None:
 LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
 
 
-@pytest.mark.parametrize("mhz", [1000.0, 1400.0], ids=["a finding", "healthy"])
-def test_a_power_limit_that_was_lowered_is_named(mhz: float) -> None:
-    verdict = example(20, 20, CAP, mhz, LOWERED)
-    assert isinstance(verdict, Finding | Healthy)
-    assert "the power limit was lowered to 300 W from 450 W" in verdict.summary
-    told = {row.label: quantity(row.value) for row in verdict.evidence if isinstance(row, Measure)}
-    assert told["highest power limit allowed"] == "600 W"
+def test_a_power_limit_that_was_lowered_is_named() -> None:
+    """Where the clock is far down, and where all is healthy."""
+    for mhz in (1000.0, 1400.0):
+        verdict = example(20, 20, CAP, mhz, LOWERED)
+        assert isinstance(verdict, Finding | Healthy)
+        assert "the power limit was lowered to 300 W from 450 W" in verdict.summary
+        told = {row.label: quantity(row.value) for row in verdict.evidence if isinstance(row, Measure)}
+        assert told["highest power limit allowed"] == "600 W"
 
 
-@pytest.mark.parametrize("board", [None, replace(LOWERED, power_limit_w=450.0)])
-def test_the_limit_of_the_board_itself_is_no_cause(board: Board | None) -> None:
-    verdict = example(20, 20, CAP, 1400.0, board)
-    assert isinstance(verdict, Healthy)
-    assert "normal under full load" in verdict.summary
+def test_the_limit_of_the_board_itself_is_no_cause() -> None:
+    for board in (None, replace(LOWERED, power_limit_w=450.0)):
+        assert "normal under full load" in as_healthy(example(20, 20, CAP, 1400.0, board)).summary
 
 
 def test_heat_is_not_explained_by_a_power_limit() -> None:
@@ -80,24 +69,18 @@ def examine(*rows: Any) -> Result:
 
 
 def test_half_the_clock_for_half_the_time_costs_at_most_a_quarter_of_the_compute_time() -> None:
-    result = examine(*[row([HEAT]), row([], mhz=1530)] * 5)
-    assert result.saving is not None
-    assert result.saving.bound is Bound.AT_MOST
-    assert result.saving.ms_per_step == pytest.approx(9 * 0.25, abs=1e-3)
-
-
-def test_the_samples_own_highest_clock_comes_first() -> None:
-    result = examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
-    assert result.saving is not None
-    assert result.saving.ms_per_step == pytest.approx(9 * 0.235, abs=1e-3)
+    """The samples' own highest clock comes first."""
+    half, own = examine(*[row([HEAT]), row([], mhz=1530)] * 5), examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
+    for result, share in ((half, 0.25), (own, 0.235)):
+        assert result.saving is not None
+        assert result.saving.ms_per_step == near(9 * share, abs=1e-3)
+        assert result.saving.bound is Bound.AT_MOST
 
 
 def test_an_idle_gpu_lowers_its_clock_without_harm() -> None:
-    assert isinstance(examine(*[row([HEAT], busy=49)] * 9).outcome, NotApplicable)
-
-
-def test_a_gpu_that_the_run_may_not_use_is_not_judged() -> None:
-    assert isinstance(examine(*[row([HEAT], visible=False)] * 9).outcome, NotApplicable)
+    """And one that the run may not use is not judged."""
+    for gpu in (row([HEAT], busy=49), row([HEAT], visible=False)):
+        assert isinstance(examine(*[gpu] * 9).outcome, NotApplicable)
 
 
 def test_samples_between_the_slow_readings_do_not_count() -> None:

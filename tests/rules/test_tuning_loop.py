@@ -1,21 +1,13 @@
 """tuning-loop: models one after another whose memory stays, or whose tracing takes much of the run."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.tuning_loop import example
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
+from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import tuning_loop
-from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Location, NotApplicable, RunFailure, Severity
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.verdict import RunFailure
 
 FIT = MadeCall(
     call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8
@@ -31,21 +23,18 @@ PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3}
 check = partial(example, fit=FIT, resident=RESIDENT, step=STEP, phases=PHASES)
 
 
-@pytest.mark.parametrize(
-    ("models", "grown", "kind"),
-    [
-        (8, 1e9, Finding),
-        (3, 1e9, Finding),
-        (2, 1e9, Healthy),
-        (8, 64e6, Finding),
-        (8, 63e6, Healthy),
-        (20, 159e6, Healthy),  # 8 MB of each training stay in the allocator
-        (20, 161e6, Finding),
-    ],
-)
-def test_both_sides_of_each_limit(models: int, grown: float, kind: type) -> None:
-    fit = replace(FIT, count=models, models=models)
-    assert isinstance(check(fit=fit, resident=replace(RESIDENT, last=0.9e9 + grown)), kind)
+def test_both_sides_of_each_limit() -> None:
+    for models, megabytes, kind in (
+        (8, 1000, Finding),
+        (3, 1000, Finding),
+        (2, 1000, Healthy),
+        (8, 64, Finding),
+        (8, 63, Healthy),
+        (20, 159, Healthy),  # 8 MB of each training stay in the allocator
+        (20, 161, Finding),
+    ):
+        fit = replace(FIT, count=models, models=models)
+        assert isinstance(check(fit=fit, resident=replace(RESIDENT, last=0.9e9 + 1e6 * megabytes)), kind)
 
 
 def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
@@ -57,64 +46,48 @@ def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
     assert not as_finding(check(step=replace(STEP, ms=30e3))).run_effects  # a cleared session saves no time
 
 
-@pytest.mark.parametrize(
-    ("limit", "severity"),
-    [
-        (14.4e9, Severity.WARNING),  # exactly 100 more
-        (14.3e9, Severity.CRITICAL),
-        (126e9, Severity.WARNING),
-        (127e9, Severity.NOTE),
-        (None, Severity.NOTE),
-    ],
-)
-def test_the_severity_follows_how_many_more_models_fit(limit: float | None, severity: Severity) -> None:
-    assert as_finding(check(limit=limit)).severity is severity
+def test_the_severity_follows_how_many_more_models_fit() -> None:
+    """14.4 GB are exactly 100 more."""
+    limits = (14.4e9, 14.3e9, 126e9, 127e9, None)
+    found = [as_finding(check(limit=limit)).severity for limit in limits]
+    assert found == [Severity.WARNING, Severity.CRITICAL, Severity.WARNING, Severity.NOTE, Severity.NOTE]
 
 
-@pytest.mark.parametrize("changes", [{"steady": False}, {"low": -1.0}])
-def test_memory_that_only_warms_up_is_healthy(changes: dict[str, Any]) -> None:
-    healthy = as_healthy(check(resident=replace(RESIDENT, **changes)))
-    assert "eight models one after another" in healthy.summary
+def test_memory_that_only_warms_up_is_healthy() -> None:
+    for resident in (replace(RESIDENT, steady=False), replace(RESIDENT, low=-1.0)):
+        assert "eight models one after another" in as_healthy(check(resident=resident)).summary
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(7_001.0, Finding), (6_999.0, Healthy)])
-def test_building_the_same_graphs_again_is_priced(ms: float, kind: type) -> None:
-    verdict = check(resident=None, step=replace(STEP, ms=ms + 1_000.0, alike_ms=ms, alike=7))
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
-        (effect,) = verdict.run_effects
-        assert (effect.of.value, effect.times, effect.bound) == (7_001.0, 7, Bound.AT_MOST)
-        assert verdict.severity is None  # that of its saving
-        assert "Build and compile models of the same" in verdict.remedies[0].action
+def test_building_the_same_graphs_again_is_priced() -> None:
+    again, less = (
+        check(resident=None, step=replace(STEP, ms=ms + 1_000.0, alike_ms=ms, alike=7)) for ms in (7_001.0, 6_999.0)
+    )
+    (effect,) = as_finding(again).run_effects
+    assert (effect.of.value, effect.times, effect.bound) == (7_001.0, 7, Bound.AT_MOST)
+    assert as_finding(again).severity is None  # that of its saving
+    assert "Build and compile models of the same" in first_action(again)
+    assert isinstance(less, Healthy)
 
 
 def test_the_line_in_the_loop_that_has_the_model_built_is_the_one_to_change() -> None:
-    compiled = MadeCall(
-        call=RunCall.COMPILE, name="Sequential.compile", at=Location("tune.py", 14), count=8, ms=90.0,
-        function="build",
-    )  # fmt: skip
-    line = RunLine(
-        phase=Phase.BUILDING, at=Location("tune.py", 9), ms=700.0, samples=14, function="build",
-        caller=Location("tune.py", 30),
-    )  # fmt: skip
-    again, phases = replace(STEP, alike_ms=9e3), replace(PHASES, lines=(line,))
-    made = partial(check, compiled, resident=None, step=again)
-    assert as_finding(made(phases=phases)).at == line.caller
+    compiled = made_call(
+        RunCall.COMPILE, Location("tune.py", 14), 8, 11.0, name="Sequential.compile", function="build"
+    )
+    called: dict[str, Any] = {"function": "build", "caller": Location("tune.py", 30)}
+    line = RunLine(phase=Phase.BUILDING, at=Location("tune.py", 9), ms=700.0, samples=14, **called)
+    made = partial(check, compiled, resident=None, step=replace(STEP, alike_ms=9e3))
+    assert as_finding(made(phases=replace(PHASES, lines=(line,)))).at == line.caller
     assert as_finding(made()).at == compiled.at
 
 
 def test_graphs_of_other_models_are_necessary() -> None:
-    assert isinstance(check(resident=None, step=replace(STEP, ms=30_000.0)), Healthy)
+    """And functions that are made once are none of the models."""
+    for step in (replace(STEP, ms=30_000.0), replace(STEP, ms=30e3, alike_ms=30e3, made=1)):
+        assert isinstance(check(resident=None, step=step), Healthy)
 
 
-def test_functions_that_are_made_once_are_none_of_the_models() -> None:
-    other = replace(STEP, ms=30e3, alike_ms=30e3, made=1)
-    assert isinstance(check(resident=None, step=other), Healthy)
-
-
-@pytest.mark.parametrize("fit", [None, replace(FIT, models=None)])
-def test_models_that_are_not_told_apart_are_not_judged(fit: MadeCall | None) -> None:
-    assert isinstance(check(fit=fit), NotApplicable)
+def test_models_that_are_not_told_apart_are_not_judged() -> None:
+    assert kinds(check(fit=None), check(fit=replace(FIT, models=None))) == [NotApplicable, NotApplicable]
 
 
 def test_a_window_is_not_judged() -> None:
@@ -133,13 +106,12 @@ def test_growth_although_the_session_is_cleared_is_a_note() -> None:
 KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
 
 
-@pytest.mark.parametrize("what", [KeptValue.HISTORY, KeptValue.MODEL])
-def test_the_statement_that_keeps_each_model_is_changed_first(what: KeptValue) -> None:
-    finding = as_finding(check(kept=KeptResults((replace(KEPT, what=what),))))
-    assert finding.at == KEPT.at
-    assert "; tune.py:35 adds run" in finding.summary
-    assert ("its History" in finding.remedies[0].action) is (what is KeptValue.HISTORY)
-    assert finding.remedies[1].action == tuning_loop.FORGET
+def test_the_statement_that_keeps_each_model_is_changed_first() -> None:
+    for what in (KeptValue.HISTORY, KeptValue.MODEL):
+        finding = as_finding(check(kept=KeptResults((replace(KEPT, what=what),))))
+        assert (finding.at, finding.remedies[1].action) == (KEPT.at, tuning_loop.FORGET)
+        assert "; tune.py:35 adds run" in finding.summary
+        assert ("its History" in finding.remedies[0].action) is (what is KeptValue.HISTORY)
 
 
 def test_the_change_that_saves_time_stays_before_it() -> None:
@@ -158,18 +130,13 @@ def test_where_memory_does_not_grow_nothing_is_said_of_what_is_kept() -> None:
     assert check(resident=flat, kept=kept) == check(resident=flat)
 
 
-@pytest.mark.parametrize(
-    "statements", [(KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),)]
-)
-def test_several_or_uncertain_statements_are_no_place(statements: tuple[KeptResult, ...]) -> None:
-    finding = as_finding(check(kept=KeptResults(statements)))
-    assert finding.at == FIT.at
-    assert "adds" not in finding.summary
+def test_several_or_uncertain_statements_are_no_place() -> None:
+    for statements in ((KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),)):
+        finding = as_finding(check(kept=KeptResults(statements)))
+        assert finding.at == FIT.at
+        assert "adds" not in finding.summary
 
 
-@pytest.mark.parametrize(("ran_out", "failure"), [(True, RunFailure.AHEAD), (False, RunFailure.NONE)])
-def test_a_search_that_ran_out_of_memory_comes_before_savings(
-    ran_out: bool,  # noqa: FBT001
-    failure: RunFailure,
-) -> None:
-    assert as_finding(check(ran_out=ran_out)).failure is failure
+def test_a_search_that_ran_out_of_memory_comes_before_savings() -> None:
+    found = [as_finding(check(ran_out=ran_out)).failure for ran_out in (True, False)]
+    assert found == [RunFailure.AHEAD, RunFailure.NONE]

@@ -1,14 +1,11 @@
 """uneven-replicas: both sides of each limit, and devices that are no replicas."""
 
-import pytest
-
 from tests.replicas import examine, replica
 from tests.rules.cases.uneven_replicas import example
+from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import DeviceSkew
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import uneven_replicas
 from tfdoctor.rules.uneven_replicas import Limits, check
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 
 def judged(lag: float, waited: float) -> Verdict:
@@ -16,15 +13,13 @@ def judged(lag: float, waited: float) -> Verdict:
     return example(lag, waited, 50.0, Breakdown.of(device=50 + lag, collective=50 - lag))
 
 
-@pytest.mark.parametrize(("lag", "kind"), [(100 * Limits().lag, Finding), (4.9, Healthy)])
-def test_a_twentieth_of_the_step_counts(lag: float, kind: type) -> None:
-    assert isinstance(judged(lag, lag), kind)
+def test_a_twentieth_of_the_step_counts() -> None:
+    assert kinds(*(judged(lag, lag) for lag in (100 * Limits().lag, 4.9))) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("waited", "kind"), [(5.0, Finding), (4.9, NotApplicable)])
-def test_where_the_others_do_not_wait_they_are_no_replicas(waited: float, kind: type) -> None:
+def test_where_the_others_do_not_wait_they_are_no_replicas() -> None:
     """Trap: parts of one model on several devices differ by design."""
-    assert isinstance(judged(10.0, waited), kind)
+    assert kinds(judged(10.0, 5.0), judged(10.0, 4.9)) == [Finding, NotApplicable]
 
 
 def test_devices_that_exchange_nothing_are_not_compared() -> None:
@@ -32,20 +27,16 @@ def test_devices_that_exchange_nothing_are_not_compared() -> None:
     assert isinstance(check(skew, Breakdown.of(device=80.0)), NotApplicable)
 
 
-@pytest.mark.parametrize("order", [(12, 8, 8), (8, 8, 12)])
-def test_the_slow_replica_is_found_wherever_it_is(order: tuple[float, ...]) -> None:
+def test_the_slow_replica_is_found_wherever_it_is() -> None:
     """It computes for 12 ms and the others for 8 ms: the step could be 4 ms shorter, whichever device is shown."""
-    result = examine(uneven_replicas, *(replica(computes, 12) for computes in order))
-    assert isinstance(result.outcome, Finding)
-    assert f"GPU:{order.index(12)} computes 4.00 ms longer" in result.outcome.summary
-    assert result.saving is not None
-    assert result.saving.bound is Bound.AT_MOST
-    assert 1.0 <= result.saving.ms_per_step <= 4.0 + 1e-3
+    for order in ((12, 8, 8), (8, 8, 12)):
+        result = examine(uneven_replicas, *(replica(computes, 12) for computes in order))
+        assert f"GPU:{order.index(12)} computes 4.00 ms longer" in as_finding(result.outcome).summary
+        assert result.saving is not None
+        assert result.saving.bound is Bound.AT_MOST
+        assert 1.0 <= result.saving.ms_per_step <= 4.0 + 1e-3
 
 
-def test_equal_replicas_are_healthy() -> None:
-    assert isinstance(examine(uneven_replicas, *[replica(12, 12)] * 3).outcome, Healthy)
-
-
-def test_one_device_is_not_compared() -> None:
-    assert isinstance(examine(uneven_replicas, replica(12, 12)).outcome, NotApplicable)
+def test_equal_replicas_are_healthy_and_a_single_one_is_not_compared() -> None:
+    outcomes = (examine(uneven_replicas, *[replica(12, 12)] * number).outcome for number in (3, 1))
+    assert kinds(*outcomes) == [Healthy, NotApplicable]

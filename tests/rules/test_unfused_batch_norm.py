@@ -1,20 +1,9 @@
 """unfused-batch-norm: layers of that class, by what they ran."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, LayerConfig, Operation, Program
+from tfdoctor.facts.run.program import LayerConfig
 from tfdoctor.rules import unfused_batch_norm
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 SHAPE = (32, 64, 64, 48)
 SIZE = 32 * 64 * 64 * 48 * 4
@@ -45,12 +34,8 @@ def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) ->
 
 
 def test_moments_of_their_own_are_an_unfused_layer() -> None:
-    finding = as_finding(check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM))
-    (effect,) = finding.effects
-    assert effect.of
-    assert effect.of.value == 25.0
-    assert effect.scales == pytest.approx(8 / 25)
-    assert effect.bound is Bound.EXPECTED
+    found = effects(check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM))
+    assert [one[1:] for one in found] == [(25.0, near(8 / 25), Bound.EXPECTED)]
 
 
 def test_where_a_line_makes_many_layers_the_model_is_cloned() -> None:
@@ -62,28 +47,21 @@ def test_where_a_line_makes_many_layers_the_model_is_cloned() -> None:
 
 
 def test_without_a_memory_rate_the_saving_is_a_ceiling() -> None:
-    finding = as_finding(check(ran("SquaredDifference")))
-    (effect,) = finding.effects
-    assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
+    assert [one[2:] for one in effects(check(ran("SquaredDifference")))] == [(0.0, Bound.AT_MOST)]
+    assert effects(check(ran("SquaredDifference", 1.0), STREAM))[0][2] == 1.0  # faster than the memory
 
 
-def test_a_layer_faster_than_the_memory_saves_nothing() -> None:
-    assert as_finding(check(ran("SquaredDifference", 1.0), STREAM)).effects[0].scales == 1.0
-
-
-@pytest.mark.parametrize("kind", ["FusedBatchNormV3", "FusedBatchNormGradV3"])
-def test_a_fused_layer_is_healthy(kind: str) -> None:
-    assert "fused" in as_healthy(check(ran(kind))).summary
+def test_a_fused_layer_is_healthy() -> None:
+    for kind in ("FusedBatchNormV3", "FusedBatchNormGradV3"):
+        assert "fused" in as_healthy(check(ran(kind))).summary
 
 
 def test_a_layer_that_is_only_named_so_is_not_found() -> None:
+    """Variants and subclasses are batch normalization, too."""
     named = layer("batch_norm", "LayerNormalization")
     assert isinstance(check(ran("SquaredDifference", within="batch_norm"), layers=[named]), NotApplicable)
-
-
-@pytest.mark.parametrize("kind", ["SyncBatchNormalization", "MyBatchNormalization"])
-def test_variants_and_subclasses_are_batch_normalization_too(kind: str) -> None:
-    assert isinstance(check(ran("SquaredDifference"), layers=[layer(kind=kind)]), Finding)
+    for kind in ("SyncBatchNormalization", "MyBatchNormalization"):
+        assert isinstance(check(ran("SquaredDifference"), layers=[layer(kind=kind)]), Finding)
 
 
 def test_an_inference_graph_has_no_moments() -> None:
@@ -99,55 +77,49 @@ def test_xla_leaves_nothing_unfused_on_a_tpu() -> None:
 
 
 def test_of_several_layers_only_the_unfused_count() -> None:
-    rows = [ran("SquaredDifference", within="a"), ran("FusedBatchNormV3", within="b")]
-    finding = as_finding(check(*rows, layers=[layer("a"), layer("b")]))
-    assert [effect.subject for effect in finding.effects] == ["a (batch norm)"]
+    rows = ran("SquaredDifference", within="a"), ran("FusedBatchNormV3", within="b")
+    assert [*scales(check(*rows, layers=[layer("a"), layer("b")]))] == ["a (batch norm)"]
 
 
-@pytest.mark.parametrize(("hardware", "words"), [(GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")])
-def test_the_remedy_follows_the_hardware(hardware: Hardware, words: str) -> None:
-    finding = as_finding(check(ran("SquaredDifference"), hardware=hardware))
-    assert words in finding.remedies[0].code
-    assert finding.remedies[0].at == Location("t.py", 5)
+def test_the_remedy_follows_the_hardware() -> None:
+    for hardware, words in ((GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")):
+        remedy = as_finding(check(ran("SquaredDifference"), hardware=hardware)).remedies[0]
+        assert (words in remedy.code, remedy.at) == (True, Location("t.py", 5))
 
 
-def of_width(channels: int) -> tuple[OperationTime, ...]:
-    tensor = ("float32", (32, 64, 64, channels))
-    graph = Operation(name="m/bn/SquaredDifference", type="SquaredDifference", inputs=(tensor,))
-    moments = OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph)
-    return moments, STREAM
+def of_shape(*shape: int) -> tuple[OperationTime, OperationTime]:
+    graph = Operation(name="m/bn/SquaredDifference", type="SquaredDifference", inputs=(("float32", shape),))
+    return OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph), STREAM
 
 
-@pytest.mark.parametrize("channels", [30, 33, 66, 7])
-def test_widths_for_which_onednn_is_slower_are_not_advised(channels: int) -> None:
-    assert "align" in as_not_applicable(check(*of_width(channels))).reason
+def of_width(channels: int) -> tuple[OperationTime, OperationTime]:
+    return of_shape(32, 64, 64, channels)
 
 
-def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
-    (half,), (full,) = (finding.effects for c in (40, 48) if isinstance(finding := check(*of_width(c)), Finding))
-    assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.Limits().half_rate)
-
-
-def test_on_a_gpu_the_width_does_not_matter() -> None:
+def test_widths_for_which_onednn_is_slower_are_not_advised() -> None:
+    for channels in (30, 33, 66, 7):
+        assert "align" in as_not_applicable(check(*of_width(channels))).reason
     assert isinstance(check(*of_width(33), hardware=GPU), Finding)
 
 
+def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
+    half, full = (effects(check(*of_width(channels)))[0][2] for channels in (40, 48))
+    assert half * 48 / 40 == near(full / unfused_batch_norm.Limits().half_rate)
+
+
 def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
-    bad, _ = of_width(33)
-    rows = (replace(bad, layer="odd"), ran("SquaredDifference"), STREAM)
+    rows = replace(of_width(33)[0], layer="odd"), ran("SquaredDifference"), STREAM
     finding = as_finding(check(*rows, layers=[layer(), layer("odd")]))
-    assert [effect.subject for effect in finding.effects] == ["bn (batch norm)"]
+    assert [*scales(finding)] == ["bn (batch norm)"]
     table = finding.evidence[-1]
     assert isinstance(table, Table)
     assert any("align" in str(cell) for row in table.rows for cell in row)
 
 
-@pytest.mark.parametrize("shape", [(64, 64), (32, 100, 64)])
-def test_the_fused_operation_takes_images_only(shape: tuple[int, ...]) -> None:
-    graph = Operation(name="m/bn/S", type="SquaredDifference", inputs=(("float32", shape),))
-    row = OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph)
-    assert "rank 4" in as_not_applicable(check(row, STREAM)).reason
-    assert isinstance(check(row, STREAM, hardware=GPU), Finding)
+def test_the_fused_operation_takes_images_only() -> None:
+    for shape in ((64, 64), (32, 100, 64)):
+        assert "rank 4" in as_not_applicable(check(*of_shape(*shape))).reason
+        assert isinstance(check(*of_shape(*shape), hardware=GPU), Finding)
 
 
 def test_another_axis_is_no_image_either() -> None:

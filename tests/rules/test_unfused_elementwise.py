@@ -1,18 +1,10 @@
 """unfused-elementwise: on GPUs, without what belongs to other rules."""
 
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.unfused_elementwise import example
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import unfused_elementwise
 from tfdoctor.rules.unfused_elementwise import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:
@@ -31,27 +23,16 @@ def test_on_a_tpu_xla_fuses_them() -> None:
     assert isinstance(applied(unfused_elementwise, rows, work, tpu), Healthy)
 
 
-@pytest.mark.parametrize(("total", "kind"), [(30 * Limits().share + 1e-9, Finding), (2.9, Healthy)])
-def test_both_sides_of_the_share(total: float, kind: type) -> None:
-    assert isinstance(example(total), kind)
+def test_both_sides_of_each_limit() -> None:
+    assert kinds(example(30 * Limits().share + 1e-09), example(2.9)) == [Finding, Healthy]
+    assert kinds(example(number=int(Limits().operations)), example(number=9)) == [Finding, Healthy]
 
 
-@pytest.mark.parametrize(("number", "kind"), [(int(Limits().operations), Finding), (9, Healthy)])
-def test_a_few_are_no_chain(number: int, kind: type) -> None:
-    assert isinstance(example(number=number), kind)
-
-
-def test_batch_normalizations_belong_to_another_rule() -> None:
-    assert isinstance(example(layer="bn"), Healthy)
-
-
-def test_the_optimizers_belong_to_another_rule() -> None:
-    assert isinstance(example(scope="adam"), Healthy)
+def test_batch_normalizations_and_optimizers_belong_to_other_rules() -> None:
+    assert kinds(example(layer="bn"), example(scope="adam")) == [Healthy, Healthy]
 
 
 def test_a_step_of_unnamed_work_is_not_judged() -> None:
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    work = OptimizerWork.measure(unnamed)
-    assert isinstance(
-        applied(unfused_elementwise, unnamed, work, Hardware(DeviceKind.GPU, "x"), None), NotApplicable
-    )
+    facts = (unnamed, OptimizerWork.measure(unnamed), Hardware(DeviceKind.GPU, "x"), None)
+    assert isinstance(applied(unfused_elementwise, *facts), NotApplicable)

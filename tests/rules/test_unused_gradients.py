@@ -1,28 +1,25 @@
 """unused-gradients: both sides of the limit."""
 
-from dataclasses import replace
-
 import pytest
 
+from tests.builders import manifest, recording
 from tests.rules.cases.unused_gradients import UNUSED, example
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.rules.unused_gradients import Limits
+from tests.rules.kit import *
+from tfdoctor.facts.step_time.python_work import EagerWork
+from tfdoctor.recording.agent import GradientsTaken, StepsSeen, TracedWindow
 from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 
-@pytest.mark.parametrize(("host_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
-def test_a_twentieth_of_the_step_is_found(host_ms: float, kind: type) -> None:
-    assert Limits().share == 0.05
-    assert isinstance(example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)), kind)
+def test_a_twentieth_of_the_step_is_found() -> None:
+    found = [example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)) for host_ms in (1.0, 0.99)]
+    assert kinds(*found) == [Finding, Healthy]
 
 
 def test_kernels_and_python_disappear_at_the_line_of_the_gradient() -> None:
     finding = as_finding(example())
     assert finding.remedies[0].at == Location("train.py", 43)
-    gone = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
-    assert gone == {Stage.DEVICE: 6.0, Stage.HOST: 2.0}
-    assert {(effect.scales, effect.bound) for effect in finding.effects} == {(0.0, Bound.EXPECTED)}
+    gone = [(Stage.DEVICE, 6.0, 0.0, Bound.EXPECTED), (Stage.HOST, 2.0, 0.0, Bound.EXPECTED)]
+    assert sorted(effects(finding)) == sorted(gone)
     assert "six variables" in finding.summary
 
 
@@ -40,16 +37,70 @@ def test_no_unused_gradient_is_healthy() -> None:
     assert "No traced step" in as_healthy(example(UnusedWork())).summary
 
 
-@pytest.mark.parametrize("host_ms", [0.0, 0.5])
-@pytest.mark.parametrize(("too_few", "words"), [(True, "--warmup"), (False, "no use of them")])
-def test_gradients_that_were_not_followed_are_unknown(host_ms: float, words: str, *, too_few: bool) -> None:
-    line = (Location("train.py", 43), too_few)
-    work = replace(UNUSED, unfollowed=line, kernels_ms=0.0, host_ms=host_ms)
-    reason = as_not_applicable(example(work)).reason
-    assert reason.startswith("unknown whether the gradients taken at train.py:43 are used, because")
-    assert words in reason
+def test_gradients_that_were_not_followed_are_unknown() -> None:
+    for too_few, words in ((True, "--warmup"), (False, "no use of them")):
+        for host_ms in (0.0, 0.5):
+            line = (Location("train.py", 43), too_few)
+            work = replace(UNUSED, unfollowed=line, kernels_ms=0.0, host_ms=host_ms)
+            reason = as_not_applicable(example(work)).reason
+            assert reason.startswith("unknown whether the gradients taken at train.py:43 are used, because")
+            assert words in reason
 
 
 def test_what_is_known_of_one_line_is_found_beside_an_unknown_one() -> None:
     finding = as_finding(example(replace(UNUSED, unfollowed=(None, True))))
     assert "six variables" in finding.summary
+
+
+# UnusedWork: useless back-propagation in the time of traced steps.
+
+
+TAKEN = GradientsTaken(
+    ("/home/me/train.py", 43), traced=20, followed=True, operations=40, python_ms=1.0, calls_ms=7.0, step_ms=20.0,
+    step_calls_ms=15.0, step_operations=200,
+)  # fmt: skip
+
+
+def measured(*lines: GradientsTaken, kind: DeviceKind = DeviceKind.CPU, operations: float = 200.0) -> UnusedWork:
+    run = manifest(steps=StepsSeen(gradients=lines) if lines else StepsSeen(), window=TracedWindow(steps=20))
+    eager = EagerWork(operations, 30.0, 0.0)
+    times = Breakdown.of(host=25.0, device=15.0)  # twice as slow as before the window
+    return UnusedWork.measure(recording(manifest=run), eager, times, Device(kind, 1, 1))
+
+
+def test_the_share_of_the_noted_step_is_that_of_the_traced_step() -> None:
+    found = measured(TAKEN)
+    assert found.kernels_ms == near(7.0)  # half of 2 x 7 ms: kernels are 15 of 30 ms
+    assert found.kernels_ms + found.host_ms == near(0.4 * 40.0)
+    assert (found.operations, found.at) == (40.0, Location("train.py", 43))
+
+
+def test_two_calls_in_a_step_count_twice() -> None:
+    """A noted step is one micro-batch of two, so that the traced step has twice the operations."""
+    found = measured(replace(TAKEN, traced=40), operations=400.0)
+    assert (found.kernels_ms + found.host_ms, found.operations) == (near(0.4 * 40.0), 80.0)
+
+
+def test_the_kernels_of_an_accelerator_are_not_in_the_calls() -> None:
+    found = measured(TAKEN, kind=DeviceKind.GPU)
+    assert (found.kernels_ms, found.host_ms) == (0.0, near(16.0))
+
+
+def test_a_line_outside_the_traced_steps_or_without_useless_work_is_none() -> None:
+    for line in (replace(TAKEN, traced=0), replace(TAKEN, operations=0, calls_ms=0.0, python_ms=0.0)):
+        assert measured(line) == UnusedWork(calls=line.traced)
+
+
+def test_a_line_of_the_traced_steps_that_was_not_followed_is_unknown() -> None:
+    for more in ({"followed": False}, {"step_ms": 0.0}):
+        line = replace(TAKEN, too_few=True, **more)
+        assert measured(line).unfollowed == (Location("train.py", 43), True)
+        assert measured(replace(line, traced=0)).unfollowed is None
+
+
+def test_what_was_not_recorded_is_said() -> None:
+    """The operations of Python in the trace, or gradients by an older tfdoctor."""
+    with pytest.raises(Unavailable, match="does not have the operations"):
+        measured(TAKEN, operations=0.0)
+    with pytest.raises(Unavailable, match="does not say"):
+        measured()

@@ -1,37 +1,27 @@
 """unvectorized-operation: the loops of vectorized_map in the step and in the pipeline, and what is none."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import graph_operation, recording
 from tests.capture.running import profiled
 from tests.rules.cases.unvectorized_operation import IN_STEP, NAME, example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.unvectorized_operation import Limits
 from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, StepWork
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(10 * Limits().share, Finding), (0.49, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(scheduling_ms=ms), kind)
+def test_both_sides_of_the_share() -> None:
+    assert kinds(*(example(scheduling_ms=ms) for ms in (10 * Limits().share, 0.49))) == [Finding, Healthy]
 
 
 def test_the_step_loses_what_starting_the_loops_operations_takes() -> None:
     finding = as_finding(example())
-    (effect,) = finding.effects
-    assert (effect.stage, effect.subject) == (Stage.HOST, StepWork.SCHEDULING)
-    assert effect.bound is Bound.AT_MOST
+    assert [(part, bound) for part, _, _, bound in effects(finding)] == [(Stage.HOST, Bound.AT_MOST)]
+    assert finding.effects[0].subject == StepWork.SCHEDULING
     assert finding.remedies[0].at == Location("train.py", 13)
     assert "AdjustContrastv2" in finding.summary
 
@@ -40,26 +30,22 @@ AUGMENT = StageTime.of("Root::ParallelMapV2", 30.0)
 IN_DATA = FallbackLoop(name=NAME, type="AdjustContrastv2", stage=AUGMENT, stage_ms=27.0)
 
 
+PIPELINE = InputPipeline.of(AUGMENT)
+
+
 def test_a_stage_that_limits_the_pipeline_loses_all_but_its_other_operations() -> None:
-    step, pipeline = Breakdown.of(input=25.0, device=5.0), InputPipeline.of(AUGMENT)
-    finding = as_finding(example(IN_DATA, scheduling_ms=0.0, pipeline=pipeline, step=step))
-    (effect,) = finding.effects
-    assert (effect.stage, effect.subject) == (Stage.INPUT, AUGMENT.path)
-    assert effect.scales == pytest.approx(0.1)
-
-
-def test_a_pipeline_that_keeps_up_is_healthy() -> None:
-    step, pipeline = Breakdown.of(device=30.0), InputPipeline.of(AUGMENT)
-    verdict = example(IN_DATA, scheduling_ms=0.0, pipeline=pipeline, step=step)
-    assert isinstance(verdict, Healthy)
+    waits, keeps_up = Breakdown.of(input=25.0, device=5.0), Breakdown.of(device=30.0)
+    verdict = example(IN_DATA, scheduling_ms=0.0, pipeline=PIPELINE, step=waits)
+    assert scales(verdict) == {AUGMENT.path: near(0.1)}
+    assert effects(verdict)[0][0] is Stage.INPUT
+    assert isinstance(example(IN_DATA, scheduling_ms=0.0, pipeline=PIPELINE, step=keeps_up), Healthy)
 
 
 def test_a_step_that_hides_the_pipelines_loop_is_to_lose_both() -> None:
     """Without the loop in the step alone, the step waits for the stage."""
-    step, pipeline = Breakdown.of(host=27.0, device=3.0), InputPipeline.of(AUGMENT)
-    loops = (IN_STEP, IN_DATA)
-    finding = as_finding(example(*loops, scheduling_ms=24.0, pipeline=pipeline, step=step))
-    assert {effect.stage for effect in finding.effects} == {Stage.HOST, Stage.INPUT}
+    step = Breakdown.of(host=27.0, device=3.0)
+    finding = as_finding(example(IN_STEP, IN_DATA, scheduling_ms=24.0, pipeline=PIPELINE, step=step))
+    assert {one[0] for one in effects(finding)} == {Stage.HOST, Stage.INPUT}
     assert Measure("time in such loops, per step", ms(24.0)) in finding.evidence  # not the stage's
 
 

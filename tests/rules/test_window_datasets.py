@@ -1,16 +1,9 @@
 """window-datasets: windows that are datasets of their own, in a pipeline that the step waits for."""
 
-import pytest
-
 from tests.rules.cases.window_datasets import example
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules import window_datasets
 from tfdoctor.rules.window_datasets import WindowJoins
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 ROOT = "Root::Prefetch"
 AHEAD = StageTime.of(ROOT)
@@ -44,55 +37,36 @@ def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
     ]
     assert [mapped.dataset for mapped in found.maps] == [CHAIN[1]]
     assert (found.nbytes, found.batch) == (41 * 8, 64)
-    assert found.window_ms == pytest.approx(6.0 / 64)
+    assert found.window_ms == near(6.0 / 64)
 
 
 def test_flat_map_over_files_joins_no_windows() -> None:
     """It looks the same in the trace."""
-    files = (JOIN, Dataset(id=1, kind="_TensorSliceDataset"))
+    files = DatasetProperties((JOIN, Dataset(id=1, kind="_TensorSliceDataset")))
     pipeline = InputPipeline.of(AHEAD, StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN))
-    joins = WindowJoins.measure(pipeline, DatasetProperties(files))
+    joins = WindowJoins.measure(pipeline, files)
     assert joins == WindowJoins()
-    assert isinstance(
-        window_datasets.check(joins, pipeline, Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)),
-        Healthy,
-    )
+    step, alone = Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
+    assert isinstance(window_datasets.check(joins, pipeline, step, alone), Healthy)
 
 
-@pytest.mark.parametrize(("calls", "kind"), [(8.0, Healthy), (9.0, Finding)])
-def test_a_few_windows_are_healthy(calls: float, kind: type) -> None:
-    assert isinstance(example(work=0.1 * calls, calls=calls), kind)
-
-
-@pytest.mark.parametrize(("nbytes", "kind"), [(30_001.0, Healthy), (29_999.0, Finding)])
-def test_large_windows_are_healthy(nbytes: float, kind: type) -> None:
+def test_few_or_large_windows_are_healthy() -> None:
     """Each takes 0.1 ms, in which one thread copies 100 kB."""
-    assert isinstance(example(each=nbytes), kind)
+    assert kinds(*(example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0))) == [Healthy, Finding]
+    sizes = (example(each=nbytes) for nbytes in (30001.0, 29999.0, None))
+    assert kinds(*sizes) == [Healthy, Finding, NotApplicable]
+    assert isinstance(example(step=Breakdown.of(input=0.1, device=9.9)), Healthy)  # no step waits
 
 
-def test_unknown_sizes_are_not_judged() -> None:
-    assert isinstance(example(each=None), NotApplicable)
-
-
-def test_windows_that_no_step_waits_for_are_healthy() -> None:
-    assert isinstance(example(step=Breakdown.of(input=0.1, device=9.9)), Healthy)
-
-
-@pytest.mark.parametrize(
-    ("compute", "crowded", "kind"),
-    [(32.1, True, Healthy), (31.9, True, Finding), (31.9, False, Healthy), (31.9, None, Healthy)],
-)
-def test_windows_that_take_the_cores_of_the_compute_are_found(
-    compute: float,
-    crowded: bool | None,  # noqa: FBT001 - a case
-    kind: type,
-) -> None:
+def test_windows_that_take_the_cores_of_the_compute_are_found() -> None:
     """The step never waits, but 12.8 ms of work on two cores take up to 6.4 ms from it."""
-    verdict = example(
-        StageTime.of(f"{JOINED}::BatchV2", 2.8, calls=256.0),
-        work=10.0,
-        each=320.0,
-        step=Breakdown.of(device=compute),
-        contention=CpuContention(crowded=crowded, cores=2.0, compute_ms=compute),
-    )
-    assert isinstance(verdict, kind)
+    copies = StageTime.of(f"{JOINED}::BatchV2", 2.8, calls=256.0)
+    for compute, crowded, kind in (
+        (32.1, True, Healthy),
+        (31.9, True, Finding),
+        (31.9, False, Healthy),
+        (31.9, None, Healthy),
+    ):
+        contention = CpuContention(crowded=crowded, cores=2.0, compute_ms=compute)
+        step = Breakdown.of(device=compute)
+        assert isinstance(example(copies, work=10.0, each=320.0, step=step, contention=contention), kind)

@@ -1,6 +1,15 @@
-"""A verdict as the kind that a test expects."""
+"""A verdict as the kind that a test expects, and what it holds."""
 
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
+from typing import Any
+
+import pytest
+
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+
+
+def kinds(*verdicts: object) -> list[type]:
+    """Return the kind of each verdict."""
+    return [type(verdict) for verdict in verdicts]
 
 
 def as_finding(verdict: object) -> Finding:
@@ -19,3 +28,32 @@ def as_not_applicable(verdict: object) -> NotApplicable:
     """Return a verdict that must be not applicable."""
     assert isinstance(verdict, NotApplicable), verdict
     return verdict
+
+
+def first_action(verdict: object) -> str:
+    """Return what the first remedy of a finding says."""
+    return as_finding(verdict).remedies[0].action
+
+
+def first_code(verdict: object) -> str:
+    """Return the code of a finding's first remedy."""
+    return as_finding(verdict).remedies[0].code
+
+
+def scales(verdict: object) -> dict[str, float]:
+    """Return what is left of each part that a finding would shorten, by its subject."""
+    return {effect.subject: effect.scales for effect in as_finding(verdict).effects}
+
+
+Effects = list[tuple[Stage, float | None, float, Bound]]
+
+
+def effects(verdict: object) -> Effects:
+    """Return what a finding would shorten: the stage, the time in it (None: all), what is left, and how surely."""
+    found: tuple[Any, ...] = as_finding(verdict).effects
+    return [(effect.stage, effect.of and effect.of.value, effect.scales, effect.bound) for effect in found]
+
+
+def near(value: Any, **more: Any) -> Any:
+    """Return numbers for a comparison with others that may differ by rounding."""
+    return pytest.approx(value, **more)

@@ -1,10 +1,8 @@
 """The cases of kernel-compilation: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import divided_run
+from tests.rules.kit import *
 from tfdoctor.rules.kernel_compilation import check
 from tfdoctor.rules.kernel_compilation.start_compiling import StartCompiling
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -1,12 +1,9 @@
 """The cases of kernel-launch-bound: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import SteadySteps, Steps
+from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.rules.kernel_launch_bound import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

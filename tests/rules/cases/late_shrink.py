@@ -1,13 +1,8 @@
 """The cases of late-shrink: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import dataset_of
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.machine.memory import HostMemory
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tests.rules.kit import *
 from tfdoctor.rules.late_shrink import Buffer, Buffers, check
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

@@ -1,8 +1,7 @@
 """The cases of loss-scaling: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.run.program import Operation, Program, RunSettings
+from tests.rules.kit import *
 from tfdoctor.rules.loss_scaling import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -1,11 +1,7 @@
 """The cases of max-pool-gradient: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
+from tests.rules.kit import *
 from tfdoctor.rules.max_pool_gradient import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 NAME = "gradient_tape/model/pool/MaxPoolGrad"
 

@@ -1,10 +1,9 @@
 """The cases of memory-headroom: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory, HostMemory
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.rules.memory_headroom import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

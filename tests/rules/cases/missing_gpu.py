@@ -1,11 +1,9 @@
 """The cases of missing-gpu: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run.device import Device
+from tests.rules.kit import *
 from tfdoctor.recording.program import GpuAccess, MissingLibrary
 from tfdoctor.rules.missing_gpu import check
 from tfdoctor.rules.missing_gpu.boards import Boards
-from tfdoctor.terms.verdict import Verdict
 
 CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
 

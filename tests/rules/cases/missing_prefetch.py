@@ -1,10 +1,7 @@
 """The cases of missing-prefetch: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.missing_prefetch import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(*stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)) -> Verdict:

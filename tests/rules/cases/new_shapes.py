@@ -1,11 +1,8 @@
 """The cases of new-shapes: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import SequencePadding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.new_shapes import Searches, check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

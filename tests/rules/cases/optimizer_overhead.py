@@ -1,13 +1,8 @@
 """The cases of optimizer-overhead: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.optimizer_overhead import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

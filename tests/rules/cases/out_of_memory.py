@@ -1,14 +1,10 @@
 """The cases of out-of-memory: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import divided_run
+from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import MemoryTrends
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.rules.out_of_memory import check
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Location, Verdict
 
 GPU_FULL = RunEnding(
     kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,

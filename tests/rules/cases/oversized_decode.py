@@ -1,12 +1,8 @@
 """The cases of oversized-decode: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.oversized_decode import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on

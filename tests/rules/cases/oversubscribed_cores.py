@@ -1,10 +1,8 @@
 """The cases of oversubscribed-cores: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.cores import Cores
+from tests.rules.kit import *
 from tfdoctor.rules.oversubscribed_cores import check
 from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -1,15 +1,9 @@
 """The cases of padding-waste: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.padding_waste import LengthWork, check
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

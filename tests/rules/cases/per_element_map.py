@@ -1,12 +1,8 @@
 """The cases of per-element-map: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.per_element_map import PRECONDITIONS, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
 

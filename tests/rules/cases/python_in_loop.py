@@ -1,11 +1,9 @@
 """The cases of python-in-loop: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import SingleOperations
-from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_in_loop import LoopLines, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 HISTOGRAM = Location("train.py", 36)
 

@@ -1,17 +1,11 @@
 """The cases of python-input: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import dataset_of
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.training_inputs import Conversions
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
+from tfdoctor.facts.step_time.host_time import LoopBody
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def seen_line(at: Location, seen: int, calls: str = "", *, makes: bool | None = None) -> TimedLine:

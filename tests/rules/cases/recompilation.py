@@ -1,11 +1,8 @@
 """The cases of recompilation: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import SequencePadding
-from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.rules.recompilation import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

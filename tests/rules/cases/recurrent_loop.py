@@ -1,11 +1,7 @@
 """The cases of recurrent-loop: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
+from tests.rules.kit import *
 from tfdoctor.rules.recurrent_loop import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -1,9 +1,7 @@
 """The cases of repeated-computation: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.rules.repeated_computation import Repeat, RepeatedResults, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdict:

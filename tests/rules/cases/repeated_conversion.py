@@ -1,10 +1,8 @@
 """The cases of repeated-conversion: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.repeated_conversion import WIDE, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 AT = Location("train.py", 41)
 

@@ -1,15 +1,10 @@
 """The cases of retracing: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import divided_run, made_call
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
+from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.rules.retracing import check
 from tfdoctor.rules.retracing.run_tracing import RunTracing
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

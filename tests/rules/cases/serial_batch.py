@@ -1,15 +1,8 @@
 """The cases of serial-batch: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.serial_batch import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def element(shape: str, dtype: str = "float32") -> str:

@@ -1,10 +1,8 @@
 """The cases of serial-transfer: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.activity import H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.serial_transfer import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

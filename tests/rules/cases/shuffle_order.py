@@ -1,10 +1,8 @@
 """The cases of shuffle-order: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import chained, dataset_of
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tests.rules.kit import *
+from tests.rules.run_facts import chained
 from tfdoctor.rules.shuffle_order import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(*stages: Dataset, passes: float | None = None) -> Verdict:

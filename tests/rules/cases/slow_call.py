@@ -1,15 +1,11 @@
 """The cases of slow-call: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.facts.step_time.host_lines import LongStepLines, SlowCalls
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
+from tfdoctor.facts.step_time.timed_line import SlowCall
 from tfdoctor.rules.slow_call import check
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
-from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them

@@ -1,11 +1,9 @@
 """The cases of slow-cudnn-path: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.run.program import Layer, RecurrentArguments
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
+from tfdoctor.facts.run.program import RecurrentArguments
 from tfdoctor.rules.slow_cudnn_path import check
 from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

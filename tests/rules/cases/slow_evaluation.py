@@ -1,11 +1,7 @@
 """The cases of slow-evaluation: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import divided_run, made_call
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine
+from tests.rules.kit import *
 from tfdoctor.rules.slow_evaluation import check
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Location, Verdict
 
 AT = Location("evaluate.py", 31)
 

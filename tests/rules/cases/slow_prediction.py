@@ -1,12 +1,7 @@
 """The cases of slow-prediction: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import divided_run, made_call
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tests.rules.kit import *
 from tfdoctor.rules.slow_prediction import check
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Location, Verdict
 
 AT = Location("predict.py", 20)
 

@@ -1,11 +1,7 @@
 """The cases of slow-preparation: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import divided_run, run_line
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine
+from tests.rules.kit import *
 from tfdoctor.rules.slow_preparation import check
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(*lines: RunLine, total_ms: float = 131_000.0, calls: tuple[MadeCall, ...] = ()) -> Verdict:

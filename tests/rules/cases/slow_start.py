@@ -1,13 +1,9 @@
 """The cases of slow-start: what its tests judge, and the examples of its page."""
 
-from tests.rules.run_facts import divided_run, made_call, run_line
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces
-from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
+from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.rules.slow_start import check
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Location, Verdict
 
 IMPORTED = run_line(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
 

@@ -1,13 +1,9 @@
 """The cases of slow-storage: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.slow_storage import PRECONDITIONS, check
 from tfdoctor.rules.slow_storage.read_rate import ReadRate
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

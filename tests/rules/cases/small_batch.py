@@ -1,20 +1,10 @@
 """The cases of small-batch: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
+from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.machine.memory import DeviceMemory
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.rules.small_batch import Limits, check
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(  # noqa: PLR0913 - one argument for each fact of the rule

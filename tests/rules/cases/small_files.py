@@ -1,14 +1,10 @@
 """The cases of small-files: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import MapFunctions
-from tfdoctor.facts.run.program import Dataset, FileList
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.small_files import PRECONDITIONS, check
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -1,11 +1,8 @@
 """The cases of small-replica-batch: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.run.device import Device
+from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.small_replica_batch import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

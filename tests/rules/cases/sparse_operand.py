@@ -1,10 +1,8 @@
 """The cases of sparse-operand: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.run.program import Zeros
 from tfdoctor.rules.sparse_operand import SparseOperand, SparseOperands, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

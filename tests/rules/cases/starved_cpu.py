@@ -1,16 +1,9 @@
 """The cases of starved-cpu: what its tests judge, and the examples of its page."""
 
-from typing import Any
-
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImages
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.starved_cpu import check
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

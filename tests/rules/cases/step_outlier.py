@@ -1,22 +1,14 @@
 """The cases of step-outlier: what its tests judge, and the examples of its page."""
 
-from collections.abc import Mapping
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunLongLines, RunSteps
-from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
+from tests.rules.kit import *
+from tfdoctor.facts.phases.run_steps import RunLongLines
+from tfdoctor.facts.step_time.host_lines import LongStepLines
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.step_outlier import check
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 SAVE = TimedLine(
     Location("train.py", 30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40}

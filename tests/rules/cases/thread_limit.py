@@ -1,11 +1,8 @@
 """The cases of thread-limit: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.thread_limit import DivisibleWork, check
 from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
-from tfdoctor.terms.verdict import Location, Verdict
 
 MATMUL = OperationTime(name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8)
 

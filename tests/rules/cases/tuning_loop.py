@@ -1,15 +1,10 @@
 """The cases of tuning-loop: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
-from tests.rules.run_facts import made_call
+from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, MemoryTrends
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules.tuning_loop import check
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Location, Verdict
 
 FIT = made_call(
     RunCall.FIT, Location("tune.py", 31), 12, 55e3 / 12, name="Sequential.fit", looped=True, models=12

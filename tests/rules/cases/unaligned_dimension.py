@@ -1,12 +1,8 @@
 """The cases of unaligned-dimension: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware, Tile
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
+from tfdoctor.facts.run.hardware import Tile
 from tfdoctor.rules.unaligned_dimension import AlignedTimes, check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def conv(channels: int = 33) -> OperationTime:

@@ -1,19 +1,8 @@
 """The cases of uncached-preprocessing: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
-from tests.rules.run_facts import dataset_of
-from tfdoctor.facts.chart import Unavailable
+from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.machine.memory import HostMemory
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.rules.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 DECODE = Dataset(
     id=1, kind="_MapDataset", inputs=(0,), function="decode", function_at=Location("train.py", 9),

@@ -1,13 +1,8 @@
 """The cases of unfused-elementwise: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Program
 from tfdoctor.rules.unfused_elementwise import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

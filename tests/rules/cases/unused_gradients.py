@@ -1,10 +1,9 @@
 """The cases of unused-gradients: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.recording.agent import GradientsTaken
 from tfdoctor.rules.unused_gradients import check
 from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
-from tfdoctor.terms.verdict import Location, Verdict
 
 MOST = GradientsTaken(
     variables=10,

@@ -1,11 +1,7 @@
 """The cases of window-datasets: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.window_datasets import WindowJoin, WindowJoins, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

@@ -1,9 +1,7 @@
 """The cases of zero-factor: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.rules.zero_factor import DroppedWork, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 GRADIENT = OperationTime(
     name="gradient_tape/backbone/conv/Conv2DBackpropFilter",
