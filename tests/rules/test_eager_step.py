@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import chart, line, manifest, marker, markers, recording, trace
 from tests.rules.cases.eager_step import example
-from tests.rules.verdicts import as_finding
+from tests.rules.verdicts import as_finding, table
 from tests.run_logs import Run, place
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
@@ -16,9 +16,10 @@ from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.recording.agent import Candidate, StepsSeen
 from tfdoctor.rules.eager_step import BESIDE
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 STEP = Breakdown.of(host=10.0, device=5.0)
+CALLER = Location("train.py", 30)
 
 
 def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> Verdict:
@@ -26,43 +27,62 @@ def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> 
     return example(EagerWork(operations, single, whole, **({"asked": None} | more)), STEP, **facts)
 
 
+def runs(number: int, work: LineWork, caller: Location | None = None, time_ms: float = 4.0) -> TimedLine:
+    callers = {caller: 4} if caller else {}
+    return TimedLine(Location("train.py", number), 4, time_ms, callers=callers, work=work)
+
+
+def on_host(*lines: TimedLine, between: tuple[TimedLine, ...] = ()) -> HostLines:
+    return HostLines({Stage.HOST: lines, Stage.BETWEEN: between})
+
+
+def slow(kind: SlowCall, stage: Stage, ms: float) -> SlowCalls:
+    return SlowCalls((TimedLine.slow(Location("train.py", 9), kind, 9, range(9), {stage: ms}),), 10)
+
+
+def beside_calls(own_ms: float) -> dict[str, Any]:
+    """Operations of predict between the steps, and so many ms of operations of the step itself."""
+    called = runs(9, LineWork.OPERATIONS)
+    lines = on_host(runs(5, LineWork.OPERATIONS, time_ms=own_ms), between=(called,))
+    return {"slow": slow(SlowCall.PREDICT, Stage.BETWEEN, 4.0), "lines": lines}
+
+
 @pytest.mark.parametrize(
-    ("operations", "single", "whole", "kind"),
-    [(20.0, 5.0, 0.0, Finding), (19.0, 5.0, 0.0, Healthy), (100.0, 2.0, 2.0, Healthy), (100.0, 2.1, 2.0, Finding)],
+    ("operations", "single", "whole", "more", "kind"),
+    [
+        (20.0, 5.0, 0.0, {}, Finding),
+        (19.0, 5.0, 0.0, {}, Healthy),
+        # Trap: metrics and losses that are read next to a step that is a function
+        (100.0, 2.0, 2.0, {}, Healthy),
+        (100.0, 2.1, 2.0, {}, Finding),
+        # Traps: predict builds its input pipeline, and summaries are written, beside a step that is a function
+        (200.0, 5.0, 1.0, beside_calls(0.9), Healthy),
+        (200.0, 5.0, 1.0, beside_calls(1.1), Finding),
+    ],
 )
-def test_operations_next_to_a_function_are_no_eager_step(
-    operations: float, single: float, whole: float, kind: type
+def test_operations_next_to_a_function_or_in_slow_calls_are_no_eager_step(
+    operations: float, single: float, whole: float, more: dict[str, Any], kind: type
 ) -> None:
-    """Trap: metrics and losses that are read next to a step that is a function."""
-    assert isinstance(check(operations, single, whole), kind)
-
-
-@pytest.mark.parametrize(("own_ms", "kind"), [(0.9, Healthy), (1.1, Finding)])
-def test_operations_within_slow_calls_are_no_step(own_ms: float, kind: type) -> None:
-    """Traps: predict builds its input pipeline, and summaries are written, beside a step that is a function."""
-    at = Location("train.py", 9)
-    slow = SlowCalls((TimedLine.slow(at, SlowCall.PREDICT, 9, range(9), {Stage.BETWEEN: 4.0}),), 10)
-    called = replace(runs(9, LineWork.OPERATIONS, None), ms=4.0)
-    lines = HostLines({Stage.HOST: (runs(5, LineWork.OPERATIONS, None, own_ms),), Stage.BETWEEN: (called,)})
-    assert isinstance(check(200.0, 5.0, 1.0, slow=slow, lines=lines), kind)
+    assert isinstance(check(operations, single, whole, **more), kind)
 
 
 def test_an_eager_step_is_found_beside_slow_calls_and_leaves_them() -> None:
     """Operations take 2 ms of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step."""
-    slow = SlowCalls((TimedLine.slow(Location("train.py", 9), SlowCall.WRITE, 9, range(9), {Stage.HOST: 3.0}),), 10)
     own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), runs(9, LineWork.READING, None, 3.0)
-    finding = as_finding(check(104.0, 2.0, slow=slow, lines=HostLines({Stage.HOST: (own, written)})))
-    effect = finding.effects[0]
+    verdict = check(104.0, 2.0, slow=slow(SlowCall.WRITE, Stage.HOST, 3.0), lines=on_host(own, written))
+    effect = as_finding(verdict).effects[0]
     assert effect.scales == pytest.approx((0.5 + 3.0) / 10.0)
     assert effect.bound is Bound.EXPECTED
 
 
-def test_the_call_of_one_function_remains() -> None:
+def test_what_is_no_operation_and_the_call_of_one_function_remain() -> None:
     assert as_finding(check(200.0, 5.0)).effects[0].scales == pytest.approx(0.05)
+    python = on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5))
+    assert as_finding(check(200.0, 5.0, lines=python)).effects[0].scales == pytest.approx(0.4)
 
 
 def test_operations_beside_a_compiled_step_are_not_called_the_step() -> None:
-    lines = HostLines({Stage.HOST: (runs(40, LineWork.READING, None), runs(41, LineWork.OPERATIONS, None))})
+    lines = on_host(runs(40, LineWork.READING), runs(41, LineWork.OPERATIONS))
     finding = as_finding(check(60.0, 5.0, 1.0, beside="train_step", lines=lines))
     assert "one by one beside train_step" in finding.summary
     (remedy,) = finding.remedies
@@ -82,14 +102,6 @@ def test_a_compiled_function_is_the_step_where_python_takes_no_gradients(
     assert (work.operations > 0, work.beside) == (True, name)
 
 
-CALLER = Location("train.py", 30)
-
-
-def runs(number: int, work: LineWork, caller: Location | None, time_ms: float = 4.0) -> TimedLine:
-    callers = {caller: 4} if caller else {}
-    return TimedLine(Location("train.py", number), 4, time_ms, callers=callers, work=work)
-
-
 @pytest.mark.parametrize(
     ("second", "asked", "bound"),
     [
@@ -104,15 +116,10 @@ def test_a_step_that_holds_more_than_operations_has_a_ceiling(
     second: TimedLine, *, asked: bool | None, bound: Bound
 ) -> None:
     """Trap: the steps of an environment in NumPy, between the calls of a policy."""
-    lines = HostLines({Stage.HOST: (runs(4, LineWork.OPERATIONS, CALLER), second)})
+    lines = on_host(runs(4, LineWork.OPERATIONS, CALLER), second)
     finding = as_finding(check(200.0, 5.0, asked=asked, lines=lines))
     assert {effect.bound for effect in finding.effects} == {bound}
     assert ("has to stay outside" in finding.summary) == (bound is Bound.AT_MOST)
-
-
-def test_what_is_no_operation_is_not_saved() -> None:
-    lines = HostLines({Stage.HOST: (runs(5, LineWork.PYTHON, CALLER, time_ms=3.5),)})
-    assert as_finding(check(200.0, 5.0, lines=lines)).effects[0].scales == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
@@ -170,13 +177,9 @@ def test_the_function_of_most_samples_is_the_step() -> None:
         (1.0, "nets.py:23", "train.py:38"),
         (3.0, "nets.py:80", "train.py:60"),
     )
-    assert work.step_at == Location("nets.py", 23)
-    assert work.called_at == Location("train.py", 38)
-
-
-def test_without_samples_of_a_function_no_step_is_named() -> None:
-    work = sampled((9.0, None, None))
-    assert (work.step_at, work.called_at) == (None, None)
+    assert (work.step_at, work.called_at) == (Location("nets.py", 23), Location("train.py", 38))
+    none = sampled((9.0, None, None))
+    assert (none.step_at, none.called_at) == (None, None)
 
 
 def test_the_definition_is_the_place_and_the_call_is_shown() -> None:
@@ -184,6 +187,6 @@ def test_the_definition_is_the_place_and_the_call_is_shown() -> None:
     work = EagerWork(200.0, 5.0, 0.0, at=Location("nets.py", 18), step_at=step, called_at=call)
     finding = as_finding(example(work, STEP))
     assert finding.at == step
-    assert [part.rows for part in finding.evidence if isinstance(part, Table)] == [((step, call),)]
+    assert table(finding).rows == ((step, call),)
     asked = as_finding(example(replace(work, asked=True), Breakdown.of(host=10.0)))
     assert asked.at == Location("nets.py", 18)  # the line of fit, whose step is Keras' own

@@ -5,44 +5,64 @@ from typing import Any
 import pytest
 
 from tests.rules.cases.hot_line import example
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.verdicts import as_finding, as_healthy, measured
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Stage,
-    StepWork,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, StepWork, Verdict
 
 LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
 
 
 def check(*lines: TimedLine, host: float = 8.0, **more: Any) -> Verdict:
     """Judge lines of steps of 20 ms, 8 of them the host's."""
-    left: dict[str, float] = {Stage.HOST: host}
+    left: dict[str, float] = {Stage.HOST: host} if host else {}
     if more.get("between"):
         left[Stage.BETWEEN] = 4.0
     step = Breakdown.of(host=8.0, between=4.0, device=8.0)
     return example(*lines, step=step, left=left, **more)
 
 
+def about(*work: StepWork) -> dict[str, Any]:
+    """Another finding is about this work."""
+    return {"subjects": frozenset(work)}
+
+
+def seen(work: LineWork, time_ms: float = 4.0) -> TimedLine:
+    return TimedLine(LINE, 20, time_ms, work=work)
+
+
+PREDICTS = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
+READS: dict[str, Any] = {"between": (seen(LineWork.READING),)}
+ENTERS: dict[str, Any] = {"between": (seen(LineWork.ENTERING),)}
+PYTHON: dict[str, Any] = {"between": (TimedLine(LINE, 10, 4.0),)}
+
+
 @pytest.mark.parametrize(
-    ("time_ms", "seen", "kind"), [(1.0, 10, Finding), (0.99, 50, Healthy), (1.0, 9, NotApplicable)]
+    ("kind", "lines", "more"),
+    [
+        (Finding, (TimedLine(LINE, 10, 1.0),), {}),
+        (Healthy, (TimedLine(LINE, 50, 0.99),), {}),
+        (NotApplicable, (TimedLine(LINE, 9, 1.0),), {}),
+        (Finding, (PREDICTS,), {}),
+        (Healthy, (PREDICTS,), about(StepWork.SLOW_CALLS)),
+        # Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced
+        (Healthy, (seen(LineWork.ENTERING, 8.0),), {}),
+        (Healthy, (TimedLine(None, 20, 8.0),), {}),  # Python outside of the user's lines
+        (Finding, (TimedLine(None, 20, 8.0, "Log.on_batch_end"),), {}),
+        (Healthy, (TimedLine(LINE, 20, 8.0),), {"host": 0.0}),  # explained time
+        (NotApplicable, (seen(LineWork.DISPATCHING, 8.0),), {}),  # a line that waits for the function's operations
+        (Finding, (), READS),
+        (Healthy, (), READS | about(StepWork.READING_RESULTS)),
+        (Finding, (), ENTERS),
+        (Healthy, (), ENTERS | about(StepWork.STEP_ENTRY)),
+        (Finding, (), PYTHON),
+        (NotApplicable, (), PYTHON | about(StepWork.BETWEEN_CALLS)),
+    ],
 )
-def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
-    assert isinstance(check(TimedLine(LINE, seen, time_ms)), kind)
-
-
-def test_a_slow_call_that_is_reported_is_not_repeated() -> None:
-    line = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
-    assert isinstance(check(line), Finding)
-    assert not isinstance(check(line, subjects=frozenset({StepWork.SLOW_CALLS})), Finding)
+def test_time_that_no_other_finding_explains_decides(
+    kind: type, lines: tuple[TimedLine, ...], more: dict[str, Any]
+) -> None:
+    assert isinstance(check(*lines, **more), kind)
 
 
 @pytest.mark.parametrize(("at", "kind"), [(LINE, Healthy), (OTHER, Finding)])
@@ -61,39 +81,10 @@ def test_a_random_draw_is_not_made_once(calls: str) -> None:
     assert [one.action for one in finding.remedies] == ["Draw the random numbers of many steps at once"]
 
 
-def test_the_start_of_the_training_function_is_not_named() -> None:
-    """Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced."""
-    assert isinstance(check(TimedLine(LINE, 20, 8.0, work=LineWork.ENTERING)), Healthy)
-
-
-def test_python_outside_of_the_user_s_lines_is_not_named() -> None:
-    assert isinstance(check(TimedLine(None, 20, 8.0)), Healthy)
-    assert isinstance(check(TimedLine(None, 20, 8.0, "Log.on_batch_end")), Finding)
-
-
 def test_what_keras_does_for_each_step_of_fit_is_no_line_of_the_user_s() -> None:
     """Trap: fit's own iterator takes 15 % of short steps, and its line has nothing to change."""
     healthy = as_healthy(check(TimedLine(LINE, 20, 3.0, work=LineWork.LOOPING), TimedLine(OTHER, 2, 0.3)))
-    assert [e.value.value for e in healthy.evidence if isinstance(e, Measure)] == [22.0, 3.0]
-
-
-def test_explained_time_is_not_reported_again() -> None:
-    assert isinstance(example(TimedLine(LINE, 20, 8.0), left={}), Healthy)
-
-
-@pytest.mark.parametrize(
-    ("work", "subject"), [(LineWork.READING, StepWork.READING_RESULTS), (LineWork.ENTERING, StepWork.STEP_ENTRY)]
-)
-def test_work_that_a_finding_is_about_is_left_out(work: LineWork, subject: StepWork) -> None:
-    lines = (TimedLine(LINE, 20, 4.0, work=work),)
-    assert isinstance(check(between=lines), Finding)
-    assert not isinstance(check(between=lines, subjects=frozenset((subject,))), Finding)
-
-
-def test_work_between_calls_that_a_finding_is_about_is_left_out() -> None:
-    subjects = frozenset((StepWork.BETWEEN_CALLS,))
-    assert isinstance(check(between=(TimedLine(LINE, 10, 4.0),)), Finding)
-    assert not isinstance(check(between=(TimedLine(LINE, 10, 4.0),), subjects=subjects), Finding)
+    assert [*measured(healthy).values()] == [22.0, 3.0]
 
 
 def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
@@ -103,11 +94,6 @@ def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
     finding = as_finding(check(between=(starts, TimedLine(OTHER, 10, 2.0)), subjects=subjects))
     assert [remedy.at for remedy in finding.remedies] == [LINE]
     assert isinstance(check(between=(starts,), model=LINE), Healthy)  # what it decides comes next
-
-
-def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None:
-    waits = TimedLine(LINE, 40, 8.0, work=LineWork.DISPATCHING)
-    assert not isinstance(check(waits), Finding)
 
 
 def test_no_more_is_promised_than_is_unexplained() -> None:
