@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
 from tests.rules.run_facts import chained, dataset_of
-from tests.rules.verdicts import as_finding, as_not_applicable
+from tests.rules.verdicts import as_finding, as_not_applicable, measured
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
@@ -30,21 +30,33 @@ def finding(*steps: Dataset, **more: Any) -> Finding:
     return as_finding(check(*steps, **more))
 
 
+LOAD = replace(mapped("PyFunc", name="load"), python=True)
+LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
+
+
 @pytest.mark.parametrize(
-    "steps",
+    ("steps", "more", "kind"),
     [
-        (SOURCE, DECODE),
-        (SOURCE, DECODE, CACHE, SHUFFLE, REPEAT),
-        (SOURCE, DECODE, CACHE, FLIP, BATCH),  # before the random crop: right
-        (SOURCE, DECODE, SHUFFLE, CACHE),  # a wanted order
-        (SOURCE, DECODE, take(9), CACHE),
-        (SOURCE, DECODE, CACHE, take(1000)),
-        (SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)),
-        (dataset_of("Generator", cardinality=-1), ENDLESS),  # data without an end
+        ((SOURCE, DECODE), {}, Healthy),
+        ((SOURCE, DECODE, CACHE, SHUFFLE, REPEAT), {}, Healthy),
+        ((SOURCE, DECODE, CACHE, FLIP, BATCH), {}, Healthy),  # before the random crop: right
+        ((SOURCE, DECODE, SHUFFLE, CACHE), {}, Healthy),  # a wanted order
+        ((SOURCE, DECODE, take(9), CACHE), {}, Healthy),
+        ((SOURCE, DECODE, CACHE, take(1000)), {}, Healthy),
+        ((SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)), {}, Healthy),
+        ((dataset_of("Generator", cardinality=-1), ENDLESS), {}, Healthy),  # data without an end
+        (LATE, {"passes": 1.0}, Healthy),  # a single pass reads no cache
+        (LATE, {"passes": 1.9}, Healthy),
+        (LATE, {"passes": 2.0}, Finding),
+        (LATE, {"passes": None}, Finding),
+        (RANDOM, {"passes": None}, NotApplicable),
+        (RANDOM, {"passes": 1.9}, Healthy),
+        (RANDOM, {"passes": 2.0}, Finding),
+        ((SOURCE, DECODE, CACHE), {"remade": True}, NotApplicable),  # rebuilt: its cache is discarded
     ],
-)  # fmt: skip
-def test_the_right_orders_are_healthy(steps: tuple[Dataset, ...]) -> None:
-    assert isinstance(check(*steps), Healthy)
+)
+def test_the_order_and_the_passes_decide(steps: tuple[Dataset, ...], more: dict[str, Any], kind: type) -> None:
+    assert isinstance(check(*steps, **more), kind)
 
 
 def test_a_cache_after_repeat_costs_all_work_before_it() -> None:
@@ -54,7 +66,7 @@ def test_a_cache_after_repeat_costs_all_work_before_it() -> None:
     assert verdict.severity is None
     assert verdict.remedies[0].edit_id == "cache-before-repeat"
     assert verdict.remedies[0].at == Location("train.py", 22)
-    assert any(getattr(item, "label", "") == "memory added to the cache per step" for item in verdict.evidence)
+    assert measured(verdict, "memory added to the cache per step")
 
 
 def test_only_what_is_the_same_in_every_pass_is_priced() -> None:
@@ -70,24 +82,15 @@ def test_a_function_between_repeat_and_cache_needs_a_hand() -> None:
 
 
 def test_a_step_that_does_not_wait_still_grows() -> None:
-    verdict = finding(SOURCE, DECODE, REPEAT, ENDLESS, wait=0.0)
+    verdict = finding(*LATE, wait=0.0)
     assert not verdict.effects
     assert verdict.severity is Severity.NOTE
-
-
-def test_work_on_crowded_cores_counts_without_a_wait() -> None:
-    verdict = finding(SOURCE, DECODE, REPEAT, ENDLESS, wait=0.0, crowded=True)
-    assert [effect.stage for effect in verdict.effects] == [Stage.DEVICE]
-
-
-@pytest.mark.parametrize(("passes", "kind"), [(1.0, Healthy), (1.9, Healthy), (2.0, Finding), (None, Finding)])
-def test_a_single_pass_reads_no_cache(passes: float | None, kind: type) -> None:
-    assert isinstance(check(SOURCE, DECODE, REPEAT, ENDLESS, passes=passes), kind)
+    crowded = finding(*LATE, wait=0.0, crowded=True)
+    assert [effect.stage for effect in crowded.effects] == [Stage.DEVICE]
 
 
 def test_unknown_passes_make_an_upper_bound() -> None:
-    verdict = finding(SOURCE, DECODE, REPEAT, ENDLESS, passes=None)
-    assert {effect.bound for effect in verdict.effects} == {Bound.AT_MOST}
+    assert {effect.bound for effect in finding(*LATE, passes=None).effects} == {Bound.AT_MOST}
 
 
 def test_a_shorter_take_discards_the_cache() -> None:
@@ -96,22 +99,14 @@ def test_a_shorter_take_discards_the_cache() -> None:
     assert len(verdict.effects) == 1
 
 
-@pytest.mark.parametrize(("passes", "kind"), [(None, NotApplicable), (1.9, Healthy), (2.0, Finding)])
-def test_a_cache_that_keeps_random_draws(passes: float | None, kind: type) -> None:
-    verdict = check(SOURCE, DECODE, FLIP, CACHE, passes=passes)
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
-        assert not verdict.effects
-        assert "flip" in verdict.summary
+def test_a_cache_that_keeps_random_draws_has_no_price() -> None:
+    verdict = finding(*RANDOM)
+    assert not verdict.effects
+    assert "flip" in verdict.summary
 
 
 def test_a_function_that_is_not_understood_is_not_called_right() -> None:
-    verdict = as_not_applicable(check(SOURCE, replace(mapped("PyFunc", name="load"), python=True), CACHE))
-    assert "load" in verdict.reason
-
-
-def test_a_dataset_that_is_rebuilt_discards_its_cache() -> None:
-    assert isinstance(check(SOURCE, DECODE, CACHE, remade=True), NotApplicable)
+    assert "load" in as_not_applicable(check(SOURCE, LOAD, CACHE)).reason
 
 
 def test_without_a_trace_the_order_is_judged_all_the_same() -> None:

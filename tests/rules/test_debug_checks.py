@@ -52,16 +52,11 @@ def test_checks_of_the_users_own_are_named_by_their_line() -> None:
 )
 def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expected: bool) -> None:
     """Trap: clipping gradients and scaling a loss look for infinity, too, and use the answer."""
-    operations, step, steps = (
-        Operations((row(kind=kind, name=name),)),
-        Breakdown.of(device=1.0),
-        Steps.uniform(5, 1.0),
-    )
-    assert bool(DebugChecks.measure(operations, step, steps, recording(), None).rows) is expected
+    operations, step = Operations((row(kind=kind, name=name),)), Breakdown.of(device=1.0)
+    assert bool(DebugChecks.measure(operations, step, Steps.uniform(5, 1.0), recording(), None).rows) is expected
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(
-        applied(debug_checks, DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)), NotApplicable
-    )
+    facts = DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)
+    assert isinstance(applied(debug_checks, *facts), NotApplicable)
