@@ -1,20 +1,11 @@
 """between-steps: the time between two calls without tracing and making batches, and the lines it is spent on."""
 
-from functools import partial
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.between_steps import example
+from tests.rules.kit import *
 from tests.rules.run_facts import made_call
-from tests.rules.verdicts import as_finding, as_healthy, table
-from tfdoctor.facts.phases.run_calls import MadeCall
-from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
-from tfdoctor.facts.step_time.host_time import SingleOperations
-from tfdoctor.facts.step_time.python_work import Retracing
-from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
-from tfdoctor.terms.kinds import RunCall
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Verdict
+from tests.rules.verdicts import table
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 

@@ -1,20 +1,13 @@
 """broadcast-cost: repetitions that broadcasting makes unnecessary, and tensors that it expands to be summed."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.broadcast_cost import TILE, example
-from tests.rules.verdicts import as_finding, as_healthy, scales
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
+from tests.rules.kit import *
+from tests.rules.verdicts import scales
 from tfdoctor.rules import broadcast_cost
 from tfdoctor.rules.broadcast_cost import ExpandedProduct, ExpandedProducts
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Verdict
 
 GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
 SMALL, FULL = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]

@@ -1,18 +1,12 @@
 """busy-workers: both sides of the limit, processes that take nothing from the step, and which used the cores."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import manifest, recording
 from tests.rules.cases.busy_workers import example
-from tests.rules.verdicts import as_finding, said
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 
 @pytest.mark.parametrize(

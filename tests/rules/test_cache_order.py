@@ -1,20 +1,12 @@
 """cache-order: caches that are never complete, and caches that keep random draws."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
+from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
-from tests.rules.verdicts import as_finding, as_not_applicable, measured
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tests.rules.verdicts import measured
 from tfdoctor.rules import cache_order
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Stage
 
 FLIP = mapped("RandomUniform", name="flip")
 SHUFFLE = dataset_of("Shuffle", cardinality=1000)

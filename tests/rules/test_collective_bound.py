@@ -4,11 +4,8 @@ import pytest
 
 from tests.builders import Row, line, v100
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules import collective_bound
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 
 @pytest.mark.parametrize(("exchange", "kind"), [(2.0, Finding), (1.9, Healthy)])

@@ -3,10 +3,8 @@
 import pytest
 
 from tests.rules.cases.column_slices import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.machine.cores import Cores, CpuContention
+from tests.rules.kit import *
 from tfdoctor.rules.column_slices import GATHER_MS
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,7 @@
 import pytest
 
 from tests.rules.cases.compressed_records import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.run.program import FileList
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Verdict
+from tests.rules.kit import *
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,7 @@ import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.contended_gpu import example
-from tests.rules.verdicts import as_finding, said
-from tfdoctor.facts.machine.samples import GpuBoards
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
+from tests.rules.kit import *
 
 
 @pytest.mark.parametrize(

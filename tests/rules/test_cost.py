@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -12,17 +11,15 @@ from typer.testing import CliRunner
 from tests.builders import chart, recording, trace
 from tests.report.diagnoses import told
 from tests.rules.cases.cost import example
-from tests.rules.verdicts import as_finding, as_not_applicable, measured
+from tests.rules.kit import *
+from tests.rules.verdicts import measured
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.humanize import dollars, quantity
 from tfdoctor.terms.units import Quantity, Unit
-from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Severity
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)

@@ -3,17 +3,11 @@
 import pytest
 
 from tests.builders import recording
-from tests.rules.applied import applied
 from tests.rules.cases.debug_checks import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
+from tests.rules.kit import *
 from tfdoctor.rules import debug_checks
 from tfdoctor.rules.debug_checks import Limits
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
 
 
 def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:

@@ -1,27 +1,16 @@
 """depthwise-convolution: time above what the memory would need, and kernels that stay constant."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, graph_operation, line, marker, markers, matmul, recording, trace
 from tests.rules.cases.depthwise_convolution import FAST, example
 from tests.rules.cases.depthwise_convolution import depthwise as built
-from tests.rules.verdicts import as_finding, as_healthy, measured, scales, table
+from tests.rules.kit import *
+from tests.rules.verdicts import measured, scales, table
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.rules import depthwise_convolution
 from tfdoctor.rules.depthwise_convolution import FixedConvolution, FixedKernels
-from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import Quantity
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
 CPU = Hardware(DeviceKind.CPU, "x")

@@ -2,27 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import manifest, recording
 from tests.command import tfdoctor
-from tests.rules.applied import applied
 from tests.rules.cases.deterministic_operations import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program, RunSettings
+from tests.rules.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules import deterministic_operations
 from tfdoctor.rules.deterministic_operations import Limits
 from tfdoctor.rules.deterministic_operations.determinism import Determinism
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 LEAST_MS = 2 * 32 * 128 * 128 * 128 * 9 * 64 / 65e12 * 1e3
 

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.rules.cases.device_placement import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.rules.device_placement import Limits
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 
 def test_the_copies_and_the_wait_may_go() -> None:

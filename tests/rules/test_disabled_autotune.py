@@ -1,19 +1,9 @@
 """disabled-autotune: options of tf.data, and what they did to a pipeline that the step waits for."""
 
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.disabled_autotune import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tests.rules.kit import *
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE = {"threading.private_threadpool_size": 1}

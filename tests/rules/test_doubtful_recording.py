@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.kit import *
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.rules import doubtful_recording
-from tfdoctor.terms.verdict import Severity
 
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)
 GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)

@@ -1,17 +1,12 @@
 """driver-start: the time to open the GPUs counts where nothing keeps the driver loaded, and where it is much."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import chart, recording, trace
-from tests.rules.applied import applied
 from tests.rules.cases.driver_start import example
+from tests.rules.kit import *
 from tests.rules.run_facts import divided_run
-from tests.rules.verdicts import as_finding, as_not_applicable, said
-from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.rules import driver_start
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
 RUN = divided_run(60_000.0, {})
 

@@ -1,22 +1,16 @@
 """eager-step: more time in operations outside of tf.functions than in functions."""
 
-from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import pytest
 
 from tests.builders import chart, line, manifest, marker, markers, recording, trace
 from tests.rules.cases.eager_step import example
-from tests.rules.verdicts import as_finding, table
+from tests.rules.kit import *
+from tests.rules.verdicts import table
 from tests.run_logs import Run, place
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
-from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.recording.agent import Candidate, StepsSeen
 from tfdoctor.rules.eager_step import BESIDE
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 STEP = Breakdown.of(host=10.0, device=5.0)
 CALLER = Location("train.py", 30)

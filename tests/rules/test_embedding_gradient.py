@@ -1,22 +1,12 @@
 """embedding-gradient: one-hot matmuls, updates of whole tables, and sums over the rows of a table."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
-from tests.rules.verdicts import as_finding, as_healthy, said, scales, table
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
+from tests.rules.verdicts import scales, table
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x")
 GPU = Hardware(DeviceKind.GPU, "x")

@@ -1,22 +1,12 @@
 """epoch-boundary: work between epochs is found by line; a first slow epoch and a usual validation are not."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.epoch_boundary import example
+from tests.rules.kit import *
 from tests.rules.run_facts import line, made
-from tests.rules.verdicts import as_finding, said
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules import epoch_boundary
-from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.run_time import PhaseSegment
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Recurrence
 
 EPOCHS = 10
 FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices"

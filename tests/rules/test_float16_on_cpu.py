@@ -3,16 +3,11 @@
 import pytest
 
 from tests.builders import matmul
-from tests.rules.applied import applied
 from tests.rules.cases.float16_on_cpu import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import CPU_UNITS, Hardware
+from tests.rules.kit import *
+from tfdoctor.facts.run.hardware import CPU_UNITS
 from tfdoctor.rules import float16_on_cpu
 from tfdoctor.rules.float16_on_cpu import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
 REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)

@@ -1,20 +1,11 @@
 """float16-without-tensor-cores: slow float16 by its rate, and GPUs on which it says nothing."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.float16_without_tensor_cores import GTX_1660_TI, example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
 from tfdoctor.rules import float16_without_tensor_cores
 from tfdoctor.rules.float16_without_tensor_cores import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 GFLOP = 77.31
 

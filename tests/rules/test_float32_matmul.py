@@ -1,9 +1,6 @@
 """float32-matmul: matmuls in float32 on a device that is faster in 16-bit precision, and the edit of a model."""
 
 import math
-from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import pytest
 
@@ -11,20 +8,16 @@ from tests.builders import Machine, chart, device, line, markers, matmul, trace,
 from tests.edits.editing import declined, edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.cases.float32_matmul import CPU, example
-from tests.rules.verdicts import as_finding, measured, said, scales
+from tests.rules.kit import *
+from tests.rules.verdicts import measured, scales
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.edits.splice import Declined
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.step_parts import BatchNorm, BatchNorms
-from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
-from tfdoctor.facts.run.hardware import Hardware, SixteenBit
-from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
+from tfdoctor.facts.run.framework import PYTORCH
+from tfdoctor.facts.run.hardware import SixteenBit
+from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules import float32_matmul as rule
 from tfdoctor.rules.float32_matmul import BOTH_WAYS_MS, OF_FEW_CHANNELS, SLOWER, TO_BFLOAT16_MS, WEIGHTS_MS, Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)

@@ -1,20 +1,12 @@
 """float64-compute: time in float64 operations, and what made the values so wide."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
-from tests.rules.verdicts import as_finding, scales
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512, Hardware
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
+from tests.rules.verdicts import scales
+from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules import float64_compute
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
 GPU = Hardware(DeviceKind.GPU, "x")

@@ -1,17 +1,10 @@
 """fragmented-matmul: small matmuls that share a tensor."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import graph_operation, program_of
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
 from tfdoctor.rules import fragmented_matmul
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 X: Any = ["float32", [512, 128]]
 W: Any = ["float32", [128, 16]]

@@ -1,22 +1,15 @@
 """frequent-saving: saves in the middle of epochs are compared with what a failure could lose."""
 
-from dataclasses import replace
 from math import sqrt
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rules.applied import applied
 from tests.rules.cases.frequent_saving import example
+from tests.rules.kit import *
 from tests.rules.run_facts import made
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import frequent_saving
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable
 
 
 def saved(count: int, each_ms: float, **given: Any) -> MadeCall:

@@ -1,16 +1,12 @@
 """frozen-layers: both sides of its limits, and work that only looks the same."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.rules.cases.frozen_layers import FROZEN, TEACHER, example
-from tests.rules.verdicts import as_finding, said
-from tfdoctor.facts.machine.memory import HostMemory
+from tests.rules.kit import *
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.rules.frozen_layers import Limits
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage, Verdict
 
 
 def test_the_frozen_part_is_saved_whole() -> None:

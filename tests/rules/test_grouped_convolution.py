@@ -1,21 +1,12 @@
 """grouped-convolution: both sides of its limits, and groups that are told by shapes."""
 
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.grouped_convolution import convolution, example
-from tests.rules.verdicts import as_finding, said
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Attributes, Operation
+from tests.rules.kit import *
+from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules import grouped_convolution
 from tfdoctor.rules.grouped_convolution import GroupedConvolutions, groups_of
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 @pytest.mark.parametrize(("peak_flop_s", "left"), [(None, 1 / 8), (1e12, 1 / 8), (1e13, 0.037)])

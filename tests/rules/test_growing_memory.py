@@ -1,22 +1,14 @@
 """growing-memory: a leak, told from what warms up, levels off, is small or is what the run must keep."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.growing_memory import example
-from tests.rules.verdicts import as_finding, said, table
-from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResult, KeptResults, MemoryTrends
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run.program import Dataset, Program
+from tests.rules.kit import *
+from tests.rules.verdicts import table
+from tfdoctor.facts.growth.memory_trends import KeptResult
 from tfdoctor.rules import growing_memory
-from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, RunFailure, Severity
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.verdict import RunFailure
 
 RESIDENT = Trend(
     what=Grows.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, steady=True, points=100

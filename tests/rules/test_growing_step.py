@@ -1,29 +1,20 @@
 """growing-step: steps and calls that certainly get slower, with what grows along; and what only looks like it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import chart, recording, trace
-from tests.rules.applied import applied
 from tests.rules.cases.growing_step import example
+from tests.rules.kit import *
 from tests.rules.run_facts import divided_run, run_line
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack, Span
 from tfdoctor.rules import growing_step
 from tfdoctor.rules.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
-from tfdoctor.terms.kinds import Phase, RunCall, RunWork
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Location, NotApplicable, Recurrence, Verdict
+from tfdoctor.terms.kinds import RunWork
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
 

@@ -1,20 +1,13 @@
 """host-sync: the GPU idles after values are read in each step."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.host_sync import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, SteadySteps, Step, Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, Step
 from tfdoctor.rules import host_sync
 from tfdoctor.rules.host_sync import check
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
 
 
 @pytest.mark.parametrize(

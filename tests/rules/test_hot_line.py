@@ -1,14 +1,10 @@
 """hot-line: the lines that take the host's time, where no other finding explains it."""
 
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.hot_line import example
-from tests.rules.verdicts import as_finding, as_healthy, measured
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, StepWork, Verdict
+from tests.rules.kit import *
+from tests.rules.verdicts import measured
 
 LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
 

@@ -1,39 +1,18 @@
 """hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it; and cheaper forms."""
 
-from typing import Any
-
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases import hot_operation as built
 from tests.rules.cases.hot_operation import example
-from tests.rules.verdicts import as_finding, as_healthy, measured, scales
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
+from tests.rules.verdicts import measured, scales
 from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
+from tfdoctor.facts.step_time.breakdown import TracingCost
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Severity,
-    Stage,
-    StepWork,
-    Verdict,
-)
 
 AT = Location("train.py", 14)
 

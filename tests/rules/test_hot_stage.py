@@ -3,10 +3,7 @@
 import pytest
 
 from tests.rules.cases.hot_stage import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tests.rules.kit import *
 
 MAP = Dataset(
     id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)

@@ -8,19 +8,14 @@ from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.idle_device import example
+from tests.rules.kit import *
 from tests.xspaces import TRACES
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import NO_CUPTI
-from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules import idle_device
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 from tfdoctor.trace import xplane
 
 

@@ -1,12 +1,10 @@
 """idle-matrix-unit: below 30 % of the peak, or most matrix time off the unit."""
 
-from functools import partial
-
 import pytest
 
 from tests.rules.cases.idle_matrix_unit import example
-from tests.rules.verdicts import as_finding, as_healthy, measured
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity
+from tests.rules.kit import *
+from tests.rules.verdicts import measured
 
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 

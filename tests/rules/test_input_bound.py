@@ -1,22 +1,15 @@
 """input-bound: an exposed wait from 5 % of the step and 0.2 ms on."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tests.rules.cases.input_bound import example
-from tests.rules.verdicts import as_finding, as_healthy, table
+from tests.rules.kit import *
+from tests.rules.verdicts import table
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.input.cacheable import CacheablePart
+from tfdoctor.facts.step_time.breakdown import TracingCost
 from tfdoctor.rules import input_bound
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
 

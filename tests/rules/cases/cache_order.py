@@ -1,16 +1,9 @@
 """The cases of cache-order: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
+from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
-from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.input.cacheable import RepeatedWork
 from tfdoctor.rules.cache_order import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

@@ -1,15 +1,9 @@
 """The cases of growing-step: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
+from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuClocks
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.rules.growing_step import check
 from tfdoctor.rules.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Location, Verdict
 
 GROWS = Trend(
     what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300

@@ -1,0 +1,75 @@
+"""What tests and cases of rules are written with: ``from tests.rules.kit import *``."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from tests.rules.applied import applied
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable, said
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, MemoryTrends
+from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.feeding_datasets import DataOptions, SourceFiles, TunedBuffers
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import DecodedImages, FunctionGraphs, MapFunctions
+from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray, PaddedInput, SequencePadding
+from tfdoctor.facts.machine.cores import Cores, CpuContention
+from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
+from tfdoctor.facts.machine.samples import Board, GpuBoards
+from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
+from tfdoctor.facts.operations.matmuls import MatrixUnit
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.step_parts import OptimizerWork
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import JAX, Framework
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList, Layer, Operation, Program, RunSettings
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead, SingleOperations
+from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
+from tfdoctor.facts.steps.steps import SteadySteps, Steps
+from tfdoctor.facts.steps.untraced_pace import PassStarts
+from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
+from tfdoctor.terms.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Recurrence,
+    Severity,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
+
+__all__ = [
+    "JAX", "Any", "Board", "Bound", "Breakdown", "Cacheable", "Chart", "CompileTime", "Concern", "Conversions",
+    "ConvertedArray", "Cores", "CpuContention", "DataOptions", "Dataset", "DatasetParameters",
+    "DatasetProperties", "DecodedImages", "Device", "DeviceKind", "DeviceMemory", "EagerWork", "FileList",
+    "FillingMemory", "Finding", "Framework", "FunctionGraphs", "GpuBoards", "GraphLoop", "Grows", "Hardware",
+    "Healthy", "HostLines", "HostMemory", "InputPipeline", "KeptResults", "Layer", "LineWork", "Location",
+    "LongStepLines", "LongSteps", "LoopBody", "LoopWork", "MadeCall", "MapFunctions", "MatrixUnit", "Measure",
+    "MemoryTrends", "NotApplicable", "Operation", "OperationTime", "Operations", "OptimizerWork", "PaddedInput",
+    "PassStarts", "Phase", "Program", "PythonOverhead", "Recurrence", "Replicas", "Result", "Retracing", "Rule",
+    "RunCall", "RunCalls", "RunGrowth", "RunLine", "RunPhases", "RunSettings", "RunSteps", "RunTraces",
+    "SequencePadding", "Severity", "SingleOperations", "SlowCall", "SlowCalls", "SourceFiles", "StackSamples",
+    "Stage", "StageTime", "SteadySteps", "StepSource", "StepWork", "Steps", "Table", "TimedLine",
+    "TracedDefinition", "Trend", "TunedBuffers", "Unavailable", "Verdict", "applied", "as_finding",
+    "as_healthy", "as_not_applicable", "partial", "replace", "said",
+]  # fmt: skip
