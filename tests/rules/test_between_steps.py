@@ -5,10 +5,8 @@ import pytest
 from tests.rules.cases.between_steps import example
 from tests.rules.kit import *
 from tests.rules.run_facts import made_call
-from tests.rules.verdicts import table
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
-
 
 check = partial(example, step=20.0)
 

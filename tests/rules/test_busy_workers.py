@@ -41,7 +41,7 @@ def test_processes_that_are_no_workers_are_not_called_so() -> None:
 TRAINED = EndedProcess(pid=7, trained=True)
 
 
-def measured(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (TRAINED,)) -> JobProcesses:
+def job(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (TRAINED,)) -> JobProcesses:
     """Measure one sample a second; None is one of an earlier version."""
     hosts: list[dict[str, Any]] = [{} if one is None else {"processes_pct": one} for one in shares]
     samples = (
@@ -51,7 +51,7 @@ def measured(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...]
 
 
 def test_the_process_that_trains_is_no_helper() -> None:
-    found = measured({"7": 100.0, "8": 30.0, "9": 50.0}, {"7": 120.0, "9": 50.0})
+    found = job({"7": 100.0, "8": 30.0, "9": 50.0}, {"7": 120.0, "9": 50.0})
     assert found.training == pytest.approx(1.1)
     assert found.helpers == pytest.approx((0.5, 0.15))
     assert found.share == pytest.approx(0.65 / 1.75)
@@ -60,9 +60,9 @@ def test_the_process_that_trains_is_no_helper() -> None:
 @pytest.mark.parametrize("trained", [(), (TRAINED, EndedProcess(pid=8, trained=True))])
 def test_without_one_process_that_trains_nobody_helps(trained: tuple[EndedProcess, ...]) -> None:
     with pytest.raises(Unavailable, match="which of the run's processes"):
-        measured({"7": 100.0, "8": 30.0}, trained=trained)
+        job({"7": 100.0, "8": 30.0}, trained=trained)
 
 
 def test_an_older_recording_does_not_tell_them_apart() -> None:
     with pytest.raises(Unavailable, match="one by one"):
-        measured(None)
+        job(None)

@@ -5,7 +5,6 @@ import pytest
 from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
 from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
-from tests.rules.verdicts import measured
 from tfdoctor.rules import cache_order
 
 FLIP = mapped("RandomUniform", name="flip")

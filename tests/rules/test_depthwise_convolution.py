@@ -6,7 +6,6 @@ from tests.builders import chart, graph_operation, line, marker, markers, matmul
 from tests.rules.cases.depthwise_convolution import FAST, example
 from tests.rules.cases.depthwise_convolution import depthwise as built
 from tests.rules.kit import *
-from tests.rules.verdicts import measured, scales, table
 from tfdoctor.diagnose import engine
 from tfdoctor.rules import depthwise_convolution
 from tfdoctor.rules.depthwise_convolution import FixedConvolution, FixedKernels

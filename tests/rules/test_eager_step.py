@@ -7,7 +7,6 @@ import pytest
 from tests.builders import chart, line, manifest, marker, markers, recording, trace
 from tests.rules.cases.eager_step import example
 from tests.rules.kit import *
-from tests.rules.verdicts import table
 from tests.run_logs import Run, place
 from tfdoctor.recording.agent import Candidate, StepsSeen
 from tfdoctor.rules.eager_step import BESIDE
@@ -36,8 +35,7 @@ def slow(kind: SlowCall, stage: Stage, ms: float) -> SlowCalls:
 
 def beside_calls(own_ms: float) -> dict[str, Any]:
     """Operations of predict between the steps, and so many ms of operations of the step itself."""
-    called = runs(9, LineWork.OPERATIONS)
-    lines = on_host(runs(5, LineWork.OPERATIONS, time_ms=own_ms), between=(called,))
+    lines = on_host(runs(5, LineWork.OPERATIONS, time_ms=own_ms), between=(runs(9, LineWork.OPERATIONS),))
     return {"slow": slow(SlowCall.PREDICT, Stage.BETWEEN, 4.0), "lines": lines}
 
 
@@ -83,14 +81,11 @@ def test_operations_beside_a_compiled_step_are_not_called_the_step() -> None:
     assert (remedy.action, remedy.at, remedy.edit_id) == (BESIDE, Location("train.py", 41), "")
 
 
-@pytest.mark.parametrize(("sources", "name"), [(("tf-data-loop",), "f"), (("eager-gradient",), "")])
-def test_a_compiled_function_is_the_step_where_python_takes_no_gradients(
-    sources: tuple[str, ...], name: str
-) -> None:
-    seen = StepsSeen(candidates=tuple(Candidate(source=one) for one in sources))
-    known = recording(
-        {"python": {"fed": {"at": ["t.py", 3], "function": "f", "arguments": []}}}, manifest=manifest(steps=seen)
-    )
+@pytest.mark.parametrize(("source", "name"), [("tf-data-loop", "f"), ("eager-gradient", "")])
+def test_a_compiled_function_is_the_step_where_python_takes_no_gradients(source: str, name: str) -> None:
+    seen = StepsSeen(candidates=(Candidate(source=source),))
+    fed = {"at": ["t.py", 3], "function": "f", "arguments": []}
+    known = recording({"python": {"fed": fed}}, manifest=manifest(steps=seen))
     rows = [(marker(n, 10 * n, 10 * n + 8), ("EagerLocalExecute: Mul", 10 * n, 10 * n + 1)) for n in range(8)]
     work = chart(trace([line("python", *chain(*rows))]), known).fact(EagerWork)
     assert (work.operations > 0, work.beside) == (True, name)
@@ -116,17 +111,11 @@ def test_a_step_that_holds_more_than_operations_has_a_ceiling(
     assert ("has to stay outside" in finding.summary) == (bound is Bound.AT_MOST)
 
 
-@pytest.mark.parametrize(
-    ("asked", "edit_id", "words"),
-    [
-        (True, "run-eagerly-off", "run_eagerly"),
-        (None, "tf-function", "tf.function"),
-        (False, "tf-function", "tf.function"),
-    ],
-)
-def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, edit_id: str, words: str) -> None:
-    finding = as_finding(check(200.0, 5.0, asked=asked))
-    assert (finding.remedies[0].edit_id, words in finding.remedies[0].action) == (edit_id, True)
+@pytest.mark.parametrize("asked", [True, None, False])
+def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None) -> None:
+    remedy = as_finding(check(200.0, 5.0, asked=asked)).remedies[0]
+    assert remedy.edit_id == ("run-eagerly-off" if asked else "tf-function")
+    assert ("run_eagerly" if asked else "tf.function") in remedy.action
 
 
 @pytest.mark.parametrize(("least", "left"), [(0.0, None), (1.0, 0.2), (4.0, 0.8), (6.0, None)])
@@ -137,18 +126,13 @@ def test_on_a_cpu_the_kernels_remain_as_fast_as_they_were_seen(least: float, lef
     assert scales.get(Stage.DEVICE) == (None if left is None else pytest.approx(left))
 
 
-def kernels(*slow: float) -> EagerWork:
-    """One kernel a step: the slow ones take this many ms, and Python needs 1 ms more for each."""
-    rows = list(markers(len(slow), 10.0).rows)
-    for n, kernel_ms in enumerate(slow):
-        begin = 10.0 * n + 1.0
+def test_a_kernel_that_was_delayed_counts_as_its_fastest() -> None:
+    """One kernel a step; Python needs 1 ms more for each."""
+    rows = list(markers(5, 10.0).rows)
+    for begin, kernel_ms in zip((1.0, 11.0, 21.0, 31.0, 41.0), (3.0, 1.0, 3.0, 4.0, 3.0), strict=True):
         rows.append(("EagerLocalExecute: MatMul", begin, begin + kernel_ms + 1.0))
         rows.append(("EagerKernelExecute", begin + 0.5, begin + 0.5 + kernel_ms))
-    return chart(trace([line("python", *rows)])).fact(EagerWork)
-
-
-def test_a_kernel_that_was_delayed_counts_as_its_fastest() -> None:
-    work = kernels(3.0, 1.0, 3.0, 4.0, 3.0)
+    work = chart(trace([line("python", *rows)])).fact(EagerWork)
     assert work.operations_ms > work.least_ms
     assert work.least_ms == pytest.approx(1.0 - 0.002, abs=1e-3)
 

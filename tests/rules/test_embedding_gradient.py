@@ -4,7 +4,6 @@ import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.kit import *
-from tests.rules.verdicts import scales, table
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable
 

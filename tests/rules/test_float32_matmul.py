@@ -9,7 +9,6 @@ from tests.edits.editing import declined, edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.cases.float32_matmul import CPU, example
 from tests.rules.kit import *
-from tests.rules.verdicts import measured, scales
 from tfdoctor.diagnose import engine
 from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.operations.step_parts import BatchNorm, BatchNorms
@@ -84,11 +83,12 @@ def test_where_nothing_is_advised_the_reason_is_told(kind: type, words: str, row
     assert words in said(verdict)
 
 
-@pytest.mark.parametrize(("policy", "kind"), [("mixed_bfloat16", Healthy), ("float32", Finding)])
-def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported(policy: str, kind: type) -> None:
+def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported() -> None:
     rows = (matmul(dtype="bfloat16", layer="a"), matmul(ms=3.0, layer="head"))
-    head = Layer(name="head", kind="Dense", compute_dtype="float32")
-    assert isinstance(check(*rows, program=Program(layers=(head,), settings=RunSettings(policy=policy))), kind)
+    layers = (Layer(name="head", kind="Dense", compute_dtype="float32"),)
+    for policy, kind in (("mixed_bfloat16", Healthy), ("float32", Finding)):
+        program = Program(layers=layers, settings=RunSettings(policy=policy))
+        assert isinstance(check(*rows, program=program), kind)
 
 
 def test_the_policy_belongs_before_the_first_layer() -> None:
@@ -139,8 +139,7 @@ def test_a_cpus_dense_layers_gain_what_was_measured_of_them() -> None:
 
 def test_a_cpus_convolution_of_many_weights_on_few_pixels_gains_nothing() -> None:
     """Measured: 3x3, 512 -> 512 on 2x2 pixels takes 4.25 ms in float32 and 4.19 in bfloat16, gradients included."""
-    row = of_shape("Conv2D", 4.25 / 3, (8, 2, 2, 512), (3, 3, 512, 512))
-    (factor,) = scales(check(row, RELU)).values()
+    (factor,) = scales(check(of_shape("Conv2D", 4.25 / 3, (8, 2, 2, 512), (3, 3, 512, 512)), RELU)).values()
     assert 0.95 < factor < 1.25
 
 
@@ -379,41 +378,30 @@ def test_the_remedy_is_of_the_framework(framework: Framework, code: str) -> None
 TEXT = """import keras
 import numpy as np
 import tensorflow as tf
-
 TABLE, SCALE = tf.ones([4]), 2.0
-
-
 class Block(keras.layers.Layer):
     def __init__(self, width):
         super().__init__()
         self.inner = keras.layers.Dense(width)
-        self.width = width
-
     def call(self, x):
         return tf.nn.relu(self.inner(x)) + x
-
-
 class Net(keras.Model):
     def __init__(self):
         super().__init__()
         self.blocks = [Block(4) for _ in range(2)]
         self.head = keras.layers.Dense(2)
         self.weight = tf.Variable(1.0)
-
     def call(self, x, training=False):
         for block in self.blocks:
             x = block(x)
         {body}
         return {result}
-
     def train_step(self, data):
         x, y = data
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean({loss})
         self.optimizer.apply(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
         return {{"loss": loss}}
-
-
 model = Net()
 model.compile("sgd", "mse")
 model.fit(data)

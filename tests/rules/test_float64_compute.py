@@ -4,7 +4,6 @@ import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.kit import *
-from tests.rules.verdicts import scales
 from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules import float64_compute
 

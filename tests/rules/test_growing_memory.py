@@ -2,31 +2,23 @@
 
 import pytest
 
-from tests.rules.cases.growing_memory import example
+from tests.rules.cases import growing_memory as built
 from tests.rules.kit import *
-from tests.rules.verdicts import table
 from tfdoctor.facts.growth.memory_trends import KeptResult
 from tfdoctor.rules import growing_memory
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import RunFailure
 
-RESIDENT = Trend(
-    what=Grows.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, steady=True, points=100
-)  # fmt: skip
-
+RESIDENT = replace(built.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, points=100)
 TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
-
-PHASES = RunPhases(total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0}, once_ms=10_000.0)
-
-
-check = partial(example, phases=PHASES, seconds=100.0)
-
+PHASES = replace(built.PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
+check = partial(built.example, phases=PHASES, seconds=100.0)
 
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
 STATEMENT = {"kept": KeptResults((KEPT,))}
 
 
-def built(models: int) -> dict[str, RunCalls]:
+def tuned(models: int) -> dict[str, RunCalls]:
     fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=9, ms=9e4, models=models)
     return {"calls": RunCalls((fit,), fits=9, epochs=9)}
 
@@ -55,8 +47,8 @@ def once(ms: float) -> dict[str, RunPhases]:
         (Healthy, {"last": 1.05e9}, (), {}),
         (Finding, {}, (), once(55_000.0)),
         (NotApplicable, {}, (), once(60_000.0)),  # most of the run loads data
-        (Finding, {}, (), built(2)),
-        (NotApplicable, {}, (), built(3)),  # one after another: left to tuning-loop
+        (Finding, {}, (), tuned(2)),
+        (NotApplicable, {}, (), tuned(3)),  # one after another: left to tuning-loop
         (Finding, {}, (), {"seconds": 20.0}),
         (NotApplicable, {}, (), {"seconds": 19.0}),  # a short run still warms up
         (NotApplicable, {}, (TENSORS,), {"seconds": 8.0}),

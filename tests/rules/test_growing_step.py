@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import chart, recording, trace
-from tests.rules.cases.growing_step import example
+from tests.rules.cases.growing_step import GROWS, example
 from tests.rules.kit import *
-from tests.rules.run_facts import divided_run, run_line
+from tests.rules.run_facts import divided_run, equal_steps, run_line
 from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack, Span
 from tfdoctor.rules import growing_step
@@ -18,18 +18,9 @@ from tfdoctor.terms.kinds import RunWork
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
 
-STEP = Trend(
-    what=Grows.STEP, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, steady=True, points=100, over_steps=300
-)  # fmt: skip
-
-STEPS = RunSteps(
-    at=TRAINS, source="repeated-call", count=330, total_ms=20_000.0, mean_ms=60.0,
-    median_ms=60.0, p10_ms=45.0, p90_ms=75.0,
-)  # fmt: skip
-
+STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, points=100)
+STEPS = replace(equal_steps(TRAINS, 330, 60.0), source="repeated-call", total_ms=20_000.0, p10_ms=45.0, p90_ms=75.0)
 PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
-
-
 check = partial(example, steps=STEPS, phases=PHASES)
 
 
@@ -258,7 +249,7 @@ STACKS = {
 }
 
 
-def measured(*buckets: Bucket, spans: Sequence[float] = ()) -> LongerTimes:
+def longer(*buckets: Bucket, spans: Sequence[float] = ()) -> LongerTimes:
     alone = tuple(Span(5, float(at), at + each / 1000) for at, each in enumerate(spans))
     run = RunLog(process=RunProcess(), calls=CALLS, stacks=STACKS, buckets=buckets, spans=alone)
     return chart(trace([]), replace(recording(), run=run)).fact(LongerTimes)
@@ -270,12 +261,12 @@ def lines(ms: Sequence[dict[str, float]], steps: int = 10) -> tuple[StepLine, ..
         Bucket(float(at), at + 1.0, stacks=stacks, samples=dict.fromkeys(stacks, 6), steps=each)
         for at, stacks in enumerate(ms)
     )
-    return measured(*buckets).lines
+    return longer(*buckets).lines
 
 
 def calls(ms: Sequence[float] = (), call: str = "4", spans: Sequence[float] = ()) -> tuple[SlowingCall, ...]:
     buckets = (Bucket(float(at), at + 1.0, {call: each * 5}, {call: 5}) for at, each in enumerate(ms))
-    return measured(*buckets, spans=spans).calls
+    return longer(*buckets, spans=spans).calls
 
 
 def test_a_line_that_grows_comes_first_with_its_time_at_both_ends() -> None:

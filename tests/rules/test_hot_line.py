@@ -4,7 +4,6 @@ import pytest
 
 from tests.rules.cases.hot_line import example
 from tests.rules.kit import *
-from tests.rules.verdicts import measured
 
 LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
 

@@ -6,7 +6,6 @@ from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases import hot_operation as built
 from tests.rules.cases.hot_operation import example
 from tests.rules.kit import *
-from tests.rules.verdicts import measured, scales
 from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.step_model import StepModel

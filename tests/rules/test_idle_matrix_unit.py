@@ -4,7 +4,6 @@ import pytest
 
 from tests.rules.cases.idle_matrix_unit import example
 from tests.rules.kit import *
-from tests.rules.verdicts import measured
 
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 

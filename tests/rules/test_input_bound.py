@@ -5,7 +5,6 @@ import pytest
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tests.rules.cases.input_bound import example
 from tests.rules.kit import *
-from tests.rules.verdicts import table
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.input.cacheable import CacheablePart
 from tfdoctor.facts.step_time.breakdown import TracingCost

@@ -50,21 +50,15 @@ def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Datase
 
 ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
 
-
 SOURCE = dataset_of("TensorSlice", cardinality=1000)
-
 
 DECODE = mapped("DecodePng")
 
-
 REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
-
 
 CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
 
-
 ENDLESS = replace(CACHE, cardinality=-1)
-
 
 sick = example
 

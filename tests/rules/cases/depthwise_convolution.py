@@ -5,7 +5,6 @@ from tfdoctor.rules.depthwise_convolution import FixedConvolution, FixedKernels,
 
 GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
 
-
 FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
 
 

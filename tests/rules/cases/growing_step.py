@@ -10,12 +10,10 @@ GROWS = Trend(
 )  # fmt: skip
 """The step time of the examples."""
 
-
 STEPS = RunSteps(
     at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0,
     mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
 )  # fmt: skip
-
 
 PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
 
