@@ -65,11 +65,8 @@ def test_only_what_is_the_same_in_every_pass_is_priced() -> None:
     assert [effect.subject for effect in verdict.effects] == ["Root::Prefetch::1"]
     assert "before flip" in verdict.remedies[0].action
     assert not verdict.remedies[0].edit_id
-
-
-def test_a_function_between_repeat_and_cache_needs_a_hand() -> None:
-    endless = mapped("DecodePng", cardinality=-1)
-    assert not finding(SOURCE, REPEAT, endless, ENDLESS).remedies[0].edit_id
+    between = mapped("DecodePng", cardinality=-1)  # a function between repeat and cache needs a hand, too
+    assert not finding(SOURCE, REPEAT, between, ENDLESS).remedies[0].edit_id
 
 
 def test_a_step_that_does_not_wait_still_grows() -> None:
@@ -80,20 +77,17 @@ def test_a_step_that_does_not_wait_still_grows() -> None:
     assert [effect.stage for effect in crowded.effects] == [Stage.DEVICE]
 
 
-def test_unknown_passes_make_an_upper_bound() -> None:
-    assert {effect.bound for effect in finding(*LATE, passes=None).effects} == {Bound.AT_MOST}
-
-
 def test_a_shorter_take_discards_the_cache() -> None:
     verdict = finding(SOURCE, DECODE, CACHE, take(999))
     assert "take(999)" in verdict.summary
     assert len(verdict.effects) == 1
 
 
-def test_a_cache_that_keeps_random_draws_has_no_price() -> None:
+def test_a_cache_that_keeps_random_draws_has_no_price_and_unknown_passes_a_ceiling() -> None:
     verdict = finding(*RANDOM)
     assert not verdict.effects
     assert "flip" in verdict.summary
+    assert {effect.bound for effect in finding(*LATE, passes=None).effects} == {Bound.AT_MOST}
 
 
 def test_a_function_that_is_not_understood_is_not_called_right() -> None:

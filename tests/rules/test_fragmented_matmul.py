@@ -41,6 +41,12 @@ def test_matmuls_that_share_a_tensor_keep_the_time_of_one_call() -> None:
     assert {(effect.scales, effect.bound) for effect in finding.effects} == {(1 / 8, Bound.AT_MOST)}
 
 
+def unstacked(results: int) -> Program:
+    rows = [graph_operation("unstack", "Unpack", [X], [X] * results, **{"from": [None]})]
+    rows += [graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)]
+    return program_of(*rows)
+
+
 UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
 
 
@@ -53,19 +59,14 @@ UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
         (check(program(8), 0.2), Finding),
         (check(program(8), 0.21), Healthy),  # mostly arithmetic
         (check(program(8, edges=False)), NotApplicable),
+        # Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another
+        (check(unstacked(1)), Finding),
+        (check(unstacked(8)), Healthy),
         (check(program(3), 0.05, UNNAMED), NotApplicable),
     ],
 )
 def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
     assert isinstance(verdict, kind)
-
-
-@pytest.mark.parametrize(("results", "kind"), [(1, Finding), (8, Healthy)])
-def test_results_of_one_operation_are_different_tensors(results: int, kind: type) -> None:
-    """Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another."""
-    rows = [graph_operation("unstack", "Unpack", [X], [X] * results, **{"from": [None]})]
-    rows += [graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)]
-    assert isinstance(check(program_of(*rows)), kind)
 
 
 def test_matmuls_in_the_body_of_a_loop_are_not_called_healthy() -> None:

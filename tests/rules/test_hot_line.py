@@ -99,15 +99,12 @@ def test_no_more_is_promised_than_is_unexplained() -> None:
     assert len({effect.subject for effect in finding.effects}) == 2
 
 
-def test_lines_of_one_function_are_named_by_its_call() -> None:
+def test_lines_of_one_function_are_named_by_its_call_and_those_of_a_callback_by_it() -> None:
     lines = [TimedLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
     finding = as_finding(check(*lines))
     assert finding.remedies[0].at == LINE
     assert "2.70 ms" in finding.summary
     assert isinstance(check(*lines, around=LINE), Healthy)  # it calls the function of the loop
-
-
-def test_a_callback_is_named() -> None:
     finding = as_finding(check(between=(TimedLine(LINE, 10, 4.0, "Log.on_batch_end"),)))
     assert "Log.on_batch_end" in finding.summary
     assert "Log.on_batch_end" in finding.remedies[0].action
