@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from tests.rules.applied import applied
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable, measured, said, scales, table
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable, each_is, measured, said, scales, table
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -71,5 +71,5 @@ __all__ = [
     "SequencePadding", "Severity", "SingleOperations", "SlowCall", "SlowCalls", "SourceFiles", "StackSamples",
     "Stage", "StageTime", "SteadySteps", "StepSource", "StepWork", "Steps", "Table", "TimedLine",
     "TracedDefinition", "Trend", "TunedBuffers", "Unavailable", "Verdict", "applied", "as_finding",
-    "as_healthy", "as_not_applicable", "measured", "partial", "replace", "said", "scales", "table",
+    "as_healthy", "as_not_applicable", "each_is", "measured", "partial", "replace", "said", "scales", "table",
 ]  # fmt: skip

@@ -41,50 +41,37 @@ NEW: dict[str, Any] = {"new_arguments": ((128, 32),)}
 SAMPLE = "Sample.on_train_batch_end"
 SAMPLES = TimedLine(MAKES, 19, callback=SAMPLE), TimedLine(LOGS, 1, callback=SAMPLE)
 SAVED = (logs(9, "ModelCheckpoint.on_train_batch_end"),)
-PREDICTS = {"slow": slow(SlowCall.PREDICT, 18, 7.2)}
+PREDICTS: dict[str, Any] = {"slow": slow(SlowCall.PREDICT, 18, 7.2)}
 
-
-@pytest.mark.parametrize(
-    ("kind", "between", "places", "more"),
-    [
-        (Finding, 1.0, (), {}),
-        (Healthy, 0.99, (), {}),
-        (Finding, 0.5, (), {"step": 2.0}),
-        (Healthy, 0.49, (), {"step": 2.0}),
-        (Healthy, 8.0, BATCH, NEW),  # trap: 90 % of the samples are on the lines that make the arguments
-        (Finding, 12.0, BATCH, NEW),
-        (Finding, 8.0, BATCH[:1], {}),  # what stays the same is no batch
-        # Trap: every fourth batch a checkpoint is written, which the mean of the steps has in each
-        (Healthy, 3.0, (logs(9),), {"with_it": 10}),
-        (Finding, 3.0, (logs(9),), {"with_it": 11}),
-        # ModelCheckpoint saves every batch of the run's 1000; 1 ms of a step of 20 ms is reported
-        (Healthy, 10.0, SAVED, {"saves": saves(9.1)}),
-        (Finding, 10.0, SAVED, {"saves": saves(8.9)}),
-        (Healthy, 8.0, TOOK, PREDICTS),  # left to slow-call
-        (Finding, 12.0, TOOK, PREDICTS),
-        (Healthy, 10.0, SAMPLES, {"slow": slow(SlowCall.PREDICT, 18, 9.0)}),
-        # Trap: a marked call begins within the tf.function, after Python has found or made its graph
-        (Healthy, 10.0, (), {"retracing": tracing(between_ms=9.5)}),
-        (Healthy, 1.2, (), {"retracing": tracing(calling_ms=0.3)}),
-        # Trap: the last 10 ms of `optimizer.apply`, after the last operation that it runs
-        (
-            Healthy,
-            10.0,
-            (TimedLine(MAKES, 40), TimedLine(LOGS, 10)),
-            {"lines": lines(ran(MAKES, 30), ran(MAKES, 10))},
-        ),
-        # A line is the step's own when it mostly runs operations in it
-        (Finding, 10.0, (TimedLine(LOGS, 19),), {"lines": lines(ran(LOGS, 9), ran(LOGS, 10))}),
-        (Finding, 10.0, (TimedLine(LOGS, 19),), {"lines": lines(ran(LOGS, 30, LineWork.PYTHON), ran(LOGS, 10))}),
-        # Nothing but the step was seen
-        (Healthy, 10.0, (TimedLine(MAKES, 30),), {"lines": lines(ran(MAKES, 30))}),
-        (Finding, 10.0, (TimedLine(LOGS, 30),), {"lines": lines(ran(MAKES, 30))}),
-    ],
+test_what_is_left_of_the_time_between_steps_decides = each_is(
+    (check(1.0), Finding),
+    (check(0.99), Healthy),
+    (check(0.5, step=2.0), Finding),
+    (check(0.49, step=2.0), Healthy),
+    (check(8.0, *BATCH, **NEW), Healthy),  # trap: 90 % of the samples are on the lines that make the arguments
+    (check(12.0, *BATCH, **NEW), Finding),
+    (check(8.0, *BATCH[:1]), Finding),  # what stays the same is no batch
+    # Trap: every fourth batch a checkpoint is written, which the mean of the steps has in each
+    (check(3.0, logs(9), with_it=10), Healthy),
+    (check(3.0, logs(9), with_it=11), Finding),
+    # ModelCheckpoint saves every batch of the run's 1000; 1 ms of a step of 20 ms is reported
+    (check(10.0, *SAVED, saves=saves(9.1)), Healthy),
+    (check(10.0, *SAVED, saves=saves(8.9)), Finding),
+    (check(8.0, *TOOK, **PREDICTS), Healthy),  # left to slow-call
+    (check(12.0, *TOOK, **PREDICTS), Finding),
+    (check(10.0, *SAMPLES, slow=slow(SlowCall.PREDICT, 18, 9.0)), Healthy),
+    # Trap: a marked call begins within the tf.function, after Python has found or made its graph
+    (check(10.0, retracing=tracing(between_ms=9.5)), Healthy),
+    (check(1.2, retracing=tracing(calling_ms=0.3)), Healthy),
+    # Trap: the last 10 ms of `optimizer.apply`, after the last operation that it runs
+    (check(10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10))), Healthy),
+    # A line is the step's own when it mostly runs operations in it
+    (check(10.0, TimedLine(LOGS, 19), lines=lines(ran(LOGS, 9), ran(LOGS, 10))), Finding),
+    (check(10.0, TimedLine(LOGS, 19), lines=lines(ran(LOGS, 30, LineWork.PYTHON), ran(LOGS, 10))), Finding),
+    # Nothing but the step was seen
+    (check(10.0, TimedLine(MAKES, 30), lines=lines(ran(MAKES, 30))), Healthy),
+    (check(10.0, TimedLine(LOGS, 30), lines=lines(ran(MAKES, 30))), Finding),
 )
-def test_what_is_left_of_the_time_between_steps_decides(
-    kind: type, between: float, places: tuple[TimedLine, ...], more: dict[str, Any]
-) -> None:
-    assert isinstance(check(between, *places, **more), kind)
 
 
 @pytest.mark.parametrize(("untraced", "grows"), [(1.25, True), (1.24, False), (0.8, False), (None, False)])

@@ -8,19 +8,12 @@ from tests.rules.kit import *
 from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind", "words"),
-    [
-        (example(JobProcesses(1.79, (0.21,))), Finding, ""),  # a tenth of the job's core time
-        (example(JobProcesses(1.81, (0.19,))), Healthy, ""),
-        (example(cores=Cores(16.0, 1.95)), Healthy, "were free"),  # trap: sixteen cores, of which the job uses two
-        (example(step=Breakdown.of(device=60.0, input=20.0)), NotApplicable, "waits for its input"),
-    ],
+test_workers_that_take_nothing_or_are_needed_are_no_fault = each_is(
+    (example(JobProcesses(1.79, (0.21,))), Finding),  # a tenth of the job's core time
+    (example(JobProcesses(1.81, (0.19,))), Healthy),
+    (example(cores=Cores(16.0, 1.95)), Healthy, "were free"),  # trap: sixteen cores, of which the job uses two
+    (example(step=Breakdown.of(device=60.0, input=20.0)), NotApplicable, "waits for its input"),
 )
-def test_workers_that_take_nothing_or_are_needed_are_no_fault(verdict: Verdict, kind: type, words: str) -> None:
-    assert isinstance(verdict, kind)
-    assert words in said(verdict)
 
 
 @pytest.mark.parametrize(("training", "helping", "left"), [(1.5, 0.5, 0.75), (0.5, 1.5, 0.5)])

@@ -1,7 +1,5 @@
 """cache-order: caches that are never complete, and caches that keep random draws."""
 
-import pytest
-
 from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
 from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
@@ -24,30 +22,24 @@ def finding(*steps: Dataset, **more: Any) -> Finding:
 LOAD = replace(mapped("PyFunc", name="load"), python=True)
 LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
 
-
-@pytest.mark.parametrize(
-    ("steps", "more", "kind"),
-    [
-        ((SOURCE, DECODE), {}, Healthy),
-        ((SOURCE, DECODE, CACHE, SHUFFLE, REPEAT), {}, Healthy),
-        ((SOURCE, DECODE, CACHE, FLIP, BATCH), {}, Healthy),  # before the random crop: right
-        ((SOURCE, DECODE, SHUFFLE, CACHE), {}, Healthy),  # a wanted order
-        ((SOURCE, DECODE, take(9), CACHE), {}, Healthy),
-        ((SOURCE, DECODE, CACHE, take(1000)), {}, Healthy),
-        ((SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)), {}, Healthy),
-        ((dataset_of("Generator", cardinality=-1), ENDLESS), {}, Healthy),  # data without an end
-        (LATE, {"passes": 1.0}, Healthy),  # a single pass reads no cache
-        (LATE, {"passes": 1.9}, Healthy),
-        (LATE, {"passes": 2.0}, Finding),
-        (LATE, {"passes": None}, Finding),
-        (RANDOM, {"passes": None}, NotApplicable),
-        (RANDOM, {"passes": 1.9}, Healthy),
-        (RANDOM, {"passes": 2.0}, Finding),
-        ((SOURCE, DECODE, CACHE), {"remade": True}, NotApplicable),  # rebuilt: its cache is discarded
-    ],
+test_the_order_and_the_passes_decide = each_is(
+    (check(SOURCE, DECODE), Healthy),
+    (check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT), Healthy),
+    (check(SOURCE, DECODE, CACHE, FLIP, BATCH), Healthy),  # before the random crop: right
+    (check(SOURCE, DECODE, SHUFFLE, CACHE), Healthy),  # a wanted order
+    (check(SOURCE, DECODE, take(9), CACHE), Healthy),
+    (check(SOURCE, DECODE, CACHE, take(1000)), Healthy),
+    (check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)), Healthy),
+    (check(dataset_of("Generator", cardinality=-1), ENDLESS), Healthy),  # data without an end
+    (check(*LATE, passes=1.0), Healthy),  # a single pass reads no cache
+    (check(*LATE, passes=1.9), Healthy),
+    (check(*LATE, passes=2.0), Finding),
+    (check(*LATE, passes=None), Finding),
+    (check(*RANDOM, passes=None), NotApplicable),
+    (check(*RANDOM, passes=1.9), Healthy),
+    (check(*RANDOM, passes=2.0), Finding),
+    (check(SOURCE, DECODE, CACHE, remade=True), NotApplicable),  # rebuilt: its cache is discarded
 )
-def test_the_order_and_the_passes_decide(steps: tuple[Dataset, ...], more: dict[str, Any], kind: type) -> None:
-    assert isinstance(check(*steps, **more), kind)
 
 
 def test_a_cache_after_repeat_costs_all_work_before_it() -> None:

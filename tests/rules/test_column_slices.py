@@ -6,21 +6,15 @@ from tests.rules.cases.column_slices import example
 from tests.rules.kit import *
 from tfdoctor.rules.column_slices import GATHER_MS
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (example(6), Finding),
-        (example(5), Healthy),
-        (example(shape="1024"), Finding),
-        (example(shape="1025"), Healthy),  # copied and not only handed on
-        *((example(between=looks), Healthy) for looks in ("Map", "Cache", "Window", "Filter")),
-        (example(work=9 * GATHER_MS + 0.11), Finding),  # a twentieth of the step
-        (example(work=9 * GATHER_MS + 0.09), Healthy),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (example(6), Finding),
+    (example(5), Healthy),
+    (example(shape="1024"), Finding),
+    (example(shape="1025"), Healthy),  # copied and not only handed on
+    *((example(between=looks), Healthy) for looks in ("Map", "Cache", "Window", "Filter")),
+    (example(work=9 * GATHER_MS + 0.11), Finding),  # a twentieth of the step
+    (example(work=9 * GATHER_MS + 0.09), Healthy),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_a_step_that_does_not_wait_is_slowed_through_the_cores_alone() -> None:

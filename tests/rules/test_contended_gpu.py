@@ -6,21 +6,14 @@ from tests.builders import chart, recording, trace
 from tests.rules.cases.contended_gpu import example
 from tests.rules.kit import *
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind", "words"),
-    [
-        (example(0.1), Finding, ""),
-        (example(0.09), Healthy, ""),
-        (example(0.0), Healthy, ""),  # trap: an idle notebook is listed among the processes that compute
-        (example(None, others=2), NotApplicable, "does not tell"),
-        (example(None, others=0), Healthy, "No other"),
-        (example(kind=DeviceKind.CPU), NotApplicable, "no GPU"),
-    ],
+test_others_count_by_what_they_compute = each_is(
+    (example(0.1), Finding),
+    (example(0.09), Healthy),
+    (example(0.0), Healthy),  # trap: an idle notebook is listed among the processes that compute
+    (example(None, others=2), NotApplicable, "does not tell"),
+    (example(None, others=0), Healthy, "No other"),
+    (example(kind=DeviceKind.CPU), NotApplicable, "no GPU"),
 )
-def test_others_count_by_what_they_compute(verdict: Verdict, kind: type, words: str) -> None:
-    assert isinstance(verdict, kind)
-    assert words in said(verdict)
 
 
 def test_the_step_computes_faster_by_their_share_at_most() -> None:

@@ -25,20 +25,14 @@ SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
 
-
-@pytest.mark.parametrize(
-    ("kind", "parts"),
-    [
-        (Finding, {"device": 49.0, "input": 51.0}),
-        (Healthy, {"device": 50.0, "input": 50.0}),
-        # Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean
-        (Healthy, {"mean_ms": 125.0, "device": 100.0}),
-        (NotApplicable, {"mean_ms": 126.0, "device": 100.0}),
-        (NotApplicable, {"unknown": 60.0, "device": 40.0}),  # unknown time is not called idle
-    ],
+test_an_idle_share_above_half_is_found = each_is(
+    (example(device=49.0, input=51.0), Finding),
+    (example(device=50.0, input=50.0), Healthy),
+    # Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean
+    (example(mean_ms=125.0, device=100.0), Healthy),
+    (example(mean_ms=126.0, device=100.0), NotApplicable),
+    (example(unknown=60.0, device=40.0), NotApplicable),  # unknown time is not called idle
 )
-def test_an_idle_share_above_half_is_found(kind: type, parts: dict[str, Any]) -> None:
-    assert isinstance(example(**parts), kind)
 
 
 def test_a_note_that_promises_nothing() -> None:

@@ -93,18 +93,13 @@ def test_on_a_cpu_the_rates_of_the_run_decide() -> None:
     assert 2.3e11 in measured(slower).values()
 
 
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        # A known peak rate decides where the run's convolutions are slow
-        (on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=2.4e11)), Finding),
-        (on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=2.3e11)), Healthy),
-        (on_cpu(10.0, flop_s=1e12, others_ms=90.0), Finding),  # a tenth of the compute time
-        (on_cpu(9.9, flop_s=1e12, others_ms=90.1), Healthy),
-    ],
+test_both_sides_of_each_limit = each_is(
+    # A known peak rate decides where the run's convolutions are slow
+    (on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=2.4e11)), Finding),
+    (on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=2.3e11)), Healthy),
+    (on_cpu(10.0, flop_s=1e12, others_ms=90.0), Finding),  # a tenth of the compute time
+    (on_cpu(9.9, flop_s=1e12, others_ms=90.1), Healthy),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_unknown_rates_promise_nothing_on_a_cpu() -> None:

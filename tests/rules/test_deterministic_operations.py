@@ -30,18 +30,13 @@ def row(kind: str, ms: float) -> OperationTime:
     return OperationTime(name=f"gradient_tape/bias/{kind}", type=kind, ms=ms)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (example(time_ms=LEAST_MS / Limits().reached * 1.01), Finding),
-        (example(time_ms=LEAST_MS / Limits().reached * 0.99), Healthy),
-        (example(row("BiasAddGrad", 70 * Limits().share + 0.01)), Finding),
-        (example(row("BiasAddGrad", 3.4)), Healthy),
-        (example(row("MatMul", 60.0)), Healthy),  # trap: of which one kernel exists
-    ],
+test_both_sides_of_each_limit = each_is(
+    (example(time_ms=LEAST_MS / Limits().reached * 1.01), Finding),
+    (example(time_ms=LEAST_MS / Limits().reached * 0.99), Healthy),
+    (example(row("BiasAddGrad", 70 * Limits().share + 0.01)), Finding),
+    (example(row("BiasAddGrad", 3.4)), Healthy),
+    (example(row("MatMul", 60.0)), Healthy),  # trap: of which one kernel exists
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_a_variable_is_named() -> None:

@@ -29,26 +29,20 @@ def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
 
 INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (judged(ONE, StageTime.of("Root::ParallelMapV2", 22.3)), Healthy),  # a pool that is idle
-        (judged(ONE, StageTime.of("Root::ParallelMapV2", 22.5)), Finding),
-        # A pool as large as the machine
-        (judged({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)), Healthy),
-        (judged(MAP_OFF), Healthy),  # a map that ran in parallel all the same
-        (judged(INJECT_OFF, *PLAIN), Healthy),  # a prefetch of the user's own
-        (judged({}, *PLAIN), Healthy),
-        (judged({"deterministic": False}, *PLAIN), Healthy),
-        (judged({"autotune.enabled": True}, *PLAIN), Healthy),
-        (judged({"autotune.ram_budget": 1000}, *PLAIN), Healthy),
-        # Python gains nothing from threads
-        (judged(ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0)), NotApplicable),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (judged(ONE, StageTime.of("Root::ParallelMapV2", 22.3)), Healthy),  # a pool that is idle
+    (judged(ONE, StageTime.of("Root::ParallelMapV2", 22.5)), Finding),
+    # A pool as large as the machine
+    (judged({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)), Healthy),
+    (judged(MAP_OFF), Healthy),  # a map that ran in parallel all the same
+    (judged(INJECT_OFF, *PLAIN), Healthy),  # a prefetch of the user's own
+    (judged({}, *PLAIN), Healthy),
+    (judged({"deterministic": False}, *PLAIN), Healthy),
+    (judged({"autotune.enabled": True}, *PLAIN), Healthy),
+    (judged({"autotune.ram_budget": 1000}, *PLAIN), Healthy),
+    # Python gains nothing from threads
+    (judged(ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0)), NotApplicable),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 @pytest.mark.parametrize(

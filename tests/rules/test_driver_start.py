@@ -1,7 +1,5 @@
 """driver-start: the time to open the GPUs counts where nothing keeps the driver loaded, and where it is much."""
 
-import pytest
-
 from tests.builders import chart, recording, trace
 from tests.rules.cases.driver_start import example
 from tests.rules.kit import *
@@ -10,24 +8,17 @@ from tfdoctor.rules import driver_start
 
 RUN = divided_run(60_000.0, {})
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind", "words"),
-    [
-        (example(1000.0), Finding, ""),
-        (example(999.0), Healthy, ""),
-        (example(2400.0, total_ms=240_000.0), Finding, ""),
-        (example(2400.0, total_ms=240_100.0), Healthy, ""),  # a long run does not notice it
-        (example(5000.0, persistence=True), Healthy, "is on"),  # trap: a library on a slow disk takes as long
-        # Trap: with another client the driver stays loaded, whatever its mode is
-        (example(2400.0, others=1), Healthy, "is off"),
-        (example(persistence=None), NotApplicable, "persistence mode"),
-        (example(None), NotApplicable, "persistence mode"),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (example(1000.0), Finding),
+    (example(999.0), Healthy),
+    (example(2400.0, total_ms=240_000.0), Finding),
+    (example(2400.0, total_ms=240_100.0), Healthy),  # a long run does not notice it
+    (example(5000.0, persistence=True), Healthy, "is on"),  # trap: a library on a slow disk takes as long
+    # Trap: with another client the driver stays loaded, whatever its mode is
+    (example(2400.0, others=1), Healthy, "is off"),
+    (example(persistence=None), NotApplicable, "persistence mode"),
+    (example(None), NotApplicable, "persistence mode"),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type, words: str) -> None:
-    assert isinstance(verdict, kind)
-    assert words in said(verdict)
 
 
 def test_it_is_a_note_without_a_saving_of_the_recorded_run() -> None:

@@ -39,23 +39,16 @@ def beside_calls(own_ms: float) -> dict[str, Any]:
     return {"slow": slow(SlowCall.PREDICT, Stage.BETWEEN, 4.0), "lines": lines}
 
 
-@pytest.mark.parametrize(
-    ("operations", "single", "whole", "more", "kind"),
-    [
-        (20.0, 5.0, 0.0, {}, Finding),
-        (19.0, 5.0, 0.0, {}, Healthy),
-        # Trap: metrics and losses that are read next to a step that is a function
-        (100.0, 2.0, 2.0, {}, Healthy),
-        (100.0, 2.1, 2.0, {}, Finding),
-        # Traps: predict builds its input pipeline, and summaries are written, beside a step that is a function
-        (200.0, 5.0, 1.0, beside_calls(0.9), Healthy),
-        (200.0, 5.0, 1.0, beside_calls(1.1), Finding),
-    ],
+test_operations_next_to_a_function_or_in_slow_calls_are_no_eager_step = each_is(
+    (check(20.0, 5.0, 0.0), Finding),
+    (check(19.0, 5.0, 0.0), Healthy),
+    # Trap: metrics and losses that are read next to a step that is a function
+    (check(100.0, 2.0, 2.0), Healthy),
+    (check(100.0, 2.1, 2.0), Finding),
+    # Traps: predict builds its input pipeline, and summaries are written, beside a step that is a function
+    (check(200.0, 5.0, 1.0, **beside_calls(0.9)), Healthy),
+    (check(200.0, 5.0, 1.0, **beside_calls(1.1)), Finding),
 )
-def test_operations_next_to_a_function_or_in_slow_calls_are_no_eager_step(
-    operations: float, single: float, whole: float, more: dict[str, Any], kind: type
-) -> None:
-    assert isinstance(check(operations, single, whole, **more), kind)
 
 
 def test_an_eager_step_is_found_beside_slow_calls_and_leaves_them() -> None:

@@ -38,14 +38,9 @@ def test_on_a_gpu_float16_is_what_it_is_made_for() -> None:
     assert isinstance(applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x")), NotApplicable)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (example(time_ms=70 * Limits().share), Finding),
-        (example(time_ms=3.4), Healthy),
-        (example("float32"), Healthy),
-        (example(dtype=""), NotApplicable),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (example(time_ms=70 * Limits().share), Finding),
+    (example(time_ms=3.4), Healthy),
+    (example("float32"), Healthy),
+    (example(dtype=""), NotApplicable),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)

@@ -23,23 +23,17 @@ def conv(ms: float, flops: float | None = 1e9) -> OperationTime:
 
 AT_LIMIT = GFLOP / 5400 / Limits().reached * 1e3
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (example(time_ms=AT_LIMIT / 1.01), Healthy),
-        (example(time_ms=AT_LIMIT / 0.99), Finding),
-        (example(conv(70 * Limits().share + 0.01)), Finding),
-        (example(conv(3.4)), Healthy),
-        (example(conv(60.0, None)), NotApplicable),  # unknown FLOPs
-        # Trap: the same convolution on a GPU that computes float16 fast, or whose units are unknown
-        (example(hardware=replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core")), NotApplicable),
-        (example(hardware=replace(GTX_1660_TI, float32_flop_s=None)), NotApplicable),  # a P100
-        (example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU")), NotApplicable),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (example(time_ms=AT_LIMIT / 1.01), Healthy),
+    (example(time_ms=AT_LIMIT / 0.99), Finding),
+    (example(conv(70 * Limits().share + 0.01)), Finding),
+    (example(conv(3.4)), Healthy),
+    (example(conv(60.0, None)), NotApplicable),  # unknown FLOPs
+    # Trap: the same convolution on a GPU that computes float16 fast, or whose units are unknown
+    (example(hardware=replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core")), NotApplicable),
+    (example(hardware=replace(GTX_1660_TI, float32_flop_s=None)), NotApplicable),  # a P100
+    (example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU")), NotApplicable),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_memory_that_bounds_it_is_counted_with_twice_the_bytes() -> None:

@@ -147,27 +147,22 @@ def beside(others: float, hardware: Hardware) -> Verdict:
     return example(matmul(ms=10.0), replace(RELU, type="GatherV2", ms=others), hardware=hardware)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (mixed("mixed_bfloat16"), Healthy),  # the policy keeps that layer in float32
-        (mixed("float32"), Finding),
-        (check(matmul(nbytes=6.1e9), hardware=TPU), Finding),  # there matmuls bound by memory gain
-        (check(matmul(nbytes=5.9e9), hardware=TPU), Healthy),
-        (check(matmul(nbytes=None), hardware=TPU), Healthy),
-        # Trap: small networks, which the same change made slower
-        (beside(10.0, AMX), Finding),
-        (beside(20.0, AMX), Healthy),
-        (beside(20.0, replace(AMX, matrix_unit="AVX512-BF16")), Finding),
-        (beside(50.0, replace(AMX, matrix_unit="AVX512-BF16")), Healthy),
-        # Trap: casts of activations, which are not counted, take a gain of some per cent away
-        (beside(15.5, CPU), Finding),
-        (beside(17.0, CPU), Healthy),
-        (beside(17.0, GPU), Finding),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (mixed("mixed_bfloat16"), Healthy),  # the policy keeps that layer in float32
+    (mixed("float32"), Finding),
+    (check(matmul(nbytes=6.1e9), hardware=TPU), Finding),  # there matmuls bound by memory gain
+    (check(matmul(nbytes=5.9e9), hardware=TPU), Healthy),
+    (check(matmul(nbytes=None), hardware=TPU), Healthy),
+    # Trap: small networks, which the same change made slower
+    (beside(10.0, AMX), Finding),
+    (beside(20.0, AMX), Healthy),
+    (beside(20.0, replace(AMX, matrix_unit="AVX512-BF16")), Finding),
+    (beside(50.0, replace(AMX, matrix_unit="AVX512-BF16")), Healthy),
+    # Trap: casts of activations, which are not counted, take a gain of some per cent away
+    (beside(15.5, CPU), Finding),
+    (beside(17.0, CPU), Healthy),
+    (beside(17.0, GPU), Finding),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_what_is_gained_by_less_than_casts_is_told() -> None:

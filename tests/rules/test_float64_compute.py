@@ -38,25 +38,17 @@ def summary(name: str) -> Verdict:
     return check(op("x", "Placeholder", "float64"), op(name, "RealDiv", "float64", 0, 0))
 
 
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (
-            summary("w/write_summary/buckets/truediv"),
-            Healthy,
-        ),  # what tf.summary computes is no choice of the script
-        (summary("write_summary_2/x"), Healthy),
-        (summary("w/x"), Finding),
-        (product("float32"), Healthy),
-        (product("bfloat16"), Healthy),
-        (product("int64"), Healthy),  # trap: indices, which are as wide
-        # Trap: a metric that is summed in float64 on purpose. 1.6 of 51.6 ms are 3.1 %
-        (product(ms=1.6), Finding),
-        (product(ms=1.5), Healthy),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (summary("w/write_summary/buckets/truediv"), Healthy),  # what tf.summary computes is no choice of the script
+    (summary("write_summary_2/x"), Healthy),
+    (summary("w/x"), Finding),
+    (product("float32"), Healthy),
+    (product("bfloat16"), Healthy),
+    (product("int64"), Healthy),  # trap: indices, which are as wide
+    # Trap: a metric that is summed in float64 on purpose. 1.6 of 51.6 ms are 3.1 %
+    (product(ms=1.6), Finding),
+    (product(ms=1.5), Healthy),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_an_array_of_numpys_default_makes_the_products_wide() -> None:

@@ -1,7 +1,5 @@
 """fragmented-matmul: small matmuls that share a tensor."""
 
-import pytest
-
 from tests.builders import graph_operation, program_of
 from tests.rules.kit import *
 from tfdoctor.rules import fragmented_matmul
@@ -49,24 +47,18 @@ def unstacked(results: int) -> Program:
 
 UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (check(program(8, chained=True)), Healthy),  # a stack of equal layers shares nothing
-        (check(program(4)), Finding),
-        (check(program(3)), Healthy),  # query, key and value, by design
-        (check(program(8), 0.2), Finding),
-        (check(program(8), 0.21), Healthy),  # mostly arithmetic
-        (check(program(8, edges=False)), NotApplicable),
-        # Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another
-        (check(unstacked(1)), Finding),
-        (check(unstacked(8)), Healthy),
-        (check(program(3), 0.05, UNNAMED), NotApplicable),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (check(program(8, chained=True)), Healthy),  # a stack of equal layers shares nothing
+    (check(program(4)), Finding),
+    (check(program(3)), Healthy),  # query, key and value, by design
+    (check(program(8), 0.2), Finding),
+    (check(program(8), 0.21), Healthy),  # mostly arithmetic
+    (check(program(8, edges=False)), NotApplicable),
+    # Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another
+    (check(unstacked(1)), Finding),
+    (check(unstacked(8)), Healthy),
+    (check(program(3), 0.05, UNNAMED), NotApplicable),
 )
-def test_both_sides_of_each_limit(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_matmuls_in_the_body_of_a_loop_are_not_called_healthy() -> None:

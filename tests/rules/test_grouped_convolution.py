@@ -20,21 +20,14 @@ def test_what_is_left_is_the_time_at_the_peak_or_the_regular_rate(peak_flop_s: f
     assert finding.remedies[0].at
 
 
-@pytest.mark.parametrize(
-    ("given", "kind", "words"),
-    [
-        ({"grouped_ms": 2.49}, Healthy, ""),
-        ({"grouped_ms": 2.51}, Finding, ""),
-        ({"total_ms": 199.0}, Finding, ""),
-        ({"total_ms": 201.0}, Healthy, ""),
-        ({"groups": 1}, Healthy, "The step runs no grouped convolution"),
-        ({"regular_ms": 0.04}, NotApplicable, ""),  # launching takes a part of it: it sets no rate
-    ],
+test_both_sides_of_each_limit = each_is(
+    (example(grouped_ms=2.49), Healthy),
+    (example(grouped_ms=2.51), Finding),
+    (example(total_ms=199.0), Finding),
+    (example(total_ms=201.0), Healthy),
+    (example(groups=1), Healthy, "The step runs no grouped convolution"),
+    (example(regular_ms=0.04), NotApplicable),  # launching takes a part of it: it sets no rate
 )
-def test_both_sides_of_each_limit(given: dict[str, Any], kind: type, words: str) -> None:
-    verdict = example(**given)
-    assert isinstance(verdict, kind)
-    assert words in said(verdict)
 
 
 @pytest.mark.parametrize(("kind", "regular"), [(DeviceKind.GPU, False), (DeviceKind.CPU, True)])

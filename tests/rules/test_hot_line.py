@@ -27,37 +27,29 @@ def seen(work: LineWork, time_ms: float = 4.0) -> TimedLine:
 
 
 PREDICTS = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
-READS: dict[str, Any] = {"between": (seen(LineWork.READING),)}
-ENTERS: dict[str, Any] = {"between": (seen(LineWork.ENTERING),)}
-PYTHON: dict[str, Any] = {"between": (TimedLine(LINE, 10, 4.0),)}
+READS = (seen(LineWork.READING),)
+ENTERS = (seen(LineWork.ENTERING),)
+PYTHON = (TimedLine(LINE, 10, 4.0),)
 
-
-@pytest.mark.parametrize(
-    ("kind", "lines", "more"),
-    [
-        (Finding, (TimedLine(LINE, 10, 1.0),), {}),
-        (Healthy, (TimedLine(LINE, 50, 0.99),), {}),
-        (NotApplicable, (TimedLine(LINE, 9, 1.0),), {}),
-        (Finding, (PREDICTS,), {}),
-        (Healthy, (PREDICTS,), about(StepWork.SLOW_CALLS)),
-        # Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced
-        (Healthy, (seen(LineWork.ENTERING, 8.0),), {}),
-        (Healthy, (TimedLine(None, 20, 8.0),), {}),  # Python outside of the user's lines
-        (Finding, (TimedLine(None, 20, 8.0, "Log.on_batch_end"),), {}),
-        (Healthy, (TimedLine(LINE, 20, 8.0),), {"host": 0.0}),  # explained time
-        (NotApplicable, (seen(LineWork.DISPATCHING, 8.0),), {}),  # a line that waits for the function's operations
-        (Finding, (), READS),
-        (Healthy, (), READS | about(StepWork.READING_RESULTS)),
-        (Finding, (), ENTERS),
-        (Healthy, (), ENTERS | about(StepWork.STEP_ENTRY)),
-        (Finding, (), PYTHON),
-        (NotApplicable, (), PYTHON | about(StepWork.BETWEEN_CALLS)),
-    ],
+test_time_that_no_other_finding_explains_decides = each_is(
+    (check(TimedLine(LINE, 10, 1.0)), Finding),
+    (check(TimedLine(LINE, 50, 0.99)), Healthy),
+    (check(TimedLine(LINE, 9, 1.0)), NotApplicable),
+    (check(PREDICTS), Finding),
+    (check(PREDICTS, **about(StepWork.SLOW_CALLS)), Healthy),
+    # Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced
+    (check(seen(LineWork.ENTERING, 8.0)), Healthy),
+    (check(TimedLine(None, 20, 8.0)), Healthy),  # Python outside of the user's lines
+    (check(TimedLine(None, 20, 8.0, "Log.on_batch_end")), Finding),
+    (check(TimedLine(LINE, 20, 8.0), host=0.0), Healthy),  # explained time
+    (check(seen(LineWork.DISPATCHING, 8.0)), NotApplicable),  # a line that waits for the function's operations
+    (check(between=READS), Finding),
+    (check(between=READS, **about(StepWork.READING_RESULTS)), Healthy),
+    (check(between=ENTERS), Finding),
+    (check(between=ENTERS, **about(StepWork.STEP_ENTRY)), Healthy),
+    (check(between=PYTHON), Finding),
+    (check(between=PYTHON, **about(StepWork.BETWEEN_CALLS)), NotApplicable),
 )
-def test_time_that_no_other_finding_explains_decides(
-    kind: type, lines: tuple[TimedLine, ...], more: dict[str, Any]
-) -> None:
-    assert isinstance(check(*lines, **more), kind)
 
 
 @pytest.mark.parametrize(("at", "kind"), [(LINE, Healthy), (OTHER, Finding)])

@@ -9,19 +9,13 @@ MAP = Dataset(
     id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
 )
 
-
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        (example(StageTime.of("Root::Prefetch::Map", 4.0)), Finding),
-        (example(StageTime.of("Root::Prefetch::Map", 3.99)), Healthy),
-        (example(left=0.0), Healthy),  # an explained wait
-        (example(subjects=frozenset(("Root::Prefetch::Map",))), Healthy),
-        (example(StageTime.of("Root::Prefetch::Map")), NotApplicable),
-    ],
+test_a_share_of_the_step_that_is_not_explained_decides = each_is(
+    (example(StageTime.of("Root::Prefetch::Map", 4.0)), Finding),
+    (example(StageTime.of("Root::Prefetch::Map", 3.99)), Healthy),
+    (example(left=0.0), Healthy),  # an explained wait
+    (example(subjects=frozenset(("Root::Prefetch::Map",))), Healthy),
+    (example(StageTime.of("Root::Prefetch::Map")), NotApplicable),
 )
-def test_a_share_of_the_step_that_is_not_explained_decides(verdict: Verdict, kind: type) -> None:
-    assert isinstance(verdict, kind)
 
 
 def test_the_function_is_named_and_at_most_the_wait_promised() -> None:

@@ -1,35 +1,27 @@
 """idle-matrix-unit: below 30 % of the peak, or most matrix time off the unit."""
 
-import pytest
-
 from tests.rules.cases.idle_matrix_unit import example
 from tests.rules.kit import *
 
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 
-
-@pytest.mark.parametrize(
-    ("kind", "figures"),
-    [
-        (Healthy, {"utilization": 0.30}),
-        (Finding, {"utilization": 0.29}),
-        (Finding, {"utilization": 0.0}),
-        (Healthy, {"on_unit_ms": 20.0, "off_unit_ms": 20.0}),
-        (Finding, {"on_unit_ms": 19.0, "off_unit_ms": 21.0}),
-        (Finding, {"on_unit_ms": 0.0, "off_unit_ms": 40.0}),
-        (Healthy, {"on_unit_ms": 40.0, "off_unit_ms": 0.0}),
-        (NotApplicable, {"on_unit_ms": 0.0, "off_unit_ms": 0.0, "unknown_ms": 40.0}),
-        (NotApplicable, {}),
-        (Healthy, {"matrix_ms": 0.0}),
-        (Finding, {"matrix_ms": 5.0, "on_unit_ms": 0.0, "off_unit_ms": 5.0}),
-        (Healthy, {"matrix_ms": 4.9, "on_unit_ms": 0.0, "off_unit_ms": 4.9}),
-        # Without FLOPs the sampled activity counts before names
-        (Healthy, {"active": 0.30, "on_unit_ms": 40.0, "off_unit_ms": 0.0}),
-        (Finding, {"active": 0.29, "on_unit_ms": 40.0, "off_unit_ms": 0.0}),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (check(utilization=0.30), Healthy),
+    (check(utilization=0.29), Finding),
+    (check(utilization=0.0), Finding),
+    (check(on_unit_ms=20.0, off_unit_ms=20.0), Healthy),
+    (check(on_unit_ms=19.0, off_unit_ms=21.0), Finding),
+    (check(on_unit_ms=0.0, off_unit_ms=40.0), Finding),
+    (check(on_unit_ms=40.0, off_unit_ms=0.0), Healthy),
+    (check(on_unit_ms=0.0, off_unit_ms=0.0, unknown_ms=40.0), NotApplicable),
+    (check(), NotApplicable),
+    (check(matrix_ms=0.0), Healthy),
+    (check(matrix_ms=5.0, on_unit_ms=0.0, off_unit_ms=5.0), Finding),
+    (check(matrix_ms=4.9, on_unit_ms=0.0, off_unit_ms=4.9), Healthy),
+    # Without FLOPs the sampled activity counts before names
+    (check(active=0.30, on_unit_ms=40.0, off_unit_ms=0.0), Healthy),
+    (check(active=0.29, on_unit_ms=40.0, off_unit_ms=0.0), Finding),
 )
-def test_both_sides_of_each_limit(kind: type, figures: dict[str, float]) -> None:
-    assert isinstance(check(**figures), kind)
 
 
 def test_kernels_with_unknown_names_count_for_neither_side() -> None:

@@ -1,5 +1,9 @@
 """A verdict as the kind that a test expects, and parts of it."""
 
+from collections.abc import Callable
+
+import pytest
+
 from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Table
 
 
@@ -43,3 +47,14 @@ def table(verdict: object) -> Table:
     """Return the last table of the evidence."""
     assert isinstance(verdict, Finding | Healthy), verdict
     return [one for one in verdict.evidence if isinstance(one, Table)][-1]
+
+
+def each_is(*rows: tuple[object, type] | tuple[object, type, str]) -> Callable[..., None]:
+    """Return a test: each verdict is of its kind, and says the words that may be given."""
+
+    @pytest.mark.parametrize(("verdict", "kind", "words"), [(*row, "")[:3] for row in rows])
+    def test(verdict: object, kind: type, words: str) -> None:
+        assert isinstance(verdict, kind), verdict
+        assert words in said(verdict), verdict
+
+    return test
