@@ -77,14 +77,15 @@ def test_one_hot_rows_that_others_use_too_stay() -> None:
     assert "hot" not in scales(one_hot(loss=0.1))
 
 
-def test_what_is_no_lookup_or_unknown_is_not_found() -> None:
-    """Labels feed no matmul; a TPU multiplies one-hot rows well; older recordings have no sources."""
-    assert isinstance(one_hot(sources=(None, None)), Healthy)
-    assert isinstance(one_hot(hardware=Hardware(DeviceKind.TPU, "x")), NotApplicable)
-    assert isinstance(one_hot(sources=None), NotApplicable)
-    assert isinstance(check(graph(sources=None), GRADIENT), Healthy)
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(check(program_of(), unnamed), NotApplicable)
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+
+test_what_is_no_lookup_or_unknown_is_not_found = each_is(
+    (one_hot(sources=(None, None)), Healthy),  # labels feed no matmul
+    (one_hot(hardware=Hardware(DeviceKind.TPU, "x")), NotApplicable),
+    (one_hot(sources=None), NotApplicable),  # older recordings have no sources
+    (check(graph(sources=None), GRADIENT), Healthy),
+    (check(program_of(), UNNAMED), NotApplicable),
+)
 
 
 def dense(
@@ -107,23 +108,17 @@ def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
     assert (effect.scales, effect.of.value, effect.bound) == (0.1, 20.0, Bound.AT_MOST)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "words"),
-    [
-        (dense(250, 20.0), None),
-        (dense(251, 20.0), "25 % of their rows in use"),
-        (dense(1000, 20.0), "25 % of their rows in use"),
-        (dense(None, 20.0), ""),
-        (dense(100, 10.0), None),
-        (dense(100, 9.9), "only 9.90 ms"),
-        # Trap: a graph network gathers the logits of its labelled nodes, and no variable has their shape
-        (dense(100, 20.0, writes="Mul"), ""),
-        (dense(100, 20.0, "ResourceScatterSub"), "looked up"),
-    ],
+test_tables_in_use_and_short_updates_are_healthy = each_is(
+    (dense(250, 20.0), Finding),
+    (dense(251, 20.0), Healthy, "25 % of their rows in use"),
+    (dense(1000, 20.0), Healthy, "25 % of their rows in use"),
+    (dense(None, 20.0), Healthy),
+    (dense(100, 10.0), Finding),
+    (dense(100, 9.9), Healthy, "only 9.90 ms"),
+    # Trap: a graph network gathers the logits of its labelled nodes, and no variable has their shape
+    (dense(100, 20.0, writes="Mul"), Healthy),
+    (dense(100, 20.0, "ResourceScatterSub"), Healthy, "looked up"),
 )
-def test_tables_in_use_and_short_updates_are_healthy(verdict: Verdict, words: str | None) -> None:
-    assert isinstance(verdict, Finding if words is None else Healthy)
-    assert (words or "") in said(verdict)
 
 
 def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdict:
@@ -137,11 +132,12 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
     return embedding_gradient.check(replace(tables, summed=(summed,)), Operations((square, update, rest)), CPU)
 
 
-def test_a_penalty_counts_where_it_is_long_and_few_rows_are_in_use() -> None:
-    as_finding(penalized(10.0))
-    as_healthy(penalized(9.9))
-    as_finding(penalized(50.0, 2250))
-    as_healthy(penalized(50.0, 2251))
+test_a_penalty_counts_where_it_is_long_and_few_rows_are_in_use = each_is(
+    (penalized(10.0), Finding),
+    (penalized(9.9), Healthy),
+    (penalized(50.0, 2250), Finding),
+    (penalized(50.0, 2251), Healthy),
+)
 
 
 def test_a_penalty_explains_the_update_of_all_rows() -> None:

@@ -15,57 +15,45 @@ PHASES = replace(built.PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0
 check = partial(built.example, phases=PHASES, seconds=100.0)
 
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
-STATEMENT = {"kept": KeptResults((KEPT,))}
+STATEMENT = KeptResults((KEPT,))
 
 
-def tuned(models: int) -> dict[str, RunCalls]:
+def after(models: int) -> RunCalls:
     fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=9, ms=9e4, models=models)
-    return {"calls": RunCalls((fit,), fits=9, epochs=9)}
+    return RunCalls((fit,), fits=9, epochs=9)
 
 
-def reserved(grown: float) -> dict[str, Trend]:
+def reserved(grown: float) -> Verdict:
     """A replay memory is made of zeros at the start, and each of its pages becomes resident when it is written."""
-    return {"reserved": replace(RESIDENT, what=Grows.RESERVED, first=6e9, last=6e9 + grown)}
+    return check(RESIDENT, reserved=replace(RESIDENT, what=Grows.RESERVED, first=6e9, last=6e9 + grown))
 
 
-def once(ms: float) -> dict[str, RunPhases]:
-    return {"phases": replace(PHASES, once_ms=ms)}
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes", "counts", "more"),
-    [
-        (Finding, {}, (), {}),
-        (Finding, {"last": 1.1e9}, (), {}),
-        (Healthy, {"last": 1.0999e9}, (), {}),
-        (Healthy, {"last": 1.003e9}, (), {}),  # trap: a list of losses that grows harmlessly
-        (Healthy, {"first": 10e9, "last": 10.49e9}, (), {}),  # within what a large heap varies by
-        (Healthy, {"steady": False}, (), {}),  # trap: memory that only warms up has a plateau
-        (Healthy, {"low": -1.0}, (), {}),
-        (Finding, {"last": 1.05e9}, (TENSORS,), {}),  # less is enough where live objects grow along
-        (Healthy, {"last": 1.049e9}, (TENSORS,), {}),
-        (Healthy, {"last": 1.05e9}, (), {}),
-        (Finding, {}, (), once(55_000.0)),
-        (NotApplicable, {}, (), once(60_000.0)),  # most of the run loads data
-        (Finding, {}, (), tuned(2)),
-        (NotApplicable, {}, (), tuned(3)),  # one after another: left to tuning-loop
-        (Finding, {}, (), {"seconds": 20.0}),
-        (NotApplicable, {}, (), {"seconds": 19.0}),  # a short run still warms up
-        (NotApplicable, {}, (TENSORS,), {"seconds": 8.0}),
-        (Finding, {}, (TENSORS,), {"seconds": 8.0, **STATEMENT}),  # that a statement explains
-        (NotApplicable, {}, (TENSORS,), {"seconds": 7.9, **STATEMENT}),
-        (Healthy, {}, (), reserved(0.0)),
-        (Healthy, {}, (), reserved(0.1e9)),
-        (Finding, {}, (), reserved(0.38e9)),
-    ],
+test_both_sides_of_each_limit = each_is(
+    (check(RESIDENT), Finding),
+    (check(replace(RESIDENT, last=1.1e9)), Finding),
+    (check(replace(RESIDENT, last=1.0999e9)), Healthy),
+    # Trap: a list of losses that grows harmlessly
+    (check(replace(RESIDENT, last=1.003e9)), Healthy, "Resident memory grew by 3 MB in 100 s, which is little"),
+    (check(replace(RESIDENT, last=0.9e9)), Healthy, "did not grow"),
+    (check(replace(RESIDENT, first=10e9, last=10.49e9)), Healthy),  # within what a large heap varies by
+    (check(replace(RESIDENT, steady=False)), Healthy),  # trap: memory that only warms up has a plateau
+    (check(replace(RESIDENT, low=-1.0)), Healthy),
+    (check(replace(RESIDENT, last=1.05e9), TENSORS), Finding),  # less is enough where live objects grow along
+    (check(replace(RESIDENT, last=1.049e9), TENSORS), Healthy),
+    (check(replace(RESIDENT, last=1.05e9)), Healthy),
+    (check(RESIDENT, phases=replace(PHASES, once_ms=55_000.0)), Finding),
+    (check(RESIDENT, phases=replace(PHASES, once_ms=60_000.0)), NotApplicable),  # most of the run loads data
+    (check(RESIDENT, calls=after(2)), Finding),
+    (check(RESIDENT, calls=after(3)), NotApplicable),  # models one after another: left to tuning-loop
+    (check(RESIDENT, seconds=20.0), Finding),
+    (check(RESIDENT, seconds=19.0), NotApplicable),  # a short run still warms up
+    (check(RESIDENT, TENSORS, seconds=8.0), NotApplicable),
+    (check(RESIDENT, TENSORS, seconds=8.0, kept=STATEMENT), Finding),  # that a statement explains
+    (check(RESIDENT, TENSORS, seconds=7.9, kept=STATEMENT), NotApplicable),
+    (reserved(0.0), Healthy, "where memory was reserved before"),
+    (reserved(0.1e9), Healthy, "where memory was reserved before"),
+    (reserved(0.38e9), Finding),
 )
-def test_both_sides_of_each_limit(
-    kind: type, changes: dict[str, Any], counts: tuple[Trend, ...], more: dict[str, Any]
-) -> None:
-    verdict = check(replace(RESIDENT, **changes), *counts, **more)
-    assert isinstance(verdict, kind)
-    assert ("where memory was reserved before" in said(verdict)) is (kind is Healthy and "reserved" in more)
-
 
 PREDICTS = {"phases": replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})}
 
@@ -133,7 +121,7 @@ def test_the_remedy_follows_what_grows_along(counts: list[Trend], words: str) ->
 
 @pytest.mark.parametrize("counts", [(), (TENSORS,), (counted(Grows.BLOCKS, TENSORS.name, 9e5),)])
 def test_the_statement_that_keeps_results_is_the_line(counts: tuple[Trend, ...]) -> None:
-    finding = as_finding(check(RESIDENT, *counts, kept=KeptResults((KEPT,))))
+    finding = as_finding(check(RESIDENT, *counts, kept=STATEMENT))
     (remedy,) = finding.remedies
     assert finding.at == remedy.at == KEPT.at
     assert finding.summary.endswith("; train.py:47 adds loss to history in each step")
@@ -142,7 +130,7 @@ def test_the_statement_that_keeps_results_is_the_line(counts: tuple[Trend, ...])
 
 
 def test_what_certainly_grows_a_graph_is_changed_before() -> None:
-    finding = as_finding(check(RESIDENT, counted(Grows.GRAPH), kept=KeptResults((KEPT,))))
+    finding = as_finding(check(RESIDENT, counted(Grows.GRAPH), kept=STATEMENT))
     assert "all operations once" in finding.remedies[0].action
     assert "Keep numbers" in finding.remedies[1].action
 
@@ -166,7 +154,7 @@ def test_statements_that_are_not_the_cause_for_certain_are_listed_without_a_plac
 
 def test_statements_alone_make_no_finding() -> None:
     small = replace(RESIDENT, last=1.003e9)
-    assert check(small, kept=KeptResults((KEPT,))) == check(small)
+    assert check(small, kept=STATEMENT) == check(small)
 
 
 @pytest.mark.parametrize(
@@ -195,9 +183,3 @@ def test_a_window_is_not_judged() -> None:
     memory = MemoryTrends((FillingMemory(trend=RESIDENT),))
     verdict = applied(growing_memory, part, memory, RunGrowth((RESIDENT,), 100.0))
     assert verdict == NotApplicable(reason=part.missing)
-
-
-def test_healthy_states_the_growth() -> None:
-    small = check(replace(RESIDENT, last=1.003e9))
-    assert said(small) == "Resident memory grew by 3 MB in 100 s, which is little"
-    assert "did not grow" in said(check(replace(RESIDENT, last=0.9e9)))

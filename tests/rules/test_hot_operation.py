@@ -50,53 +50,50 @@ def loop_of_short(each_ms: float) -> list[OperationGroup]:
     return [group(kind, 200 * each_ms, 100 * each_ms + 1, 200.0, **more) for kind in ("Mul", "AddV2", "Tanh")]
 
 
+SHORT = group("Mul", 5.0, None, 900.0)
 LOSS = "SparseSoftmaxCrossEntropyWithLogits"
 TRACED = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
-PROFILED = {"model": StepModel(device=DeviceKind.CPU, exposed=TRACED.untraced, tracing=TRACED)}
+PROFILED: dict[str, Any] = {"model": StepModel(device=DeviceKind.CPU, exposed=TRACED.untraced, tracing=TRACED)}
 SHORT_STEP: dict[str, Any] = {"step": Breakdown.of(device=0.3, host=0.1), "left": {Stage.DEVICE: 0.3}}
-MANY = {"host": 5.0, "dispatching": 20.0}
-SORTS = {"forms": form(FormKind.FEW_OF_A_SORT, "TopKV2")}
-MANY_CLASSES = {"forms": form(FormKind.LARGE_SOFTMAX, LOSS)}
+MANY: dict[str, Any] = {"host": 5.0, "dispatching": 20.0}
+SORTS: dict[str, Any] = {"forms": form(FormKind.FEW_OF_A_SORT, "TopKV2")}
+MANY_CLASSES: dict[str, Any] = {"forms": form(FormKind.LARGE_SOFTMAX, LOSS)}
 
 
-@pytest.mark.parametrize(
-    ("found", "healthy", "more"),
-    [
-        ([group(time_ms=4.0)], [group(time_ms=3.99)], {}),
-        ([group(least=4.99)], [group(least=5.0)], {}),
-        ([group(time_ms=4.6)], [group(time_ms=4.5)], PROFILED),  # 4.5 of 40 traced ms are 2.0 of 20, a tenth
-        ([group("Mul", 0.5, None, 100.0)], [group("Mul", 0.5, None, 99.0)], MANY),
-        (loop_of_short(0.01), loop_of_short(0.0101), {}),
-        ([group("TopKV2", 4.0, None)], [group("TopKV2", 3.99, None)], SORTS),
-        # Trap: a language model, whose loss takes a third of the step: sampling trains another objective.
-        ([group(LOSS, 20.0, None)], [group(LOSS, 19.9, None)], MANY_CLASSES),
-    ],
-    ids=["time", "distance", "untraced", "many", "loop", "cheaper form", "softmax"],
+def slow(kind: str, least: float | None = None) -> Verdict:
+    return check(group(kind, 20.0, least, gflop_s=12.0, best_gflop_s=90.0))
+
+
+test_both_sides_of_each_limit = each_is(
+    (check(group(time_ms=4.0)), Finding),
+    (check(group(time_ms=3.99)), Healthy),
+    (check(group(least=4.99)), Finding),
+    (check(group(least=5.0)), Healthy),
+    (check(group(time_ms=4.6), **PROFILED), Finding),  # 4.5 of 40 traced ms are 2.0 of 20, a tenth
+    (check(group(time_ms=4.5), **PROFILED), Healthy),
+    (example(group(time_ms=0.2, least=0.0), **SHORT_STEP), Finding),
+    (example(group(time_ms=0.199, least=0.0), **SHORT_STEP), Healthy),  # what tracing itself may add
+    (check(group("Mul", 0.5, None, 100.0), **MANY), Finding),
+    (check(group("Mul", 0.5, None, 99.0), **MANY), Healthy),
+    (check(*loop_of_short(0.01)), Finding),
+    (check(*loop_of_short(0.0101)), Healthy),
+    (check(group("TopKV2", 4.0, None), **SORTS), Finding),
+    (check(group("TopKV2", 3.99, None), **SORTS), Healthy),
+    # Trap: a language model, whose loss takes a third of the step: sampling trains another objective
+    (check(group(LOSS, 20.0, None), **MANY_CLASSES), Finding),
+    (check(group(LOSS, 19.9, None), **MANY_CLASSES), Healthy),
+    # Trap: a convolution of unknown peak, far below this run's fastest, in a healthy network
+    (slow("MatMul"), Healthy, "MatMul at train.py:14 takes 50 % of the step, and nothing measured shows"),
+    (slow("Unique"), Healthy, "Unique at train.py:14 takes 50 % of the step, and nothing measured shows"),
+    (slow("Conv2D", 16.6), Healthy, "Conv2D at train.py:14 takes 50 % of the step at 83 % of what this hardware"),
+    # Explained operations
+    (check(group(), subjects=frozenset((group().rows[0].name,))), Healthy),
+    (check(group(), left=0.0), Healthy),
+    # Trap: apply_gradients of a plain loop, on whose line Keras updates each variable
+    (check(SHORT), Finding),
+    (check(SHORT, optimizer=OptimizerWork(SHORT.rows, 900.0)), Healthy),
+    (check(unnamed="XLA compiled the step"), NotApplicable),
 )
-def test_both_sides_of_each_limit(
-    found: list[OperationGroup], healthy: list[OperationGroup], more: dict[str, Any]
-) -> None:
-    assert isinstance(check(*found, **more), Finding)
-    assert isinstance(check(*healthy, **more), Healthy)
-
-
-def test_what_tracing_itself_may_add_is_not_reported() -> None:
-    assert isinstance(example(group(time_ms=0.2, least=0.0), **SHORT_STEP), Finding)
-    assert isinstance(example(group(time_ms=0.199, least=0.0), **SHORT_STEP), Healthy)
-
-
-@pytest.mark.parametrize(
-    ("kind", "least", "told"),
-    [
-        ("MatMul", None, "MatMul at train.py:14 takes 50 % of the step, and nothing measured shows"),
-        ("Unique", None, "Unique at train.py:14 takes 50 % of the step, and nothing measured shows"),
-        ("Conv2D", 16.6, "Conv2D at train.py:14 takes 50 % of the step at 83 % of what this hardware"),
-    ],
-)
-def test_what_only_takes_long_is_healthy_with_its_number(kind: str, least: float | None, told: str) -> None:
-    """Trap: a convolution of unknown peak, far below this run's fastest, in a healthy network."""
-    slower = group(kind, 20.0, least, gflop_s=12.0, best_gflop_s=90.0)
-    assert as_healthy(check(slower)).summary.startswith(told)
 
 
 def test_a_line_has_one_change_and_evidence_the_time_of_all() -> None:
@@ -125,24 +122,11 @@ def test_a_finding_states_one_time(tracing: TracingCost | None, left: float, tak
     assert next(iter(measured(finding).values())) == pytest.approx(finding.takes.value / step)
 
 
-def test_explained_operations_are_not_reported_again() -> None:
-    one = group()
-    assert isinstance(check(one, subjects=frozenset((one.rows[0].name,))), Healthy)
-    assert isinstance(check(one, left=0.0), Healthy)
-
-
 def test_the_effects_name_the_time_of_the_summary() -> None:
     """At most what is unexplained, so that the summary, the list and the evidence state one time."""
     finding = as_finding(check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0))
     assert [(effect.scales, effect.bound) for effect in finding.effects] == [(0.0, Bound.AT_MOST)] * 2
     assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(10.0)
-
-
-def test_an_optimizer_s_short_operations_are_not_the_user_s() -> None:
-    """Trap: apply_gradients of a plain loop, on whose line Keras updates each variable."""
-    short = group("Mul", 5.0, None, 900.0)
-    assert isinstance(check(short), Finding)
-    assert isinstance(check(short, optimizer=OptimizerWork(short.rows, 900.0)), Healthy)
 
 
 def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
@@ -172,10 +156,6 @@ def test_two_loops_of_a_line_and_explained_operations_have_their_own_part() -> N
     subjects = frozenset((named.rows[0].name,))
     verdict = check(*ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects)
     assert on_host(verdict) == pytest.approx({"dispatching Mul/while": 6.0, "dispatching Add/while": 6.0})
-
-
-def test_a_trace_without_names_is_not_judged() -> None:
-    assert isinstance(check(unnamed="XLA compiled the step"), NotApplicable)
 
 
 def test_operations_near_the_hardware_s_rates_are_necessary_work() -> None:
