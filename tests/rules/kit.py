@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from tests.builders import all_ran, chart, graph_operation, manifest, matmul, program_of, recording, trace
 from tests.rules.applied import applied
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable, each_is, measured, said, scales, table
 from tfdoctor.diagnosis.results import Result
@@ -70,6 +71,7 @@ __all__ = [
     "RunCall", "RunCalls", "RunGrowth", "RunLine", "RunPhases", "RunSettings", "RunSteps", "RunTraces",
     "SequencePadding", "Severity", "SingleOperations", "SlowCall", "SlowCalls", "SourceFiles", "StackSamples",
     "Stage", "StageTime", "SteadySteps", "StepSource", "StepWork", "Steps", "Table", "TimedLine",
-    "TracedDefinition", "Trend", "TunedBuffers", "Unavailable", "Verdict", "applied", "as_finding",
-    "as_healthy", "as_not_applicable", "each_is", "measured", "partial", "replace", "said", "scales", "table",
+    "TracedDefinition", "Trend", "TunedBuffers", "Unavailable", "Verdict", "all_ran", "applied", "as_finding",
+    "as_healthy", "as_not_applicable", "chart", "each_is", "graph_operation", "manifest", "matmul", "measured",
+    "partial", "program_of", "recording", "replace", "said", "scales", "table", "trace",
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.broadcast_cost import TILE, example
 from tests.rules.kit import *
 from tfdoctor.rules import broadcast_cost

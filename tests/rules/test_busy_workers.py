@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.rules.cases.busy_workers import example
 from tests.rules.kit import *
 from tfdoctor.recording.manifest import EndedProcess

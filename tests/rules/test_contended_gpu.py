@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.contended_gpu import example
 from tests.rules.kit import *
 

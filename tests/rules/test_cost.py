@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.builders import chart, recording, trace
 from tests.report.diagnoses import told
 from tests.rules.cases.cost import example
 from tests.rules.kit import *

@@ -2,11 +2,9 @@
 
 import pytest
 
-from tests.builders import recording
 from tests.rules.cases.debug_checks import example
 from tests.rules.kit import *
 from tfdoctor.rules import debug_checks
-from tfdoctor.rules.debug_checks import Limits
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
 
 
@@ -14,9 +12,11 @@ def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> Opera
     return OperationTime(name=name or kind, type=kind, ms=ms, at=Location("train.py", 9))
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(100 * Limits().share, Finding), (1.99, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0)), kind)
+def checks(ms: float) -> Verdict:
+    return example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0))
+
+
+test_both_sides_of_the_share = each_is((checks(2.0), Finding), (checks(1.99), Healthy))
 
 
 def test_the_time_to_start_checks_counts() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import chart, graph_operation, line, marker, markers, matmul, recording, trace
+from tests.builders import line, marker, markers
 from tests.rules.cases.depthwise_convolution import FAST, example
 from tests.rules.cases.depthwise_convolution import depthwise as built
 from tests.rules.kit import *

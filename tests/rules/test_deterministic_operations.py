@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.command import tfdoctor
 from tests.rules.cases.deterministic_operations import example
 from tests.rules.kit import *

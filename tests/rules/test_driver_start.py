@@ -1,6 +1,5 @@
 """driver-start: the time to open the GPUs counts where nothing keeps the driver loaded, and where it is much."""
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.driver_start import example
 from tests.rules.kit import *
 from tests.rules.run_facts import divided_run

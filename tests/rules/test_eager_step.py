@@ -4,7 +4,7 @@ from itertools import chain
 
 import pytest
 
-from tests.builders import chart, line, manifest, marker, markers, recording, trace
+from tests.builders import line, marker, markers
 from tests.rules.cases.eager_step import example
 from tests.rules.kit import *
 from tests.run_logs import Run, place

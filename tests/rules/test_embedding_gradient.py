@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.kit import *
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable

@@ -69,23 +69,18 @@ def test_calls_in_each_epoch_are_found(call: MadeCall, words: str) -> None:
     assert finding.run_effects[0].phase is (Phase.SAVING if call.call is RunCall.SAVE else Phase.PREDICTION)
 
 
-@pytest.mark.parametrize(
-    ("calls", "more", "words"),
-    [
-        ([validated(19_000.0, batches=100.0)], {}, "19.0 s"),
-        ([predicted(2_000.0, looped=True, after_training=True)], {}, ""),
-        ([predicted(499.0, looped=True)], {}, ""),
-        ([predicted(40.0, 500, within=RunCall.EPOCH)], {}, ""),  # a loop in a callback is left to slow-prediction
-        ([], {"long": long(1, 9_000.0, 9_000.0, 1, 9_000.0)}, ""),  # the first epoch is slow by tracing
-        ([], {"long": long(10, 9_000.0, 9_000.0, 10, 10.0)}, ""),
-    ],
+test_what_is_usual_or_not_of_each_epoch_is_healthy = each_is(
+    (judged(validated(19_000.0, batches=100.0)), Healthy, "19.0 s"),
+    (judged(predicted(2_000.0, looped=True, after_training=True)), Healthy),
+    (judged(predicted(499.0, looped=True)), Healthy),
+    (
+        judged(predicted(40.0, 500, within=RunCall.EPOCH)),
+        Healthy,
+    ),  # a loop in a callback is left to slow-prediction
+    (judged(long=long(1, 9_000.0, 9_000.0, 1, 9_000.0)), Healthy),  # the first epoch is slow by tracing
+    (judged(long=long(10, 9_000.0, 9_000.0, 10, 10.0)), Healthy),
+    (judged(epochs=1), NotApplicable),
 )
-def test_what_is_usual_or_not_of_each_epoch_is_healthy(
-    calls: list[MadeCall], more: dict[str, Any], words: str
-) -> None:
-    verdict = judged(*calls, **more)
-    assert isinstance(verdict, Healthy)
-    assert words in said(verdict)
 
 
 def test_a_validation_in_some_of_the_epochs_comes_in_these_alone() -> None:
@@ -171,4 +166,3 @@ def test_the_wait_for_the_first_batch_of_each_epoch_is_found_once() -> None:
 def test_what_is_missing_is_said() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     assert applied(epoch_boundary, part, RunCalls((), 5)) == NotApplicable(reason="only a window was traced")
-    assert isinstance(judged(epochs=1), NotApplicable)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import matmul
 from tests.rules.cases.float16_on_cpu import example
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import CPU_UNITS

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules import float64_compute

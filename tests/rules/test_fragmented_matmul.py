@@ -1,6 +1,5 @@
 """fragmented-matmul: small matmuls that share a tensor."""
 
-from tests.builders import graph_operation, program_of
 from tests.rules.kit import *
 from tfdoctor.rules import fragmented_matmul
 

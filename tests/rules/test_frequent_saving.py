@@ -29,20 +29,16 @@ def test_a_checkpoint_in_every_fifth_step_is_too_often() -> None:
 SHORT: dict[str, Any] = {"total_ms": 12_000.0, "once_ms": 10_000.0, "epochs": 6}
 
 
-@pytest.mark.parametrize(
-    ("call", "more"),
-    [
-        (saved(20, 500.0), {}),  # the last and the best weights of each of ten epochs
-        (saved(21, 140.0), {}),  # less than 5 % of the run
-        (saved(600, 20.0, before_training=True), {}),
-        (saved(600, 20.0, after_training=True), {}),  # an export of many models
-        (saved(2, 6_000.0), {}),  # at two places of a script, in a loop or not
-        (saved(24, 4.0), SHORT),
-        (saved(24, 5_000.0), {"total_ms": 7_200_000.0, "epochs": 1}),  # every five minutes, for a failure each hour
-    ],
+test_saves_that_have_to_be_are_healthy = each_is(
+    (example(saved(20, 500.0)), Healthy),  # the last and the best weights of each of ten epochs
+    (example(saved(21, 140.0)), Healthy),  # less than 5 % of the run
+    (example(saved(600, 20.0, before_training=True)), Healthy),
+    (example(saved(600, 20.0, after_training=True)), Healthy),  # an export of many models
+    (example(saved(2, 6_000.0)), Healthy),  # at two places of a script, in a loop or not
+    (example(saved(24, 4.0), **SHORT), Healthy),
+    # Every five minutes, as a failure each hour asks for
+    (example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1), Healthy),
 )
-def test_saves_that_have_to_be_are_healthy(call: MadeCall, more: dict[str, Any]) -> None:
-    assert isinstance(example(call, **more), Healthy)
 
 
 def test_a_short_run_of_a_training_is_judged_by_the_share_of_its_saves() -> None:
@@ -50,13 +46,14 @@ def test_a_short_run_of_a_training_is_judged_by_the_share_of_its_saves() -> None
     assert as_finding(example(saved(24, 24.0), **SHORT)).run_effects[0].of.value == pytest.approx(576.0)
 
 
-def test_without_saves_a_run_of_fit_is_healthy_and_a_loop_or_a_window_is_not_judged() -> None:
-    """A loop may save by code of its own, which is not seen."""
-    run = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
-    window = replace(run, whole=False, missing="no log")
-    assert isinstance(applied(frequent_saving, run, RunCalls((), fits=1)), Healthy)
-    assert isinstance(applied(frequent_saving, run, RunCalls(())), NotApplicable)
-    assert isinstance(applied(frequent_saving, window, RunCalls((), fits=1)), NotApplicable)
+RUN = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
+WINDOW = replace(RUN, whole=False, missing="no log")
+
+test_without_saves_a_run_of_fit_is_healthy_and_a_loop_or_a_window_is_not_judged = each_is(
+    (applied(frequent_saving, RUN, RunCalls((), fits=1)), Healthy),
+    (applied(frequent_saving, RUN, RunCalls(())), NotApplicable),  # it may save by code of its own, unseen
+    (applied(frequent_saving, WINDOW, RunCalls((), fits=1)), NotApplicable),
+)
 
 
 @given(st.floats(0.01, 1e5), st.integers(3, 10**6))

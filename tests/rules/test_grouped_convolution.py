@@ -30,13 +30,16 @@ test_both_sides_of_each_limit = each_is(
 )
 
 
-@pytest.mark.parametrize(("kind", "regular"), [(DeviceKind.GPU, False), (DeviceKind.CPU, True)])
-def test_without_a_regular_one_or_on_a_cpu_nothing_is_judged(kind: DeviceKind, *, regular: bool) -> None:
-    """Trap: oneDNN's kernels for groups are others."""
-    rows = (convolution("a", 8, 10.0), *([convolution("b", 1, 10.0)] if regular else []))
+def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
     operations = Operations.training(30.0, *rows, rest="ReluGrad")
-    found = GroupedConvolutions.measure(operations)
-    assert isinstance(applied(grouped_convolution, found, operations, Hardware(kind, "x")), NotApplicable)
+    return applied(grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
+
+
+test_without_a_regular_one_or_on_a_cpu_nothing_is_judged = each_is(
+    (applied_to(DeviceKind.GPU, convolution("a", 8, 10.0)), NotApplicable),
+    # Trap: oneDNN's kernels for groups are others
+    (applied_to(DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0)), NotApplicable),
+)
 
 
 IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.growing_step import GROWS, example
 from tests.rules.kit import *
 from tests.rules.run_facts import divided_run, equal_steps, run_line

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases import hot_operation as built
 from tests.rules.cases.hot_operation import example
 from tests.rules.kit import *
@@ -234,15 +233,15 @@ def test_repeating_a_computation_is_as_severe_as_its_time(again: float, severity
         assert [*scales(verdict)] == ["dense_1/MatMul"]
 
 
-def test_operations_of_a_layer_are_not_the_user_s_unless_called_directly() -> None:
-    """Traps: a layer that is called twice on other inputs; an unrolled GRU, whose operations Keras chose."""
+def layer(**more: Any) -> OperationGroup:
+    return group_of(("dense_1/MatMul",), "MatMul", 10.0, "dense", **more)
 
-    def layer(**more: Any) -> OperationGroup:
-        return group_of(("dense_1/MatMul",), "MatMul", 10.0, "dense", **more)
 
-    assert isinstance(check(layer(), calls=called(None)), Healthy)
-    assert isinstance(check(layer(calls=2000.0)), Healthy)
-    assert isinstance(check(layer(calls=2000.0, made={"direct": True})), Finding)
+test_operations_of_a_layer_are_not_the_user_s_unless_called_directly = each_is(
+    (check(layer(), calls=called(None)), Healthy),  # trap: a layer that is called twice on other inputs
+    (check(layer(calls=2000.0)), Healthy),  # trap: an unrolled GRU, whose operations Keras chose
+    (check(layer(calls=2000.0, made={"direct": True})), Finding),
+)
 
 
 # Cheaper forms: what of the graph shows that one applies, and the graphs beside them that need the operation

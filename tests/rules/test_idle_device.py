@@ -6,7 +6,6 @@ import pytest
 
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
-from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.idle_device import example
 from tests.rules.kit import *
 from tests.xspaces import TRACES

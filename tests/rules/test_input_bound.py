@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import Row, chart, line, marker, trace, v100, wait
+from tests.builders import Row, line, marker, v100, wait
 from tests.rules.cases.input_bound import example
 from tests.rules.kit import *
 from tfdoctor.diagnose import engine
@@ -45,12 +45,14 @@ test_both_sides_of_each_limit = each_is(
 )
 
 
-@pytest.mark.parametrize(("events", "kind"), [(200, Finding), (300, Healthy)])
-def test_a_wait_that_is_mostly_the_profilers_is_none(events: int, kind: type) -> None:
+def traced(events: int) -> Verdict:
     breakdown = Breakdown.of(input=0.5, device=1.5)
     cost = TracingCost.of(breakdown.median, {Stage.INPUT: events}, 2.0 / (2.0 - 0.0011 * events))
-    assert (cost.untraced[Stage.INPUT] < 0.2) == (kind is Healthy)
-    assert isinstance(example(breakdown, cost=cost), kind)
+    assert (cost.untraced[Stage.INPUT] < 0.2) == (events == 300)
+    return example(breakdown, cost=cost)
+
+
+test_a_wait_that_is_mostly_the_profilers_is_none = each_is((traced(200), Finding), (traced(300), Healthy))
 
 
 def test_at_most_the_whole_wait_can_be_saved() -> None:
