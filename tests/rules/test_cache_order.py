@@ -38,6 +38,7 @@ test_the_order_and_the_passes_decide = each_is(
     (check(*RANDOM, passes=None), NotApplicable),
     (check(*RANDOM, passes=1.9), Healthy),
     (check(*RANDOM, passes=2.0), Finding),
+    (check(SOURCE, LOAD, CACHE), NotApplicable, "load"),  # a function that is not understood
     (check(SOURCE, DECODE, CACHE, remade=True), NotApplicable),  # rebuilt: its cache is discarded
 )
 
@@ -80,10 +81,6 @@ def test_a_cache_that_keeps_random_draws_has_no_price_and_unknown_passes_a_ceili
     assert not verdict.effects
     assert "flip" in verdict.summary
     assert {effect.bound for effect in finding(*LATE, passes=None).effects} == {Bound.AT_MOST}
-
-
-def test_a_function_that_is_not_understood_is_not_called_right() -> None:
-    assert "load" in as_not_applicable(check(SOURCE, LOAD, CACHE)).reason
 
 
 def test_without_a_trace_the_order_is_judged_all_the_same() -> None:
