@@ -5,40 +5,67 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from tests.builders import all_ran, chart, graph_operation, manifest, matmul, program_of, recording, trace
 from tests.rules.applied import applied
 from tests.rules.run_facts import dataset_of, divided_run, equal_steps, made_call, run_line
 from tests.rules.verdicts import (
     as_finding,
     as_healthy,
     as_not_applicable,
+    each_is,
     effects,
+    figures,
     first_action,
     first_code,
     kinds,
     near,
+    said,
     scales,
-)  # fmt: skip
+    table,
+)
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, MemoryTrends
+from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.feeding_datasets import DataOptions, SourceFiles, TunedBuffers
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import DecodedImages, FunctionGraphs, MapFunctions
+from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray, PaddedInput, SequencePadding
 from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.machine.memory import HostMemory
+from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
+from tfdoctor.facts.machine.samples import Board, GpuBoards
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.operations.step_parts import OptimizerWork
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, Layer, Operation, Program, RunSettings, Shape
+from tfdoctor.facts.run.program import (
+    Dataset,
+    DatasetParameters,
+    FileList,
+    Layer,
+    Operation,
+    Program,
+    RunSettings,
+    Shape,
+)
+from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead, SingleOperations
+from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
+from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.units import ms, ratio
@@ -51,6 +78,7 @@ from tfdoctor.terms.verdict import (
     Location,
     Measure,
     NotApplicable,
+    Recurrence,
     Remedy,
     Severity,
     Stage,
@@ -60,14 +88,134 @@ from tfdoctor.terms.verdict import (
 )
 
 __all__ = [
-    "Any", "Bound", "Breakdown", "Callable", "Chart", "CompileTime", "Concern", "Cores", "CpuContention",
-    "Dataset", "DatasetParameters", "DatasetProperties", "Device", "DeviceKind", "Effect", "Finding",
-    "Framework", "GraphLoop", "Hardware", "Healthy", "HostLines", "HostMemory", "InputPipeline", "Iterable",
-    "Iterator", "Layer", "LineWork", "Location", "LoopWork", "MadeCall", "Mapping", "Measure", "NotApplicable",
-    "Operation", "OperationTime", "Operations", "PassStarts", "Phase", "Program", "PythonOverhead", "Remedy",
-    "RunCall", "RunCalls", "RunLine", "RunPhases", "RunSettings", "RunSteps", "Sequence", "Severity", "Shape",
-    "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "TimedLine", "Unavailable", "Verdict",
-    "applied", "as_finding", "as_healthy", "as_not_applicable", "dataset_of", "divided_run", "effects",
-    "equal_steps", "first_action", "first_code", "kinds", "made_call", "ms", "near", "partial", "ratio",
-    "replace", "run_line", "scales",
+    "JAX",
+    "Any",
+    "Board",
+    "Bound",
+    "Breakdown",
+    "Cacheable",
+    "Callable",
+    "Chart",
+    "CompileTime",
+    "Concern",
+    "Conversions",
+    "ConvertedArray",
+    "Cores",
+    "CpuContention",
+    "DataOptions",
+    "Dataset",
+    "DatasetParameters",
+    "DatasetProperties",
+    "DecodedImages",
+    "Device",
+    "DeviceKind",
+    "DeviceMemory",
+    "EagerWork",
+    "Effect",
+    "FileList",
+    "FillingMemory",
+    "Finding",
+    "Framework",
+    "FunctionGraphs",
+    "GpuBoards",
+    "GraphLoop",
+    "Grows",
+    "Hardware",
+    "Healthy",
+    "HostLines",
+    "HostMemory",
+    "InputPipeline",
+    "Iterable",
+    "Iterator",
+    "KeptResults",
+    "Layer",
+    "LineWork",
+    "Location",
+    "LongStepLines",
+    "LongSteps",
+    "LoopBody",
+    "LoopWork",
+    "MadeCall",
+    "MapFunctions",
+    "Mapping",
+    "MatrixUnit",
+    "Measure",
+    "MemoryTrends",
+    "NotApplicable",
+    "Operation",
+    "OperationTime",
+    "Operations",
+    "OptimizerWork",
+    "PaddedInput",
+    "PassStarts",
+    "Phase",
+    "Program",
+    "PythonOverhead",
+    "Recurrence",
+    "Remedy",
+    "Replicas",
+    "Result",
+    "Retracing",
+    "Rule",
+    "RunCall",
+    "RunCalls",
+    "RunGrowth",
+    "RunLine",
+    "RunPhases",
+    "RunSettings",
+    "RunSteps",
+    "RunTraces",
+    "Sequence",
+    "SequencePadding",
+    "Severity",
+    "Shape",
+    "SingleOperations",
+    "SlowCall",
+    "SlowCalls",
+    "SourceFiles",
+    "StackSamples",
+    "Stage",
+    "StageTime",
+    "SteadySteps",
+    "StepSource",
+    "StepWork",
+    "Steps",
+    "Table",
+    "TimedLine",
+    "TracedDefinition",
+    "Trend",
+    "TunedBuffers",
+    "Unavailable",
+    "Verdict",
+    "all_ran",
+    "applied",
+    "as_finding",
+    "as_healthy",
+    "as_not_applicable",
+    "chart",
+    "dataset_of",
+    "divided_run",
+    "each_is",
+    "effects",
+    "equal_steps",
+    "figures",
+    "first_action",
+    "first_code",
+    "graph_operation",
+    "kinds",
+    "made_call",
+    "manifest",
+    "matmul",
+    "ms",
+    "near",
+    "partial",
+    "program_of",
+    "ratio",
+    "recording",
+    "replace",
+    "run_line",
+    "said",
+    "scales",
+    "table",
+    "trace",
 ]  # fmt: skip

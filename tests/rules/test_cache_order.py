@@ -1,20 +1,9 @@
 """cache-order: caches that are never complete, and caches that keep random draws."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
-import pytest
-
 from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
+from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import cache_order
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Stage
 
 FLIP = mapped("RandomUniform", name="flip")
 SHUFFLE = dataset_of("Shuffle", cardinality=1000)
@@ -30,21 +19,28 @@ def finding(*steps: Dataset, **more: Any) -> Finding:
     return as_finding(check(*steps, **more))
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        (SOURCE, DECODE),
-        (SOURCE, DECODE, CACHE, SHUFFLE, REPEAT),
-        (SOURCE, DECODE, CACHE, FLIP, BATCH),  # before the random crop: right
-        (SOURCE, DECODE, SHUFFLE, CACHE),  # a wanted order
-        (SOURCE, DECODE, take(9), CACHE),
-        (SOURCE, DECODE, CACHE, take(1000)),
-        (SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)),
-        (dataset_of("Generator", cardinality=-1), ENDLESS),  # data without an end
-    ],
-)  # fmt: skip
-def test_the_right_orders_are_healthy(steps: tuple[Dataset, ...]) -> None:
-    assert isinstance(check(*steps), Healthy)
+LOAD = replace(mapped("PyFunc", name="load"), python=True)
+LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
+
+test_the_order_and_the_passes_decide = each_is(
+    (check(SOURCE, DECODE), Healthy),
+    (check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT), Healthy),
+    (check(SOURCE, DECODE, CACHE, FLIP, BATCH), Healthy),  # before the random crop: right
+    (check(SOURCE, DECODE, SHUFFLE, CACHE), Healthy),  # a wanted order
+    (check(SOURCE, DECODE, take(9), CACHE), Healthy),
+    (check(SOURCE, DECODE, CACHE, take(1000)), Healthy),
+    (check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)), Healthy),
+    (check(dataset_of("Generator", cardinality=-1), ENDLESS), Healthy),  # data without an end
+    (check(*LATE, passes=1.0), Healthy),  # a single pass reads no cache
+    (check(*LATE, passes=1.9), Healthy),
+    (check(*LATE, passes=2.0), Finding),
+    (check(*LATE, passes=None), Finding),
+    (check(*RANDOM, passes=None), NotApplicable),
+    (check(*RANDOM, passes=1.9), Healthy),
+    (check(*RANDOM, passes=2.0), Finding),
+    (check(SOURCE, LOAD, CACHE), NotApplicable, "load"),  # a function that is not understood
+    (check(SOURCE, DECODE, CACHE, remade=True), NotApplicable),  # rebuilt: its cache is discarded
+)
 
 
 def test_a_cache_after_repeat_costs_all_work_before_it() -> None:
@@ -54,7 +50,7 @@ def test_a_cache_after_repeat_costs_all_work_before_it() -> None:
     assert verdict.severity is None
     assert verdict.remedies[0].edit_id == "cache-before-repeat"
     assert verdict.remedies[0].at == Location("train.py", 22)
-    assert any(getattr(item, "label", "") == "memory added to the cache per step" for item in verdict.evidence)
+    assert figures(verdict, "memory added to the cache per step")
 
 
 def test_only_what_is_the_same_in_every_pass_is_priced() -> None:
@@ -62,32 +58,16 @@ def test_only_what_is_the_same_in_every_pass_is_priced() -> None:
     assert [effect.subject for effect in verdict.effects] == ["Root::Prefetch::1"]
     assert "before flip" in verdict.remedies[0].action
     assert not verdict.remedies[0].edit_id
-
-
-def test_a_function_between_repeat_and_cache_needs_a_hand() -> None:
-    endless = mapped("DecodePng", cardinality=-1)
-    assert not finding(SOURCE, REPEAT, endless, ENDLESS).remedies[0].edit_id
+    between = mapped("DecodePng", cardinality=-1)  # a function between repeat and cache needs a hand, too
+    assert not finding(SOURCE, REPEAT, between, ENDLESS).remedies[0].edit_id
 
 
 def test_a_step_that_does_not_wait_still_grows() -> None:
-    verdict = finding(SOURCE, DECODE, REPEAT, ENDLESS, wait=0.0)
+    verdict = finding(*LATE, wait=0.0)
     assert not verdict.effects
     assert verdict.severity is Severity.NOTE
-
-
-def test_work_on_crowded_cores_counts_without_a_wait() -> None:
-    verdict = finding(SOURCE, DECODE, REPEAT, ENDLESS, wait=0.0, crowded=True)
-    assert [effect.stage for effect in verdict.effects] == [Stage.DEVICE]
-
-
-@pytest.mark.parametrize(("passes", "kind"), [(1.0, Healthy), (1.9, Healthy), (2.0, Finding), (None, Finding)])
-def test_a_single_pass_reads_no_cache(passes: float | None, kind: type) -> None:
-    assert isinstance(check(SOURCE, DECODE, REPEAT, ENDLESS, passes=passes), kind)
-
-
-def test_unknown_passes_make_an_upper_bound() -> None:
-    verdict = finding(SOURCE, DECODE, REPEAT, ENDLESS, passes=None)
-    assert {effect.bound for effect in verdict.effects} == {Bound.AT_MOST}
+    crowded = finding(*LATE, wait=0.0, crowded=True)
+    assert [effect.stage for effect in crowded.effects] == [Stage.DEVICE]
 
 
 def test_a_shorter_take_discards_the_cache() -> None:
@@ -96,22 +76,11 @@ def test_a_shorter_take_discards_the_cache() -> None:
     assert len(verdict.effects) == 1
 
 
-@pytest.mark.parametrize(("passes", "kind"), [(None, NotApplicable), (1.9, Healthy), (2.0, Finding)])
-def test_a_cache_that_keeps_random_draws(passes: float | None, kind: type) -> None:
-    verdict = check(SOURCE, DECODE, FLIP, CACHE, passes=passes)
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
-        assert not verdict.effects
-        assert "flip" in verdict.summary
-
-
-def test_a_function_that_is_not_understood_is_not_called_right() -> None:
-    verdict = as_not_applicable(check(SOURCE, replace(mapped("PyFunc", name="load"), python=True), CACHE))
-    assert "load" in verdict.reason
-
-
-def test_a_dataset_that_is_rebuilt_discards_its_cache() -> None:
-    assert isinstance(check(SOURCE, DECODE, CACHE, remade=True), NotApplicable)
+def test_a_cache_that_keeps_random_draws_has_no_price_and_unknown_passes_a_ceiling() -> None:
+    verdict = finding(*RANDOM)
+    assert not verdict.effects
+    assert "flip" in verdict.summary
+    assert {effect.bound for effect in finding(*LATE, passes=None).effects} == {Bound.AT_MOST}
 
 
 def test_without_a_trace_the_order_is_judged_all_the_same() -> None:

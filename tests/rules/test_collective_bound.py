@@ -4,23 +4,20 @@ import pytest
 
 from tests.builders import Row, line, v100
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules import collective_bound
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 
-@pytest.mark.parametrize(("exchange", "kind"), [(2.0, Finding), (1.9, Healthy)])
-def test_a_tenth_of_the_step_in_the_exchange_is_found(exchange: float, kind: type) -> None:
-    assert isinstance(examine(collective_bound, *[replica(12, 12, exchange)] * 2).outcome, kind)
+def both(first: float, exchange: float = 1.0) -> object:
+    return examine(collective_bound, replica(first, 12, exchange), replica(12, 12, exchange)).outcome
 
 
-def test_waiting_for_a_slow_replica_is_not_the_exchange() -> None:
-    """Trap: the NCCL kernel runs for 5 ms on the fast device, 4 of them because the other one is late."""
-    result = examine(collective_bound, replica(8, 12), replica(12, 12))
-    assert isinstance(result.outcome, Healthy)
-    assert "delays each step by 1.00 ms" in result.outcome.summary
+test_a_tenth_of_the_step_in_the_exchange_is_found = each_is(
+    (both(12, 2.0), Finding),
+    (both(12, 1.9), Healthy),
+    # Trap: the NCCL kernel runs for 5 ms on the fast device, 4 of them because the other one is late
+    (both(8), Healthy, "delays each step by 1.00 ms"),
+)
 
 
 def test_with_one_device_the_summary_says_that_waiting_is_included() -> None:

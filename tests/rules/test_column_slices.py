@@ -3,30 +3,18 @@
 import pytest
 
 from tests.rules.cases.column_slices import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.machine.cores import Cores, CpuContention
+from tests.rules.kit import *
 from tfdoctor.rules.column_slices import GATHER_MS
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
-
-@pytest.mark.parametrize(("columns", "kind"), [(6, Finding), (5, Healthy)])
-def test_a_few_columns_are_not_worth_the_change(columns: int, kind: type) -> None:
-    assert isinstance(example(columns), kind)
-
-
-@pytest.mark.parametrize(("shape", "kind"), [("1024", Finding), ("1025", Healthy)])
-def test_large_rows_are_copied_and_not_only_handed_on(shape: str, kind: type) -> None:
-    assert isinstance(example(shape=shape), kind)
-
-
-@pytest.mark.parametrize("between", ["Map", "Cache", "Window", "Filter"])
-def test_rows_that_something_looks_at_have_to_be_cut(between: str) -> None:
-    assert isinstance(example(between=between), Healthy)
-
-
-@pytest.mark.parametrize(("more", "kind"), [(0.11, Finding), (0.09, Healthy)])
-def test_the_slices_have_to_take_a_twentieth_of_the_step(more: float, kind: type) -> None:
-    assert isinstance(example(work=9 * GATHER_MS + more), kind)
+test_both_sides_of_each_limit = each_is(
+    (example(6), Finding),
+    (example(5), Healthy),
+    (example(shape="1024"), Finding),
+    (example(shape="1025"), Healthy),  # copied and not only handed on
+    *((example(between=looks), Healthy) for looks in ("Map", "Cache", "Window", "Filter")),
+    (example(work=9 * GATHER_MS + 0.11), Finding),  # a twentieth of the step
+    (example(work=9 * GATHER_MS + 0.09), Healthy),
+)
 
 
 def test_a_step_that_does_not_wait_is_slowed_through_the_cores_alone() -> None:

@@ -2,36 +2,22 @@
 
 import pytest
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.contended_gpu import example
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.machine.samples import GpuBoards
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Stage
+from tests.rules.kit import *
 
-
-@pytest.mark.parametrize(("share", "kind"), [(0.1, Finding), (0.09, Healthy)])
-def test_a_tenth_of_the_time_is_enough(share: float, kind: type) -> None:
-    assert isinstance(example(share), kind)
+test_others_count_by_what_they_compute = each_is(
+    (example(0.1), Finding),
+    (example(0.09), Healthy),
+    (example(0.0), Healthy),  # trap: an idle notebook is listed among the processes that compute
+    (example(None, others=2), NotApplicable, "does not tell"),
+    (example(None, others=0), Healthy, "No other"),
+    (example(kind=DeviceKind.CPU), NotApplicable, "no GPU"),
+)
 
 
 def test_the_step_computes_faster_by_their_share_at_most() -> None:
     (effect,) = as_finding(example(0.4)).effects
     assert (effect.stage, effect.scales, effect.bound) == (Stage.DEVICE, 0.6, Bound.AT_MOST)
-
-
-def test_a_process_that_only_holds_memory_is_no_fault() -> None:
-    """Trap: an idle notebook is listed among the processes that compute."""
-    assert isinstance(example(0.0), Healthy)
-
-
-def test_what_others_compute_is_not_guessed() -> None:
-    assert "does not tell" in as_not_applicable(example(None, others=2)).reason
-    assert "No other" in as_healthy(example(None, others=0)).summary
-
-
-def test_a_run_on_the_cpu_is_not_judged() -> None:
-    assert "no GPU" in as_not_applicable(example(kind=DeviceKind.CPU)).reason
 
 
 def sampled(**processes: object) -> GpuBoards:

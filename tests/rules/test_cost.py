@@ -3,40 +3,35 @@
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from tests.builders import chart, recording, trace
 from tests.report.diagnoses import told
 from tests.rules.cases.cost import example
-from tests.rules.verdicts import as_finding, as_not_applicable
+from tests.rules.kit import *
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.cost import Limits
 from tfdoctor.terms.humanize import dollars, quantity
 from tfdoctor.terms.units import Quantity, Unit
-from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
 
-
-def measures(verdict: Verdict) -> dict[str, float]:
-    assert isinstance(verdict, Finding | Healthy)
-    return {row.label: row.value.value for row in verdict.evidence if isinstance(row, Measure)}
-
-
-@pytest.mark.parametrize(("idle", "kind"), [(51.0, Finding), (100 * Limits().idle, Healthy)])
-def test_an_idle_share_above_half_is_found(idle: float, kind: type) -> None:
-    assert isinstance(example(device=100 - idle, input=idle), kind)
+test_an_idle_share_above_half_is_found = each_is(
+    (example(device=49.0, input=51.0), Finding),
+    (example(device=50.0, input=50.0), Healthy),
+    # Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean
+    (example(mean_ms=125.0, device=100.0), Healthy),
+    (example(mean_ms=126.0, device=100.0), NotApplicable),
+    (example(unknown=60.0, device=40.0), NotApplicable),  # unknown time is not called idle
+)
 
 
 def test_a_note_that_promises_nothing() -> None:
@@ -46,22 +41,14 @@ def test_a_note_that_promises_nothing() -> None:
 
 def test_steps_epochs_and_flops_at_a_price() -> None:
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
-    costs = measures(example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0))
+    costs = figures(example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0))
     assert costs["cost per step"] == pytest.approx(1e-4)
     assert costs["cost per epoch (500 steps)"] == pytest.approx(0.05)
     assert costs["FLOPs of matmuls and convolutions per dollar"] == pytest.approx(1e12 * 3600 / 3.6)
 
 
-@pytest.mark.parametrize(("mean", "kind"), [(125.0, Healthy), (126.0, NotApplicable)])
-def test_a_few_long_steps_decide_what_a_run_costs(mean: float, kind: type) -> None:
-    """Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean."""
-    assert isinstance(example(mean_ms=mean, device=100.0), kind)
-
-
 def test_unknown_time_is_not_called_idle() -> None:
-    assert isinstance(example(unknown=60.0, device=40.0), NotApplicable)
-    known = measures(example(unknown=40.0, device=60.0))
-    assert known["share of the step without compute"] == pytest.approx(0.0)
+    assert figures(example(unknown=40.0, device=60.0))["share of the step without compute"] == pytest.approx(0.0)
 
 
 def test_a_price_is_never_guessed() -> None:
@@ -73,10 +60,7 @@ def test_a_price_is_never_guessed() -> None:
 def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int | None) -> None:
     record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
     of = chart(trace(), recording(record))
-    if steps is None:
-        with pytest.raises(Unavailable):
-            of.fact(Epoch)
-    else:
+    with nullcontext() if steps else pytest.raises(Unavailable):
         assert of.fact(Epoch).steps == steps
 
 
@@ -85,16 +69,13 @@ def outcome(price: Price | None) -> object:
     return next(result.outcome for result in diagnosis.results if result.rule.name == "cost")
 
 
-def test_a_report_says_what_its_savings_are_worth() -> None:
+def test_a_report_says_what_its_savings_are_worth_or_what_is_missing() -> None:
+    assert "--usd-per-hour" in as_not_applicable(outcome(None)).reason
     finding = as_finding(outcome(PRICE))
     last = finding.evidence[-1]
     assert isinstance(last, Measure)
     assert last.value.unit is Unit.US_DOLLARS
-    assert 0 < last.value.value < 1000 * measures(finding)["cost per step"]
-
-
-def test_without_a_price_the_rule_says_what_is_missing() -> None:
-    assert "--usd-per-hour" in as_not_applicable(outcome(None)).reason
+    assert 0 < last.value.value < 1000 * figures(finding)["cost per step"]
 
 
 @pytest.mark.parametrize(
@@ -104,20 +85,7 @@ def test_without_a_price_the_rule_says_what_is_missing() -> None:
 )  # fmt: skip
 def test_money_has_three_digits(value: float | None, text: str) -> None:
     assert dollars(value) == text
-
-
-def test_every_unit_is_written() -> None:
     assert quantity(Quantity(2e15, Unit.FLOP_PER_DOLLAR)) == "2 PFLOP/$"
-
-
-def test_the_option_reaches_the_report(tmp_path: Path) -> None:
-    options = ["--usd-per-hour", "2.5", "--format", "json", "--out", str(tmp_path)]
-    done = CliRunner().invoke(cli.app, ["report", str(SAMPLE), *options])
-    assert done.exit_code == 0
-    results = json.loads((tmp_path / "report.json").read_text("utf-8"))["results"]
-    (mine,) = [result for result in results if result["rule"] == "cost"]
-    assert mine["outcome"] == "finding"
-    assert "A thousand steps cost $" in mine["summary"]
 
 
 @pytest.mark.parametrize("price", ["0", "-1", "free", "nan", "inf", "-inf", "1e400", "1e12"])
@@ -128,13 +96,8 @@ def test_a_price_that_is_no_amount_is_a_usage_error(price: str) -> None:
 
 
 def test_the_sentence_says_what_a_price_is(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tfdoctor", "report", str(SAMPLE), "--usd-per-hour=nan"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    command = [sys.executable, "-m", "tfdoctor", "report", str(SAMPLE), "--usd-per-hour=nan"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert "nan" in done.stderr
@@ -144,21 +107,21 @@ def test_the_sentence_says_what_a_price_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("idle", ["0", "1"], ids=["a finding", "healthy"])
 def test_the_money_is_one_line_and_no_change(idle: str, tmp_path: Path) -> None:
     (tmp_path / "ci.toml").write_text(f"[limits.cost]\nidle = {idle}")
-    options = ["--usd-per-hour", "2.5", "--format", "html,md", "--out", str(tmp_path)]
+    options = ["--usd-per-hour", "2.5", "--format", "html,md,json", "--out", str(tmp_path)]
     done = CliRunner().invoke(cli.app, ["report", str(SAMPLE), *options, "--config", str(tmp_path / "ci.toml")])
     assert done.exit_code == 0
+    results = json.loads((tmp_path / "report.json").read_text("utf-8"))["results"]
+    (mine,) = [result for result in results if result["rule"] == "cost"]
+    assert mine["outcome"] == ("finding" if idle == "0" else "healthy")
+    assert "A thousand steps cost $" in mine["summary"]
     output = " ".join(done.output.split())
     assert output.count("A thousand steps cost $") == 1
-    assert "cheaper machine" not in output
-    markdown = (tmp_path / "report.md").read_text("utf-8")
-    head, _, details = markdown.partition("<details>")
-    assert "A thousand steps cost" in head
-    assert "cheaper machine" not in head
+    head, _, details = (tmp_path / "report.md").read_text("utf-8").partition("<details>")
     assert ("cheaper machine" in details) is (idle == "0")
     page = (tmp_path / "report.html").read_text("utf-8")
-    summary = page[: page.index('id="findings"')]
-    assert "A thousand steps cost" in summary
-    assert "cheaper machine" not in summary
+    for summary in (output, head, page[: page.index('id="findings"')]):
+        assert "A thousand steps cost" in summary
+        assert "cheaper machine" not in summary
 
 
 def test_a_price_alone_is_no_fault() -> None:

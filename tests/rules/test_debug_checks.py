@@ -2,27 +2,21 @@
 
 import pytest
 
-from tests.builders import recording
-from tests.rules.applied import applied
 from tests.rules.cases.debug_checks import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
+from tests.rules.kit import *
 from tfdoctor.rules import debug_checks
-from tfdoctor.rules.debug_checks import Limits
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
 
 
 def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:
     return OperationTime(name=name or kind, type=kind, ms=ms, at=Location("train.py", 9))
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(100 * Limits().share, Finding), (1.99, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0)), kind)
+def checks(ms: float) -> Verdict:
+    return example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0))
+
+
+test_both_sides_of_the_share = each_is((checks(2.0), Finding), (checks(1.99), Healthy))
 
 
 def test_the_time_to_start_checks_counts() -> None:
@@ -52,16 +46,11 @@ def test_checks_of_the_users_own_are_named_by_their_line() -> None:
 )
 def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expected: bool) -> None:
     """Trap: clipping gradients and scaling a loss look for infinity, too, and use the answer."""
-    operations, step, steps = (
-        Operations((row(kind=kind, name=name),)),
-        Breakdown.of(device=1.0),
-        Steps.uniform(5, 1.0),
-    )
-    assert bool(DebugChecks.measure(operations, step, steps, recording(), None).rows) is expected
+    operations, step = Operations((row(kind=kind, name=name),)), Breakdown.of(device=1.0)
+    assert bool(DebugChecks.measure(operations, step, Steps.uniform(5, 1.0), recording(), None).rows) is expected
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(
-        applied(debug_checks, DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)), NotApplicable
-    )
+    facts = DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)
+    assert isinstance(applied(debug_checks, *facts), NotApplicable)

@@ -2,27 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.command import tfdoctor
-from tests.rules.applied import applied
 from tests.rules.cases.deterministic_operations import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program, RunSettings
+from tests.rules.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules import deterministic_operations
 from tfdoctor.rules.deterministic_operations import Limits
 from tfdoctor.rules.deterministic_operations.determinism import Determinism
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 LEAST_MS = 2 * 32 * 128 * 128 * 128 * 9 * 64 / 65e12 * 1e3
 
@@ -35,22 +25,17 @@ def test_a_slow_gradient_is_found_with_the_line_that_asks_for_it() -> None:
     assert finding.remedies[0].at == Location("train.py", 5)
 
 
-@pytest.mark.parametrize(("factor", "kind"), [(1.01, Finding), (0.99, Healthy)])
-def test_both_sides_of_the_rate(factor: float, kind: type) -> None:
-    time_ms = LEAST_MS / Limits().reached * factor
-    assert isinstance(example(time_ms=time_ms), kind)
+def row(kind: str, ms: float) -> OperationTime:
+    return OperationTime(name=f"gradient_tape/bias/{kind}", type=kind, ms=ms)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(70 * Limits().share + 0.01, Finding), (3.4, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    row = OperationTime(name="gradient_tape/bias/BiasAddGrad", type="BiasAddGrad", ms=ms)
-    assert isinstance(example(row), kind)
-
-
-def test_operations_of_which_one_kernel_exists_do_not_count() -> None:
-    """Trap: a slow matmul has nothing to do with the setting."""
-    row = OperationTime(name="dense/MatMul", type="MatMul", ms=60.0)
-    assert isinstance(example(row), Healthy)
+test_both_sides_of_each_limit = each_is(
+    (example(time_ms=LEAST_MS / Limits().reached * 1.01), Finding),
+    (example(time_ms=LEAST_MS / Limits().reached * 0.99), Healthy),
+    (example(row("BiasAddGrad", 70 * Limits().share + 0.01)), Finding),
+    (example(row("BiasAddGrad", 3.4)), Healthy),
+    (example(row("MatMul", 60.0)), Healthy),  # trap: of which one kernel exists
+)
 
 
 def test_a_variable_is_named() -> None:
@@ -60,14 +45,9 @@ def test_a_variable_is_named() -> None:
 
 
 def test_on_a_cpu_nothing_is_said() -> None:
-    row = OperationTime(name="g/BiasAddGrad", type="BiasAddGrad", ms=60.0)
-    verdict = applied(
-        deterministic_operations,
-        Determinism(by_call=True),
-        Operations.training(70.0, row),
-        Hardware(DeviceKind.CPU, "x"),
-    )
-    assert isinstance(verdict, NotApplicable)
+    operations = Operations.training(70.0, row("BiasAddGrad", 60.0))
+    facts = Determinism(by_call=True), operations, Hardware(DeviceKind.CPU, "x")
+    assert isinstance(applied(deterministic_operations, *facts), NotApplicable)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.rules.cases.device_placement import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.rules.device_placement import Limits
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 
 def test_the_copies_and_the_wait_may_go() -> None:
@@ -18,10 +17,13 @@ def test_the_copies_and_the_wait_may_go() -> None:
     assert finding.remedies[0].at == Location("train.py", 9)
 
 
-@pytest.mark.parametrize(("factor", "kind"), [(1.01, Finding), (0.99, Healthy)])
-def test_both_sides_of_the_share(factor: float, kind: type) -> None:
-    waiting_ms = Limits().share * 100 * factor
-    assert isinstance(example(copies_ms=0.0, waiting_ms=waiting_ms, step_ms=100.0), kind)
+def waits(share: float) -> Verdict:
+    return example(copies_ms=0.0, waiting_ms=share * 100, step_ms=100.0)
+
+
+test_both_sides_of_the_share = each_is(
+    (waits(Limits().share * 1.01), Finding), (waits(Limits().share * 0.99), Healthy)
+)
 
 
 @pytest.mark.parametrize(

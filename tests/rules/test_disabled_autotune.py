@@ -1,24 +1,13 @@
 """disabled-autotune: options of tf.data, and what they did to a pipeline that the step waits for."""
 
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.disabled_autotune import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tests.rules.kit import *
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE = {"threading.private_threadpool_size": 1}
 MAP_OFF = {"experimental_optimization.map_parallelization": False}
-
 
 PLAIN = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 30.0))
 SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
@@ -38,9 +27,22 @@ def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
     assert verdict.remedies[0].at == Location("t.py", 7)
 
 
-@pytest.mark.parametrize(("work", "kind"), [(22.3, Healthy), (22.5, Finding)])
-def test_a_pool_that_is_idle_does_not_limit(work: float, kind: type) -> None:
-    assert isinstance(judged(ONE, StageTime.of("Root::ParallelMapV2", work)), kind)
+INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
+
+test_both_sides_of_each_limit = each_is(
+    (judged(ONE, StageTime.of("Root::ParallelMapV2", 22.3)), Healthy),  # a pool that is idle
+    (judged(ONE, StageTime.of("Root::ParallelMapV2", 22.5)), Finding),
+    # A pool as large as the machine
+    (judged({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)), Healthy),
+    (judged(MAP_OFF), Healthy),  # a map that ran in parallel all the same
+    (judged(INJECT_OFF, *PLAIN), Healthy),  # a prefetch of the user's own
+    (judged({}, *PLAIN), Healthy),
+    (judged({"deterministic": False}, *PLAIN), Healthy),
+    (judged({"autotune.enabled": True}, *PLAIN), Healthy),
+    (judged({"autotune.ram_budget": 1000}, *PLAIN), Healthy),
+    # Python gains nothing from threads
+    (judged(ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0)), NotApplicable),
+)
 
 
 @pytest.mark.parametrize(
@@ -59,12 +61,6 @@ def test_the_cores_limit_what_more_threads_gain(
     assert (effect.scales, effect.bound) == (scales, bound)
 
 
-def test_a_pool_as_large_as_the_machine_takes_nothing() -> None:
-    assert isinstance(
-        judged({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)), Healthy
-    )
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -80,10 +76,6 @@ def test_a_plain_map_that_tf_data_would_have_run_in_parallel_is_found(values: di
     assert verdict.effects[0].scales == pytest.approx(1 / 8)
 
 
-def test_a_map_that_ran_in_parallel_all_the_same_is_healthy() -> None:
-    assert isinstance(judged(MAP_OFF), Healthy)
-
-
 def test_the_option_alone_is_no_fault() -> None:
     verdict = as_healthy(judged(MAP_OFF | ONE, *PLAIN, wait=0.04))
     assert "map_parallelization" in verdict.summary
@@ -91,26 +83,10 @@ def test_the_option_alone_is_no_fault() -> None:
 
 
 def test_batches_produced_inside_the_step_without_a_prefetch_are_found() -> None:
-    verdict = as_finding(judged({"experimental_optimization.inject_prefetch": False}, *SERIAL))
+    verdict = as_finding(judged(INJECT_OFF, *SERIAL))
     (effect,) = verdict.effects
     assert effect.overlaps
     assert "inject_prefetch" in verdict.summary
-
-
-def test_a_prefetch_of_the_users_own_is_enough() -> None:
-    assert isinstance(judged({"experimental_optimization.inject_prefetch": False}, *PLAIN), Healthy)
-
-
-@pytest.mark.parametrize(
-    "values", [{}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000}]
-)
-def test_other_options_switch_nothing_off(values: dict[str, Any]) -> None:
-    assert isinstance(judged(values, *PLAIN), Healthy)
-
-
-def test_python_gains_nothing_from_threads() -> None:
-    mapped = StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0)
-    assert isinstance(judged(ONE, mapped), NotApplicable)
 
 
 def test_the_options_come_from_the_dataset_that_feeds_the_run() -> None:

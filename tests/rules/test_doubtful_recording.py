@@ -2,17 +2,15 @@
 
 import pytest
 
-from tests.rules.verdicts import as_finding, as_healthy
+from tests.rules.kit import *
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.rules import doubtful_recording
-from tfdoctor.terms.verdict import Severity
 
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)
 GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)
 
 
-def test_a_recording_without_doubt_is_healthy() -> None:
-    assert "20" in as_healthy(doubtful_recording.check(Quality(20))).summary
+test_a_recording_without_doubt_is_healthy = each_is((doubtful_recording.check(Quality(20)), Healthy, "20"))
 
 
 @pytest.mark.parametrize(

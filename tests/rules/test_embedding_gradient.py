@@ -1,37 +1,23 @@
-"""embedding-gradient: one-hot matmuls, and updates of whole tables."""
-
-from dataclasses import replace
-from typing import Any
+"""embedding-gradient: one-hot matmuls, updates of whole tables, and sums over the rows of a table."""
 
 import pytest
 
-from tests.builders import graph_operation, program_of
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
 from tfdoctor.rules import embedding_gradient
-from tfdoctor.rules.embedding_gradient import EmbeddingTables, Limits, WholeTable
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
+from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable
 
 CPU = Hardware(DeviceKind.CPU, "x")
+GPU = Hardware(DeviceKind.GPU, "x")
 ENTRIES, WIDTH, LOOKUPS = 6000, 32, 384
 F = "float32"
 HOT: Any = [F, [64, 6, ENTRIES]]
 TABLE: Any = [F, [ENTRIES, WIDTH]]
 IDS: Any = ["int32", [64, 6]]
+GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", ms=3.0)
 
 
-def one_hot(ids: Any = IDS, sources: Any = (0, None), **more: Any) -> Program:
-    return program_of(
-        graph_operation("hot", "OneHot", [ids], [HOT], **{"from": [None]}),
-        graph_operation("m", "BatchMatMulV2", [HOT, TABLE], [], **{"from": list(sources)}),
-        *more.get("rows", ()),
-    )
+def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
+    return Rule.from_module(embedding_gradient).apply(Chart([program, Operations(rows), hardware]))
 
 
 def ran(program: Program, **times: float) -> list[OperationTime]:
@@ -45,67 +31,60 @@ def ran(program: Program, **times: float) -> list[OperationTime]:
     ]  # fmt: skip
 
 
-GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", ms=3.0)
+def graph(ids: Any = IDS, sources: Any = (0, None), **more: Any) -> Program:
+    """One-hot rows before a table; with ``loss`` others use them too, and with no sources none are known."""
+    origins: Any = ({"from": [None]}, {"from": list(sources)}) if sources else ({}, {})
+    return program_of(
+        graph_operation("hot", "OneHot", [ids], [HOT], **origins[0]),
+        graph_operation("m", "BatchMatMulV2", [HOT, TABLE], [], **origins[1]),
+        *([graph_operation("loss", "Sub", [HOT], [], **{"from": [0]})] if "loss" in more else []),
+    )
 
 
-def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    return Rule.from_module(embedding_gradient).apply(Chart([program, Operations(rows), hardware]))
+def one_hot(gradient: OperationTime = GRADIENT, hardware: Hardware = CPU, **more: Any) -> Verdict:
+    program = graph(**more)
+    times = {name: more.get(name, ms) for name, ms in (("hot", 0.5), ("m", 1.0), ("loss", 0.0))}
+    return check(program, *ran(program, **times), gradient, hardware=hardware)
 
 
 def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:
-    program = one_hot()
-    finding = as_finding(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT))
-    scales = {effect.subject: effect.scales for effect in finding.effects}
-    assert (scales["m"], scales[GRADIENT.name]) == (0.0, 0.0)
+    finding = as_finding(one_hot())
     # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows.
     lookup_ms = embedding_gradient.LOOKUP_MS + 5 * LOOKUPS * WIDTH * 4 / (9.2e6 / 0.5)
-    assert scales["hot"] == pytest.approx(lookup_ms / 0.5)
-    assert all(effect.bound is Bound.EXPECTED for effect in finding.effects)
-    (table,) = (one for one in finding.evidence if isinstance(one, Table))
-    assert table.rows[0][:3] == ("unknown", "unknown", "one-hot matmul")
+    assert scales(finding) == {"m": 0.0, GRADIENT.name: 0.0, "hot": pytest.approx(lookup_ms / 0.5)}
+    assert table(finding).rows[0][:3] == ("unknown", "unknown", "one-hot matmul")
 
 
 def test_a_lookup_that_would_take_as_long_saves_nothing() -> None:
-    program = one_hot()
-    finding = as_finding(check(program, *ran(program, hot=0.02, m=0.03), GRADIENT_OF_NOTHING))
-    assert {effect.scales for effect in finding.effects} == {1.0}
+    other = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
+    assert {*scales(one_hot(hot=0.02, m=0.03, gradient=other)).values()} == {1.0}
 
 
-GRADIENT_OF_NOTHING = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
-
-
-def test_an_unknown_number_of_lookups_is_not_guessed() -> None:
-    program = one_hot(["int32", [None]])
-    finding = as_finding(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT))
-    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
-
-
-def test_on_a_gpu_the_saving_is_a_ceiling() -> None:
-    program = one_hot()
-    finding = as_finding(
-        check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.GPU, "x"))
-    )
-    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
-
-
-def test_on_a_tpu_one_hot_matmuls_are_no_fault() -> None:
-    program = one_hot()
-    assert isinstance(
-        check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.TPU, "x")),
-        NotApplicable,
-    )
-
-
-def test_one_hot_labels_feed_no_matmul() -> None:
-    program = one_hot(sources=(None, None))
-    assert isinstance(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT), Healthy)
+@pytest.mark.parametrize(
+    ("verdict", "bound"),
+    [
+        (one_hot(), Bound.EXPECTED),
+        (one_hot(ids=["int32", [None]]), Bound.AT_MOST),  # an unknown number of lookups is not guessed
+        (one_hot(hardware=GPU), Bound.AT_MOST),
+    ],
+)
+def test_a_saving_that_is_not_known_is_a_ceiling(verdict: Verdict, bound: Bound) -> None:
+    assert {effect.bound for effect in as_finding(verdict).effects} == {bound}
 
 
 def test_one_hot_rows_that_others_use_too_stay() -> None:
-    other = graph_operation("loss", "Sub", [HOT], [], **{"from": [0]})
-    program = one_hot(rows=[other])
-    finding = as_finding(check(program, *ran(program, hot=0.5, m=1.0, loss=0.1), GRADIENT))
-    assert "hot" not in {effect.subject for effect in finding.effects}
+    assert "hot" not in scales(one_hot(loss=0.1))
+
+
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+
+test_what_is_no_lookup_or_unknown_is_not_found = each_is(
+    (one_hot(sources=(None, None)), Healthy),  # labels feed no matmul
+    (one_hot(hardware=Hardware(DeviceKind.TPU, "x")), NotApplicable),
+    (one_hot(sources=None), NotApplicable),  # older recordings have no sources
+    (check(graph(sources=None), GRADIENT), Healthy),
+    (check(program_of(), UNNAMED), NotApplicable),
+)
 
 
 def dense(
@@ -117,58 +96,28 @@ def dense(
         graph_operation("adam/other", "Mul", [[F, [64, 64]]], [[F, [64, 64]]], layer="adam"),
         graph_operation("gradient_tape/m", "MatMul"),
     ]
-    program = program_of(*rows)
     parts = {"adam/sum": spent / 2, "adam/mul": spent / 2, "adam/other": 1.0}
+    program = program_of(*rows)
     return check(program, *ran(program, **parts, **{"gradient_tape/m": 99.0 - spent}))
 
 
 def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
-    finding = as_finding(dense(100, 20.0))
-    (effect,) = finding.effects
+    (effect,) = as_finding(dense(100, 20.0)).effects
     assert effect.of
     assert (effect.scales, effect.of.value, effect.bound) == (0.1, 20.0, Bound.AT_MOST)
 
 
-def test_rows_that_are_gathered_from_a_result_are_no_table() -> None:
-    """Trap: a graph network gathers the logits of its labelled nodes, and no variable has their shape."""
-    assert isinstance(dense(100, 20.0, writes="Mul"), Healthy)
-
-
-@pytest.mark.parametrize(
-    ("lookups", "kind"), [(int(1000 * Limits().touched), Finding), (251, Healthy), (None, Healthy)]
+test_tables_in_use_and_short_updates_are_healthy = each_is(
+    (dense(250, 20.0), Finding),
+    (dense(251, 20.0), Healthy, "25 % of their rows in use"),
+    (dense(1000, 20.0), Healthy, "25 % of their rows in use"),
+    (dense(None, 20.0), Healthy),
+    (dense(100, 10.0), Finding),
+    (dense(100, 9.9), Healthy, "only 9.90 ms"),
+    # Trap: a graph network gathers the logits of its labelled nodes, and no variable has their shape
+    (dense(100, 20.0, writes="Mul"), Healthy),
+    (dense(100, 20.0, "ResourceScatterSub"), Healthy, "looked up"),
 )
-def test_tables_whose_rows_are_mostly_in_use_are_not(lookups: int | None, kind: type) -> None:
-    assert isinstance(dense(lookups, 20.0), kind)
-
-
-@pytest.mark.parametrize(("spent", "kind"), [(100 * Limits().update, Finding), (9.9, Healthy)])
-def test_short_updates_are_not_worth_another_optimizer(spent: float, kind: type) -> None:
-    assert isinstance(dense(100, spent), kind)
-
-
-def test_a_healthy_table_says_which_reason_holds() -> None:
-    in_use, short = dense(1000, 20.0), dense(100, 9.9)
-    assert isinstance(in_use, Healthy)
-    assert isinstance(short, Healthy)
-    assert "25 % of their rows in use" in in_use.summary
-    assert "only 9.90 ms" in short.summary
-
-
-def test_scattered_updates_are_healthy() -> None:
-    assert "looked up" in as_healthy(dense(100, 20.0, "ResourceScatterSub")).summary
-
-
-def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(check(program_of(), unnamed), NotApplicable)
-
-
-def test_one_hot_rows_of_an_older_recording_are_not_called_healthy() -> None:
-    program = program_of(
-        graph_operation("hot", "OneHot", [IDS], [HOT]), graph_operation("m", "BatchMatMulV2", [HOT, TABLE], [])
-    )
-    assert isinstance(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT), NotApplicable)
-    assert isinstance(check(program, GRADIENT), Healthy)
 
 
 def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdict:
@@ -179,32 +128,84 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
     tables = EmbeddingTables((), (WholeTable("", "table", None, 9000, lookups, (update,)),), 0)
     at, later = Location("train.py", 16), (update,) if dense else ()
     summed = WholeTable("L2 penalty", "e", at, 9000, lookups, (square,), later)
-    operations = Operations((square, update, rest))
-    return embedding_gradient.check(replace(tables, summed=(summed,)), operations, CPU)
+    return embedding_gradient.check(replace(tables, summed=(summed,)), Operations((square, update, rest)), CPU)
 
 
-@pytest.mark.parametrize(
-    ("time_ms", "lookups", "kind"),
-    [(10.0, 64, Finding), (9.9, 64, Healthy), (50.0, 2250, Finding), (50.0, 2251, Healthy)],
+test_a_penalty_counts_where_it_is_long_and_few_rows_are_in_use = each_is(
+    (penalized(10.0), Finding),
+    (penalized(9.9), Healthy),
+    (penalized(50.0, 2250), Finding),
+    (penalized(50.0, 2251), Healthy),
 )
-def test_a_penalty_counts_where_it_is_long_and_few_rows_are_in_use(
-    time_ms: float, lookups: int, kind: type
-) -> None:
-    assert isinstance(penalized(time_ms, lookups), kind)
 
 
 def test_a_penalty_explains_the_update_of_all_rows() -> None:
-    """Not the optimizer: it updates all rows because of the penalty."""
-    finding = as_finding(penalized(40.0))
-    (remedy,) = finding.remedies
+    """Not the optimizer: it updates all rows because of the penalty. With moments it is a fault of its own."""
+    (remedy,) = as_finding(penalized(40.0)).remedies
     assert remedy.at == Location("train.py", 16)
-    assert {effect.subject: effect.scales for effect in finding.effects} == {
-        "Square": 0.0,
-        "AddN/inputs_1": pytest.approx(64 / 9000),
-    }
+    assert scales(penalized(40.0)) == {"Square": 0.0, "AddN/inputs_1": pytest.approx(64 / 9000)}
+    moments = as_finding(penalized(40.0, dense=False))
+    assert len(moments.remedies) == 2
+    assert scales(moments).keys() == {"Square", "table (rows in use)"}
 
 
-def test_an_optimizer_with_moments_is_a_fault_of_its_own() -> None:
-    finding = as_finding(penalized(40.0, dense=False))
-    assert len(finding.remedies) == 2
-    assert {effect.subject for effect in finding.effects} == {"Square", "table (rows in use)"}
+# Sums over the rows of a table: what they lead to, and what else may need all rows
+
+
+VECTORS, SCALAR = [F, [64, WIDTH]], [F, []]
+HANDLE, ROWS = ["resource", []], ["int64", [64]]
+LINE = ["/home/user/train.py", 16]
+
+
+def op(name: str, kind: str, sources: list[int], given: Any, made: Any, **more: Any) -> Any:
+    return graph_operation(name, kind, given, [made] if made else [], **{"from": sources}, **more)
+
+
+def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[WholeTable, ...]:
+    """A table (0) of which 64 rows are looked up (3), its L2 penalty (4 to 6), and an optimizer."""
+    origin = {"origin": ["regularizer", "L2"]}
+    total = op("sum", "Sum", [5], [TABLE], SCALAR, **origin)
+    program = program_of(
+        op("table", "Placeholder", [], [], HANDLE),
+        op("ids", "Placeholder", [], [], ROWS),
+        op("e/read", "ReadVariableOp", [0], [HANDLE], TABLE, layer="e"),
+        op("e/gather", "GatherV2", [2, 1], [TABLE, ROWS], VECTORS, layer="e"),
+        op("read", "ReadVariableOp", [0], [HANDLE], TABLE, **origin),
+        op("square", "Square", [4], [TABLE], TABLE, **origin),
+        total if summed else op("sum", "Identity", [5], [TABLE], TABLE),
+        op("gradient_tape/mul", "Mul", [4, 6], [TABLE, SCALAR], TABLE),
+        op("add/inputs_1", "UnsortedSegmentSum", [3, 1], [VECTORS, ROWS], TABLE),
+        op("AddN", "AddN", [7, 8], [TABLE, TABLE], TABLE),
+        op("m", "Placeholder", [], [], HANDLE),
+        op("adam/read", "ReadVariableOp", [10 if moment else 0], [HANDLE], TABLE),
+        op("adam/mul", "Mul", [9, 11], [TABLE, TABLE], TABLE),
+        op("adam/assign", "AssignSubVariableOp", [0, 12], [HANDLE, TABLE], None),
+        *more,
+        layers=[{"name": "e", "class": "Embedding", "at": LINE}],
+    )
+    times = all_ran(program, 1.0, "Placeholder", "ReadVariableOp")
+    return Chart([program, Operations(times)]).fact(EmbeddingTables).summed
+
+
+@pytest.mark.parametrize("moment", [False, True])
+def test_a_penalty_is_named_at_the_layer_with_its_gradient_and_the_update_that_it_causes(*, moment: bool) -> None:
+    """An optimizer with moments updates all rows anyway."""
+    (found,) = measure(moment=moment)
+    assert {row.name for row in found.rows} == {"square", "sum", "gradient_tape/mul", "AddN"}
+    caused = set() if moment else {"add/inputs_1", "adam/mul", "adam/assign"}
+    assert {row.name for row in found.update} == caused
+    assert (found.name, found.use, found.entries, found.lookups) == ("e", "L2 penalty", ENTRIES, 64)
+    assert found.at
+    assert found.at.line == LINE[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "summed"),
+    [
+        (op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]]), True),  # tied weights
+        (op("graph", "SparseTensorDenseMatMul", [6], [TABLE], TABLE), False),
+        (op("all", "Mul", [6, 6], [TABLE, TABLE], TABLE), False),  # an optimizer that decays weights
+    ],
+)
+def test_trap_a_table_that_is_needed_whole_or_not_summed_is_not_judged(more: Any, *, summed: bool) -> None:
+    assert not measure(more, summed=summed)

@@ -2,17 +2,11 @@
 
 import pytest
 
-from tests.builders import matmul
-from tests.rules.applied import applied
 from tests.rules.cases.float16_on_cpu import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import CPU_UNITS, Hardware
+from tests.rules.kit import *
+from tfdoctor.facts.run.hardware import CPU_UNITS
 from tfdoctor.rules import float16_on_cpu
 from tfdoctor.rules.float16_on_cpu import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
 REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
@@ -37,21 +31,15 @@ def test_a_processor_without_16_bit_units_trains_in_float32() -> None:
     assert "float32" in finding.remedies[0].action
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_other_types_are_healthy(dtype: str) -> None:
-    assert isinstance(example(dtype), Healthy)
-
-
 def test_on_a_gpu_float16_is_what_it_is_made_for() -> None:
     """Trap: the same policy on other hardware."""
     operations = Operations.training(100.0, matmul(dtype="float16"))
     assert isinstance(applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x")), NotApplicable)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(70 * Limits().share, Finding), (3.4, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(time_ms=ms), kind)
-
-
-def test_unknown_types_give_no_verdict() -> None:
-    assert isinstance(example(dtype=""), NotApplicable)
+test_both_sides_of_each_limit = each_is(
+    (example(time_ms=70 * Limits().share), Finding),
+    (example(time_ms=3.4), Healthy),
+    (example("float32"), Healthy),
+    (example(dtype=""), NotApplicable),
+)

@@ -1,20 +1,11 @@
 """float16-without-tensor-cores: slow float16 by its rate, and GPUs on which it says nothing."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.float16_without_tensor_cores import GTX_1660_TI, example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
 from tfdoctor.rules import float16_without_tensor_cores
 from tfdoctor.rules.float16_without_tensor_cores import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 GFLOP = 77.31
 
@@ -25,48 +16,30 @@ def test_what_is_left_is_the_time_at_the_peak_in_float32() -> None:
     assert effect.scales == pytest.approx(GFLOP / 5400 / 60e-3, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("time_ms", "kind"),
-    [
-        (GFLOP / 5400 / (Limits().reached * 1.01) * 1e3, Healthy),
-        (GFLOP / 5400 / (Limits().reached * 0.99) * 1e3, Finding),
-    ],
-)
-def test_both_sides_of_the_rate(time_ms: float, kind: type) -> None:
-    assert isinstance(example(time_ms=time_ms), kind)
-
-
 def conv(ms: float, flops: float | None = 1e9) -> OperationTime:
     graph = Operation(name="c", type="Conv2D", inputs=(("float16", (1, 8, 8, 8)),))
     return OperationTime(name="c", type="Conv2D", ms=ms, operation=graph, flops=flops)
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(70 * Limits().share + 0.01, Finding), (3.4, Healthy)])
-def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(example(conv(ms)), kind)
+AT_LIMIT = GFLOP / 5400 / Limits().reached * 1e3
+
+test_both_sides_of_each_limit = each_is(
+    (example(time_ms=AT_LIMIT / 1.01), Healthy),
+    (example(time_ms=AT_LIMIT / 0.99), Finding),
+    (example(conv(70 * Limits().share + 0.01)), Finding),
+    (example(conv(3.4)), Healthy),
+    (example(conv(60.0, None)), NotApplicable),  # unknown FLOPs
+    # Trap: the same convolution on a GPU that computes float16 fast, or whose units are unknown
+    (example(hardware=replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core")), NotApplicable),
+    (example(hardware=replace(GTX_1660_TI, float32_flop_s=None)), NotApplicable),  # a P100
+    (example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU")), NotApplicable),
+)
 
 
 def test_memory_that_bounds_it_is_counted_with_twice_the_bytes() -> None:
     row = replace(conv(60.0), nbytes=2.88e9)  # 20 ms in float32
     (effect,) = as_finding(example(row)).effects
     assert effect.scales == pytest.approx(1 / 3)
-
-
-def test_unknown_flops_give_no_verdict() -> None:
-    assert isinstance(example(conv(60.0, None)), NotApplicable)
-
-
-@pytest.mark.parametrize(
-    "hardware",
-    [
-        replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core"),
-        replace(GTX_1660_TI, float32_flop_s=None),  # a P100
-        Hardware(DeviceKind.GPU, missing="the trace does not name the GPU (no compute capability)"),
-    ],
-)
-def test_other_gpus_give_no_verdict(hardware: Hardware) -> None:
-    """Trap: the same convolution on a GPU that computes float16 fast, or whose units are unknown."""
-    assert isinstance(example(hardware=hardware), NotApplicable)
 
 
 def test_a_cpu_is_left_to_its_own_rule() -> None:

@@ -1,18 +1,7 @@
 """fragmented-matmul: small matmuls that share a tensor."""
 
-from typing import Any
-
-import pytest
-
-from tests.builders import graph_operation, program_of
-from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
 from tfdoctor.rules import fragmented_matmul
-from tfdoctor.rules.fragmented_matmul import Limits
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 X: Any = ["float32", [512, 128]]
 W: Any = ["float32", [128, 16]]
@@ -46,39 +35,29 @@ def test_matmuls_that_share_a_tensor_keep_the_time_of_one_call() -> None:
     gradient = OperationTime(name="gradient_tape/m0/MatMul_1", type="MatMul", ms=0.05)
     finding = as_finding(check(program(8), 0.05, gradient))
     assert len(finding.effects) == 9
-    assert {effect.scales for effect in finding.effects} == {1 / 8}
-    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+    assert {(effect.scales, effect.bound) for effect in finding.effects} == {(1 / 8, Bound.AT_MOST)}
 
 
-def test_a_stack_of_equal_layers_shares_nothing() -> None:
-    assert isinstance(check(program(8, chained=True)), Healthy)
-
-
-@pytest.mark.parametrize(("results", "kind"), [(1, Finding), (8, Healthy)])
-def test_results_of_one_operation_are_different_tensors(results: int, kind: type) -> None:
-    """Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another."""
+def unstacked(results: int) -> Program:
     rows = [graph_operation("unstack", "Unpack", [X], [X] * results, **{"from": [None]})]
     rows += [graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)]
-    assert isinstance(check(program_of(*rows)), kind)
+    return program_of(*rows)
 
 
-@pytest.mark.parametrize(("number", "kind"), [(int(Limits().products), Finding), (3, Healthy)])
-def test_query_key_and_value_are_three_by_design(number: int, kind: type) -> None:
-    assert isinstance(check(program(number)), kind)
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
 
-
-@pytest.mark.parametrize(("ms", "kind"), [(Limits().each_ms, Finding), (0.21, Healthy)])
-def test_large_matmuls_are_mostly_arithmetic(ms: float, kind: type) -> None:
-    assert isinstance(check(program(8), ms), kind)
-
-
-def test_a_record_without_edges_gives_no_verdict() -> None:
-    assert isinstance(check(program(8, edges=False)), NotApplicable)
-
-
-def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
-    assert isinstance(check(program(3), 0.05, unnamed), NotApplicable)
+test_both_sides_of_each_limit = each_is(
+    (check(program(8, chained=True)), Healthy),  # a stack of equal layers shares nothing
+    (check(program(4)), Finding),
+    (check(program(3)), Healthy),  # query, key and value, by design
+    (check(program(8), 0.2), Finding),
+    (check(program(8), 0.21), Healthy),  # mostly arithmetic
+    (check(program(8, edges=False)), NotApplicable),
+    # Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another
+    (check(unstacked(1)), Finding),
+    (check(unstacked(8)), Healthy),
+    (check(program(3), 0.05, UNNAMED), NotApplicable),
+)
 
 
 def test_matmuls_in_the_body_of_a_loop_are_not_called_healthy() -> None:

@@ -1,21 +1,15 @@
 """frequent-saving: saves in the middle of epochs are compared with what a failure could lose."""
 
 from math import sqrt
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rules.applied import applied
 from tests.rules.cases.frequent_saving import example
+from tests.rules.kit import *
 from tests.rules.run_facts import made
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import frequent_saving
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable
 
 
 def saved(count: int, each_ms: float, **given: Any) -> MadeCall:
@@ -32,44 +26,34 @@ def test_a_checkpoint_in_every_fifth_step_is_too_often() -> None:
     assert effect.scales == pytest.approx(100.0 / sqrt(2 * 20.0 * 3.6e6))
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        saved(20, 500.0),  # the last and the best weights of each of ten epochs
-        saved(21, 140.0),  # less than 5 % of the run
-        saved(600, 20.0, before_training=True),
-        saved(600, 20.0, after_training=True),  # an export of many models
-        saved(2, 6_000.0),  # at two places of a script, in a loop or not
-    ],
+SHORT: dict[str, Any] = {"total_ms": 12_000.0, "once_ms": 10_000.0, "epochs": 6}
+
+
+test_saves_that_have_to_be_are_healthy = each_is(
+    (example(saved(20, 500.0)), Healthy),  # the last and the best weights of each of ten epochs
+    (example(saved(21, 140.0)), Healthy),  # less than 5 % of the run
+    (example(saved(600, 20.0, before_training=True)), Healthy),
+    (example(saved(600, 20.0, after_training=True)), Healthy),  # an export of many models
+    (example(saved(2, 6_000.0)), Healthy),  # at two places of a script, in a loop or not
+    (example(saved(24, 4.0), **SHORT), Healthy),
+    # Every five minutes, as a failure each hour asks for
+    (example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1), Healthy),
 )
-def test_saves_that_have_to_be_are_healthy(call: MadeCall) -> None:
-    assert isinstance(example(call), Healthy)
 
 
 def test_a_short_run_of_a_training_is_judged_by_the_share_of_its_saves() -> None:
     """Every fifth of 120 steps of 12 ms saves for 24 ms, beside ten seconds of imports."""
-    verdict = as_finding(example(saved(24, 24.0), total_ms=12_000.0, once_ms=10_000.0, epochs=6))
-    assert verdict.run_effects[0].of.value == pytest.approx(576.0)
-    rare = example(saved(24, 4.0), total_ms=12_000.0, once_ms=10_000.0, epochs=6)
-    assert isinstance(rare, Healthy)
+    assert as_finding(example(saved(24, 24.0), **SHORT)).run_effects[0].of.value == pytest.approx(576.0)
 
 
-def test_rare_saves_are_healthy_however_long_one_takes() -> None:
-    """A save of 5 s every five minutes: that is what a failure each hour asks for."""
-    hours = example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1)
-    assert isinstance(hours, Healthy)
+RUN = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
+WINDOW = replace(RUN, whole=False, missing="no log")
 
-
-def test_without_saves_a_run_of_fit_is_healthy_and_a_loop_in_python_is_not_judged() -> None:
-    """A loop may save by code of its own, which is not seen."""
-    run = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
-    assert isinstance(applied(frequent_saving, run, RunCalls((), fits=1)), Healthy)
-    assert isinstance(applied(frequent_saving, run, RunCalls(())), NotApplicable)
-
-
-def test_a_window_of_the_run_is_not_judged() -> None:
-    window = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0}, whole=False, missing="no log")
-    assert isinstance(applied(frequent_saving, window, RunCalls(())), NotApplicable)
+test_without_saves_a_run_of_fit_is_healthy_and_a_loop_or_a_window_is_not_judged = each_is(
+    (applied(frequent_saving, RUN, RunCalls((), fits=1)), Healthy),
+    (applied(frequent_saving, RUN, RunCalls(())), NotApplicable),  # it may save by code of its own, unseen
+    (applied(frequent_saving, WINDOW, RunCalls((), fits=1)), NotApplicable),
+)
 
 
 @given(st.floats(0.01, 1e5), st.integers(3, 10**6))

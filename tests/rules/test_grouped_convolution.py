@@ -1,16 +1,12 @@
-"""grouped-convolution: both sides of its limits, and convolutions that are not grouped."""
+"""grouped-convolution: both sides of its limits, and groups that are told by shapes."""
 
 import pytest
 
-from tests.rules.applied import applied
 from tests.rules.cases.grouped_convolution import convolution, example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
+from tests.rules.kit import *
+from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules import grouped_convolution
-from tfdoctor.rules.grouped_convolution import GroupedConvolutions, Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
+from tfdoctor.rules.grouped_convolution import GroupedConvolutions, groups_of
 
 
 @pytest.mark.parametrize(("peak_flop_s", "left"), [(None, 1 / 8), (1e12, 1 / 8), (1e13, 0.037)])
@@ -24,41 +20,62 @@ def test_what_is_left_is_the_time_at_the_peak_or_the_regular_rate(peak_flop_s: f
     assert finding.remedies[0].at
 
 
-@pytest.mark.parametrize(("grouped_ms", "kind"), [(2.49, Healthy), (2.51, Finding)])
-def test_both_sides_of_the_rate(grouped_ms: float, kind: type) -> None:
-    assert Limits().reached == 0.5
-    assert isinstance(example(grouped_ms=grouped_ms), kind)
+test_both_sides_of_each_limit = each_is(
+    (example(grouped_ms=2.49), Healthy),
+    (example(grouped_ms=2.51), Finding),
+    (example(total_ms=199.0), Finding),
+    (example(total_ms=201.0), Healthy),
+    (example(groups=1), Healthy, "The step runs no grouped convolution"),
+    (example(regular_ms=0.04), NotApplicable),  # launching takes a part of it: it sets no rate
+)
 
 
-@pytest.mark.parametrize(("total_ms", "kind"), [(199.0, Finding), (201.0, Healthy)])
-def test_both_sides_of_the_share(total_ms: float, kind: type) -> None:
-    assert Limits().share == 0.05
-    assert isinstance(example(total_ms=total_ms), kind)
+def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
+    operations = Operations.training(30.0, *rows, rest="ReluGrad")
+    return applied(grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
 
 
-def test_a_regular_convolution_is_not_grouped() -> None:
-    verdict = example(groups=1)
-    assert isinstance(verdict, Healthy)
-    assert verdict.summary == "The step runs no grouped convolution"
+test_without_a_regular_one_or_on_a_cpu_nothing_is_judged = each_is(
+    (applied_to(DeviceKind.GPU, convolution("a", 8, 10.0)), NotApplicable),
+    # Trap: oneDNN's kernels for groups are others
+    (applied_to(DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0)), NotApplicable),
+)
 
 
-def test_without_a_regular_one_there_is_nothing_to_compare_with() -> None:
-    operations = Operations.training(30.0, convolution("a", 8, 10.0), rest="ReluGrad")
-    verdict = grouped_convolution.check(
-        GroupedConvolutions.measure(operations), operations, Hardware(DeviceKind.GPU, "x")
-    )
-    assert isinstance(verdict, NotApplicable)
+IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
+OUT = ("float32", (8, 16, 16, 128))
+FIRST = ("float32", (8, 64, 16, 16))
 
 
-def test_short_calls_set_no_rate() -> None:
-    """A regular convolution of 40 µs: launching takes a part of it."""
-    assert isinstance(example(regular_ms=0.04), NotApplicable)
+def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
+    graph = Operation(name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs))
+    return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
 
 
-def test_a_cpu_is_not_judged() -> None:
-    """Trap: oneDNN's kernels for groups are others."""
-    operations = Operations.training(30.0, convolution("a", 8, 10.0), convolution("b", 1, 10.0))
-    verdict = applied(
-        grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(DeviceKind.CPU, "x")
-    )
-    assert isinstance(verdict, NotApplicable)
+@pytest.mark.parametrize(
+    ("of", "groups"),
+    [
+        (row("Conv2D", (IMAGES, KERNEL), (OUT,)), 4),
+        (row("Conv2DBackpropFilter", (IMAGES, SIZES, OUT), (KERNEL,)), 4),
+        (row("Conv2DBackpropFilterV2", (IMAGES, KERNEL, OUT), (KERNEL,)), 4),
+        (row("Conv2DBackpropInput", (SIZES, KERNEL, OUT), (IMAGES,)), 4),
+        (row("Conv2DBackpropInputV2", (IMAGES, KERNEL, OUT), (IMAGES,)), 4),
+        (row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"), 4),
+        (row("Conv2D", (("float32", (8, 16, 16, None)), KERNEL), (OUT,)), None),
+        (row("Conv2D", (("float32", (8, 16, 16, 60)), KERNEL), (OUT,)), None),
+    ],
+)
+def test_the_forward_pass_and_both_gradients_have_the_same_groups(of: OperationTime, groups: int | None) -> None:
+    assert groups_of(of) == groups
+
+
+def test_convolutions_without_shapes_raise() -> None:
+    with pytest.raises(Unavailable, match="shapes"):
+        GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))
+
+
+def test_the_fastest_regular_convolution_sets_the_rate() -> None:
+    rows = (convolution("a", 8, 1.0), convolution("b", 1, 2.0), convolution("c", 1, 4.0))
+    found = GroupedConvolutions.measure(Operations(rows))
+    assert found.groups == {"a": 8}
+    assert found.regular_flop_s == pytest.approx((rows[1].flops or 0) / 2e-3)

@@ -1,49 +1,36 @@
 """host-sync: the GPU idles after values are read in each step."""
 
-from dataclasses import replace
-
-import pytest
-
-from tests.rules.applied import applied
 from tests.rules.cases.host_sync import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, SteadySteps, Step, Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, Step
 from tfdoctor.rules import host_sync
 from tfdoctor.rules.host_sync import check
-from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
 
 
-@pytest.mark.parametrize(
-    ("idle_ms", "reads", "count", "kind"),
-    [
-        (0.4501, 0.9, 10, Finding),
-        (0.449, 0.9, 10, Healthy),
-        (5.0, 0.75, 4, Finding),
-        (5.0, 0.8, 10, Healthy),
-        (5.0, 0.81, 10, Finding),
-        (5.0, 1.0, 2, NotApplicable),
-    ],
+def waited(idle_ms: float, reads: float, count: int = 10) -> Verdict:
+    return example(HostSyncs(1.0, reads, host_ms=idle_ms / 2, between_ms=idle_ms / 2), count)
+
+
+def compiled(ms: float) -> Verdict:
+    return example(HostSyncs(1.0, 0.9, host_ms=4.5), compiling=CompileTime(10, 10, 5, ms))
+
+
+test_a_value_that_is_read_in_each_step = each_is(
+    (waited(0.4501, 0.9), Finding),
+    (waited(0.449, 0.9), Healthy),
+    # Nothing follows the last step's value: of four steps only three are seen to wait
+    (waited(5.0, 0.75, 4), Finding),
+    (waited(5.0, 0.8), Healthy),  # trap: a loss that is printed every few steps
+    (waited(5.0, 0.81), Finding),
+    (waited(5.0, 1.0, 2), NotApplicable),  # trap: a trace of one step, which the profiler ends
+    (compiled(3.0), Finding),
+    (compiled(4.6), Healthy),  # waiting for the compiler
 )
-def test_a_value_that_is_read_in_each_step(idle_ms: float, reads: float, count: int, kind: type) -> None:
-    """Trap: a loss that is printed every few steps; a trace of one step, which the profiler ends.
-
-    Nothing follows the last step's value: of four steps only three are seen to wait.
-    """
-    syncs = HostSyncs(1.0, reads, host_ms=idle_ms / 2, between_ms=idle_ms / 2)
-    verdict = example(syncs, count)
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
-        assert {effect.stage for effect in verdict.effects} == {Stage.HOST, Stage.BETWEEN}
 
 
-@pytest.mark.parametrize(("ms", "kind"), [(3.0, Finding), (4.6, Healthy)])
-def test_waiting_for_the_compiler_is_not_waiting_for_a_value(ms: float, kind: type) -> None:
-    syncs, compiling = HostSyncs(1.0, 0.9, host_ms=4.5), CompileTime(10, 10, 5, ms)
-    assert isinstance(example(syncs, compiling=compiling), kind)
+def test_both_parts_of_the_wait_may_go() -> None:
+    assert {effect.stage for effect in as_finding(waited(5.0, 0.81)).effects} == {Stage.HOST, Stage.BETWEEN}
 
 
 def test_without_steps_nothing_is_judged() -> None:

@@ -1,48 +1,55 @@
 """hot-line: the lines that take the host's time, where no other finding explains it."""
 
-from typing import Any
-
 import pytest
 
 from tests.rules.cases.hot_line import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Stage,
-    StepWork,
-    Verdict,
-)
+from tests.rules.kit import *
 
 LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
 
 
 def check(*lines: TimedLine, host: float = 8.0, **more: Any) -> Verdict:
     """Judge lines of steps of 20 ms, 8 of them the host's."""
-    left: dict[str, float] = {Stage.HOST: host}
+    left: dict[str, float] = {Stage.HOST: host} if host else {}
     if more.get("between"):
         left[Stage.BETWEEN] = 4.0
     step = Breakdown.of(host=8.0, between=4.0, device=8.0)
     return example(*lines, step=step, left=left, **more)
 
 
-@pytest.mark.parametrize(
-    ("time_ms", "seen", "kind"), [(1.0, 10, Finding), (0.99, 50, Healthy), (1.0, 9, NotApplicable)]
+def about(*work: StepWork) -> dict[str, Any]:
+    """Another finding is about this work."""
+    return {"subjects": frozenset(work)}
+
+
+def seen(work: LineWork, time_ms: float = 4.0) -> TimedLine:
+    return TimedLine(LINE, 20, time_ms, work=work)
+
+
+PREDICTS = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
+READS = (seen(LineWork.READING),)
+ENTERS = (seen(LineWork.ENTERING),)
+PYTHON = (TimedLine(LINE, 10, 4.0),)
+
+test_time_that_no_other_finding_explains_decides = each_is(
+    (check(TimedLine(LINE, 10, 1.0)), Finding),
+    (check(TimedLine(LINE, 50, 0.99)), Healthy),
+    (check(TimedLine(LINE, 9, 1.0)), NotApplicable),
+    (check(PREDICTS), Finding),
+    (check(PREDICTS, **about(StepWork.SLOW_CALLS)), Healthy),
+    # Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced
+    (check(seen(LineWork.ENTERING, 8.0)), Healthy),
+    (check(TimedLine(None, 20, 8.0)), Healthy),  # Python outside of the user's lines
+    (check(TimedLine(None, 20, 8.0, "Log.on_batch_end")), Finding),
+    (check(TimedLine(LINE, 20, 8.0), host=0.0), Healthy),  # explained time
+    (check(seen(LineWork.DISPATCHING, 8.0)), NotApplicable),  # a line that waits for the function's operations
+    (check(between=READS), Finding),
+    (check(between=READS, **about(StepWork.READING_RESULTS)), Healthy),
+    (check(between=ENTERS), Finding),
+    (check(between=ENTERS, **about(StepWork.STEP_ENTRY)), Healthy),
+    (check(between=PYTHON), Finding),
+    (check(between=PYTHON, **about(StepWork.BETWEEN_CALLS)), NotApplicable),
 )
-def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
-    assert isinstance(check(TimedLine(LINE, seen, time_ms)), kind)
-
-
-def test_a_slow_call_that_is_reported_is_not_repeated() -> None:
-    line = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
-    assert isinstance(check(line), Finding)
-    assert not isinstance(check(line, subjects=frozenset({StepWork.SLOW_CALLS})), Finding)
 
 
 @pytest.mark.parametrize(("at", "kind"), [(LINE, Healthy), (OTHER, Finding)])
@@ -61,39 +68,10 @@ def test_a_random_draw_is_not_made_once(calls: str) -> None:
     assert [one.action for one in finding.remedies] == ["Draw the random numbers of many steps at once"]
 
 
-def test_the_start_of_the_training_function_is_not_named() -> None:
-    """Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced."""
-    assert isinstance(check(TimedLine(LINE, 20, 8.0, work=LineWork.ENTERING)), Healthy)
-
-
-def test_python_outside_of_the_user_s_lines_is_not_named() -> None:
-    assert isinstance(check(TimedLine(None, 20, 8.0)), Healthy)
-    assert isinstance(check(TimedLine(None, 20, 8.0, "Log.on_batch_end")), Finding)
-
-
 def test_what_keras_does_for_each_step_of_fit_is_no_line_of_the_user_s() -> None:
     """Trap: fit's own iterator takes 15 % of short steps, and its line has nothing to change."""
     healthy = as_healthy(check(TimedLine(LINE, 20, 3.0, work=LineWork.LOOPING), TimedLine(OTHER, 2, 0.3)))
-    assert [e.value.value for e in healthy.evidence if isinstance(e, Measure)] == [22.0, 3.0]
-
-
-def test_explained_time_is_not_reported_again() -> None:
-    assert isinstance(example(TimedLine(LINE, 20, 8.0), left={}), Healthy)
-
-
-@pytest.mark.parametrize(
-    ("work", "subject"), [(LineWork.READING, StepWork.READING_RESULTS), (LineWork.ENTERING, StepWork.STEP_ENTRY)]
-)
-def test_work_that_a_finding_is_about_is_left_out(work: LineWork, subject: StepWork) -> None:
-    lines = (TimedLine(LINE, 20, 4.0, work=work),)
-    assert isinstance(check(between=lines), Finding)
-    assert not isinstance(check(between=lines, subjects=frozenset((subject,))), Finding)
-
-
-def test_work_between_calls_that_a_finding_is_about_is_left_out() -> None:
-    subjects = frozenset((StepWork.BETWEEN_CALLS,))
-    assert isinstance(check(between=(TimedLine(LINE, 10, 4.0),)), Finding)
-    assert not isinstance(check(between=(TimedLine(LINE, 10, 4.0),), subjects=subjects), Finding)
+    assert [*figures(healthy).values()] == [22.0, 3.0]
 
 
 def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
@@ -105,11 +83,6 @@ def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
     assert isinstance(check(between=(starts,), model=LINE), Healthy)  # what it decides comes next
 
 
-def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None:
-    waits = TimedLine(LINE, 40, 8.0, work=LineWork.DISPATCHING)
-    assert not isinstance(check(waits), Finding)
-
-
 def test_no_more_is_promised_than_is_unexplained() -> None:
     finding = as_finding(check(TimedLine(LINE, 20, 5.0), TimedLine(OTHER, 12, 3.0), host=6.0))
     times = [effect.of.value for effect in finding.effects if effect.of]
@@ -118,15 +91,12 @@ def test_no_more_is_promised_than_is_unexplained() -> None:
     assert len({effect.subject for effect in finding.effects}) == 2
 
 
-def test_lines_of_one_function_are_named_by_its_call() -> None:
+def test_lines_of_one_function_are_named_by_its_call_and_those_of_a_callback_by_it() -> None:
     lines = [TimedLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
     finding = as_finding(check(*lines))
     assert finding.remedies[0].at == LINE
     assert "2.70 ms" in finding.summary
     assert isinstance(check(*lines, around=LINE), Healthy)  # it calls the function of the loop
-
-
-def test_a_callback_is_named() -> None:
     finding = as_finding(check(between=(TimedLine(LINE, 10, 4.0, "Log.on_batch_end"),)))
     assert "Log.on_batch_end" in finding.summary
     assert "Log.on_batch_end" in finding.remedies[0].action

@@ -3,24 +3,19 @@
 import pytest
 
 from tests.rules.cases.hot_stage import example
-from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
+from tests.rules.kit import *
 
 MAP = Dataset(
     id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
 )
 
-
-@pytest.mark.parametrize(("time_ms", "kind"), [(4.0, Finding), (3.99, Healthy)])
-def test_a_share_of_the_step_decides(time_ms: float, kind: type) -> None:
-    assert isinstance(example(StageTime.of("Root::Prefetch::Map", time_ms)), kind)
-
-
-def test_a_wait_that_is_explained_is_not_reported_again() -> None:
-    assert isinstance(example(left=0.0), Healthy)
-    assert isinstance(example(subjects=frozenset(("Root::Prefetch::Map",))), Healthy)
+test_a_share_of_the_step_that_is_not_explained_decides = each_is(
+    (example(StageTime.of("Root::Prefetch::Map", 4.0)), Finding),
+    (example(StageTime.of("Root::Prefetch::Map", 3.99)), Healthy),
+    (example(left=0.0), Healthy),  # an explained wait
+    (example(subjects=frozenset(("Root::Prefetch::Map",))), Healthy),
+    (example(StageTime.of("Root::Prefetch::Map")), NotApplicable),
+)
 
 
 def test_the_function_is_named_and_at_most_the_wait_promised() -> None:
@@ -43,7 +38,3 @@ def test_a_stage_beside_the_slowest_segment_is_not_blamed() -> None:
     finding = as_finding(example(beside, slow))
     assert "Filter" in finding.summary
     assert [effect.subject for effect in finding.effects] == [slow.path]
-
-
-def test_stages_without_time_explain_nothing() -> None:
-    assert isinstance(example(StageTime.of("Root::Prefetch::Map")), NotApplicable)

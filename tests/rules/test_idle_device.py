@@ -6,51 +6,29 @@ import pytest
 
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
-from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.idle_device import example
+from tests.rules.kit import *
 from tests.xspaces import TRACES
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import NO_CUPTI
-from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules import idle_device
-from tfdoctor.rules.idle_device import Limits
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 from tfdoctor.trace import xplane
 
-
-@pytest.mark.parametrize(("used", "kind"), [(3, Finding), (4, Healthy)])
-def test_one_idle_device_is_enough(used: int, kind: type) -> None:
-    assert isinstance(example(used), kind)
-
-
-@pytest.mark.parametrize(("steps", "kind"), [(int(Limits().steps), Finding), (2, NotApplicable)])
-def test_a_part_of_a_step_is_not_judged(steps: int, kind: type) -> None:
-    assert isinstance(example(steps=steps), kind)
-
-
-def test_what_the_script_hides_is_not_idle() -> None:
-    """Trap: a search over parameters that gives every process a GPU of its own."""
-    assert isinstance(example(1, 8, Replicas(granted=1)), Healthy)
-    assert isinstance(example(1, 8, Replicas(granted=4)), Finding)
-
-
-def test_devices_of_other_processes_are_not_judged() -> None:
-    assert isinstance(example(1, 8, Replicas(workers=8)), NotApplicable)
-
-
-def test_kernels_that_were_not_recorded_prove_no_idleness() -> None:
-    assert isinstance(example(0, missing=NO_CUPTI), NotApplicable)
-
-
-def test_a_run_on_the_cpu_is_not_judged() -> None:
-    assert isinstance(example(1, 1, kind=DeviceKind.CPU), NotApplicable)
+test_what_is_certainly_idle = each_is(
+    (example(3), Finding),
+    (example(4), Healthy),
+    (example(steps=3), Finding),
+    (example(steps=2), NotApplicable),  # a part of a step
+    # Trap: a search over parameters that gives every process a GPU of its own
+    (example(1, 8, Replicas(granted=1)), Healthy),
+    (example(1, 8, Replicas(granted=4)), Finding),
+    (example(1, 8, Replicas(workers=8)), NotApplicable),  # devices of other processes
+    (example(0, missing=NO_CUPTI), NotApplicable),  # kernels that were not recorded
+    (example(1, 1, kind=DeviceKind.CPU), NotApplicable),
+)
 
 
 def test_replicas_are_as_the_run_recorded_them() -> None:
@@ -61,10 +39,7 @@ def test_replicas_are_as_the_run_recorded_them() -> None:
     replicas = chart(trace(), recording(program)).fact(Replicas)
     assert replicas == Replicas("MirroredStrategy", 2, 2, 1, 32, divided=True)
     assert replicas.each == 16
-
-
-def test_a_batch_that_nobody_divides_is_each_replicas_own() -> None:
-    """distribute_datasets_from_function makes the batch of one replica."""
+    # distribute_datasets_from_function makes the batch of one replica, which nobody divides
     assert Replicas("MirroredStrategy", 2, 2, batch=16).each == 16
 
 

@@ -1,22 +1,14 @@
 """input-bound: an exposed wait from 5 % of the step and 0.2 ms on."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from tests.builders import Row, chart, line, marker, trace, v100, wait
+from tests.builders import Row, line, marker, v100, wait
 from tests.rules.cases.input_bound import example
-from tests.rules.verdicts import as_finding
+from tests.rules.kit import *
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.input_pipeline import StageTime
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.input.cacheable import CacheablePart
+from tfdoctor.facts.step_time.breakdown import TracingCost
 from tfdoctor.rules import input_bound
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict
 
 AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
 
@@ -30,52 +22,42 @@ def stage(kind: str, work: float = 50.0, **more: Any) -> StageTime:
     return StageTime.of(f"Root::Prefetch::{kind}", work, **more)
 
 
-@pytest.mark.parametrize(
-    ("wait_ms", "step_ms", "kind"),
-    [
-        (5.0, 100.0, Finding),
-        (4.9, 100.0, Healthy),
-        (0.2, 1.0, Finding),
-        (0.19, 1.0, Healthy),
-        (0.0, 100.0, Healthy),
-    ],
+def made(wait_ms: float, work_ms: float, *, stalls: bool | None = None) -> Verdict:
+    even = None if stalls is None else Steps.uniform(20, 100.0)
+    steps = replace(even, stalled=(True,) * 20) if even and stalls else even
+    return check(wait_ms, 100.0, stage("Map", work_ms), steps=steps)
+
+
+test_both_sides_of_each_limit = each_is(
+    (check(5.0, 100.0), Finding),
+    (check(4.9, 100.0), Healthy),
+    (check(0.2, 1.0), Finding),
+    (check(0.19, 1.0), Healthy),
+    (check(0.0, 100.0), Healthy),
+    (made(24.0, 25.0), Healthy),  # a short wait for a batch that is made in time
+    (made(24.0, 26.0), Finding),
+    (made(25.0, 25.0), Finding),
+    (made(24.0, 0.0), Finding),
+    (made(20.0, 20.0, stalls=False), Healthy),
+    (made(20.0, 20.0, stalls=True), Finding),  # again and again: not in time
+    # A pipeline that works while the trainer waits is not in time
+    (example(Breakdown.of(input=10.0, device=90.0), StageTime.of("Root::Map", 10.0)), Finding),
 )
-def test_both_limits(wait_ms: float, step_ms: float, kind: type) -> None:
-    assert isinstance(check(wait_ms, step_ms), kind)
 
 
-@pytest.mark.parametrize(("events", "kind"), [(200, Finding), (300, Healthy)])
-def test_a_wait_that_is_mostly_the_profilers_is_none(events: int, kind: type) -> None:
+def traced(events: int) -> Verdict:
     breakdown = Breakdown.of(input=0.5, device=1.5)
     cost = TracingCost.of(breakdown.median, {Stage.INPUT: events}, 2.0 / (2.0 - 0.0011 * events))
-    assert (cost.untraced[Stage.INPUT] < 0.2) == (kind is Healthy)
-    assert isinstance(example(breakdown, cost=cost), kind)
+    assert (cost.untraced[Stage.INPUT] < 0.2) == (events == 300)
+    return example(breakdown, cost=cost)
 
 
-@pytest.mark.parametrize(
-    ("wait_ms", "work_ms", "kind"),
-    [(24.0, 25.0, Healthy), (24.0, 26.0, Finding), (25.0, 25.0, Finding), (24.0, 0.0, Finding)],
-)
-def test_a_short_wait_for_a_batch_that_is_made_in_time_is_no_fault(
-    wait_ms: float, work_ms: float, kind: type
-) -> None:
-    assert isinstance(check(wait_ms, 100.0, stage("Map", work_ms)), kind)
-
-
-def test_a_pipeline_that_works_while_the_trainer_waits_is_not_in_time() -> None:
-    serial = StageTime.of("Root::Map", 10.0)
-    assert isinstance(example(Breakdown.of(input=10.0, device=90.0), serial), Finding)
-
-
-def test_a_pipeline_that_stalls_again_and_again_is_not_in_time() -> None:
-    even = Steps.uniform(20, 100.0)
-    assert isinstance(check(20.0, 100.0, stage("Map", 20.0), steps=even), Healthy)
-    stalls = replace(even, stalled=(True,) * 20)
-    assert isinstance(check(20.0, 100.0, stage("Map", 20.0), steps=stalls), Finding)
+test_a_wait_that_is_mostly_the_profilers_is_none = each_is((traced(200), Finding), (traced(300), Healthy))
 
 
 def test_at_most_the_whole_wait_can_be_saved() -> None:
     verdict = as_finding(check(40))
+    assert "dataset.take" in verdict.remedies[0].code  # without a known pipeline: find the slow part
     (effect,) = verdict.effects
     assert (effect.stage, effect.scales, effect.bound) == (Stage.INPUT, 0.0, Bound.AT_MOST)
 
@@ -87,11 +69,8 @@ def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
     verdict = as_finding(check(40, 100, stage("Map", dataset=written)))
     assert "Map(decode)" in verdict.summary
     assert verdict.remedies[0].at == Location("t.py", 9)
-    (table,) = [item for item in verdict.evidence if isinstance(item, Table)]
-    assert [row[:2] for row in table.rows] == [
-        ("Prefetch", "added by tf.data"),
-        ("Map(decode)", Location("t.py", 9)),
-    ]
+    rows = [row[:2] for row in table(verdict).rows]
+    assert rows == [("Prefetch", "added by tf.data"), ("Map(decode)", Location("t.py", 9))]
 
 
 @pytest.mark.parametrize(
@@ -104,10 +83,6 @@ def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
 )
 def test_the_remedy_follows_the_limiting_stage(limiting: StageTime, words: str) -> None:
     assert words in as_finding(check(40, 100, limiting)).remedies[0].action
-
-
-def test_without_a_known_pipeline_the_remedy_is_to_find_the_slow_part() -> None:
-    assert "dataset.take" in as_finding(check(40)).remedies[0].code
 
 
 def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
@@ -134,24 +109,17 @@ def test_a_cache_is_advised_only_for_what_is_identical_in_every_pass() -> None:
     crop = Dataset(id=1, kind="_MapDataset", function="crop", function_at=Location("t.py", 3))
     slow = stage("ParallelMapV2", dataset=crop)
     for known in (None, Cacheable(why="crop draws random numbers")):
-        (remedy,) = remedies(check(40, 100, slow, cacheable=known))
+        (remedy,) = as_finding(check(40, 100, slow, cacheable=known)).remedies
         assert "ParallelMapV2(crop)" in remedy.action
         assert "cache" not in remedy.code
-    (remedy,) = remedies(check(40, 100, slow, cacheable=Cacheable((CacheablePart(crop, (crop,)),))))
+    same = Cacheable((CacheablePart(crop, (crop,)),))
+    (remedy,) = as_finding(check(40, 100, slow, cacheable=same)).remedies
     assert "cache()" in remedy.code
 
 
-def remedies(verdict: Verdict) -> tuple[Remedy, ...]:
-    assert isinstance(verdict, Finding)
-    return verdict.remedies
-
-
 def test_handing_over_a_batch_that_is_ready_is_necessary() -> None:
-    ready, kept = check(0.19, 1.0), check(0.2, 100.0)
-    assert isinstance(ready, Healthy)
-    assert isinstance(kept, Healthy)
-    assert [time.part for time in ready.necessary] == [Stage.INPUT]
-    assert not kept.necessary
+    assert [time.part for time in as_healthy(check(0.19, 1.0)).necessary] == [Stage.INPUT]
+    assert not as_healthy(check(0.2, 100.0)).necessary
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

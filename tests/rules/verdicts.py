@@ -1,10 +1,11 @@
 """A verdict as the kind that a test expects, and what it holds."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Stage, Table
 
 
 def kinds(*verdicts: object) -> list[type]:
@@ -57,3 +58,33 @@ def effects(verdict: object) -> Effects:
 def near(value: Any, **more: Any) -> Any:
     """Return numbers for a comparison with others that may differ by rounding."""
     return pytest.approx(value, **more)
+
+
+def said(verdict: object) -> str:
+    """Return the summary, or the reason why nothing was judged."""
+    assert isinstance(verdict, Finding | Healthy | NotApplicable), verdict
+    return verdict.reason if isinstance(verdict, NotApplicable) else verdict.summary
+
+
+def figures(verdict: object, words: str = "") -> dict[str, float]:
+    """Return the numbers of the evidence whose labels hold the words."""
+    assert isinstance(verdict, Finding | Healthy), verdict
+    measures = [one for one in verdict.evidence if isinstance(one, Measure) and words in one.label]
+    return {one.label: one.value.value for one in measures}
+
+
+def table(verdict: object) -> Table:
+    """Return the last table of the evidence."""
+    assert isinstance(verdict, Finding | Healthy), verdict
+    return [one for one in verdict.evidence if isinstance(one, Table)][-1]
+
+
+def each_is(*rows: tuple[object, type] | tuple[object, type, str]) -> Callable[..., None]:
+    """Return a test: each verdict is of its kind, and says the words that may be given."""
+
+    @pytest.mark.parametrize(("verdict", "kind", "words"), [(*row, "")[:3] for row in rows])
+    def test(verdict: object, kind: type, words: str) -> None:
+        assert isinstance(verdict, kind), verdict
+        assert words in said(verdict), verdict
+
+    return test

@@ -1,18 +1,9 @@
 """The cases of between-steps: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
+from tests.rules.kit import *
 from tests.rules.run_facts import equal_steps
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
-from tfdoctor.facts.step_time.host_time import SingleOperations
-from tfdoctor.facts.step_time.python_work import Retracing
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.between_steps import check
-from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_batch_end")
 

@@ -1,10 +1,8 @@
 """The cases of broadcast-cost: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
 from tfdoctor.rules.broadcast_cost import ExpandedProduct, ExpandedProducts, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
 

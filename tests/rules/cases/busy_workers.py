@@ -1,11 +1,8 @@
 """The cases of busy-workers: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.busy_workers import PY_DATASET, check
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

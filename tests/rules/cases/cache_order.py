@@ -1,16 +1,9 @@
 """The cases of cache-order: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
+from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
-from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.input.cacheable import RepeatedWork
 from tfdoctor.rules.cache_order import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(
@@ -57,21 +50,15 @@ def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Datase
 
 ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
 
-
 SOURCE = dataset_of("TensorSlice", cardinality=1000)
-
 
 DECODE = mapped("DecodePng")
 
-
 REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
-
 
 CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
 
-
 ENDLESS = replace(CACHE, cardinality=-1)
-
 
 sick = example
 

@@ -1,9 +1,7 @@
 """The cases of collective-bound: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.collective_bound import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def sick() -> Verdict:

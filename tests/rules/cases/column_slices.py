@@ -1,13 +1,8 @@
 """The cases of column-slices: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.run.program import DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.column_slices import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on

@@ -1,11 +1,7 @@
 """The cases of compressed-records: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.compressed_records import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

@@ -1,10 +1,7 @@
 """The cases of contended-gpu: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.machine.samples import Board, GpuBoards
-from tfdoctor.facts.run.device import Device
+from tests.rules.kit import *
 from tfdoctor.rules.contended_gpu import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(share: float | None = 0.4, *, others: int = 1, kind: DeviceKind = DeviceKind.GPU) -> Verdict:

@@ -1,11 +1,8 @@
 """The cases of cost: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.matmuls import MatrixUnit
+from tests.rules.kit import *
 from tfdoctor.facts.savings.price import Epoch, Price
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules.cost import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -1,10 +1,8 @@
 """The cases of debug-checks: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.debug_checks import check
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

@@ -1,17 +1,9 @@
 """The cases of depthwise-convolution: what its tests judge, and the examples of its page."""
 
-from typing import Any
-
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
 from tfdoctor.rules.depthwise_convolution import FixedConvolution, FixedKernels, check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
-
 
 FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
 

@@ -1,13 +1,8 @@
 """The cases of deterministic-operations: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
 from tfdoctor.rules.deterministic_operations import check
 from tfdoctor.rules.deterministic_operations.determinism import Determinism
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 T4 = Hardware(DeviceKind.GPU, "Tesla T4", "Tensor Core", bandwidth_bytes_s=320e9, peak_flop_s=65e12)
 

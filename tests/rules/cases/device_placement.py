@@ -1,9 +1,8 @@
 """The cases of device-placement: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import Detour, Detours
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.device_placement import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

@@ -1,13 +1,7 @@
 """The cases of disabled-autotune: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tests.rules.kit import *
 from tfdoctor.rules.disabled_autotune import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

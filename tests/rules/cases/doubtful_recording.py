@@ -1,8 +1,8 @@
 """The cases of doubtful-recording: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.rules.doubtful_recording import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def sick() -> Verdict:

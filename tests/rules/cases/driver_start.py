@@ -1,9 +1,8 @@
 """The cases of driver-start: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tests.rules.run_facts import divided_run
-from tfdoctor.facts.machine.samples import Board, GpuBoards
 from tfdoctor.rules.driver_start import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

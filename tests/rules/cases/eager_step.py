@@ -1,10 +1,7 @@
 """The cases of eager-step: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
-from tfdoctor.facts.step_time.python_work import EagerWork
+from tests.rules.kit import *
 from tfdoctor.rules.eager_step import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

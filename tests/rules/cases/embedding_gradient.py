@@ -1,12 +1,7 @@
 """The cases of embedding-gradient: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
 from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable, check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def sick() -> Verdict:

@@ -1,19 +1,13 @@
 """The cases of epoch-boundary: what its tests judge, and the examples of its page."""
 
 from collections import defaultdict
-from dataclasses import replace
 
+from tests.rules.kit import *
 from tests.rules.run_facts import divided_run, equal_steps, made_call
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules.epoch_boundary import check
-from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.run_time import PhaseSegment
-from tfdoctor.terms.verdict import Location, Verdict
 
 FIT = Location("train.py", 40)
-
 
 PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION, RunCall.SAVE: Phase.SAVING}
 

@@ -1,12 +1,7 @@
 """The cases of float16-on-cpu: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
 from tfdoctor.rules.float16_on_cpu import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(

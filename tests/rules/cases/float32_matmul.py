@@ -1,14 +1,9 @@
 """The cases of float32-matmul: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import BatchNorms
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.hardware import Hardware, SixteenBit
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.rules.float32_matmul import Limits, ReducedPrecision, check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Location, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
 

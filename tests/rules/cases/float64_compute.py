@@ -1,12 +1,8 @@
 """The cases of float64-compute: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512, Hardware
-from tfdoctor.facts.run.program import Operation
+from tests.rules.kit import *
+from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules.float64_compute import Float64Work, Origin, check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(dtype: str = "float64") -> Verdict:

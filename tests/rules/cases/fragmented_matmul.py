@@ -1,9 +1,7 @@
 """The cases of fragmented-matmul: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.rules.fragmented_matmul import SiblingMatmuls, Siblings, check
-from tfdoctor.terms.verdict import Location, Verdict
 
 
 def example(number: int = 8) -> Verdict:

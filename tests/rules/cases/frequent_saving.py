@@ -1,12 +1,8 @@
 """The cases of frequent-saving: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
+from tests.rules.kit import *
 from tests.rules.run_facts import divided_run, made_call
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.rules.frequent_saving import check
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Location, Verdict
 
 AT = Location("train.py", 35)
 

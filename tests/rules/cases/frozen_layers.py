@@ -1,17 +1,11 @@
 """The cases of frozen-layers: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
-from tfdoctor.facts.machine.memory import HostMemory
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tests.rules.kit import *
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.rules.frozen_layers import check
-from tfdoctor.terms.verdict import Location, Verdict
 
 TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
-
 
 FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
 

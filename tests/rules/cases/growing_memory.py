@@ -1,20 +1,13 @@
 """The cases of growing-memory: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
-from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResult, KeptResults, MemoryTrends
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run.program import Program
+from tests.rules.kit import *
+from tfdoctor.facts.growth.memory_trends import KeptResult
 from tfdoctor.rules.growing_memory import check
-from tfdoctor.terms.kinds import KeptValue, Phase
-from tfdoctor.terms.verdict import Location, Verdict
+from tfdoctor.terms.kinds import KeptValue
 
 RESIDENT = Trend(
     what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120
 )  # fmt: skip
-
 
 PHASES = RunPhases(total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3)
 

@@ -1,27 +1,19 @@
 """The cases of growing-step: what its tests judge, and the examples of its page."""
 
-from dataclasses import replace
-
+from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuClocks
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.rules.growing_step import check
 from tfdoctor.rules.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Location, Verdict
 
 GROWS = Trend(
     what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300
 )  # fmt: skip
 """The step time of the examples."""
 
-
 STEPS = RunSteps(
     at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0,
     mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
 )  # fmt: skip
-
 
 PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
 

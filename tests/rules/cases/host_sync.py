@@ -1,12 +1,8 @@
 """The cases of host-sync: what its tests judge, and the examples of its page."""
 
+from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.rules.host_sync import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -2,13 +2,9 @@
 
 from collections.abc import Mapping
 
+from tests.rules.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.hot_line import check
-from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 HISTOGRAM = TimedLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
 

@@ -1,20 +1,14 @@
 """The cases of hot-operation: what its tests judge, and the examples of its page."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.step_parts import OptimizerWork
+from tests.rules.kit import *
 from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.rules.hot_operation import check
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForms
-from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 
 def group(

@@ -1,10 +1,8 @@
 """The cases of hot-stage: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tests.rules.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.hot_stage import check
-from tfdoctor.terms.verdict import Stage, Verdict
 
 
 def example(

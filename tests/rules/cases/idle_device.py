@@ -1,12 +1,8 @@
 """The cases of idle-device: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.run.device import Device, MissingWork
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.steps.steps import Steps
+from tests.rules.kit import *
+from tfdoctor.facts.run.device import MissingWork
 from tfdoctor.rules.idle_device import check
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

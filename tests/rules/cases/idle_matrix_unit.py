@@ -1,10 +1,7 @@
 """The cases of idle-matrix-unit: what its tests judge, and the examples of its page."""
 
-from typing import Any
-
-from tfdoctor.facts.operations.matmuls import MatrixUnit
+from tests.rules.kit import *
 from tfdoctor.rules.idle_matrix_unit import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(**figures: Any) -> Verdict:

@@ -1,11 +1,8 @@
 """The cases of input-bound: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
-from tfdoctor.facts.steps.steps import Steps
+from tests.rules.kit import *
+from tfdoctor.facts.step_time.breakdown import TracingCost
 from tfdoctor.rules.input_bound import check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(
