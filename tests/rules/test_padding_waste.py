@@ -172,7 +172,7 @@ def test_padding_is_what_the_training_call_gets(pad: int, *, leading: bool) -> N
     assert (entry.batches, entry.batch_size) == (True, 8)
 
 
-def saving_table(number: int = 64) -> Any:
+def padded_columns(number: int = 64) -> Any:
     """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
     rows = np.random.default_rng(1).integers(1, 50, (number, 20))
     rows[:, 12:] = 0
@@ -183,7 +183,7 @@ def saving_table(number: int = 64) -> Any:
 @pytest.mark.parametrize(
     "rows",
     [
-        saving_table(),
+        padded_columns(),
         np.eye(40, dtype="int64")[np.arange(64) % 40],  # one-hot
         np.random.default_rng(2).random((64, 40)) < 0.1,  # multi-hot
         np.arange(40) < np.arange(1, 33)[:, None],  # a mask, or an ordinal label
