@@ -366,6 +366,15 @@ def test_a_recording_that_tfdoctor_did_not_end_is_read_later(tmp_path: Path, man
     assert (len(run_of.kept), len(run_of.makers)) == (read, read)
 
 
+def test_what_an_older_recorder_read_in_the_process_stays(tmp_path: Path) -> None:
+    """Trap: a killed run of before has statements, and none of the calls that they are found by now."""
+    kept = told(tmp_path, SCRIPT)
+    log = replace(account(tmp_path), training=(), kept=kept)
+    run_of = sources.completed(Recording(tmp_path, Manifest(host=HERE), (), None, (), (), run=log)).run
+    assert run_of is not None
+    assert run_of.kept == kept != ()
+
+
 def test_a_line_of_nested_scopes_belongs_to_the_innermost() -> None:
     source = UserSource(b"def f():\n    for x in y:\n        def g():\n            step()\n        g()\n")
     inner, outer = map(source.scope_at, (4, 5))

@@ -62,10 +62,10 @@ def completed(recording: Recording) -> Recording:
 
 
 def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
-    """Return an account with what the source says of its calls."""
+    """Return an account with what the source says of its calls; what it has already stays."""
     began, since = time.thread_time(), log.process.started_unix_ns / 1e9 + log.process.began
     files = cache(lambda path: _source(path, names.get(path, ""), since))
-    made, kept = dict[tuple[str, int], LoopMakers](), dict[tuple[str, int], KeptStatement]()
+    made, kept = {one.at: one for one in log.makers}, {one.at: one for one in log.kept}
     for call in reversed(log.training):  # of two calls in a loop, the last one knows what its line holds
         with suppress(RecursionError):  # an expression of hundreds of parts
             frames = list(_frames(call.frames, files))
@@ -77,7 +77,7 @@ def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
                     kept.setdefault(one.at, one)
         if time.thread_time() - began > MOST_S:
             break
-    numbers = tuple(_numbers(log, files))
+    numbers = log.assigned or tuple(_numbers(log, files))
     return replace(log, assigned=numbers, makers=tuple(made.values()), kept=tuple(kept.values())[:MOST_TOLD])
 
 
