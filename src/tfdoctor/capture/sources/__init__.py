@@ -22,7 +22,7 @@ from tfdoctor.capture.sources.source import UserSource
 from tfdoctor.capture.sources.statements import keeping
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
-from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, LoopMakers, RunLog
+from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, LoopMakers, RunLog
 from tfdoctor.terms.files import content
 
 Files = Callable[[str], UserSource | None]  # By their recorded paths
