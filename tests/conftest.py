@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Let children see Ctrl-C, SIGQUIT and the end of the terminal, which a background shell or nohup has them ignore."""
+    """Let children see Ctrl-C, SIGQUIT and the end of the terminal, which a background shell or nohup ignores."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP):

@@ -36,7 +36,9 @@ def see(value):
     drawn.append(int(value))
     return value
 
-seen = tf.data.Dataset.range(80).map(lambda x: tf.py_function(see, [x], tf.int64)).batch(2)
+options = tf.data.Options()
+options.autotune.enabled = False  # else the more are made ahead, the busier the machine is
+seen = tf.data.Dataset.range(80).map(lambda x: tf.py_function(see, [x], tf.int64)).batch(2).with_options(options)
 found["passes"] = [sum(1 for _ in seen) for _ in range(3)]
 found["drawn"] = sorted(set(drawn))
 endless = iter(tf.data.Dataset.range(3).repeat().batch(2))
@@ -154,7 +156,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 
 def test_the_first_batches_come_again_as_often_as_the_data_has_batches(found: Mapping[str, Any]) -> None:
     assert found["passes"] == [40, 40, 40]
-    assert set(range(16)) <= set(found["drawn"]) <= set(range(40))  # eight, and what tf.data prefetches
+    assert set(range(16)) <= set(found["drawn"]) <= set(range(18))  # eight batches, and perhaps one ahead
 
 
 def test_data_without_an_end_has_none_and_data_of_unknown_length_stays_as_it_is(found: Mapping[str, Any]) -> None:
