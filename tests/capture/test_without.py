@@ -156,7 +156,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 
 def test_the_first_batches_come_again_as_often_as_the_data_has_batches(found: Mapping[str, Any]) -> None:
     assert found["passes"] == [40, 40, 40]
-    assert set(range(16)) <= set(found["drawn"]) <= set(range(18))  # eight batches, and perhaps one ahead
+    assert set(range(16)) <= set(found["drawn"]) <= set(range(24))  # eight, and what tf.data makes ahead
 
 
 def test_data_without_an_end_has_none_and_data_of_unknown_length_stays_as_it_is(found: Mapping[str, Any]) -> None:
