@@ -1,6 +1,7 @@
 """The terminal: the summary, its tables, and comparisons."""
 
 import re
+from dataclasses import replace
 from difflib import ndiff
 
 import pytest
@@ -10,10 +11,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tests.report import diagnoses
+from tfdoctor.diagnosis import Trust
 from tfdoctor.report import terminal
 from tfdoctor.report.terminal import capture
 from tfdoctor.report.terminal_diff import LINES, WIDEST, brief
 from tfdoctor.report.terminal_table import fitted, widths
+from tfdoctor.terms.kinds import TrustLevel
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -182,3 +185,14 @@ def test_lines_that_differ_never_look_alike(old: str, new: str) -> None:
     if old.rstrip() != new.rstrip():
         before, after = shown
         assert before[2:] != after[2:]
+
+
+def test_a_long_sentence_of_our_own_is_not_cut() -> None:
+    """A regression: of what a window cost, the middle was left out, with the end of its brackets."""
+    why = (
+        "tracing ended after seven steps, because more would have cost over 10 % of the run until then (it cost 1.4 s, "
+        "with slower steps and the description of the program): record a longer run for more steps, or use --no-trace, "
+        "which costs none of this"
+    )
+    trusted = replace(diagnoses.full(), trust=Trust(level=TrustLevel.MEDIUM, reasons=(why,)))
+    assert why[1:] in " ".join(terminal.render(trusted, width=80, color=False).split())

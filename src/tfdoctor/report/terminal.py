@@ -39,6 +39,7 @@ HOSTS = 8
 PROFILE_ROWS = 5
 OFF = 8
 FIXES = 5  # The rest is in the files
+MOST_LETTERS = 400  # Of a sentence: those of our own are shorter, names of others may not be
 RUN_LINES = 4
 RUN_NOTES = 5
 LARGE = 0.1  # Share of the run from which on a line is listed
@@ -144,14 +145,14 @@ def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
     told = ("\n".join(shown.order), "\n".join(sections.baseline(diagnosis)))
     energy = sections.energy_brief(diagnosis)
     yield from map(Text, (*told, f"Energy: {energy}" if energy else "", words.cost(diagnosis.results)))
-    reasons = " ".join(shorten(reason, 240) for reason in sentences.trust(diagnosis))
+    reasons = " ".join(shorten(reason, MOST_LETTERS) for reason in sentences.trust(diagnosis))
     yield Text.assemble((f"Trust: {name(diagnosis.trust.level)}", "bold"), f". {reasons}")
     yield Text("\n".join(_rest(diagnosis)))
 
 
 def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:
     states = (Text(sections.budget_state(one), style="bold red" if one.state.failed else "") for one in budgets)
-    told = (shorten(sections.budget_told(one), 240) for one in budgets)
+    told = (shorten(sections.budget_told(one), MOST_LETTERS) for one in budgets)
     return _titled("Budgets", _grid(zip((one.key for one in budgets), states, told, strict=True)))
 
 
@@ -178,7 +179,7 @@ def _run(shown: RunSection, width: int) -> Text:
     rows += [Text(_run_line(shown, line, row, width)) for line, row in large[:RUN_LINES]]
     long = run.long_steps.beyond_ms if run.long_steps else 0.0
     notes = [*([shown.long] if long >= LONG * run.total_ms else []), *shown.notes][:RUN_NOTES]
-    return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
+    return Text("\n").join([*rows, *(Text(shorten(note, MOST_LETTERS)) for note in notes)])
 
 
 def _run_line(shown: RunSection, line: PhaseLine, of: PhaseRow, width: int) -> str:
@@ -225,10 +226,11 @@ def _tried(title: str, grid: Grid, notes: Sequence[str], width: int) -> Renderab
     """Return the first columns of what was measured, the first one in bold, and notes."""
     styles = ["bold", *[""] * (TRIED_COLUMNS - 1)]
     cells = (
-        [Text(shorten(cell, 240), style) for cell, style in zip(row, styles, strict=False)] for row in grid.rows
+        [Text(shorten(cell, MOST_LETTERS), style) for cell, style in zip(row, styles, strict=False)]
+        for row in grid.rows
     )
     table = fitted(cells, width, header=grid.columns[:TRIED_COLUMNS])
-    return _titled(title, table, *(Text(shorten(one, 240)) for one in notes))
+    return _titled(title, table, *(Text(shorten(one, MOST_LETTERS)) for one in notes))
 
 
 def _fix(entry: Entry, shown: Page) -> Text:
@@ -246,7 +248,7 @@ def _fix(entry: Entry, shown: Page) -> Text:
         findings.known(entry),
     ]
     severity = findings.severity(entry)
-    line = Text(shorten(findings.what(result), 240), style="bold")
+    line = Text(shorten(findings.what(result), MOST_LETTERS), style="bold")
     line.append("\n").append(severity, style=_SEVERITY_STYLES.get(severity, ""))
     rest = words.joined(*facts, by=" · ")
     line.append(f"{' · ' if severity and rest else ''}{rest}", style="not bold")
@@ -254,7 +256,7 @@ def _fix(entry: Entry, shown: Page) -> Text:
     edits = [(at, change) for at, change in enumerate(findings.changes(result)) if change.diff]
     at, edit = edits[0] if edits else (0, None)
     if edit and at:
-        line.append(f"\n{shorten(edit.action, 240)}:", style="not bold")
+        line.append(f"\n{shorten(edit.action, MOST_LETTERS)}:", style="not bold")
     styles = {"-": "not bold red", "+": "not bold green"}
     for own in brief(edit.diff if edit else ""):
         line.append(f"\n{own}", style=styles.get(own[:1], "not bold"))
@@ -269,7 +271,7 @@ def _rest(diagnosis: Diagnosis) -> Iterator[str]:
     if states:
         yield f"{', '.join(states).capitalize()}."
     for result in own_errored:
-        yield f"Your own rule {name(result.rule.name)} failed: {shorten(findings.said(result), 240)}"
+        yield f"Your own rule {name(result.rule.name)} failed: {shorten(findings.said(result), MOST_LETTERS)}"
     by_reason: dict[str, list[str]] = defaultdict(list)
     for off in diagnosis.settings.off:
         by_reason[prose(off.why)].append(name(off.rule))
