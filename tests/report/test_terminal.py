@@ -190,9 +190,9 @@ def test_lines_that_differ_never_look_alike(old: str, new: str) -> None:
 def test_a_long_sentence_of_our_own_is_not_cut() -> None:
     """A regression: of what a window cost, the middle was left out, with the end of its brackets."""
     why = (
-        "tracing ended after seven steps, because more would have cost over 10 % of the run until then (it cost 1.4 s, "
-        "with slower steps and the description of the program): record a longer run for more steps, or use --no-trace, "
-        "which costs none of this"
+        "tracing ended after seven steps, because more would have cost over 10 % of the run until then (it cost "
+        "1.4 s, with slower steps and the description of the program): record a longer run for more steps, or use "
+        "--no-trace, which costs none of this"
     )
     trusted = replace(diagnoses.full(), trust=Trust(level=TrustLevel.MEDIUM, reasons=(why,)))
     assert why[1:] in " ".join(terminal.render(trusted, width=80, color=False).split())
