@@ -342,23 +342,25 @@ class Training(threading.Thread):
 
 
 def test_another_thread_reads_while_steps_repeat() -> None:
+    """No ns is lost or counted twice; what is read between a moment and its note goes to another place next."""
     clock = started()
     training = Training(clock)
     training.start()
     training.ready.wait()
     last: dict[Any, int] = {}
-    until, reads = time.monotonic() + 60, 0
+    until, reads, taken_back = time.monotonic() + 60, 0, 0
     try:
         while (reads < 300 or training.noted <= 300) and time.monotonic() < until:
             reads += 1
             totals, now = clock.read()
             assert sum(totals.values()) == now - clock.began
-            assert all(totals[place] >= ns for place, ns in last.items())
+            taken_back += sum(max(0, ns - totals[place]) for place, ns in last.items())
             last = totals
     finally:
         training.over.set()
         training.join()
     assert training.noted > 300
+    assert taken_back <= 0.05 * (now - clock.began)
 
 
 @pytest.mark.parametrize("steps", [3, 40])
