@@ -1,6 +1,6 @@
 """Fused against separate batch normalization on this CPU, by number of channels.
 
-The figures behind ``rules/unfused_batch_norm.py``: ``python -m benchmarks.batch_norm``. Both take turns.
+The figures behind ``rules/operations/unfused_batch_norm.py``: ``python -m benchmarks.batch_norm``. Both take turns.
 """
 
 from functools import partial

@@ -19,7 +19,7 @@ from benchmarks import commands, trying
 from tfdoctor.diagnosis.trials import Difference
 from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.report import trial_words
-from tfdoctor.rules import unfused_batch_norm
+from tfdoctor.rules.operations import unfused_batch_norm
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.terms.humanize import counted, milliseconds, percent, quantity_span
 from tfdoctor.terms.units import ratio

@@ -159,7 +159,7 @@ PARTS: tuple[Case, ...] = tuple(
     )
     for case in parts(x, w, stride)
 )
-"""What of their time the type does not change (``FIXED_OF_TYPE`` in ``rules/float32_matmul/__init__.py``)."""
+"""What of their time the type does not change (``FIXED_OF_TYPE`` of the rule ``float32_matmul``)."""
 
 WEIGHTS: tuple[Case, ...] = (
     ("layer conv 3x3, 256 -> 256, 4x4, batch 8", conv, (8, 4, 4, 256), (3, 3, 256, 256)),

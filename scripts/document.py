@@ -33,7 +33,7 @@ from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import TfdoctorError
-from tfdoctor.terms.pages import ABOUT, LIMITS, shown
+from tfdoctor.terms.pages import ABOUT, LIMITS, built_in_pages, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
@@ -116,9 +116,8 @@ def pages() -> dict[Path, str]:
 
 def documented(rule: Rule) -> dict[Path, str]:
     """Return the page file of one rule with what is generated in it, and its page in the manual."""
-    name = rule.name.replace("-", "_")
-    source = Path("src", "tfdoctor", "rules", f"{name}.md")
-    case = import_module(f"tests.rules.cases.{name}")
+    source = built_in_pages()[rule.name].relative_to(ROOT)
+    case = import_module(f"tests.rules.cases.{source.stem}")
     written = with_limits(by_hand((ROOT / source).read_text(encoding="utf-8")), limits_table(rule))
     text = f"{written}\n{generated(rule, case.sick, case.healthy)}"
     banner = BANNER.format(source=source.as_posix())

@@ -52,7 +52,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-TOPIC = Topic.{topic}
 SINCE = "{since}"
 PRECONDITIONS = (timed_steps,)  # TODO: what is asked first, see preconditions.py; or none
 
@@ -81,7 +80,7 @@ CASE = '''\
 """The cases of {name}: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.{module} import check
+from tfdoctor.rules.{topic}.{module} import check
 from tfdoctor.terms.verdict import Verdict
 
 
@@ -103,7 +102,7 @@ TEST = '''\
 
 from tests.rules.cases.{module} import example
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.rules.{module} import Limits
+from tfdoctor.rules.{topic}.{module} import Limits
 
 LEAST = Limits().share
 
@@ -129,13 +128,13 @@ def main() -> None:
 
 def files(name: str, topic: Topic) -> dict[Path, str]:
     """Return the texts of a new rule's page, module, cases and test."""
-    module = name.replace("-", "_")
-    rules, tests = ROOT / "src" / "tfdoctor" / "rules", ROOT / "tests" / "rules"
+    module, tests = name.replace("-", "_"), ROOT / "tests" / "rules"
+    rules = ROOT / "src" / "tfdoctor" / "rules" / topic
     return {
         rules / f"{module}.md": PAGE,
-        rules / f"{module}.py": RULE.format(topic=topic.name, since=__version__),
-        tests / "cases" / f"{module}.py": CASE.format(name=name, module=module),
-        tests / f"test_{module}.py": TEST.format(name=name, module=module),
+        rules / f"{module}.py": RULE.format(since=__version__),
+        tests / "cases" / f"{module}.py": CASE.format(name=name, topic=topic, module=module),
+        tests / f"test_{module}.py": TEST.format(name=name, topic=topic, module=module),
     }
 
 

@@ -32,7 +32,7 @@ def load(path: Path, name: str) -> ModuleType:
 @pytest.fixture
 def rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     (tmp_path / PAGE[0].name).write_text(PAGE[1])
-    module = written(tmp_path, MODULE, "tfdoctor.rules.late_shrink", monkeypatch)
+    module = written(tmp_path, MODULE, "tfdoctor.rules.input.late_shrink", monkeypatch)
     (tmp_path / "cases").mkdir()
     written(tmp_path / "cases", CASE, "tests.rules.cases.late_shrink", monkeypatch)
     return module
@@ -47,7 +47,7 @@ def written(folder: Path, file: tuple[Path, str], name: str, monkeypatch: pytest
 
 
 def test_it_goes_where_rules_and_their_tests_are() -> None:
-    assert MODULE[0].parts[-4:] == ("src", "tfdoctor", "rules", "late_shrink.py")
+    assert MODULE[0].parts[-5:] == ("src", "tfdoctor", "rules", "input", "late_shrink.py")
     assert PAGE[0] == MODULE[0].with_suffix(".md")
     assert CASE[0].parts[-4:] == ("tests", "rules", "cases", "late_shrink.py")
     assert TEST[0].parts[-3:] == ("tests", "rules", "test_late_shrink.py")

@@ -25,7 +25,7 @@ from tfdoctor.families.preconditions import (
     timed_steps,
     whole_run,
 )
-from tfdoctor.rules import slow_random
+from tfdoctor.rules.operations import slow_random
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.running import environment
-from tfdoctor.rules import unfused_batch_norm
+from tfdoctor.rules.operations import unfused_batch_norm
 
 pytestmark = pytest.mark.tensorflow
 

@@ -9,9 +9,9 @@ import pytest
 from tests.capture.running import environment
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules import padding_waste
-from tfdoctor.rules.padding_waste import LengthWork
-from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
+from tfdoctor.rules.input import padding_waste
+from tfdoctor.rules.input.padding_waste import LengthWork
+from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.terms.verdict import Finding
 
 pytestmark = pytest.mark.tensorflow

@@ -8,7 +8,7 @@ from tfdoctor.edits import by_id
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, spliced
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.unfused_batch_norm import CODE
+from tfdoctor.rules.operations.unfused_batch_norm import CODE
 
 KINDS: dict[str, by_id.Kind] = {
     **by_id.KINDS,

@@ -1,26 +1,22 @@
 """Every remedy without an edit says what is in the way, in one clause."""
 
 import importlib
-import pkgutil
 from pathlib import Path
 
 import pytest
 
 from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor import rules
 from tfdoctor.diagnosis.rule import NO_EDIT, Rule
 from tfdoctor.edits import edited
 from tfdoctor.edits.by_id import KINDS
+from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding
 
-RULES = [module.name for module in pkgutil.iter_modules(rules.__path__)]
 
-
-@pytest.mark.parametrize("name", RULES)
-def test_a_remedy_has_an_edit_or_its_rule_a_reason(name: str) -> None:
-    verdict = importlib.import_module(f"tests.rules.cases.{name}").sick()
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_a_remedy_has_an_edit_or_its_rule_a_reason(rule: Rule) -> None:
+    verdict = importlib.import_module(f"tests.rules.cases.{rule.name.replace('-', '_')}").sick()
     assert isinstance(verdict, Finding)
-    rule = Rule.from_module(importlib.import_module(f"tfdoctor.rules.{name}"))
     known = {*KINDS, *rule.edits()}
     without = [remedy for remedy in verdict.remedies if remedy.edit_id not in known]
     assert not without or rule.by_hand != NO_EDIT

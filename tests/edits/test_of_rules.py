@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.edits.editing import declined, edited
-from tfdoctor.rules.unfused_batch_norm import CODE
+from tfdoctor.rules.operations.unfused_batch_norm import CODE
 
 POLICY = "import keras\nkeras.mixed_precision.set_global_policy({})\nmodel.fit(x, y)\n"
 FLOAT16 = POLICY.format('"mixed_float16"')

@@ -15,7 +15,8 @@ from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.rulebook.book import applied
 from tfdoctor.rulebook.config import ALL, KEYS, Config, FailOn, RuleNames, find, load
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
-from tfdoctor.rules import all_rules, input_bound
+from tfdoctor.rules import all_rules
+from tfdoctor.rules.input import input_bound
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import examples_rate, ms, nbytes, ratio

@@ -4,8 +4,8 @@ import pytest
 
 from tests.rules.cases.broadcast_cost import TILE, example
 from tests.rules.kit import *
-from tfdoctor.rules import broadcast_cost
-from tfdoctor.rules.broadcast_cost import ExpandedProduct, ExpandedProducts
+from tfdoctor.rules.operations import broadcast_cost
+from tfdoctor.rules.operations.broadcast_cost import ExpandedProduct, ExpandedProducts
 
 GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
 SMALL, FULL = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]

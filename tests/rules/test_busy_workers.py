@@ -5,7 +5,7 @@ import pytest
 from tests.rules.cases.busy_workers import example
 from tests.rules.kit import *
 from tfdoctor.recording.manifest import EndedProcess
-from tfdoctor.rules.busy_workers.job_processes import JobProcesses
+from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 
 test_workers_that_take_nothing_or_are_needed_are_no_fault = each_is(
     (example(JobProcesses(1.79, (0.21,))), Finding),  # a tenth of the job's core time

@@ -5,7 +5,7 @@ import pytest
 from tests.builders import Row, line, v100
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
 from tests.rules.kit import *
-from tfdoctor.rules import collective_bound
+from tfdoctor.rules.scale import collective_bound
 
 
 def both(first: float, exchange: float = 1.0) -> object:

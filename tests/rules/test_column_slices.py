@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.cases.column_slices import example
 from tests.rules.kit import *
-from tfdoctor.rules.column_slices import GATHER_MS
+from tfdoctor.rules.input.column_slices import GATHER_MS
 
 test_both_sides_of_each_limit = each_is(
     (example(6), Finding),

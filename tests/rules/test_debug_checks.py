@@ -4,8 +4,8 @@ import pytest
 
 from tests.rules.cases.debug_checks import example
 from tests.rules.kit import *
-from tfdoctor.rules import debug_checks
-from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
+from tfdoctor.rules.execution import debug_checks
+from tfdoctor.rules.execution.debug_checks.checking_operations import DebugChecks
 
 
 def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:

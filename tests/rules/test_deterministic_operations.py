@@ -10,9 +10,9 @@ from tests.rules.cases.deterministic_operations import example
 from tests.rules.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import DebugAid
-from tfdoctor.rules import deterministic_operations
-from tfdoctor.rules.deterministic_operations import Limits
-from tfdoctor.rules.deterministic_operations.determinism import Determinism
+from tfdoctor.rules.execution import deterministic_operations
+from tfdoctor.rules.execution.deterministic_operations import Limits
+from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism
 
 LEAST_MS = 2 * 32 * 128 * 128 * 128 * 9 * 64 / 65e12 * 1e3
 

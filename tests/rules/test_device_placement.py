@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.cases.device_placement import example
 from tests.rules.kit import *
-from tfdoctor.rules.device_placement import Limits
+from tfdoctor.rules.execution.device_placement import Limits
 
 
 def test_the_copies_and_the_wait_may_go() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.kit import *
 from tfdoctor.facts.quality import Doubt, Quality
-from tfdoctor.rules import doubtful_recording
+from tfdoctor.rules.recording import doubtful_recording
 
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)
 GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)

@@ -9,7 +9,7 @@ from tests.rules.cases.eager_step import example
 from tests.rules.kit import *
 from tests.run_logs import Run, place
 from tfdoctor.recording.agent import Candidate, StepsSeen
-from tfdoctor.rules.eager_step import BESIDE
+from tfdoctor.rules.tracing.eager_step import BESIDE
 
 STEP = Breakdown.of(host=10.0, device=5.0)
 CALLER = Location("train.py", 30)

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.rules.kit import *
-from tfdoctor.rules import embedding_gradient
-from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable
+from tfdoctor.rules.operations import embedding_gradient
+from tfdoctor.rules.operations.embedding_gradient import EmbeddingTables, WholeTable
 
 CPU = Hardware(DeviceKind.CPU, "x")
 GPU = Hardware(DeviceKind.GPU, "x")

@@ -5,7 +5,7 @@ import pytest
 from tests.rules.cases.epoch_boundary import example
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made
-from tfdoctor.rules import epoch_boundary
+from tfdoctor.rules.run import epoch_boundary
 from tfdoctor.terms.run_time import PhaseSegment
 
 EPOCHS = 10

@@ -5,8 +5,8 @@ import pytest
 from tests.rules.cases.float16_on_cpu import example
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import CPU_UNITS
-from tfdoctor.rules import float16_on_cpu
-from tfdoctor.rules.float16_on_cpu import Limits
+from tfdoctor.rules.precision import float16_on_cpu
+from tfdoctor.rules.precision.float16_on_cpu import Limits
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
 REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)

@@ -4,8 +4,8 @@ import pytest
 
 from tests.rules.cases.float16_without_tensor_cores import GTX_1660_TI, example
 from tests.rules.kit import *
-from tfdoctor.rules import float16_without_tensor_cores
-from tfdoctor.rules.float16_without_tensor_cores import Limits
+from tfdoctor.rules.precision import float16_without_tensor_cores
+from tfdoctor.rules.precision.float16_without_tensor_cores import Limits
 
 GFLOP = 77.31
 

@@ -15,8 +15,15 @@ from tfdoctor.facts.operations.step_parts import BatchNorm, BatchNorms
 from tfdoctor.facts.run.framework import PYTORCH
 from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.facts.run.program import Attributes
-from tfdoctor.rules import float32_matmul as rule
-from tfdoctor.rules.float32_matmul import BOTH_WAYS_MS, OF_FEW_CHANNELS, SLOWER, TO_BFLOAT16_MS, WEIGHTS_MS, Limits
+from tfdoctor.rules.precision import float32_matmul as rule
+from tfdoctor.rules.precision.float32_matmul import (
+    BOTH_WAYS_MS,
+    OF_FEW_CHANNELS,
+    SLOWER,
+    TO_BFLOAT16_MS,
+    WEIGHTS_MS,
+    Limits,
+)
 
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)

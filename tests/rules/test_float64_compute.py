@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
-from tfdoctor.rules import float64_compute
+from tfdoctor.rules.precision import float64_compute
 
 CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
 GPU = Hardware(DeviceKind.GPU, "x")

@@ -1,7 +1,7 @@
 """fragmented-matmul: small matmuls that share a tensor."""
 
 from tests.rules.kit import *
-from tfdoctor.rules import fragmented_matmul
+from tfdoctor.rules.precision import fragmented_matmul
 
 X: Any = ["float32", [512, 128]]
 W: Any = ["float32", [128, 16]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.rules.cases.frequent_saving import example
 from tests.rules.kit import *
 from tests.rules.run_facts import made
-from tfdoctor.rules import frequent_saving
+from tfdoctor.rules.run import frequent_saving
 
 
 def saved(count: int, each_ms: float, **given: Any) -> MadeCall:

@@ -4,7 +4,7 @@ from tests.rules.cases.frozen_layers import FROZEN, TEACHER, example
 from tests.rules.kit import *
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import FrozenWork
-from tfdoctor.rules.frozen_layers import Limits
+from tfdoctor.rules.operations.frozen_layers import Limits
 
 
 def test_the_frozen_part_is_saved_whole() -> None:

@@ -5,8 +5,8 @@ import pytest
 from tests.rules.cases.grouped_convolution import convolution, example
 from tests.rules.kit import *
 from tfdoctor.facts.run.program import Attributes
-from tfdoctor.rules import grouped_convolution
-from tfdoctor.rules.grouped_convolution import GroupedConvolutions, groups_of
+from tfdoctor.rules.operations import grouped_convolution
+from tfdoctor.rules.operations.grouped_convolution import GroupedConvolutions, groups_of
 
 
 @pytest.mark.parametrize(("peak_flop_s", "left"), [(None, 1 / 8), (1e12, 1 / 8), (1e13, 0.037)])

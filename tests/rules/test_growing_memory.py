@@ -5,7 +5,7 @@ import pytest
 from tests.rules.cases import growing_memory as built
 from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import KeptResult
-from tfdoctor.rules import growing_memory
+from tfdoctor.rules.run import growing_memory
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import RunFailure
 

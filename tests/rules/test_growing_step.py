@@ -11,8 +11,8 @@ from tests.rules.kit import *
 from tests.rules.run_facts import divided_run, equal_steps, run_line
 from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack, Span
-from tfdoctor.rules import growing_step
-from tfdoctor.rules.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
+from tfdoctor.rules.run import growing_step
+from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
 from tfdoctor.terms.kinds import RunWork
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)

@@ -4,8 +4,8 @@ from tests.rules.cases.host_sync import example
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, Step
-from tfdoctor.rules import host_sync
-from tfdoctor.rules.host_sync import check
+from tfdoctor.rules.execution import host_sync
+from tfdoctor.rules.execution.host_sync import check
 
 
 def waited(idle_ms: float, reads: float, count: int = 10) -> Verdict:

@@ -14,7 +14,7 @@ from tfdoctor.facts.run.device import NO_CUPTI
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.manifest import EndedProcess
-from tfdoctor.rules import idle_device
+from tfdoctor.rules.scale import idle_device
 from tfdoctor.trace import xplane
 
 test_what_is_certainly_idle = each_is(

@@ -8,7 +8,7 @@ from tests.rules.kit import *
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.input.cacheable import CacheablePart
 from tfdoctor.facts.step_time.breakdown import TracingCost
-from tfdoctor.rules import input_bound
+from tfdoctor.rules.input import input_bound
 
 AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
 

@@ -4,8 +4,8 @@ from tests.rules.cases.kernel_compilation import example
 from tests.rules.kit import *
 from tests.run_logs import Run
 from tfdoctor.recording.program import GpuAccess, KernelCache, ProgramRecord
-from tfdoctor.rules.kernel_compilation import check
-from tfdoctor.rules.kernel_compilation.start_compiling import PERSISTENT, PtxKernels, StartCompiling, needs_ptx
+from tfdoctor.rules.run.kernel_compilation import check
+from tfdoctor.rules.run.kernel_compilation.start_compiling import PERSISTENT, PtxKernels, StartCompiling, needs_ptx
 
 USED = KernelCache(written=9)
 WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")

@@ -5,7 +5,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.steps.steps import TRACE, SteadySteps
-from tfdoctor.rules import kernel_launch_bound
+from tfdoctor.rules.execution import kernel_launch_bound
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 

@@ -7,8 +7,8 @@ from tests.rules.cases.known_fault import example
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
-from tfdoctor.rules.known_fault import check
-from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
+from tfdoctor.rules.run.known_fault import check
+from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 
 
 def test_the_table_says_which_versions() -> None:

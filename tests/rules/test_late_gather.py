@@ -3,8 +3,8 @@
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.late_gather import example
 from tests.rules.kit import *
-from tfdoctor.rules import late_gather
-from tfdoctor.rules.late_gather import Limits, SelectedProduct, SelectedProducts
+from tfdoctor.rules.operations import late_gather
+from tfdoctor.rules.operations.late_gather import Limits, SelectedProduct, SelectedProducts
 
 CPU = Device(DeviceKind.CPU, visible=1, used=1)
 

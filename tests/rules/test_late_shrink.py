@@ -9,9 +9,9 @@ from tests.rules.kit import *
 from tests.rules.run_facts import chained
 from tfdoctor.facts.input.map_functions import FunctionGraphs
 from tfdoctor.recording.program import FileList, RecordedGraph, RecordedOperation, TensorType
-from tfdoctor.rules import late_shrink
-from tfdoctor.rules.late_shrink import PATH_BYTES, Buffer, Buffers
-from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork, LateShrinking
+from tfdoctor.rules.input import late_shrink
+from tfdoctor.rules.input.late_shrink import PATH_BYTES, Buffer, Buffers
+from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeWork, LateShrinking
 
 MIB = 2**20
 

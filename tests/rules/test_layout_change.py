@@ -2,7 +2,7 @@
 
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.kit import *
-from tfdoctor.rules import layout_change
+from tfdoctor.rules.operations import layout_change
 
 CPU, GPU, TPU = (Hardware(kind, "x") for kind in DeviceKind)
 FIRST: Any = ["float32", [16, 8, 64, 32]]

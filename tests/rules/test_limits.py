@@ -9,17 +9,11 @@ from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.step_parts import MOMENTS
 from tfdoctor.facts.quality import Doubt, Quality
-from tfdoctor.rules import (
-    all_rules,
-    depthwise_convolution,
-    doubtful_recording,
-    idle_matrix_unit,
-    input_bound,
-    missing_prefetch,
-    sequential_map,
-    unaligned_dimension,
-    unfused_batch_norm,
-)
+from tfdoctor.rules import all_rules
+from tfdoctor.rules.input import input_bound, missing_prefetch, sequential_map
+from tfdoctor.rules.operations import depthwise_convolution, unfused_batch_norm
+from tfdoctor.rules.precision import idle_matrix_unit, unaligned_dimension
+from tfdoctor.rules.recording import doubtful_recording
 
 SLOW = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
 WAITING = Breakdown.of(input=10.0, device=20.0)

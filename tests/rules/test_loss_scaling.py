@@ -12,7 +12,7 @@ import pytest
 from tests.builders import chart, recording, trace
 from tests.rules.cases.loss_scaling import example
 from tests.rules.kit import *
-from tfdoctor.rules.loss_scaling import check
+from tfdoctor.rules.precision.loss_scaling import check
 
 
 def test_a_warning_though_it_saves_nothing() -> None:

@@ -2,8 +2,8 @@
 
 from tests.rules.cases.max_pool_gradient import NAME, example
 from tests.rules.kit import *
-from tfdoctor.rules import max_pool_gradient
-from tfdoctor.rules.max_pool_gradient import Limits
+from tfdoctor.rules.operations import max_pool_gradient
+from tfdoctor.rules.operations.max_pool_gradient import Limits
 
 CPU = Hardware(DeviceKind.CPU, "x")
 

@@ -7,7 +7,7 @@ from tests.rules.cases.memory_headroom import example
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
-from tfdoctor.rules.memory_headroom import Limits
+from tfdoctor.rules.scale.memory_headroom import Limits
 
 NONE = Unavailable("not there")
 

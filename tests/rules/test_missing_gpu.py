@@ -6,7 +6,7 @@ from tests.builders import chart, recording, trace
 from tests.rules.cases.missing_gpu import example
 from tests.rules.kit import *
 from tfdoctor.recording.program import GpuAccess
-from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
+from tfdoctor.rules.scale.missing_gpu.boards import Boards, Obstacle
 
 NO_DRIVER = GpuAccess(driver="no driver")
 MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]

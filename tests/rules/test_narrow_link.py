@@ -4,7 +4,7 @@ from tests.builders import chart, recording, trace
 from tests.rules.cases.narrow_link import example
 from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuBoards
-from tfdoctor.rules.narrow_link import Limits
+from tfdoctor.rules.scale.narrow_link import Limits
 
 
 def test_half_of_the_lanes_are_too_few() -> None:

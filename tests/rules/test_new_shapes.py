@@ -7,7 +7,7 @@ from tests.rules.cases.new_shapes import example
 from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.rules.new_shapes import CANDIDATES, Searches, check
+from tfdoctor.rules.tracing.new_shapes import CANDIDATES, Searches, check
 
 ROW = (("conv/Conv2D", 12.0, 1.0),)
 

@@ -3,8 +3,8 @@
 from tests.rules.cases.optimizer_overhead import example
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.rules import optimizer_overhead
-from tfdoctor.rules.optimizer_overhead import Limits
+from tfdoctor.rules.operations import optimizer_overhead
+from tfdoctor.rules.operations.optimizer_overhead import Limits
 
 CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
 

@@ -7,7 +7,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImages, FunctionGraphs
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
-from tfdoctor.rules import oversized_decode
+from tfdoctor.rules.input import oversized_decode
 
 LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
 PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))

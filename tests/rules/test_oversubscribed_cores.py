@@ -9,7 +9,7 @@ from tests.rules.cases.oversubscribed_cores import example
 from tests.rules.kit import *
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
+from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
 
 
 def test_both_sides_of_the_threads_per_core() -> None:

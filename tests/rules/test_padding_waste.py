@@ -11,8 +11,8 @@ from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.sequences import SequenceLengths
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.rules.padding_waste import ACTION, OWN, LengthWork
-from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
+from tfdoctor.rules.input.padding_waste import ACTION, OWN, LengthWork
+from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:

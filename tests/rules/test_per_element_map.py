@@ -8,7 +8,7 @@ from tests.rules.cases.per_element_map import CHEAP, CSV, example
 from tests.rules.kit import *
 from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.input.map_functions import FunctionGraphs, MapFunction, MapFunctions
-from tfdoctor.rules import per_element_map
+from tfdoctor.rules.input import per_element_map
 
 
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:

@@ -3,7 +3,7 @@
 from tests.rules.cases.python_in_loop import HISTOGRAM, example
 from tests.rules.kit import *
 from tfdoctor.facts.step_time.host_time import SingleOperations
-from tfdoctor.rules.python_in_loop import IF_NOT_NEEDED
+from tfdoctor.rules.execution.python_in_loop import IF_NOT_NEEDED
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, aside: bool = True, **more: Any) -> Verdict:

@@ -13,7 +13,7 @@ from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 from tfdoctor.facts.step_time.host_time import LoopBody
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.rules.python_input import DRAW, Limits, in_place
+from tfdoctor.rules.input.python_input import DRAW, Limits, in_place
 from tfdoctor.terms.kinds import InputKind
 
 UNSAMPLED = Unavailable("the threads that make input were not sampled")

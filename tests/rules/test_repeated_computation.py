@@ -6,8 +6,8 @@ from tests.builders import all_ran, chart, graph_operation, recording, trace
 from tests.rules.cases.repeated_computation import FIRST, example
 from tests.rules.cases.repeated_computation import named as row
 from tests.rules.kit import *
-from tfdoctor.rules import repeated_computation
-from tfdoctor.rules.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults
+from tfdoctor.rules.operations import repeated_computation
+from tfdoctor.rules.operations.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults
 
 AGAIN = Location("train.py", 9)
 

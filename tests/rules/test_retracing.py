@@ -7,7 +7,7 @@ from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
-from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
+from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:

@@ -4,7 +4,7 @@ from tests.rules.cases.retracing import example
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_calls import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
-from tfdoctor.rules.retracing import KEPT_OPTIMIZER
+from tfdoctor.rules.tracing.retracing import KEPT_OPTIMIZER
 from tfdoctor.terms.verdict import Recurrence
 
 FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)

@@ -3,8 +3,8 @@
 from tests.rules.cases.sample_weight_scan import example
 from tests.rules.kit import *
 from tests.run_logs import Run
-from tfdoctor.rules.sample_weight_scan import check
-from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
+from tfdoctor.rules.run.sample_weight_scan import check
+from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScans
 from tfdoctor.terms.kinds import RunWork
 
 

@@ -7,7 +7,7 @@ from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.rules import serial_batch
+from tfdoctor.rules.input import serial_batch
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 PARALLEL = "experimental_optimization.parallel_batch"

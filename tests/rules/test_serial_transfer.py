@@ -5,7 +5,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.steps.steps import TRACE, SteadySteps
-from tfdoctor.rules import serial_transfer
+from tfdoctor.rules.execution import serial_transfer
 
 
 def steps(count: int = 10) -> SteadySteps:

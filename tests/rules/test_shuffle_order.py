@@ -2,7 +2,7 @@
 
 from tests.rules.cases.shuffle_order import BATCH, SHUFFLE, SOURCE, example
 from tests.rules.kit import *
-from tfdoctor.rules import shuffle_order
+from tfdoctor.rules.input import shuffle_order
 from tfdoctor.terms.units import nbytes
 
 REPEAT = dataset_of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)

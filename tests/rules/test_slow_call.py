@@ -9,8 +9,8 @@ from tests.rules.kit import *
 from tfdoctor.facts.step_time.host_lines import LongStepLines
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.timed_line import SlowCall
-from tfdoctor.rules.slow_call import INSTEAD
-from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
+from tfdoctor.rules.execution.slow_call import INSTEAD
+from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCalls
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)
 

@@ -8,9 +8,9 @@ from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.run.program import RecurrentArguments
 from tfdoctor.facts.steps.steps import STEP, SteadySteps
-from tfdoctor.rules import slow_cudnn_path
-from tfdoctor.rules.slow_cudnn_path import Limits
-from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
+from tfdoctor.rules.execution import slow_cudnn_path
+from tfdoctor.rules.execution.slow_cudnn_path import Limits
+from tfdoctor.rules.execution.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
 from tfdoctor.trace import Intervals
 
 

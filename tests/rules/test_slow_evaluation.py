@@ -3,7 +3,7 @@
 from tests.rules.cases.slow_evaluation import example
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made
-from tfdoctor.rules import slow_evaluation
+from tfdoctor.rules.run import slow_evaluation
 
 judged = partial(example, total_ms=100_000.0)
 

@@ -3,8 +3,8 @@
 from tests.rules.cases.slow_prediction import example
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made, steps
-from tfdoctor.rules import slow_prediction
-from tfdoctor.rules.slow_prediction import check
+from tfdoctor.rules.run import slow_prediction
+from tfdoctor.rules.run.slow_prediction import check
 from tfdoctor.terms.verdict import Recurrence
 
 AT = Location("train.py", 20)

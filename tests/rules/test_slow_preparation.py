@@ -2,7 +2,7 @@
 
 from tests.rules.cases.slow_preparation import example
 from tests.rules.kit import *
-from tfdoctor.rules import slow_preparation
+from tfdoctor.rules.run import slow_preparation
 from tfdoctor.terms.units import Quantity
 
 

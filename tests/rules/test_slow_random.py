@@ -2,8 +2,8 @@
 
 from tests.rules.cases.slow_random import example
 from tests.rules.kit import *
-from tfdoctor.rules import slow_random
-from tfdoctor.rules.slow_random import NORMAL, REMAINING, Limits
+from tfdoctor.rules.operations import slow_random
+from tfdoctor.rules.operations.slow_random import NORMAL, REMAINING, Limits
 
 GPU = Hardware(DeviceKind.GPU, "x")
 

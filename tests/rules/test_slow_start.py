@@ -9,8 +9,8 @@ from tests.rules.kit import *
 from tests.rules.run_facts import line, made
 from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.recording.run_log import RunLog, RunProcess
-from tfdoctor.rules import slow_start
-from tfdoctor.rules.slow_start.start_load import StartLoad
+from tfdoctor.rules.run import slow_start
+from tfdoctor.rules.run.slow_start.start_load import StartLoad
 
 
 def imported(number: int, ms: float, module: str) -> RunLine:

@@ -17,8 +17,8 @@ from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording import Recording
-from tfdoctor.rules import small_batch
-from tfdoctor.rules.small_batch import Limits
+from tfdoctor.rules.execution import small_batch
+from tfdoctor.rules.execution.small_batch import Limits
 from tfdoctor.trace import xplane
 
 GPU = Device(DeviceKind.GPU, 1, 1)

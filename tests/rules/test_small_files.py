@@ -8,8 +8,8 @@ from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.recording.agent import TracedWindow
-from tfdoctor.rules import small_files
-from tfdoctor.rules.small_files.read_sizes import ReadSizes
+from tfdoctor.rules.files import small_files
+from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
 NOT_RECORDED = Unavailable("the read counters of the process were not recorded")
 

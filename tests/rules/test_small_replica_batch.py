@@ -3,7 +3,7 @@
 from tests.rules.cases.small_replica_batch import example
 from tests.rules.kit import *
 from tfdoctor.facts.run.device import NO_CUPTI
-from tfdoctor.rules.small_replica_batch import Limits
+from tfdoctor.rules.scale.small_replica_batch import Limits
 
 
 def test_both_sides_of_each_limit() -> None:

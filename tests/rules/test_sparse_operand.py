@@ -3,8 +3,8 @@
 from tests.rules.cases.sparse_operand import example
 from tests.rules.kit import *
 from tfdoctor.facts.run.program import Zeros
-from tfdoctor.rules import sparse_operand
-from tfdoctor.rules.sparse_operand import Limits, SparseOperand, SparseOperands
+from tfdoctor.rules.operations import sparse_operand
+from tfdoctor.rules.operations.sparse_operand import Limits, SparseOperand, SparseOperands
 
 
 def test_the_ceiling_is_the_share_of_values() -> None:

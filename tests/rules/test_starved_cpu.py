@@ -8,8 +8,8 @@ from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.recording.agent import TracedWindow
-from tfdoctor.rules import sequential_map, starved_cpu
-from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
+from tfdoctor.rules.input import sequential_map, starved_cpu
+from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 FULL = Cores(4.0, busy=3.9)

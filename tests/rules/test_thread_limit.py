@@ -7,8 +7,8 @@ from tests.rules.cases.thread_limit import MATMUL, example
 from tests.rules.kit import *
 from tfdoctor.facts.timeline.activity import Activity, tabulate
 from tfdoctor.recording.manifest import HostMachine
-from tfdoctor.rules.thread_limit import FLOP, DivisibleWork
-from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
+from tfdoctor.rules.execution.thread_limit import FLOP, DivisibleWork
+from tfdoctor.rules.execution.thread_limit.setting import LimitOrigin, ThreadSetting
 from tfdoctor.trace import EventType, Intervals
 
 

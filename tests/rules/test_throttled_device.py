@@ -7,8 +7,8 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.machine.samples import Board
-from tfdoctor.rules import throttled_device
-from tfdoctor.rules.throttled_device import Limits
+from tfdoctor.rules.scale import throttled_device
+from tfdoctor.rules.scale.throttled_device import Limits
 from tfdoctor.terms.humanize import quantity
 
 HEAT, CAP = "software-thermal", "power-cap"

@@ -5,7 +5,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.rules import tuning_loop
+from tfdoctor.rules.run import tuning_loop
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import RunFailure
 

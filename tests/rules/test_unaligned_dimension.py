@@ -8,8 +8,8 @@ from tests.rules.cases.unaligned_dimension import CPU, example
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Tile
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.rules import unaligned_dimension
-from tfdoctor.rules.unaligned_dimension import AlignedTimes
+from tfdoctor.rules.precision import unaligned_dimension
+from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes
 
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))

@@ -4,8 +4,8 @@ from tests.replicas import examine, replica
 from tests.rules.cases.uneven_replicas import example
 from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import DeviceSkew
-from tfdoctor.rules import uneven_replicas
-from tfdoctor.rules.uneven_replicas import Limits, check
+from tfdoctor.rules.scale import uneven_replicas
+from tfdoctor.rules.scale.uneven_replicas import Limits, check
 
 
 def judged(lag: float, waited: float) -> Verdict:

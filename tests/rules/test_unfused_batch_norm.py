@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.run.program import LayerConfig
-from tfdoctor.rules import unfused_batch_norm
+from tfdoctor.rules.operations import unfused_batch_norm
 
 SHAPE = (32, 64, 64, 48)
 SIZE = 32 * 64 * 64 * 48 * 4

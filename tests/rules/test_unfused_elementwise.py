@@ -3,8 +3,8 @@
 from tests.rules.cases.unfused_elementwise import example
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.rules import unfused_elementwise
-from tfdoctor.rules.unfused_elementwise import Limits
+from tfdoctor.rules.operations import unfused_elementwise
+from tfdoctor.rules.operations.unfused_elementwise import Limits
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:

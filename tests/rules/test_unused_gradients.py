@@ -7,7 +7,7 @@ from tests.rules.cases.unused_gradients import UNUSED, example
 from tests.rules.kit import *
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording.agent import GradientsTaken, StepsSeen, TracedWindow
-from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
+from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
 
 
 def test_a_twentieth_of_the_step_is_found() -> None:

@@ -10,8 +10,8 @@ from tests.rules.cases.unvectorized_operation import IN_STEP, NAME, example
 from tests.rules.kit import *
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.unvectorized_operation import Limits
-from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
+from tfdoctor.rules.operations.unvectorized_operation import Limits
+from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 
 
 def test_both_sides_of_the_share() -> None:

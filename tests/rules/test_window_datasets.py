@@ -2,8 +2,8 @@
 
 from tests.rules.cases.window_datasets import example
 from tests.rules.kit import *
-from tfdoctor.rules import window_datasets
-from tfdoctor.rules.window_datasets import WindowJoins
+from tfdoctor.rules.input import window_datasets
+from tfdoctor.rules.input.window_datasets import WindowJoins
 
 ROOT = "Root::Prefetch"
 AHEAD = StageTime.of(ROOT)

@@ -3,7 +3,7 @@
 from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.zero_factor import DROPPED, GRADIENT, example
 from tests.rules.kit import *
-from tfdoctor.rules.zero_factor import DroppedWork
+from tfdoctor.rules.operations.zero_factor import DroppedWork
 
 
 def test_both_sides_of_the_share() -> None:

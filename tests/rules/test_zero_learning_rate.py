@@ -8,7 +8,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.recording.agent import StepsSeen, ZeroRate
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.rules.zero_learning_rate.useless_work import UselessWork
+from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
 
 
 def test_a_twentieth_of_the_compute_time_is_found() -> None:

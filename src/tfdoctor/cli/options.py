@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
 
 import typer
@@ -19,6 +18,7 @@ from tfdoctor.cli.streams import say
 from tfdoctor.report.formats import FORMATS
 from tfdoctor.rulebook.config import Config, FailOn, RuleNames, find, load
 from tfdoctor.terms.options import NUMBERS, SETTINGS
+from tfdoctor.terms.pages import built_in_pages
 
 if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
@@ -106,9 +106,7 @@ def _is_group(hint: object) -> bool:
 
 def rule_names() -> list[str]:
     """Return the names of the built-in rules, without importing them: a shell waits for the answer."""
-    import tfdoctor.rules  # noqa: PLC0415 - keeps --help fast
-
-    return sorted(module.name.replace("_", "-") for module in iter_modules(tfdoctor.rules.__path__))
+    return list(built_in_pages())
 
 
 def rules_and_topics() -> list[str]:

@@ -75,17 +75,19 @@ class Rule(Record):
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:
-        """Read the rule that a module defines.
+        """Read the rule that a module defines; its folder says the topic of a built-in one.
 
         Raises:
             ValueError: the page lacks a section.
             AttributeError: the module lacks a part of a rule.
         """
         preconditions = getattr(module, "PRECONDITIONS", ())
+        folder, _, name = module.__name__.rpartition(".")
+        topic = getattr(module, "TOPIC", None) or importlib.import_module(folder).TOPIC
         wanted = [kind for part in (module.check, *preconditions) for kind in needs(part).values()]
         return cls(
-            name=module.__name__.rpartition(".")[2].replace("_", "-"),
-            topic=module.TOPIC,
+            name=name.replace("_", "-"),
+            topic=topic,
             since=getattr(module, "SINCE", ""),
             doc=RuleDoc.parse(module.__doc__ or docstring(module)),
             needs=tuple(dict.fromkeys(kind_of(kind).__name__ for kind in wanted)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any, Self
 
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.rule import limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -85,7 +85,7 @@ __all__ = [
     "Measure", "NotApplicable", "Operation", "OperationRows", "OperationTime", "Operations", "PartTime", "Phase",
     "Program", "Record", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunPhases", "RunPlace",
     "RunSteps", "Self", "Sequence", "Severity", "Shape", "SlowPlaces", "Stage", "StageTime", "StepSource",
-    "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "awaited", "bound_by", "changes", "count",
+    "StepWork", "Steps", "Table", "Unavailable", "Verdict", "awaited", "bound_by", "changes", "count",
     "counted", "dataclass", "defaultdict", "duration", "figures_per_step", "found", "heaviest", "in_body",
     "in_function", "inf", "is_backward", "judged", "kind_of", "left_on_all_cores", "limit", "line_groups",
     "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on", "nothing", "number", "page",

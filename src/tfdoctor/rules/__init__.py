@@ -1,16 +1,16 @@
-"""Every module and every package in this package is one rule. Nothing is registered by hand.
+"""Every module and every package with a page beside it is one rule. Nothing is registered by hand.
 
-A package also holds what is the rule's alone: ``edit.py`` with its mechanical edits (``EDITS``), and facts that
-no other rule reads.
+The folder says a rule's topic. A rule that is a package also holds what is the rule's alone: ``edit.py`` with its
+mechanical edits (``EDITS``), and facts that no other rule reads.
 """
 
 import importlib
-import pkgutil
 
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.terms.pages import built_in_pages
 
 
 def all_rules() -> tuple[Rule, ...]:
     """Return every rule, ordered by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    return tuple(Rule.from_module(importlib.import_module(f"{__name__}.{n}")) for n in names)
+    modules = [f"{__name__}.{page.parent.name}.{page.stem}" for page in built_in_pages().values()]
+    return tuple(Rule.from_module(importlib.import_module(module)) for module in modules)

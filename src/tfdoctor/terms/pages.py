@@ -22,7 +22,6 @@ CODE, ABOUT, LIMITS, EXAMPLE = "Code", "About", "Limits", "Example"
 BLOCK = re.compile(r"^```python (\S+)\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 
 RULES = Path(__file__).resolve().parent.parent / "rules"
-RULE_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class RuleDoc(Record):
@@ -65,11 +64,15 @@ def page_file(module: Path) -> Path:
     return (module.parent if module.stem == "__init__" else module).with_suffix(".md")
 
 
+def built_in_pages() -> dict[str, Path]:
+    """Return where the page of each built-in rule is, by the rule's name: no rule is loaded for it."""
+    return {path.stem.replace("_", "-"): path for path in sorted(RULES.glob("*/*.md"), key=lambda path: path.stem)}
+
+
 def built_in(name: str) -> str:
     """Return the page of a built-in rule, as it is shown, without loading the rule; "" where there is none."""
-    path = RULES / f"{name.replace('-', '_')}.md"
-    known = RULE_NAME.fullmatch(name) and path.is_file()
-    text = path.read_text(encoding="utf-8") if known else ""
+    path = built_in_pages().get(name)
+    text = path.read_text(encoding="utf-8") if path else ""
     return shown(text) if f"\n## {ABOUT}\n" in text else ""
 
 

@@ -14,7 +14,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
-from tfdoctor.rules import float32_matmul, idle_matrix_unit
+from tfdoctor.rules.precision import float32_matmul, idle_matrix_unit
 from tfdoctor.terms.verdict import Finding, NotApplicable
 from tfdoctor.trace import xplane
 

@@ -46,7 +46,7 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
-from tfdoctor.rules.python_in_loop import LoopLines
+from tfdoctor.rules.execution.python_in_loop import LoopLines
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Effect, Location, Stage
 from tfdoctor.trace import Line, Trace

@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tests.rules.run_facts import equal_steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.rules.between_steps import check
+from tfdoctor.rules.execution.between_steps import check
 
 WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_batch_end")
 

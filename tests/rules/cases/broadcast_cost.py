@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
-from tfdoctor.rules.broadcast_cost import ExpandedProduct, ExpandedProducts, check
+from tfdoctor.rules.operations.broadcast_cost import ExpandedProduct, ExpandedProducts, check
 
 TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
 

@@ -1,8 +1,8 @@
 """The cases of busy-workers: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.busy_workers import PY_DATASET, check
-from tfdoctor.rules.busy_workers.job_processes import JobProcesses
+from tfdoctor.rules.execution.busy_workers import PY_DATASET, check
+from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 
 
 def example(

@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.input.cacheable import RepeatedWork
-from tfdoctor.rules.cache_order import check
+from tfdoctor.rules.input.cache_order import check
 
 
 def example(

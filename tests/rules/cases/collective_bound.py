@@ -1,7 +1,7 @@
 """The cases of collective-bound: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.collective_bound import check
+from tfdoctor.rules.scale.collective_bound import check
 
 
 def sick() -> Verdict:

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tests.rules.run_facts import chained, dataset_of
-from tfdoctor.rules.column_slices import check
+from tfdoctor.rules.input.column_slices import check
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on

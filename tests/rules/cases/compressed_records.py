@@ -1,7 +1,7 @@
 """The cases of compressed-records: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.compressed_records import check
+from tfdoctor.rules.files.compressed_records import check
 
 
 def example(

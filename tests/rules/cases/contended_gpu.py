@@ -1,7 +1,7 @@
 """The cases of contended-gpu: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.contended_gpu import check
+from tfdoctor.rules.scale.contended_gpu import check
 
 
 def example(share: float | None = 0.4, *, others: int = 1, kind: DeviceKind = DeviceKind.GPU) -> Verdict:

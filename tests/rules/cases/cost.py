@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.savings.price import Epoch, Price
-from tfdoctor.rules.cost import check
+from tfdoctor.rules.scale.cost import check
 
 
 def example(

@@ -1,8 +1,8 @@
 """The cases of debug-checks: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.debug_checks import check
-from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
+from tfdoctor.rules.execution.debug_checks import check
+from tfdoctor.rules.execution.debug_checks.checking_operations import DebugChecks
 
 
 def example(

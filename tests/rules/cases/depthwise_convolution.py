@@ -1,7 +1,7 @@
 """The cases of depthwise-convolution: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.depthwise_convolution import FixedConvolution, FixedKernels, check
+from tfdoctor.rules.operations.depthwise_convolution import FixedConvolution, FixedKernels, check
 
 GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
 

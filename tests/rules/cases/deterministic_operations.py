@@ -1,8 +1,8 @@
 """The cases of deterministic-operations: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.deterministic_operations import check
-from tfdoctor.rules.deterministic_operations.determinism import Determinism
+from tfdoctor.rules.execution.deterministic_operations import check
+from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism
 
 T4 = Hardware(DeviceKind.GPU, "Tesla T4", "Tensor Core", bandwidth_bytes_s=320e9, peak_flop_s=65e12)
 

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import Detour, Detours
-from tfdoctor.rules.device_placement import check
+from tfdoctor.rules.execution.device_placement import check
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of disabled-autotune: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.disabled_autotune import check
+from tfdoctor.rules.input.disabled_autotune import check
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.quality import Doubt, Quality
-from tfdoctor.rules.doubtful_recording import check
+from tfdoctor.rules.recording.doubtful_recording import check
 
 
 def sick() -> Verdict:

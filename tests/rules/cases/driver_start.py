@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tests.rules.run_facts import divided_run
-from tfdoctor.rules.driver_start import check
+from tfdoctor.rules.run.driver_start import check
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of eager-step: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.eager_step import check
+from tfdoctor.rules.tracing.eager_step import check
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of embedding-gradient: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable, check
+from tfdoctor.rules.operations.embedding_gradient import EmbeddingTables, WholeTable, check
 
 
 def sick() -> Verdict:

@@ -1,7 +1,7 @@
 """The cases of float16-on-cpu: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.float16_on_cpu import check
+from tfdoctor.rules.precision.float16_on_cpu import check
 
 
 def example(

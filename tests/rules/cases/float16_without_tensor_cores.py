@@ -1,7 +1,7 @@
 """The cases of float16-without-tensor-cores: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.float16_without_tensor_cores import check
+from tfdoctor.rules.precision.float16_without_tensor_cores import check
 
 GTX_1660_TI = Hardware(
     DeviceKind.GPU, "NVIDIA GeForce GTX 1660 Ti", bandwidth_bytes_s=288e9, without_unit=True, float32_flop_s=5.4e12

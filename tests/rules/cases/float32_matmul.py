@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import BatchNorms
 from tfdoctor.facts.run.hardware import SixteenBit
-from tfdoctor.rules.float32_matmul import Limits, ReducedPrecision, check
+from tfdoctor.rules.precision.float32_matmul import Limits, ReducedPrecision, check
 
 CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
 

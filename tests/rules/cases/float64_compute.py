@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
-from tfdoctor.rules.float64_compute import Float64Work, Origin, check
+from tfdoctor.rules.precision.float64_compute import Float64Work, Origin, check
 
 
 def example(dtype: str = "float64") -> Verdict:

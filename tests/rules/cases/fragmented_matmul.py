@@ -1,7 +1,7 @@
 """The cases of fragmented-matmul: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.fragmented_matmul import SiblingMatmuls, Siblings, check
+from tfdoctor.rules.precision.fragmented_matmul import SiblingMatmuls, Siblings, check
 
 
 def example(number: int = 8) -> Verdict:

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tests.rules.run_facts import divided_run, made_call
-from tfdoctor.rules.frequent_saving import check
+from tfdoctor.rules.run.frequent_saving import check
 
 AT = Location("train.py", 35)
 

@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import FrozenWork
-from tfdoctor.rules.frozen_layers import check
+from tfdoctor.rules.operations.frozen_layers import check
 
 TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
 

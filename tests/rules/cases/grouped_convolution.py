@@ -1,7 +1,7 @@
 """The cases of grouped-convolution: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.grouped_convolution import GroupedConvolutions, check
+from tfdoctor.rules.operations.grouped_convolution import GroupedConvolutions, check
 
 
 def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:

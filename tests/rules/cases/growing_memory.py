@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import KeptResult
-from tfdoctor.rules.growing_memory import check
+from tfdoctor.rules.run.growing_memory import check
 from tfdoctor.terms.kinds import KeptValue
 
 RESIDENT = Trend(

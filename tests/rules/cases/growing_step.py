@@ -2,8 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuClocks
-from tfdoctor.rules.growing_step import check
-from tfdoctor.rules.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
+from tfdoctor.rules.run.growing_step import check
+from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
 
 GROWS = Trend(
     what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300

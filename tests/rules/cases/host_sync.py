@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.rules.host_sync import check
+from tfdoctor.rules.execution.host_sync import check
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.rules.hot_stage import check
+from tfdoctor.rules.input.hot_stage import check
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.run.device import MissingWork
-from tfdoctor.rules.idle_device import check
+from tfdoctor.rules.scale.idle_device import check
 
 
 def example(

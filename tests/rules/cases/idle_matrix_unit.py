@@ -1,7 +1,7 @@
 """The cases of idle-matrix-unit: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.idle_matrix_unit import check
+from tfdoctor.rules.precision.idle_matrix_unit import check
 
 
 def example(**figures: Any) -> Verdict:

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.step_time.breakdown import TracingCost
-from tfdoctor.rules.input_bound import check
+from tfdoctor.rules.input.input_bound import check
 
 
 def example(

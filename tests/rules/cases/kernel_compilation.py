@@ -1,8 +1,8 @@
 """The cases of kernel-compilation: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.kernel_compilation import check
-from tfdoctor.rules.kernel_compilation.start_compiling import StartCompiling
+from tfdoctor.rules.run.kernel_compilation import check
+from tfdoctor.rules.run.kernel_compilation.start_compiling import StartCompiling
 
 
 def example(

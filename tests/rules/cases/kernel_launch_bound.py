@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.steps.steps import SteadySteps
-from tfdoctor.rules.kernel_launch_bound import check
+from tfdoctor.rules.execution.kernel_launch_bound import check
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of known-fault: what its tests judge, and the examples of its page."""
 
-from tfdoctor.rules.known_fault import KERAS, check
-from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
+from tfdoctor.rules.run.known_fault import KERAS, check
+from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 from tfdoctor.terms.verdict import Location, Verdict
 
 

@@ -1,7 +1,7 @@
 """The cases of late-gather: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.late_gather import SelectedProduct, SelectedProducts, check
+from tfdoctor.rules.operations.late_gather import SelectedProduct, SelectedProducts, check
 
 LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
 

@@ -1,8 +1,8 @@
 """The cases of late-shrink: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.late_shrink import Buffer, Buffers, check
-from tfdoctor.rules.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
+from tfdoctor.rules.input.late_shrink import Buffer, Buffers, check
+from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
 
 
 def example(

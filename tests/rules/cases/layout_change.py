@@ -1,7 +1,7 @@
 """The cases of layout-change: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.layout_change import Conversion, Layouts, check
+from tfdoctor.rules.operations.layout_change import Conversion, Layouts, check
 
 
 def example(*, back: bool = True) -> Verdict:

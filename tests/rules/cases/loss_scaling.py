@@ -1,7 +1,7 @@
 """The cases of loss-scaling: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.loss_scaling import check
+from tfdoctor.rules.precision.loss_scaling import check
 
 
 def example(

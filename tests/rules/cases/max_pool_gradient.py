@@ -1,7 +1,7 @@
 """The cases of max-pool-gradient: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.max_pool_gradient import check
+from tfdoctor.rules.operations.max_pool_gradient import check
 
 NAME = "gradient_tape/model/pool/MaxPoolGrad"
 

@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
-from tfdoctor.rules.memory_headroom import check
+from tfdoctor.rules.scale.memory_headroom import check
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of missing-prefetch: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.missing_prefetch import check
+from tfdoctor.rules.input.missing_prefetch import check
 
 
 def example(*stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)) -> Verdict:

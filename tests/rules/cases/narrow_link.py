@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import Board, GpuBoards
-from tfdoctor.rules.narrow_link import check
+from tfdoctor.rules.scale.narrow_link import check
 
 
 def example(

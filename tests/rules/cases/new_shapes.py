@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import SequencePadding
-from tfdoctor.rules.new_shapes import Searches, check
+from tfdoctor.rules.tracing.new_shapes import Searches, check
 
 
 def example(

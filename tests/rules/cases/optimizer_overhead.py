@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.rules.optimizer_overhead import check
+from tfdoctor.rules.operations.optimizer_overhead import check
 
 
 def example(

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import MemoryTrends
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.rules.out_of_memory import check
+from tfdoctor.rules.run.out_of_memory import check
 
 GPU_FULL = RunEnding(
     kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
-from tfdoctor.rules.oversized_decode import check
+from tfdoctor.rules.input.oversized_decode import check
 
 
 def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on

@@ -1,8 +1,8 @@
 """The cases of oversubscribed-cores: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.oversubscribed_cores import check
-from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
+from tfdoctor.rules.scale.oversubscribed_cores import check
+from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
 
 
 def example(

@@ -2,8 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
-from tfdoctor.rules.padding_waste import LengthWork, check
-from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
+from tfdoctor.rules.input.padding_waste import LengthWork, check
+from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
-from tfdoctor.rules.per_element_map import PRECONDITIONS, check
+from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
 

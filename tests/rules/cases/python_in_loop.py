@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.host_time import SingleOperations
-from tfdoctor.rules.python_in_loop import LoopLines, check
+from tfdoctor.rules.execution.python_in_loop import LoopLines, check
 
 HISTOGRAM = Location("train.py", 36)
 

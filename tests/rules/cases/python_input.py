@@ -5,7 +5,7 @@ from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.step_time.host_time import LoopBody
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.rules.python_input import check
+from tfdoctor.rules.input.python_input import check
 
 
 def seen_line(at: Location, seen: int, calls: str = "", *, makes: bool | None = None) -> TimedLine:

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import SequencePadding
-from tfdoctor.rules.recompilation import check
+from tfdoctor.rules.tracing.recompilation import check
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of recurrent-loop: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.recurrent_loop import check
+from tfdoctor.rules.execution.recurrent_loop import check
 
 
 def example(

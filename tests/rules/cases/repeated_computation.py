@@ -1,7 +1,7 @@
 """The cases of repeated-computation: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.repeated_computation import Repeat, RepeatedResults, check
+from tfdoctor.rules.operations.repeated_computation import Repeat, RepeatedResults, check
 
 
 def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdict:

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
-from tfdoctor.rules.repeated_conversion import WIDE, check
+from tfdoctor.rules.execution.repeated_conversion import WIDE, check
 
 AT = Location("train.py", 41)
 

@@ -3,8 +3,8 @@
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
-from tfdoctor.rules.retracing import check
-from tfdoctor.rules.retracing.run_tracing import RunTracing
+from tfdoctor.rules.tracing.retracing import check
+from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing
 
 
 def example(

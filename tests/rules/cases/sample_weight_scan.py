@@ -1,8 +1,8 @@
 """The cases of sample-weight-scan: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.sample_weight_scan import check
-from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScan, WeightScans
+from tfdoctor.rules.run.sample_weight_scan import check
+from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScan, WeightScans
 
 
 def example(ms_of_scans: float = 40_000.0, total_ms: float = 90_000.0) -> Verdict:

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.rules.sequential_map import check
+from tfdoctor.rules.input.sequential_map import check
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import DataOptions
-from tfdoctor.rules.serial_batch import check
+from tfdoctor.rules.input.serial_batch import check
 
 
 def element(shape: str, dtype: str = "float32") -> str:

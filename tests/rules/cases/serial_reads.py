@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.rules.serial_reads import check
+from tfdoctor.rules.files.serial_reads import check
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.activity import H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
-from tfdoctor.rules.serial_transfer import check
+from tfdoctor.rules.execution.serial_transfer import check
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.rules.shared_device import CopiedWork, check
+from tfdoctor.rules.scale.shared_device import CopiedWork, check
 
 SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)
 

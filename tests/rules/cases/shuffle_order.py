@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tests.rules.run_facts import chained
-from tfdoctor.rules.shuffle_order import check
+from tfdoctor.rules.input.shuffle_order import check
 
 
 def example(*stages: Dataset, passes: float | None = None) -> Verdict:

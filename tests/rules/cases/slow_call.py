@@ -4,8 +4,8 @@ from tests.rules.kit import *
 from tfdoctor.facts.step_time.host_lines import LongStepLines, SlowCalls
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.timed_line import SlowCall
-from tfdoctor.rules.slow_call import check
-from tfdoctor.rules.slow_call.single_calls import SingleCalls
+from tfdoctor.rules.execution.slow_call import check
+from tfdoctor.rules.execution.slow_call.single_calls import SingleCalls
 
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them

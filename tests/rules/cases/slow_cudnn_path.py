@@ -2,8 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.run.program import RecurrentArguments
-from tfdoctor.rules.slow_cudnn_path import check
-from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
+from tfdoctor.rules.execution.slow_cudnn_path import check
+from tfdoctor.rules.execution.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of slow-evaluation: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.slow_evaluation import check
+from tfdoctor.rules.run.slow_evaluation import check
 
 AT = Location("evaluate.py", 31)
 

@@ -1,7 +1,7 @@
 """The cases of slow-prediction: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.slow_prediction import check
+from tfdoctor.rules.run.slow_prediction import check
 
 AT = Location("predict.py", 20)
 

@@ -1,7 +1,7 @@
 """The cases of slow-preparation: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.slow_preparation import check
+from tfdoctor.rules.run.slow_preparation import check
 
 
 def example(*lines: RunLine, total_ms: float = 131_000.0, calls: tuple[MadeCall, ...] = ()) -> Verdict:

@@ -1,7 +1,7 @@
 """The cases of slow-random: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.slow_random import check
+from tfdoctor.rules.operations.slow_random import check
 
 
 def example(

@@ -2,8 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_calls import RunTraces
-from tfdoctor.rules.slow_start import check
-from tfdoctor.rules.slow_start.start_load import StartLoad
+from tfdoctor.rules.run.slow_start import check
+from tfdoctor.rules.run.slow_start.start_load import StartLoad
 
 IMPORTED = run_line(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
 

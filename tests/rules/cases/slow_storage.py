@@ -2,8 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.rules.slow_storage import PRECONDITIONS, check
-from tfdoctor.rules.slow_storage.read_rate import ReadRate
+from tfdoctor.rules.files.slow_storage import PRECONDITIONS, check
+from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 
 
 def example(

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.rules.small_batch import Limits, check
+from tfdoctor.rules.execution.small_batch import Limits, check
 
 
 def example(  # noqa: PLR0913 - one argument for each fact of the rule

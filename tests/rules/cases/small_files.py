@@ -3,8 +3,8 @@
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.run.program import FileList
-from tfdoctor.rules.small_files import PRECONDITIONS, check
-from tfdoctor.rules.small_files.read_sizes import ReadSizes
+from tfdoctor.rules.files.small_files import PRECONDITIONS, check
+from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
 
 def example(

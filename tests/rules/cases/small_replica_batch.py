@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.rules.small_replica_batch import check
+from tfdoctor.rules.scale.small_replica_batch import check
 
 
 def example(

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.run.program import Zeros
-from tfdoctor.rules.sparse_operand import SparseOperand, SparseOperands, check
+from tfdoctor.rules.operations.sparse_operand import SparseOperand, SparseOperands, check
 
 
 def example(

@@ -2,8 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImages
-from tfdoctor.rules.starved_cpu import check
-from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
+from tfdoctor.rules.input.starved_cpu import check
+from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 
 
 def example(

@@ -8,7 +8,7 @@ from tfdoctor.facts.phases.run_steps import RunLongLines
 from tfdoctor.facts.step_time.host_lines import LongStepLines
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.rules.step_outlier import check
+from tfdoctor.rules.execution.step_outlier import check
 
 SAVE = TimedLine(
     Location("train.py", 30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40}

@@ -1,8 +1,8 @@
 """The cases of thread-limit: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.thread_limit import DivisibleWork, check
-from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
+from tfdoctor.rules.execution.thread_limit import DivisibleWork, check
+from tfdoctor.rules.execution.thread_limit.setting import LimitOrigin, ThreadSetting
 
 MATMUL = OperationTime(name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8)
 

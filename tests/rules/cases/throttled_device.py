@@ -1,7 +1,7 @@
 """The cases of throttled-device: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClock, GpuClocks
-from tfdoctor.rules.throttled_device import POWER_CAP, check
+from tfdoctor.rules.scale.throttled_device import POWER_CAP, check
 from tfdoctor.terms.verdict import Verdict
 
 

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, MemoryTrends
 from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.rules.tuning_loop import check
+from tfdoctor.rules.run.tuning_loop import check
 
 FIT = made_call(
     RunCall.FIT, Location("tune.py", 31), 12, 55e3 / 12, name="Sequential.fit", looped=True, models=12

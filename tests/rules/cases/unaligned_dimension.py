@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import Tile
-from tfdoctor.rules.unaligned_dimension import AlignedTimes, check
+from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes, check
 
 
 def conv(channels: int = 33) -> OperationTime:

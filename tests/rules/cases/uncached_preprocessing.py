@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
-from tfdoctor.rules.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes, check
+from tfdoctor.rules.input.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes, check
 
 DECODE = Dataset(
     id=1, kind="_MapDataset", inputs=(0,), function="decode", function_at=Location("train.py", 9),

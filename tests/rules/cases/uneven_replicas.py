@@ -2,7 +2,7 @@
 
 from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.uneven_replicas import check
+from tfdoctor.rules.scale.uneven_replicas import check
 from tfdoctor.terms.verdict import Verdict
 
 

@@ -4,7 +4,7 @@ from math import prod
 
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import MOMENTS, BatchNorms
-from tfdoctor.rules.unfused_batch_norm import check
+from tfdoctor.rules.operations.unfused_batch_norm import check
 
 
 def sick() -> Verdict:

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.rules.unfused_elementwise import check
+from tfdoctor.rules.operations.unfused_elementwise import check
 
 
 def example(

@@ -1,8 +1,8 @@
 """The cases of unvectorized-operation: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.unvectorized_operation import check
-from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
+from tfdoctor.rules.operations.unvectorized_operation import check
+from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 
 NAME = "loop_body/adjust_contrast"
 

@@ -1,7 +1,7 @@
 """The cases of window-datasets: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.window_datasets import WindowJoin, WindowJoins, check
+from tfdoctor.rules.input.window_datasets import WindowJoin, WindowJoins, check
 
 
 def example(

@@ -1,7 +1,7 @@
 """The cases of zero-factor: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.zero_factor import DroppedWork, check
+from tfdoctor.rules.operations.zero_factor import DroppedWork, check
 
 GRADIENT = OperationTime(
     name="gradient_tape/backbone/conv/Conv2DBackpropFilter",

@@ -1,8 +1,8 @@
 """The cases of zero-learning-rate: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.zero_learning_rate import check
-from tfdoctor.rules.zero_learning_rate.useless_work import UselessWork
+from tfdoctor.rules.operations.zero_learning_rate import check
+from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
 
 GRADIENT = OperationTime(name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfdoctor.rules.python_input import CODE
+from tfdoctor.rules.input.python_input import CODE
 
 random = np.random.default_rng(9)
 ROWS = random.standard_normal((4, 32)).astype("float32")

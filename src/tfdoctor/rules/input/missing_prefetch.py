@@ -1,0 +1,38 @@
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
+from tfdoctor.families.kit import *
+from tfdoctor.terms.kinds import InputKind
+
+__doc__, CODE = page(__file__)
+SINCE = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    serial_ms: float = limit(NEGLIGIBLE_MS)
+
+
+def check(pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = Limits()) -> Verdict:
+    """Look for a stage that works ahead, and for work that is done while the training loop waits."""
+    serial = pipeline.serial_ms
+    evidence = (
+        Measure("input work while the step waits", ms(serial), ms(limits.serial_ms)),
+        Measure("wait for input per step", ms(breakdown["input"])),
+    )
+    if pipeline.python_kind not in ("", InputKind.TF_DATA):
+        return NotApplicable(
+            reason=f"Keras builds the pipeline from {pipeline.python_kind}: there is no dataset to prefetch"
+        )
+    if pipeline.prefetches:
+        ahead = next(stage for stage in pipeline.stages if stage.asynchronous)
+        added = ", added by tf.data itself," if ahead.injected else ""
+        return Healthy(summary=f"{ahead.kind}{added} produces batches ahead of the step", evidence=evidence)
+    if not breakdown.waits_for_input or serial < limits.serial_ms:
+        return Healthy(summary=f"Producing a batch takes {milliseconds(serial)} per step", evidence=evidence)
+    last = next((stage.at for stage in pipeline.stages if stage.at), None)
+    code = "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
+    return Finding(
+        summary=f"No prefetch: the step waits for {milliseconds(serial)} of input work",
+        evidence=evidence,
+        remedies=(Remedy("Make prefetch the last transformation", code, last, "prefetch"),),
+        effects=(Effect(Stage.INPUT, overlaps=True, bound=bound_by(cores)),),
+    )

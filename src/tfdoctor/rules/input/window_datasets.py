@@ -1,0 +1,137 @@
+from tfdoctor.facts.input.dataset_properties import TENSOR, spec_bytes
+from tfdoctor.facts.input.input_pipeline import feeds
+from tfdoctor.facts.input.map_functions import BETWEEN, NOT_VECTORIZABLE
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+SINCE = "0.1.0"
+BY_HAND = "the windows have to be made in another way, whose order of examples has to be checked"
+
+# Least that one thread copies in ms: 1 GB/s, a tenth of a core's bandwidth; as in per-element-map.
+BYTES_PER_MS = 1e6
+JOINS = re.compile(r"FlatMap|(?:Parallel)?Interleave")  # Kinds of datasets that join datasets
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    windows: float = limit(8.0, least=1.0)
+    copying: float = share_limit(0.3)
+    taken: float = share_limit(0.2)
+
+
+class WindowJoin(Record):
+    """A stage that joins windows, and the stages that make and use them.
+
+    ``inner`` are the stages that make the windows and pass on their elements. ``maps`` are those between the
+    windows and the next batch, which also take whole batches. ``nbytes`` are those of one window; None is unknown.
+    ``batch`` is the size of the next batch, 0 where none follows.
+    """
+
+    join: StageTime
+    inner: tuple[StageTime, ...] = ()
+    maps: tuple[StageTime, ...] = ()
+    nbytes: float | None = None
+    batch: int = 0
+
+    @property
+    def work_ms(self) -> float:
+        """The work of all stages that make and join the windows, in ms per step."""
+        return self.join.work_ms + sum(stage.work_ms for stage in self.inner)
+
+    @property
+    def window_ms(self) -> float:
+        """What making one window takes, in ms, summed over threads."""
+        return self.work_ms / self.join.calls if self.join.calls else 0.0
+
+
+class WindowJoins(Record):
+    """All stages of the pipeline that join windows."""
+
+    joins: tuple[WindowJoin, ...] = ()
+
+    @classmethod
+    def measure(cls, pipeline: InputPipeline, properties: DatasetProperties) -> Self:
+        """Find the joins among the feeding datasets, and their stages in the trace."""
+        joins = []
+        for dataset in properties.chain:
+            windows = next((d for d in properties.sources(dataset) if kind_of(d) == "Window"), None)
+            join = next((s for s in pipeline.stages if s.dataset == dataset and s.calls), None)
+            if not windows or not join or not JOINS.fullmatch(kind_of(dataset)):
+                continue
+            within = [stage for stage in pipeline.stages if feeds(stage.path, join.path)]
+            series = f"{join.path}::Window"  # what is above it does not exist for the windows only
+            inner = tuple(one for one in within if not one.path.startswith(f"{series}::"))
+            ids, batch = _after(dataset, properties)
+            mapped = tuple(one for one in pipeline.stages if one.dataset and one.dataset.id in ids)
+            # the bytes of a window, by how many elements were taken from it
+            element = spec_bytes(" ".join(found[0] for found in TENSOR.finditer(windows.element)))
+            taken = max((s.calls for s in within if s.kind == "Window" and s.path != series), default=0.0)
+            size = element * taken / join.calls if element and taken else None
+            joins.append(WindowJoin(join, inner, mapped, size, batch))
+        return cls(tuple(joins))
+
+
+def _after(join: Dataset, properties: DatasetProperties) -> tuple[set[int], int]:
+    """Return the maps between the windows and the next batch that also take batches, and the batch's size."""
+    maps: set[int] = set()
+    at = join.id
+    while current := next((one for one in properties.chain if at in one.inputs), None):
+        at, kind = current.id, kind_of(current)
+        if kind in {"Batch", "ParallelBatch"}:
+            return maps, current.parameters.batch_size or 0
+        if kind in {"Map", "ParallelMap"}:
+            single = any(NOT_VECTORIZABLE.fullmatch(name) for name in current.types or ("If",))
+            if not single and not current.python:
+                maps.add(current.id)
+        elif kind not in BETWEEN:
+            break
+    return set(), 0
+
+
+def check(
+    windows: WindowJoins,
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    contention: CpuContention,
+    limits: Limits = Limits(),
+) -> Verdict:
+    """Compare the time per window with what copying its bytes takes, in the slowest part of the pipeline."""
+    if not windows.joins:
+        return Healthy(summary="No stage joins windows that are datasets")
+    found = max(windows.joins, key=lambda one: one.work_ms)
+    if breakdown.waits_for_input:
+        limiting = [one for one in windows.joins if one.join in pipeline.limiting]
+        if not limiting:
+            return Healthy(summary="Making windows does not limit the pipeline")
+        found = max(limiting, key=lambda one: one.join.work_ms)
+    elif not contention.crowds_out(found.work_ms, breakdown.step_ms, limits.taken):
+        return Healthy(summary=f"Making windows does not slow training: {breakdown.little_wait}")
+    each, number = found.window_ms, found.join.calls
+    summary = f"{found.join.title} makes a dataset for each window: {milliseconds(each)}"
+    if found.nbytes is None:
+        return NotApplicable(reason=f"{summary}, but the size of a window is unknown")
+    copying = min(1.0, found.nbytes / BYTES_PER_MS / each) if each else 1.0
+    measures = (
+        Measure("windows per step", count(number), count(limits.windows)),
+        Measure("bytes of a window", nbytes(found.nbytes)),
+        Measure("time per window", ms(each)),
+        Measure.share("maximum share of the time per window spent copying it", copying, limits.copying),
+    )
+    if number <= limits.windows or copying > limits.copying:
+        return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
+    stages = (found.join, *found.inner, *found.maps)
+    left = max(copying, 1.0 / found.batch) if found.batch else copying  # of which the copying of the windows stays
+    spared_ms = sum(stage.work_ms for stage in stages) * (1.0 - left)
+    remedy = Remedy(
+        "Take all windows of a batch with one gather, or slice them from one array",
+        CODE["gather"],
+        found.join.at,
+        changes="the array of all windows is kept in memory",
+    )
+    scaled = (stage.scaled(left, Bound.AT_MOST) for stage in stages if stage.work_ms)
+    return Finding(
+        summary=f"{summary}, {round(number)} times per step",
+        evidence=(*measures, work_table(stages, ("calls per step", lambda stage: count(stage.calls)))),
+        remedies=(remedy,),
+        effects=(*scaled, *contention.relief(spared_ms)),
+    )

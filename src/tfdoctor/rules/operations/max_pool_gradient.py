@@ -1,0 +1,56 @@
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.1.0"
+PRECONDITIONS = (
+    found(
+        Operations,
+        lambda operations: any(map(_is_gradient, operations.rows)),
+        "The step computes no gradient of max pooling",
+    ),
+)
+BY_HAND = "it changes the model, so its accuracy has to be compared"
+
+GRADIENTS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax", "MaxPool3DGrad"))
+XLA_GRADIENT = "select-and-scatter"  # What XLA calls the gradient of max pooling
+ONEDNN = re.compile("(^|:)_Mkl[^:]*$")  # Kernels of oneDNN, by the type at the end of their name
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    share: float = share_limit(0.03)
+
+
+def check(operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:
+    """Add up the gradients of max pooling, except those that oneDNN runs."""
+    rows = [row for row in operations.rows if _is_gradient(row)]
+    part = operations.part(sum(row.ms for row in rows))
+    summary = f"The gradients of max pooling take {part}"
+    measures = part.measures("in gradients of max pooling", limits.share)
+    slow = [row for row in rows if not any(map(ONEDNN.search, row.ran))]
+    if sum(row.ms for row in slow) < limits.share * operations.total_ms or not slow:
+        return Healthy(summary=summary if slow else f"{summary}; oneDNN runs them fast", evidence=measures)
+    on_cpu = hardware.kind == DeviceKind.CPU
+    action = "Replace max pooling with average pooling or a convolution with stride 2"
+    layers = Table.of(
+        slow,
+        ("layer", lambda row: row.layer or row.name),
+        ("your line", lambda row: row.at),
+        ("gradient time per step", lambda row: ms(row.ms)),
+    )
+    return Finding(
+        summary=summary,
+        evidence=(*measures, layers),
+        remedies=(
+            Remedy(action, CPU if on_cpu else CODE["average"], next((row.at for row in slow if row.at), None)),
+        ),
+        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in slow),
+    )
+
+
+def _is_gradient(row: OperationTime) -> bool:
+    return row.type in GRADIENTS or XLA_GRADIENT in row.category or XLA_GRADIENT in row.name
+
+
+CPU = CODE["average"] + "\n# oneDNN's fast gradient needs a graph (no run_eagerly=True) and channels-last data"

@@ -1,0 +1,53 @@
+from tfdoctor.facts.operations.step_parts import OptimizerWork, is_small
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.1.0"
+PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA compiles the optimizer's update on a TPU")),)
+BY_HAND = "fewer and larger variables change the model"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    share: float = share_limit(0.05)
+    values: float = limit(10_000.0)
+    each_ms: float = limit(0.005)
+    on_cpu: float = limit(1000.0)
+
+
+def check(
+    work: OptimizerWork, operations: Operations, hardware: Hardware, breakdown: Breakdown, limits: Limits = Limits()
+) -> Verdict:
+    """Add up the optimizer's small operations.
+
+    On a CPU, the time between them goes as well: their part, by number, of the host's time.
+    """
+    if not work.rows:
+        return NotApplicable(reason=UNNAMED)
+    small = [row for row in work.rows if is_small(row, limits.values, limits.each_ms)]
+    part, calls = operations.part(sum(row.ms for row in small)), sum(row.calls for row in small)
+    evidence = (
+        *part.measures("in the optimizer's small operations", limits.share),
+        Measure("small optimizer operations per step", count(calls)),
+        Measure("time in all optimizer operations per step", ms(work.ms)),
+    )
+    on_cpu = hardware.kind == DeviceKind.CPU
+    if part.share < limits.share or (on_cpu and calls < limits.on_cpu):
+        return Healthy(summary=f"The optimizer's operations on small tensors take {part}", evidence=evidence)
+    at = next((row.at for row in small if row.at), None)
+    fewer = Remedy("Use fewer and larger variables", CODE["fewer"], at)
+    fused = Remedy("Compile the step so that XLA fuses the update", CODE["fuse"], at, "jit-compile")
+    effects = [row.scaled(0.0, Bound.AT_MOST) for row in small]
+    if on_cpu:
+        host_ms = calls / sum(row.calls for row in operations.rows) * breakdown[Stage.HOST]
+        effects.append(Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, ms(host_ms), bound=Bound.AT_MOST))
+    return Finding(
+        summary=f"The optimizer runs {counted(round(calls), 'small operation')}: {part}",
+        evidence=evidence,
+        remedies=(fewer,) if on_cpu else (fused, fewer),
+        effects=tuple(effects),
+    )
+
+
+UNNAMED = "the trace names no operation of an optimizer: XLA compiled them, or they are outside a Keras optimizer"

@@ -1,0 +1,323 @@
+from itertools import groupby
+from typing import NamedTuple
+
+from tfdoctor.facts.operations.dataflow import of_metric
+from tfdoctor.facts.run.operation_types import READS, UPDATES
+from tfdoctor.facts.savings.layer_work import values_of
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.1.0"
+BY_HAND = "which line keeps the value for the others is a choice in the code of the step"
+
+ASSIGN = "AssignVariableOp"  # What ``variable.assign`` runs, in a graph or outside of any
+# The beginning of the types of writes that do not show the variable's shape: of parts of it, or by its moments.
+ANY = "Resource"
+
+
+def _kept_reads(dataflow: Dataflow, operations: Operations) -> Mapping[str, tuple[Operation, ...]]:
+    """Return the reads of variables that operations depend on besides constants, by the operation's name.
+
+    Of operations whose results stay the same unless Python assigns a variable between two steps: no operation of
+    the program assigns one of the variables, and none is trained.
+    """
+    built = dataflow.program.by_name
+    stays = _stays(dataflow.program, operations)
+    found: dict[str, frozenset[str] | None] = {}  # in the order of the graphs; None depends on more
+    for name, one in built.items():
+        read = bool(READS.search(one.type))
+        values = one.sources[1:] if read else one.sources
+        own = stays(one) if read else dataflow.adds(name) is None
+        same = [source for source in values if source in built and built[source].graph == one.graph]
+        before = [reads for source in same if (reads := found.get(source)) is not None]
+        known = own and len(before) == len(values)
+        found[name] = frozenset([name] if read else ()).union(*before) if known else None
+    # a variable has a gradient where an operation has one that depends on nothing else
+    given = dataflow.gradients.keys() & found.keys()
+    trained = {_handle(built[read]) for name in given for read in found[name] or ()}
+    kept = {name: tuple(built[one] for one in sorted(of)) for name, of in found.items() if of}
+    return {name: of for name, of in kept.items() if trained.isdisjoint(map(_handle, of))}
+
+
+def _stays(program: Program, operations: Operations) -> Callable[[Operation], bool]:
+    """Return what says whether nothing assigns a read variable.
+
+    A graph that reads it by the same name at the same line was traced from the same code: TensorFlow traces a
+    function twice whose first call creates variables. There, as in its own graph, its handle tells who assigns it;
+    in other graphs its type and shape do.
+    """
+    traced: dict[object, set[int]] = defaultdict(set)
+    used = set[tuple[int, str]]()  # variables that an operation takes that does not only read: it writes or calls
+    for one in program.operations:
+        if READS.search(one.type):
+            traced[one.name, one.sources, one.at].add(one.graph)
+        else:
+            used.update((one.graph, source) for source in one.sources)
+    # Where no graph writes, the optimizer runs between the calls of the step. Where a variable is assigned outside
+    # of the graphs in the traced steps, it is not known which.
+    outside = any(one.type == ASSIGN and one.name not in program.by_name for one in operations.rows)
+    writes = [one for one in program.operations if UPDATES.fullmatch(one.type) and not of_metric(one)]
+
+    def fits(shape: Shape | None, other: Shape | None) -> bool:
+        if shape is None or other is None:
+            return True
+        sizes = zip(shape, other, strict=False)
+        return len(shape) == len(other) and all(one == same or None in {one, same} for one, same in sizes)
+
+    def stays(read: Operation) -> bool:
+        graph, handle = _handle(read)
+        made = program.by_name.get(handle)
+        argument = made is not None and made.type == "Placeholder" and made.graph == graph
+        if not argument or not read.outputs or not writes or outside:
+            return False
+        same = traced[read.name, read.sources, read.at]
+        if not used.isdisjoint((graph, handle) for graph in same):
+            return False
+        dtype, shape = read.outputs[0]
+        for write in (one for one in writes if one.graph not in same):
+            values = [tensor for tensor in write.inputs if tensor[0] != "resource"]
+            shapes = [other for own, other in values if own == dtype]
+            if not values or (shapes and write.type.startswith(ANY)) or any(fits(shape, one) for one in shapes):
+                return False
+        return True
+
+    return stays
+
+
+def _handle(read: Operation) -> tuple[int, str]:
+    """Return a read variable, as one graph knows it: the number of the graph, and the name there."""
+    return read.graph, read.sources[0] if read.sources else ""
+
+
+SHOWN = 5  # Pairs of lines that are shown: those of most time
+# Operations that take no longer than reading their stored result.
+FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Identity"))
+
+# Operations that only move elements, as the methods of a library do with the result that the user keeps.
+MOVES = frozenset((
+    "MatrixBandPart", "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "Transpose", "Reshape",
+    "ExpandDims", "Squeeze", "Slice", "StridedSlice", "GatherV2", "ConcatV2", "Pack", "Unpack", "Cast",
+))  # fmt: skip
+
+SUM = "AddN"  # The operation that adds up the gradients of one tensor, or of one weight
+
+
+class GradientSum(NamedTuple):
+    """A sum of gradients, of which some are those of later computations."""
+
+    row: OperationTime
+    spared: float  # the share of its operands that go, 0 to 1; 1 where a single one remains
+
+
+def _types(rows: Iterable[OperationTime]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.type for row in sorted(rows, key=lambda row: -row.ms)))
+
+
+class Repeat(Record):
+    """Operations that compute again what the ones of another line have computed in the same step."""
+
+    first: Location | None
+    again: Location | None
+    rows: tuple[OperationTime, ...]  # of the later computation, forward
+    gradients: tuple[OperationTime, ...] = ()  # of these
+    sums: tuple[GradientSum, ...] = ()  # of these gradients and others
+
+    @property
+    def ms(self) -> float:
+        """Their time with that of their gradients, and of adding these up, in ms per step."""
+        sums_ms = sum(row.ms * spared for row, spared in self.sums)
+        return sum(row.ms for row in self.rows) + (sum(row.ms for row in self.gradients) + sums_ms)
+
+    @property
+    def title(self) -> str:
+        """The layers that are called again, or the types of the operations, those of most time first."""
+        layers = tuple(dict.fromkeys(row.layer for row in self.rows if row.layer))
+        return ", ".join((layers or _types(self.rows))[:3])
+
+    @property
+    def effects(self) -> Iterator[Effect]:
+        """What becomes shorter where it is computed once."""
+        yield from (row.scaled(0.0) for row in self.rows)
+        yield from (row.scaled(0.0, Bound.AT_MOST) for row in self.gradients)
+        yield from (replace(row.scaled(1.0 - spared, Bound.AT_MOST), narrows=True) for row, spared in self.sums)
+
+    @property
+    def remedy(self) -> Remedy:
+        """The change at the later line."""
+        first = f" of {location(self.first)}" if self.first and self.first != self.again else ""
+        return Remedy(f"Compute it once and use the result{first} again", CODE["reuse"], self.again)
+
+
+class Constant(Record, OperationRows):
+    """The operations of a line whose results are the same in every step.
+
+    ``reads`` are the lines that read the variables that they depend on: no operation assigns these, but Python may.
+    """
+
+    at: Location | None
+    rows: tuple[OperationTime, ...]
+    reads: tuple[Location, ...] = ()
+
+    @property
+    def remedy(self) -> Remedy:
+        """The change at the line."""
+        if not self.reads:
+            return Remedy("Compute it once, before the training", CODE["once"], self.at)
+        lines = " and ".join(map(location, self.reads[:SHOWN]))
+        action = (
+            f"If nothing assigns the variables read at {lines} between the steps, compute it once before the loop; "
+            "otherwise after each assignment"
+        )
+        return Remedy(action, CODE["after-assignment"], self.at)
+
+
+class RepeatedResults(Record):
+    """What is computed twice in a step, and what is computed in each step from constants; most time first."""
+
+    repeats: tuple[Repeat, ...] = ()
+    constants: tuple[Constant, ...] = ()
+
+    @classmethod
+    def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
+        """Number the values of each graph, and compare those of the operations that ran.
+
+        TensorFlow merges equal operations by itself where they read no variable. Gradients that compute a forward
+        result again do so to save memory (tf.recompute_grad): they are no repetition.
+        """
+        ran: dict[str, list[OperationTime]] = defaultdict(list)
+        for row in operations.rows:  # without instructions of XLA's
+            if row.name in program.by_name and not (row.operation and row.operation.compiled):
+                ran[row.name].append(row)
+        reads, lines = _kept_reads(dataflow, operations), defaultdict[Location | None, list[str]](list)
+        # Of those that depend on variables only the ones count that the user's line calls itself, and that compute:
+        # what a layer of Keras or an optimizer computes of its variables cannot be moved.
+        for name in ran:
+            made = program.by_name[name]
+            if made.type not in FILLS and not READS.search(made.type) and not is_backward(name):
+                own = made.direct and not made.origin and made.type not in MOVES
+                if (own and name in reads) or not dataflow.sources(name):
+                    lines[made.at].append(name)
+        constants = []
+        for at, names in lines.items():
+            read_at = dict.fromkeys(read.at for name in names for read in reads.get(name, ()) if read.at)
+            constants.append(Constant(at, tuple(row for name in names for row in ran[name]), tuple(read_at)))
+        repeats = sorted(_repeats(ran, dataflow, operations), key=lambda one: -one.ms)
+        return cls(tuple(repeats), tuple(sorted(constants, key=lambda one: -one.ms)))
+
+    @property
+    def ms(self) -> float:
+        """The time of all of it, in ms per step."""
+        return sum(one.ms for one in self.repeats) + sum(one.ms for one in self.constants)
+
+
+# The operations that ran, by their name in the graph. One that was fused with others has the name of the last.
+Ran = Mapping[str, Sequence[OperationTime]]
+
+
+def _repeats(ran: Ran, dataflow: Dataflow, operations: Operations) -> Iterator[Repeat]:
+    """Yield the operations that compute again, by the lines of the first and the later computation.
+
+    Operations of one line are told apart by those that call its function. Gradients of later computations go where
+    the first one has such gradients, too. One gradient remains: that of a discriminator's generated images is
+    needed, if only the generator's step has it.
+    """
+    lines: dict[tuple[Location | None, Location | None], list[tuple[str, str]]] = defaultdict(list)
+    for first, *later in _equal(ran, dataflow.program):
+        for one in later:
+            alike = first.at == one.at
+            at = (first.by or first.at, one.by or one.at) if alike else (first.at, one.at)
+            lines[at].append((first.name, one.name))
+    gradients: dict[str, list[OperationTime]] = defaultdict(list)  # by each scope that they are in
+    for row in operations.rows:
+        parts = row.name.removeprefix(GRADIENT_SCOPE).split("/") if row.name.startswith(GRADIENT_SCOPE) else []
+        for end in range(1, len(parts)):
+            gradients["/".join(parts[:end])].append(row)
+
+    def named(name: str) -> set[str]:  # with those that were fused with it
+        return {name, *(row.operation.name for row in ran[name] if row.operation)}
+
+    for (first_at, again), pairs in lines.items():
+        rows = tuple(row for _, name in pairs for row in ran[name])
+        both = [later for one, later in pairs if not gradients.keys().isdisjoint(named(one))]
+        spared = tuple(row for later in both for name in named(later) for row in gradients.get(name, ()))
+        names, sums = {row.built for row in spared}, []  # of which they are operands, directly or in another shape
+        for row, made in ((row, row.operation) for row in operations.rows if names and row.type == SUM):
+            sources = [dataflow.source(made, at) for at in range(len(made.sources))] if made else []
+            number = sum(source is not None and source.name in names for source in sources)
+            if number:
+                sums.append(GradientSum(row, 1.0 if len(sources) - number <= 1 else number / len(sources)))
+        yield Repeat(first_at, again, rows, spared, tuple(sums))
+
+
+def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
+    """Yield the forward operations of one graph that ran and have equal values, in the order of the graph.
+
+    Those that only read a variable compute nothing.
+    """
+    for _, graph in groupby(program.operations, key=lambda operation: operation.graph):
+        members = tuple(graph)
+        values = values_of(members)
+        found: dict[int, list[Operation]] = defaultdict(list)
+        for one in members:
+            in_step = program.by_name[one.name] is one and one.name in ran
+            if in_step and one.sources and not READS.search(one.type) and not is_backward(one.name):
+                found[values[one.name]].append(one)
+        yield from (same for same in found.values() if len(same) > 1)
+
+
+PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    share: float = share_limit(0.03)
+    part: float = share_limit(0.1)
+    least_ms: float = limit(0.1)
+
+
+def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits()) -> Verdict:
+    """Add up what is computed again, and compare it with the compute time."""
+    share = operations.part(work.ms).share
+    evidence = (
+        Measure("time computing again what is known, per step", ms(work.ms)),
+        Measure.share("share of the compute time computing again what is known", share, limits.share),
+    )
+    least_ms = max(limits.least_ms, limits.part * work.ms)
+    repeats = [one for one in work.repeats if one.ms >= least_ms]
+    constants = [one for one in work.constants if one.ms >= least_ms]
+    if share < limits.share or not (repeats or constants):
+        summary = f"{percent(share)} of the compute time computes again what is known"
+        return Healthy(summary=summary, evidence=evidence)
+    table = [
+        (one.title, one.first or "unknown", one.again or "unknown", count(len(one.rows)), ms(one.ms))
+        for one in repeats[:SHOWN]
+    ]
+    table += [
+        (", ".join(_types(one.rows)[:3]), "every step", one.at or "unknown", count(len(one.rows)), ms(one.ms))
+        for one in constants[:SHOWN]
+    ]
+    columns = ("computed", "first at", "again at", "operations", "time per step")
+    remedies: dict[Location | None, Remedy] = {}  # one for each line
+    shown: list[Repeat | Constant] = [*repeats[:SHOWN], *constants[:SHOWN]]
+    for one in shown:
+        remedies.setdefault(one.remedy.at, one.remedy)
+    sentences = []
+    if repeats:
+        places = map(location, filter(None, (repeats[0].first, repeats[0].again)))
+        at = f" at {lines}" if (lines := " and ".join(dict.fromkeys(places))) else ""
+        time = milliseconds(sum(one.ms for one in repeats))
+        sentences += [f"Each step computes the same twice or more{at}: {time} per step"]
+    if constants:
+        at = f" at {location(constants[0].at)}" if constants[0].at else ""
+        read = any(one.reads for one in constants)
+        when = "change only where Python assigns a variable" if read else "never change"
+        time = milliseconds(sum(one.ms for one in constants))
+        sentences += [f"Results that {when} are computed in each step{at}: {time} per step"]
+    once = (row.scaled(0.0, Bound.AT_MOST) for constant in constants for row in constant.rows)
+    return Finding(
+        summary="; ".join(sentences),
+        evidence=(*evidence, Table(columns, tuple(table))),
+        remedies=tuple(remedies.values()),
+        effects=(*(effect for one in repeats for effect in one.effects), *once),
+    )

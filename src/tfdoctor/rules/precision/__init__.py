@@ -1,0 +1,5 @@
+"""Precision, and the matrix unit."""
+
+from tfdoctor.diagnosis.rule import Topic
+
+TOPIC = Topic.PRECISION

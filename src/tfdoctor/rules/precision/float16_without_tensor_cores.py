@@ -1,0 +1,67 @@
+from tfdoctor.facts.operations.operation_time import flop_s, layer_table
+from tfdoctor.families.kit import *
+from tfdoctor.terms.units import flop_rate
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.2.0"
+PRECONDITIONS = (
+    not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=NotApplicable(reason="the training does not run on a GPU")),
+)
+BY_HAND = "the policy was chosen, and the memory may not hold the batch in float32"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    share: float = share_limit(0.05)
+    reached: float = share_limit(0.3)
+
+
+UNKNOWN_RATE = "the FLOPs of the float16 matmuls are unknown: record a step in a graph with `tfdoctor profile`"
+
+POLICY = 'keras.mixed_precision.set_global_policy("float32")  # before the first layer is created'
+
+
+def check(
+    operations: Operations, hardware: Hardware, program: Program | None, limits: Limits = Limits()
+) -> Verdict:
+    """Compare the rate of float16 matmuls with the peak in float32."""
+    if not hardware.without_unit:
+        why = hardware.missing or f"{hardware.name} has a matrix unit for 16 bits"
+        return NotApplicable(reason=why)
+    rows, peak = [row for row in operations.matrix if row.precision == "float16"], hardware.float32_flop_s
+    if not rows:
+        untyped = operations.matrix and not any(row.precision for row in operations.matrix)
+        unknown = "the trace does not contain the types of the matmuls" if untyped else ""
+        return nothing("No matmul or convolution computes in float16", unknown, operations.why_unlisted)
+    known = [row for row in rows if row.flops and row.ms]
+    if not peak or not known:
+        unknown = UNKNOWN_RATE if peak else f"the rate of {hardware.name} in float32 is unknown"
+        return NotApplicable(reason=unknown)
+    slow = [row for row in known if row.flop_s < limits.reached * peak]
+    part, reached = operations.part(sum(row.ms for row in slow or known)), flop_s(slow or known) or 0.0
+    more = (
+        Measure("FLOP rate of these in float16", flop_rate(reached)),
+        Measure("peak FLOP rate of the GPU in float32", flop_rate(peak)),
+        Measure("share of that peak", ratio(reached / peak), ratio(limits.reached)),
+    )
+    summary, work = f"Float16 matmuls and convolutions take {part}", "in these matmuls and convolutions"
+    healthy = f"{summary}, as fast as float32 might"
+    if not slow:
+        return Healthy(summary=healthy, evidence=(*part.measures(work, limits.share), *more))
+    # what is left at least: the time in float32 at the peak rates, with twice the bytes
+    bandwidth = hardware.bandwidth_bytes_s
+    moving_s = [2 * (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0 for row in slow]
+    least_s = [max((row.flops or 0.0) / peak, moving) for row, moving in zip(slow, moving_s, strict=True)]
+    return spared(
+        part,
+        limits.share,
+        work,
+        [(row, min(1.0, each_s * row.calls * 1e3 / row.ms)) for row, each_s in zip(slow, least_s, strict=True)],
+        healthy=healthy,
+        finding=f"{summary}, on a GPU without Tensor Cores",
+        remedies=[Remedy("Train in float32", POLICY, program.first_line if program else None)],
+        more=more,
+        shown=[layer_table(slow, types=False, most=10)],
+        bound=Bound.AT_MOST,
+    )

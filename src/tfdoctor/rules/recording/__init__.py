@@ -1,0 +1,5 @@
+"""The recording itself."""
+
+from tfdoctor.diagnosis.rule import Topic
+
+TOPIC = Topic.RECORDING

@@ -1,0 +1,44 @@
+from tfdoctor.facts.machine.samples import GpuBoards
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.2.0"
+PRECONDITIONS = (whole_run,)
+
+BY_HAND = "the driver is a setting of the machine, not of the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    least_ms: float = limit(1000.0)
+    share: float = share_limit(0.01)
+
+
+def check(boards: GpuBoards, phases: RunPhases, limits: Limits = Limits()) -> Verdict:
+    """Compare the time to open the GPUs with the run, where nothing keeps the driver loaded."""
+    modes = [board.persistence for board in boards.boards]
+    if boards.opened_ms is None or all(mode is None for mode in modes):
+        return NotApplicable(
+            reason="the driver does not tell its persistence mode: Linux's does, in recordings of the whole run"
+        )
+    evidence = (
+        Measure("time to open all GPUs", ms(boards.opened_ms), ms(limits.least_ms)),
+        Measure("GPUs with persistence mode off", count(modes.count(False))),
+    )
+    opened, share = milliseconds(boards.opened_ms), boards.opened_ms / phases.total_ms
+    # Other programs that computed on each GPU when the run began had it open before.
+    in_use = all(board.others_at_start for board in boards.boards)
+    quick = boards.opened_ms < limits.least_ms or share < limits.share
+    if False not in modes or quick or in_use:
+        mode = "off, and" if False in modes else "on:"
+        summary = f"Persistence mode is {mode} the GPUs opened in {opened}"
+        return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
+    return Finding(
+        summary=f"Persistence mode is off, and the driver took {opened} to open the GPUs, as long as "
+        f"{percent(share)} of the run",
+        evidence=evidence,
+        remedies=(Remedy("Keep the NVIDIA driver loaded with nvidia-persistenced", CODE["persistence"]),),
+        severity=Severity.NOTE,
+        concern=Concern.RUN,
+    )

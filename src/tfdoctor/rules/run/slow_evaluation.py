@@ -1,0 +1,32 @@
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.2.0"
+PRECONDITIONS = (whole_run,)
+
+BY_HAND = "how the results of single evaluations go together is a question about the script"
+
+Limits = CallLimits
+
+EVALUATIONS = CallRule(
+    call=RunCall.EVALUATE,
+    phase=Phase.EVALUATION,
+    noun="evaluation",
+    results="Results",
+    nothing="evaluates no model",
+    batches=Remedy("Evaluate in larger batches", CODE["all"]),
+    calls=(Remedy("Evaluate all examples with one call", CODE["all"]),),
+    model=Remedy(
+        "Evaluate with one call, or call the model and its metrics in a tf.function",
+        f"{CODE['all']}\n# or\n{CODE['compiled']}",
+    ),
+    python=Remedy("Compute metrics with the arrays of all results", CODE["metrics"]),
+    after=(Phase.END,),  # metrics are computed during evaluations, and after the last one
+    outside_fit=True,
+)
+
+
+def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
+    """Find evaluations whose time goes into many calls and batches, or into Python."""
+    return EVALUATIONS.check(phases, calls, steps, limits)

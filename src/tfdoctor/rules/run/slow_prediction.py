@@ -1,0 +1,31 @@
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.2.0"
+PRECONDITIONS = (whole_run,)
+
+BY_HAND = "whether an input depends on the last prediction is a question about the script"
+
+Limits = CallLimits
+
+ONE_CALL = "Predict all examples with one call"
+DEPENDENT = "Where an input depends on the last prediction, call predict_on_batch, or the model in a tf.function"
+TOGETHER = "all rows of a call go through the model at once"
+
+PREDICTIONS = CallRule(
+    call=RunCall.PREDICT,
+    phase=Phase.PREDICTION,
+    noun="prediction",
+    results="Predictions",
+    nothing="makes no predictions",
+    batches=Remedy("Predict in larger batches", CODE["large"]),
+    calls=(Remedy(ONE_CALL, CODE["all"]), Remedy(DEPENDENT, CODE["compiled"], changes=TOGETHER)),
+    model=Remedy(f"{ONE_CALL}, or call the model in a tf.function", f"{CODE['all']}\n# or\n{CODE['compiled']}"),
+    python=Remedy("Compute with the array of all predictions", CODE["arrays"]),
+)
+
+
+def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
+    """Find predictions whose time goes into many calls and batches, or into Python."""
+    return PREDICTIONS.check(phases, calls, steps, limits)

@@ -1,0 +1,109 @@
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.2.0"
+PRECONDITIONS = (whole_run,)
+
+BY_HAND = "which vectorized form computes the same depends on the data, not only on the file"
+
+NOT_TOLD = "another framework than TensorFlow trains, and what of the script's own work prepares data is not known"
+SHOWN = 3  # Places with a remedy of their own: those that take most of the time
+PLACE = f"{{at}}{{within}}: {PART}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    share: float = share_limit(0.05)
+    least_ms: float = limit(1000.0)
+
+
+# Of kinds of work that need not take so long: what to say and to do; other work is necessary, or not well known.
+ADVICE = {
+    CalledWork.ROWS: ("Rows of a table are read one by one", "Compute with whole columns of the table", "columns"),
+    CalledWork.GROWING: (
+        "An array or a table is copied each time that something is added to it",
+        "Collect the parts in a list, and join them once after the loop", "one-join",
+    ),
+    CalledWork.FILES: (
+        "Files are read, decoded or converted one by one",
+        "Read, decode and convert them in the input pipeline, in parallel and beside the training", "decode",
+    ),
+    CalledWork.OPERATIONS: (
+        "TensorFlow operations run one by one for single items",
+        "Run each operation once for all items, or in the input pipeline", "all-operations",
+    ),
+    CalledWork.TEXTS: (
+        "Texts are processed one by one in Python",
+        "Tokenize batches of texts, in the input pipeline, or keep the tokens in a file", "texts",
+    ),
+    CalledWork.PARSING: (
+        "A text file is read value by value in Python",
+        "Read it with pandas.read_csv, and keep the array in a file", "read-table",
+    ),
+    CalledWork.DOWNLOAD: ("Data are downloaded in each run", "Keep the downloaded data in a file", "keep-file"),
+    CalledWork.PYTHON: (
+        "A loop in Python prepares the data item by item",
+        "Compute with whole arrays, or prepare once and keep the result in a file", "arrays",
+    ),
+}  # fmt: skip
+
+# For adapt on batches of few examples: each batch costs the same few operations.
+IN_LARGE_BATCHES = Remedy("Adapt the layer to large batches, or to the array itself", CODE["large-batches"])
+# What helps whatever the work is: it is the same in each run.
+KEPT = Remedy("Prepare once, and keep the result in a file", CODE["kept"])
+
+
+def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) -> Verdict:
+    """Find the loops that prepare data item by item."""
+    if phases.of(Phase.OWN):
+        return NotApplicable(reason=NOT_TOLD)
+    groups = line_groups(phases.at(Phase.PREPARING))
+    places = []
+    for group in groups:
+        if group.at and group.work in ADVICE:
+            says, action, code = ADVICE[group.work]
+            loop = RunPlace(
+                at=group.at, phase=Phase.PREPARING, ms=group.ms, says=f"{says} at {PLACE}",
+                remedies=(Remedy(action, CODE[code]),), within=in_function(group), group=group,
+            )  # fmt: skip
+            places.append(loop)
+    for place in small_calls(calls, RunCall.ADAPT) if calls else ():
+        rows, batches = rows_per_batch(place.call) or 0.0, (place.call and place.call.batches) or 0.0
+        examples = "one example" if number(rows) == "1" else f"{number(rows)} examples"
+        says = f"{{name}} reads {number(batches)} batches of {examples} at {PLACE}"
+        once = replace(place, says=says, remedies=(IN_LARGE_BATCHES,), recurs=Recurrence.ONCE, times=1)
+        places.append(once)
+    places.sort(key=lambda place: -place.ms)
+    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
+    slow = SlowPlaces.of(phases, places, least_ms, lambda place: place.ms)
+    longest = "longest time of a loop that prepares data"
+    measures = slow.measures("time of preparing data", longest, Phase.PREPARING)
+    if not slow.places:
+        time_ms, first = phases.of(Phase.PREPARING), next((group for group in groups if group.at), None)
+        text = f"Preparing data takes {milliseconds(time_ms)} ({percent(phases.share(Phase.PREPARING))} of the run)"
+        if first and first.ms * 2 >= time_ms:
+            work = f" in {first.calls}" if first.calls else ""
+            text += f", mostly{work} at {location(first.at)}, which is not seen to work item by item"
+        return Healthy(summary=text, evidence=measures, concern=Concern.RUN)
+    timed = {place.at for place in slow.places if place.call}
+    adapted = Table.of(
+        [call for call in calls.of(RunCall.ADAPT) if call.at in timed] if calls else [],
+        ("your line", lambda call: call.at),
+        ("function", lambda call: call.name),
+        ("calls", lambda call: count(call.count)),
+        ("batches of a call", lambda call: count(call.batches or 0.0)),
+        ("examples of a batch", lambda call: count(rows_per_batch(call) or 0.0)),
+        ("time per batch", lambda call: ms(call.each_ms / max(1.0, call.batches or 0.0))),
+        ("time", lambda call: ms(call.ms)),
+        ("share of the run", lambda call: ratio(call.ms / phases.total_ms if phases.total_ms else 0.0)),
+    )
+    return slow.finding(
+        measures,
+        (
+            *line_table([place.group for place in slow.places if place.group], phases.total_ms),
+            *([adapted] if timed else ()),
+        ),
+        (*changes(slow.places[:SHOWN]), KEPT),
+        others=lambda others: counted(len(others), "more such place"),
+    )

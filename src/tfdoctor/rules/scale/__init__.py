@@ -1,0 +1,5 @@
+"""The devices, processes and memory that a run has, and what they cost."""
+
+from tfdoctor.diagnosis.rule import Topic
+
+TOPIC = Topic.SCALE

@@ -1,0 +1,72 @@
+from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC, TENSOR
+from tfdoctor.facts.input.training_inputs import SequencePadding, bucketing
+from tfdoctor.facts.step_time.python_work import CompileTime
+from tfdoctor.families.kit import *
+
+__doc__, CODE = page(__file__)
+
+SINCE = "0.1.0"
+BY_HAND = "which shapes may be padded to one size, or left out, is not in the file"
+
+SPEC = re.compile(r"\b\w+Spec\(")
+WHOLE = "dataset = dataset.batch({}, drop_remainder=True)"
+BATCHES = ("BatchDataset", "ParallelBatchDataset")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    steps: float = limit(2.0)
+    late: float = limit(1.0)
+
+
+def check(
+    compiling: CompileTime,
+    breakdown: Breakdown,
+    program: Program | None,
+    padding: SequencePadding | None,
+    limits: Limits = Limits(),
+) -> Verdict:
+    """Report compilations that continue in the second half of the traced steps."""
+    if not compiling.steps:
+        return Healthy(summary="XLA compiled nothing in the traced steps")
+    summary = f"XLA compiled in {compiling.steps} of {compiling.of} steps"
+    evidence = (
+        Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
+        Measure("traced steps", count(compiling.of)),
+        Measure.share("share of the traced time spent compiling", compiling.share),
+        Measure("compile time per steady step", ms(compiling.total_ms)),
+        Measure("longest compilation", ms(compiling.longest_ms)),
+        Measure("step time", ms(breakdown.step_ms)),
+    )
+    if compiling.steps < limits.steps or compiling.late < limits.late:
+        return Healthy(summary=f"{summary} and not again", evidence=evidence)
+    parts = ((Stage.HOST, compiling.host_ms), (Stage.BETWEEN, compiling.between_ms))
+    effects = tuple(Effect(stage, 0.0, StepWork.COMPILING, ms(time_ms)) for stage, time_ms in parts)
+    if compiling.apart or not compiling.total_ms:  # only other steps compile, which have no model
+        effects = ()
+    share = f", in {percent(compiling.share)} of the traced time" if compiling.share else ""
+    # By which dimensions of the batches vary: dropping a smaller batch does not help with lengths. That is in the
+    # element_spec of the dataset that the training loop takes, where its batches are plain tensors.
+    feeding = program.feeding if program else ()
+    spec = feeding[0].element if feeding else ""
+    shapes = [tensor[1].replace(" ", "").split(",") for tensor in TENSOR.finditer(spec)]
+    if len(shapes) != len(SPEC.findall(spec)) or len(spec) >= LONGEST_SPEC:
+        shapes = []
+    rows = program.batch_size if program and shapes else None
+    lengths = CODE["lengths"].format(bucketing(padding.buckets if padding else (), rows, fixed=True))
+    whole = WHOLE.format(rows or "batch_size")
+    batches = (one for one in feeding if one.kind.strip("_") in BATCHES)
+    partial = [one.at for one in batches if one.parameters.drop_remainder is False]
+    remedy = Remedy("Keep the input shapes of compiled functions constant", f"{whole}\n{lengths}")
+    if any("None" in rest for _, *rest in shapes):
+        remedy = Remedy("Pad the batches to a few lengths", lengths)
+    elif any(first == "None" for first, *_ in shapes) and len(partial) == 1 and partial[0]:
+        remedy = Remedy("Drop the last, smaller batch", whole, partial[0])
+    return Finding(
+        concern=Concern.LONG_STEPS,
+        summary=f"{summary}{share}; the longest compilation took {milliseconds(compiling.longest_ms)}",
+        evidence=evidence,
+        remedies=(remedy,),
+        effects=effects,
+        severity=None if effects else Severity.of(compiling.share),
+    )
