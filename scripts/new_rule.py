@@ -40,6 +40,14 @@ TODO: versions of TensorFlow, and hardware.
 |---|---|---|
 | `share` | 0.05 | Smallest share of the step; TODO: why this much, and its source |
 
+## Since
+
+{since}
+
+## By hand
+
+TODO: a clause that says what is in the way of an edit
+
 ## Code
 
 ```python change
@@ -52,12 +60,10 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "{since}"
 PRECONDITIONS = (timed_steps,)  # TODO: what is asked first, see preconditions.py; or none
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 
@@ -67,9 +73,9 @@ def check(breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     time, step = breakdown["transfer"], breakdown.step_ms
     evidence = (Measure.share("TODO: what was measured", time / step, limits.share),)
     if time < limits.share * step:
-        return Healthy(summary=f"TODO: it takes {{time:.3g}} ms per step", evidence=evidence)
+        return Healthy(summary=f"TODO: it takes {time:.3g} ms per step", evidence=evidence)
     return Finding(
-        summary=f"TODO: it takes {{time:.3g}} of the step's {{step:.4g}} ms",
+        summary=f"TODO: it takes {time:.3g} of the step's {step:.4g} ms",
         evidence=evidence,
         remedies=(Remedy("TODO: what to change", CODE["change"]),),
         effects=(Effect(Stage.TRANSFER, scales=0.0, of=ms(time)),),
@@ -131,8 +137,8 @@ def files(name: str, topic: Topic) -> dict[Path, str]:
     module, tests = name.replace("-", "_"), ROOT / "tests" / "rules"
     rules = ROOT / "src" / "tfdoctor" / "rules" / topic
     return {
-        rules / f"{module}.md": PAGE,
-        rules / f"{module}.py": RULE.format(since=__version__),
+        rules / f"{module}.md": PAGE.format(since=__version__),
+        rules / f"{module}.py": RULE,
         tests / "cases" / f"{module}.py": CASE.format(name=name, topic=topic, module=module),
         tests / f"test_{module}.py": TEST.format(name=name, topic=topic, module=module),
     }

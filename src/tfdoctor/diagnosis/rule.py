@@ -2,13 +2,13 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import Field, field
+from dataclasses import Field, dataclass, field
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
 from math import inf
 from types import ModuleType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 from tfdoctor.facts.chart import Chart, kind_of, needs
 from tfdoctor.terms.pages import RuleDoc, docstring
@@ -28,14 +28,25 @@ class Topic(StrEnum):
     RECORDING = "recording"
 
 
+@dataclass_transform(frozen_default=True)
+class RuleLimits:
+    """The thresholds of a built-in rule, whose ``Limits`` this makes a frozen dataclass."""
+
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+
 def limit(default: float, why: str = "", *, least: float = 0.0, most: float = inf) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
     """Return a field of a rule's ``Limits``: its default, and what it limits, with unit and reason.
 
     Values below ``least`` or above ``most`` are refused: a share is at most 1. A built-in rule says ``why`` on its
     page, in the table of its limits.
 
-    A rule with thresholds has a frozen dataclass ``Limits`` of such fields, and a ``check`` with a
-    last parameter ``limits: Limits = LIMITS``. Users set them in ``[tool.tfdoctor.limits.RULE]``.
+    A rule with thresholds has a frozen dataclass ``Limits`` of such fields, and a ``check`` with a last parameter
+    ``limits: Limits = Limits()``. Users set them in ``[tool.tfdoctor.limits.RULE]``.
     """
     return field(default=default, metadata={"why": why, "least": least, "most": most})
 
@@ -84,12 +95,13 @@ class Rule(Record):
         preconditions = getattr(module, "PRECONDITIONS", ())
         folder, _, name = module.__name__.rpartition(".")
         topic = getattr(module, "TOPIC", None) or importlib.import_module(folder).TOPIC
+        doc = RuleDoc.parse(module.__doc__ or docstring(module))
         wanted = [kind for part in (module.check, *preconditions) for kind in needs(part).values()]
         return cls(
             name=name.replace("_", "-"),
             topic=topic,
-            since=getattr(module, "SINCE", ""),
-            doc=RuleDoc.parse(module.__doc__ or docstring(module)),
+            since=getattr(module, "SINCE", doc.since),
+            doc=doc,
             needs=tuple(dict.fromkeys(kind_of(kind).__name__ for kind in wanted)),
             check=module.check,
             sick=getattr(module, "sick", None),
@@ -98,7 +110,7 @@ class Rule(Record):
             limits=module.Limits() if hasattr(module, "Limits") else None,
             general=getattr(module, "GENERAL", False),
             edit_modules=_edit_modules(module),
-            by_hand=getattr(module, "BY_HAND", NO_EDIT),
+            by_hand=getattr(module, "BY_HAND", doc.by_hand) or NO_EDIT,
         )
 
     @classmethod

@@ -1,9 +1,9 @@
 """Rules about calls of the model that are made too often, in too small batches, or in Python: a row for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tfdoctor.diagnosis.rule import limit, share_limit
+from tfdoctor.diagnosis.rule import RuleLimits, limit, share_limit
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -19,8 +19,7 @@ SHOWN = 3  # Places with remedies of their own: those that lose most
 WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)  # Calls around a validation, which epoch-boundary checks
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(RuleLimits):
     """When slow calls are reported: both limits must be reached by what a change saves."""
 
     share: float = share_limit(0.05)

@@ -3,11 +3,11 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from typing import Any, Self
 
-from tfdoctor.diagnosis.rule import limit, share_limit
+from tfdoctor.diagnosis.rule import RuleLimits, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -79,16 +79,17 @@ from tfdoctor.terms.verdict import (
 
 __all__ = [
     "GRADIENT_SCOPE", "MAPS", "ONE_BY_ONE", "ONE_THREAD", "PART", "READERS", "SHOWN_ROWS", "Any", "Bound",
-    "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern", "Cores", "CpuContention",
-    "Dataflow", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect", "Evidence", "Finding",
-    "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator", "Location", "MadeCall", "Mapping",
-    "Measure", "NotApplicable", "Operation", "OperationRows", "OperationTime", "Operations", "PartTime", "Phase",
-    "Program", "Record", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunPhases", "RunPlace",
-    "RunSteps", "Self", "Sequence", "Severity", "Shape", "SlowPlaces", "Stage", "StageTime", "StepSource",
-    "StepWork", "Steps", "Table", "Unavailable", "Verdict", "awaited", "bound_by", "changes", "count",
-    "counted", "dataclass", "defaultdict", "duration", "figures_per_step", "found", "heaviest", "in_body",
-    "in_function", "inf", "is_backward", "judged", "kind_of", "left_on_all_cores", "limit", "line_groups",
-    "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on", "nothing", "number", "page",
-    "percent", "pipeline_ran", "prod", "quantity", "ratio", "re", "replace", "rows_per_batch", "share_limit",
-    "small_calls", "spared", "timed_steps", "whole_run", "why_not", "work_table",
+    "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern", "Cores",
+    "CpuContention", "Dataflow", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect", "Evidence",
+    "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator", "Location",
+    "MadeCall", "Mapping", "Measure", "NotApplicable", "Operation", "OperationRows", "OperationTime",
+    "Operations", "PartTime", "Phase", "Program", "Record", "Recurrence", "Remedy", "RuleLimits", "RunCall",
+    "RunCalls", "RunEffect", "RunPhases", "RunPlace", "RunSteps", "Self", "Sequence", "Severity", "Shape",
+    "SlowPlaces", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "Unavailable", "Verdict",
+    "awaited", "bound_by", "changes", "count", "counted", "defaultdict", "duration", "figures_per_step",
+    "found", "heaviest", "in_body", "in_function", "inf", "is_backward", "judged", "kind_of",
+    "left_on_all_cores", "limit", "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes",
+    "none_seen", "not_on", "nothing", "number", "page", "percent", "pipeline_ran", "prod", "quantity", "ratio",
+    "re", "replace", "rows_per_batch", "share_limit", "small_calls", "spared", "timed_steps", "whole_run",
+    "why_not", "work_table",
 ]  # fmt: skip

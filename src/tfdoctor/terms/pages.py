@@ -16,8 +16,10 @@ from tfdoctor.terms.record import Record, field
 
 # What is written by hand, in this order.
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
-# The sections of the file that are not: code by name, then what is generated.
-CODE, ABOUT, LIMITS, EXAMPLE = "Code", "About", "Limits", "Example"
+# The sections of the file that are not shown: the version that brought the rule, what is in the way of an edit, and
+# code by name; then those that are generated.
+SINCE, BY_HAND, CODE = "Since", "By hand", "Code"
+ABOUT, LIMITS, EXAMPLE = "About", "Limits", "Example"
 
 BLOCK = re.compile(r"^```python (\S+)\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 
@@ -28,12 +30,15 @@ class RuleDoc(Record):
     """A rule's documentation, in Markdown; ``example`` is the text of that section, "" for an own rule.
 
     ``limits`` says by name what each limit limits, with unit and reason, for those that the page has in a table.
+    ``by_hand`` is a clause that says what is in the way of an edit; "" where that is not said.
     """
 
     title: str
     sections: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
     limits: Mapping[str, str] = field(default_factory=dict)
+    since: str = ""
+    by_hand: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -46,11 +51,13 @@ class RuleDoc(Record):
         missing = [name for name in SECTIONS if not sections.get(name)]
         if missing:
             raise ValueError(f"{title!r} lacks {', '.join(missing)}")
-        own = {name: body for name, body in sections.items() if name not in {CODE, ABOUT, LIMITS, EXAMPLE}}
+        apart = {SINCE, BY_HAND, CODE, ABOUT, LIMITS, EXAMPLE}
+        own = {name: body for name, body in sections.items() if name not in apart}
         rows = [line for line in sections.get(LIMITS, "").splitlines() if line.startswith("| `")]
         cells = [row.removeprefix("| ").removesuffix(" |").split(" | ", 2) for row in rows]
         limits = {name.strip("`"): why.replace(r"\|", "|") for name, _, why in cells}
-        return cls(title, own, sections.get(EXAMPLE, ""), limits)
+        by_hand = " ".join(sections.get(BY_HAND, "").split())
+        return cls(title, own, sections.get(EXAMPLE, ""), limits, sections.get(SINCE, ""), by_hand)
 
 
 def page(file: str) -> tuple[str, Mapping[str, str]]:
@@ -77,10 +84,10 @@ def built_in(name: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return a page file as it is shown: what the rule is about first, and no code that its remedies show."""
+    """Return a page file as it is shown: what the rule is about first, without what serves the program alone."""
     title, sections = _split(text)
     first = f"# {title}\n\n{sections.pop(ABOUT)}\n"
-    rest = (f"## {name}\n\n{body}\n" for name, body in sections.items() if name != CODE)
+    rest = (f"## {name}\n\n{body}\n" for name, body in sections.items() if name not in {SINCE, BY_HAND, CODE})
     return "\n".join((first, *rest))
 
 

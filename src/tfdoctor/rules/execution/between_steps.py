@@ -10,17 +10,13 @@ from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
-BY_HAND = "whether training needs what a callback does at each batch is not in the file"
 
 NOISE_MS = 1e-9  # The unit of a trace, 1 ps: less is what sums of floats leave of nothing
 RARELY = 0.99  # Share of the time that is spared where work runs every 100 steps
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     least_ms: float = limit(0.5)
     stack_samples: float = limit(5.0)

@@ -2,14 +2,12 @@ from tfdoctor.facts.gpu.host_syncs import Detours
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE, PRECONDITIONS = "0.2.0", (figures_per_step,)
-BY_HAND = "whether the operation may move into the pipeline is not in the file"
+PRECONDITIONS = (figures_per_step,)
 
 PYTHON = frozenset(["PyFunc", "PyFuncStateless", "EagerPyFunc"])  # Types of operations that call Python
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.02)
 
 

@@ -4,15 +4,13 @@ from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE, PRECONDITIONS = "0.1.0", (figures_per_step,)
-BY_HAND = "the recording does not show which line reads the values"
+PRECONDITIONS = (figures_per_step,)
 
 STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
 FIT = Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     steps: float = limit(3.0, least=2.0)
     syncs: float = limit(0.9)

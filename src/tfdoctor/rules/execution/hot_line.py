@@ -6,8 +6,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True  # Speaks only of time that no specific rule explains
 # Kinds of work that a specific finding may be about.
 NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork.STEP_ENTRY}
@@ -25,8 +23,7 @@ CHANGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     samples: float = limit(10.0)
 

@@ -4,8 +4,7 @@ from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE, PRECONDITIONS = "0.1.0", (figures_per_step,)
-BY_HAND = "the threads that launch kernels are set in the environment, not in the file"
+PRECONDITIONS = (figures_per_step,)
 
 MOSTLY = 0.5  # Share of the compute time in XLA's instructions from which the step counts as compiled
 
@@ -24,8 +23,7 @@ REMEDIES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
 
 

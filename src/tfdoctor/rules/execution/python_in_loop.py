@@ -7,10 +7,7 @@ from tfdoctor.facts.step_time.timed_line import TimedLine, summed
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
-BY_HAND = "whether the next step needs this work is not certain from the file"
 
 KEPT = 0.01  # Share of the time that is left when the work is done every 100 steps
 MOST = 0.5  # Share of the lines' time that no later step depends on, from which the saving is what to expect
@@ -21,8 +18,7 @@ IF_NOT_NEEDED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     least_ms: float = limit(0.5)
     stack_samples: float = limit(5.0)

@@ -5,15 +5,11 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "another batch size or length changes the training, and a loop has to be written anew"
-
 
 RECURRENT = "rnn"  # The package of Keras that holds recurrent layers
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     iterations: float = limit(8.0)
     share: float = share_limit(0.5)
     whole: float = share_limit(0.2)

@@ -2,17 +2,13 @@ from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
-BY_HAND = "whether the loop changes the arrays elsewhere is not certain from the file"
 
 # NumPy's default type, of which a cast to anything else can be made once, where the array is loaded.
 WIDE = "float64"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     least_ms: float = limit(0.2)
 

@@ -4,15 +4,13 @@ from tfdoctor.families.kit import *
 from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
-SINCE, PRECONDITIONS = "0.1.0", (figures_per_step,)
-BY_HAND = "what a prefetch to the device may hold depends on the memory of the device"
+PRECONDITIONS = (figures_per_step,)
 
 PREFETCH = """\
 dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))  # the last transformation"""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.02)
 
 

@@ -9,8 +9,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "a larger batch changes the training, so the learning rate has to be adjusted"
 
 # Steps in one call, as the remedy proposes (a twentieth of the overhead is left), and the fewest worth it.
 STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
@@ -24,8 +22,7 @@ EAGER = "the step runs eagerly: compile it first to see the effect of the batch 
 INPUT = "the job waits for its input: a larger batch would only wait longer"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.4)
     call_ms: float = limit(3.0)
     examples: float = limit(16.0)

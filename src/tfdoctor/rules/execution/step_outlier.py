@@ -13,12 +13,8 @@ from tfdoctor.terms.kinds import RunWork
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the cause of the long steps is not in the file"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     long: float = limit(2.0)
     samples: float = limit(5.0)

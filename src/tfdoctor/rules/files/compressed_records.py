@@ -1,14 +1,11 @@
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "the files have to be written again, once, without compression"
 
 BATCHES = ("Batch", "PaddedBatch", "ParallelBatch")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
 
 

@@ -3,8 +3,6 @@ from tfdoctor.facts.input.input_pipeline import feeds
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "there is only one file to read: it has to be written again as several"
 
 # The stages that open one file after the other, on their consumer's thread.
 OPENER = re.compile(r"FlatMap|Interleave")
@@ -13,8 +11,7 @@ PARALLEL_OPENER = ("ParallelInterleave", "LegacyParallelInterleave")
 REMOTE_READS = 16  # Simultaneous reads across a network: tf.data's number of threads before it tunes it
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     threads: float = limit(1.2)
     share: float = share_limit(0.2)
 

@@ -3,13 +3,11 @@ from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
 
 IN_ORDER = "The cache comes before random functions, and each pass completes it"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     passes: float = limit(2.0)
 
 

@@ -4,9 +4,7 @@ from tfdoctor.facts.run.program import WIDTHS, kind_of
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
 PRECONDITIONS = (pipeline_ran,)
-BY_HAND = "the arrays have to become tensors first, where the file makes them"
 
 # Kinds of datasets between the rows and their batch that look at no value.
 PASSING = frozenset(("Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard"))
@@ -15,8 +13,7 @@ GATHER_MS = 0.02
 TEXT_BYTES = 16  # What is copied of a text: it is moved, not read
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     columns: float = limit(6.0, least=1.0)
     slice_bytes: float = limit(4096.0, least=1.0)
     share: float = share_limit(0.05)

@@ -3,14 +3,11 @@ from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "why the option is set is not in the file"
 
 PLAIN = re.compile(r"Map(?:V\d)?")  # A map that runs on its consumer's thread
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     full: float = share_limit(0.7)
     serial_ms: float = limit(NEGLIGIBLE_MS)
 

@@ -3,13 +3,10 @@ from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True  # Speaks only of time that no specific rule explains
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(SHARE)
 
 

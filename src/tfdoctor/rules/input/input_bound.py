@@ -5,8 +5,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.terms import text
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "what the stage computes has to become cheaper, unless uncached-preprocessing finds a cache"
 
 FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
 LATE = "the wait is for a thread that wakes up late, not for the pipeline's work"
@@ -17,8 +15,7 @@ CACHED = """\
 dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(INPUT_SHARE)
     ready_ms: float = limit(READY_MS)
     late: float = share_limit(0.25)

@@ -3,11 +3,9 @@ from tfdoctor.families.kit import *
 from tfdoctor.terms.kinds import InputKind
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     serial_ms: float = limit(NEGLIGIBLE_MS)
 
 

@@ -9,8 +9,6 @@ from tfdoctor.terms import text
 from tfdoctor.terms.kinds import InputKind
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "the Python of the stage has to be rewritten in TensorFlow operations"
 
 # What `next()` of a tf.data iterator takes of a step whose batch is ready: 0.07 ms for one tensor, 0.09 ms for five
 # (TensorFlow 2.21, an AMD EPYC, 2026-11-24). Passing one array of 25 kB instead of a tensor took the call 0.01 ms
@@ -34,8 +32,7 @@ ONCE = "Compute once, before training, what is the same in each epoch"
 SOURCE = "dataset = tf.data.Dataset.from_tensor_slices(examples)  # or what else the generator reads: paths, rows"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
     between: float = share_limit(0.05)
     stack_samples: float = limit(5.0)

@@ -2,7 +2,6 @@ from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
 PRECONDITIONS = (pipeline_ran,)
 
 AUTOTUNE = -1  # tf.data.AUTOTUNE
@@ -11,8 +10,7 @@ CHOSEN = "its num_parallel_calls is AUTOTUNE: tf.data itself chose one thread, o
 ONE_POOL = "its private thread pool has one thread, regardless of num_parallel_calls; see disabled-autotune"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     threads: float = limit(1.2)
 
 

@@ -2,16 +2,13 @@ from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "the option is set where the file does not show it"
 
 # What a ``.batch()`` runs as if nothing is fused with it and one thread produces it.
 BATCH = re.compile(r"Batch(?:V\d)?")
 SPLIT = 1 << 20  # Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.02)
     example_bytes: float = limit(32768.0, least=1.0)
 

@@ -8,8 +8,6 @@ from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "a cache at this place would keep batches or their order the same in all epochs"
 
 ARGUMENT = "Placeholder"  # The type of a function's arguments in its graph
 LONG = 0.05  # Share of the repeatable work from which the report names an operation
@@ -30,8 +28,7 @@ UNKNOWN_SIZE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     passes: float = limit(2.0)
     memory: float = share_limit(0.5)
     taken: float = share_limit(0.2)

@@ -4,16 +4,13 @@ from tfdoctor.facts.input.map_functions import BETWEEN, NOT_VECTORIZABLE
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "the windows have to be made in another way, whose order of examples has to be checked"
 
 # Least that one thread copies in ms: 1 GB/s, a tenth of a core's bandwidth; as in per-element-map.
 BYTES_PER_MS = 1e6
 JOINS = re.compile(r"FlatMap|(?:Parallel)?Interleave")  # Kinds of datasets that join datasets
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     windows: float = limit(8.0, least=1.0)
     copying: float = share_limit(0.3)
     taken: float = share_limit(0.2)

@@ -5,8 +5,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the shapes that broadcast have to be chosen in the model"
 
 # Operations whose square is a sum of two squares and a product: (a - b)² = a² - 2ab + b².
 LINEAR = frozenset(("Sub", "AddV2", "Add"))
@@ -148,8 +146,7 @@ def _has(tensors: Iterable[Tensor], shape: Shape | None) -> bool:
     return any(given == shape for _, given in tensors)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     times: float = limit(4.0)
     expansion: float = limit(16.0)
     share: float = share_limit(0.02)

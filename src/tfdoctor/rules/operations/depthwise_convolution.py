@@ -5,8 +5,6 @@ from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 # Positions of the kernel of the regular convolution that replaces a larger one: 3 x 3, as in the fused MBConv of
 # EfficientNetV2 (https://arxiv.org/abs/2104.00298, section 3.2).
@@ -65,8 +63,7 @@ class FixedKernels(Record):
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.005)
     on_cpu: float = share_limit(0.10)
     constant: float = share_limit(0.02)

@@ -4,8 +4,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the data have to hold numbers of rows instead of one-hot rows"
 
 ONE_HOT = "OneHot"
 # The operation by which the gradient of some of a table's rows becomes a gradient of all of them.
@@ -186,8 +184,7 @@ REMEDIES = {  # what to do, the code, and what that changes
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     touched: float = limit(0.25)
     update: float = share_limit(0.1)
 

@@ -6,12 +6,8 @@ from tfdoctor.terms.humanize import quantity
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the features have to be computed in the order of the examples, and the model divided in two"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     passes: float = limit(2.0)
     memory: float = share_limit(0.5)

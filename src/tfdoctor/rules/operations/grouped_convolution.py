@@ -6,9 +6,6 @@ from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-BY_HAND = "it changes the model, so its accuracy has to be compared"
-
 
 class GroupedConvolutions(Record):
     """The grouped convolutions whose FLOPs are known, forward or gradients."""
@@ -55,8 +52,7 @@ ON_GPUS = NotApplicable(reason="grouped convolutions are compared on GPUs only")
 PRECONDITIONS = (not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=ON_GPUS),)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     reached: float = share_limit(0.5)
 

@@ -3,8 +3,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-BY_HAND = "the selection has to move before the call of the layer, often into another function"
 
 # Those whose shapes tell how many rows they take. GatherNd takes as many as its indices have, which is open.
 SELECTS = frozenset(["StridedSlice", "Slice", "GatherV2"])
@@ -166,8 +164,7 @@ PRECONDITIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     kept: float = share_limit(0.5)
     share: float = share_limit(0.05)
 

@@ -3,8 +3,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the shapes and weights of all layers depend on the data format"
 
 # Operations that have a data format: a transposition for them is a layout, not attention's heads.
 IMAGES = CONVOLUTIONS | DEPTHWISE | {

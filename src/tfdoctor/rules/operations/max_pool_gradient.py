@@ -1,8 +1,6 @@
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (
     found(
         Operations,
@@ -10,15 +8,13 @@ PRECONDITIONS = (
         "The step computes no gradient of max pooling",
     ),
 )
-BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 GRADIENTS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax", "MaxPool3DGrad"))
 XLA_GRADIENT = "select-and-scatter"  # What XLA calls the gradient of max pooling
 ONEDNN = re.compile("(^|:)_Mkl[^:]*$")  # Kernels of oneDNN, by the type at the end of their name
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.03)
 
 

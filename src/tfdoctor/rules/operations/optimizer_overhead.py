@@ -2,14 +2,10 @@ from tfdoctor.facts.operations.step_parts import OptimizerWork, is_small
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA compiles the optimizer's update on a TPU")),)
-BY_HAND = "fewer and larger variables change the model"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     values: float = limit(10_000.0)
     each_ms: float = limit(0.005)

@@ -8,8 +8,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "which line keeps the value for the others is a choice in the code of the step"
 
 ASSIGN = "AssignVariableOp"  # What ``variable.assign`` runs, in a graph or outside of any
 # The beginning of the types of writes that do not show the variable's shape: of parts of it, or by its moments.
@@ -269,8 +267,7 @@ def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
 PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.03)
     part: float = share_limit(0.1)
     least_ms: float = limit(0.1)

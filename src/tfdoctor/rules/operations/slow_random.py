@@ -2,8 +2,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "other random numbers change what the model learns from"
 
 # Draws that only another method avoids. Uniform numbers take 0.4 of their time on a CPU (see REMAINING).
 NORMAL = frozenset(("RandomStandardNormal", "StatelessRandomNormal", "StatelessRandomNormalV2"))
@@ -40,8 +38,7 @@ PRECONDITIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 

@@ -4,9 +4,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "every product with the matrix has to be written for a sparse one"
-
 
 class SparseOperand(Record, OperationRows):
     """A captured matrix, and the products with it, forward and backward; ms per training step."""
@@ -70,8 +67,7 @@ PRECONDITIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     density: float = share_limit(0.01)
     share: float = share_limit(0.05)
 

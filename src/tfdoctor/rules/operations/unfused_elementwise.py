@@ -3,13 +3,10 @@ from tfdoctor.facts.run.operation_types import FUSIBLE
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA fuses the elementwise operations on a TPU")),)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
     operations: float = limit(10.0)
 

@@ -3,8 +3,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-BY_HAND = "which weights are to be trained, or which loss counts, is for you to say"
 
 FACTORS = frozenset(["Mul", "MulNoNan"])
 PRODUCTS = MATRIX_TYPES | FACTORS  # Types of operations whose result is zero where one operand is
@@ -83,8 +81,7 @@ def _zeros(dataflow: Dataflow, factors: set[str]) -> tuple[set[str], set[str]]:
         averages -= changed
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 

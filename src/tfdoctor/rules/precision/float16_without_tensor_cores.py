@@ -3,16 +3,12 @@ from tfdoctor.families.kit import *
 from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=NotApplicable(reason="the training does not run on a GPU")),
 )
-BY_HAND = "the policy was chosen, and the memory may not hold the batch in float32"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     reached: float = share_limit(0.3)
 

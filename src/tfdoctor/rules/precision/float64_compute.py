@@ -6,8 +6,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the values of one step have to change their type together, and the file does not show all of them"
 
 FLOAT64 = "float64"
 
@@ -90,8 +88,7 @@ class Float64Work(Record):
 PRECONDITIONS = (found(Float64Work, lambda work: work.rows),)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.03)
 
 

@@ -4,9 +4,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the layers have to be written as one, whose result is split"
-
 
 class Siblings(Record, OperationRows):
     """Matmuls of one tensor with weights of one shape, and their gradients."""
@@ -56,8 +53,7 @@ class SiblingMatmuls(Record):
         return cls(tuple(sorted(found, key=lambda group: -group.ms)))
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     products: float = limit(4.0)
     each_ms: float = limit(0.2)
     unseen: float = share_limit(0.05)

@@ -4,12 +4,8 @@ from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the other findings have to be fixed first"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     low: float = share_limit(0.30)
     low_on_unit: float = share_limit(0.50)
     small: float = share_limit(0.10)

@@ -4,8 +4,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the file may scale the loss already, in a way that only a reader sees"
 
 NO_GRAPH = "the program record contains no gradients: the step runs eagerly, or the run does not train"
 

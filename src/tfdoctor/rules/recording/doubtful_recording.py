@@ -7,12 +7,9 @@ from tfdoctor.families.kit import *
 from tfdoctor.terms.text import capitalized
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "it concerns the recording, not the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:  # the report's own trust level does not depend on them
+class Limits(RuleLimits):  # the report's own trust level does not depend on them
     steps: float = limit(float(FEWEST_STEPS))
     uneven: float = limit(UNEVEN)
     slowed: float = limit(SLOWED)

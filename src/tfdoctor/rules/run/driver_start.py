@@ -2,15 +2,10 @@ from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
-BY_HAND = "the driver is a setting of the machine, not of the file"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     least_ms: float = limit(1000.0)
     share: float = share_limit(0.01)
 

@@ -2,15 +2,10 @@ from tfdoctor.families.kit import *
 from tfdoctor.families.small_calls import FEW_ROWS, LARGE_ROWS, SMALL_BATCH_MS
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
-BY_HAND = "how often the work between epochs is wanted is a question about the script"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     least_ms: float = limit(1000.0)
     validation: float = limit(1.0)

@@ -3,16 +3,12 @@ from math import sqrt
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
-BY_HAND = "how often the script has to save is for its author to decide"
 
 SHOWN = 3  # Lines with remedies of their own: those that take most
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     failure_hours: float = limit(1.0)
 

@@ -13,15 +13,10 @@ from tfdoctor.families.kit import *
 from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
-BY_HAND = "what keeps the memory alive is not certain from the file"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     growth: float = limit(100e6)
     along: float = limit(32e6)
     share: float = limit(0.05)

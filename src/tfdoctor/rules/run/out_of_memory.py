@@ -6,9 +6,6 @@ from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-
-BY_HAND = "a smaller batch or other data change the training"
 
 # How runs end that had enough memory.
 ENDED = {EndKind.EXIT: "by itself", EndKind.EXCEPTION: "by an exception", EndKind.INTERRUPT: "by an interrupt"}

@@ -1,11 +1,8 @@
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
-BY_HAND = "how the results of single evaluations go together is a question about the script"
 
 Limits = CallLimits
 

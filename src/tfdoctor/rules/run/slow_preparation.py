@@ -1,19 +1,15 @@
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
-BY_HAND = "which vectorized form computes the same depends on the data, not only on the file"
 
 NOT_TOLD = "another framework than TensorFlow trains, and what of the script's own work prepares data is not known"
 SHOWN = 3  # Places with a remedy of their own: those that take most of the time
 PLACE = f"{{at}}{{within}}: {PART}"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     least_ms: float = limit(1000.0)
 

@@ -15,15 +15,10 @@ from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
-BY_HAND = "whether the models differ in more than their weights is not certain from the file"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     models: float = limit(3.0)
     each: float = limit(8e6)
     growth: float = limit(64e6)

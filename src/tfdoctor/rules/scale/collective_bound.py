@@ -3,16 +3,13 @@ from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "how replicas exchange gradients is set outside of the training step"
 
 ONE_DEVICE = "the replicas share one device, so that nothing would have to be exchanged; see shared-device"
 NONE = "the trace contains no collective: one device trains, or the exchange was not recorded"
 LARGER = "batch_size = 2 * batch_size  # adjust the learning rate and compare the accuracy"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
 
 

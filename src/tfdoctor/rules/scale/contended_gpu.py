@@ -2,12 +2,9 @@ from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
-BY_HAND = "which programs run on a GPU is not decided by the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
 
 

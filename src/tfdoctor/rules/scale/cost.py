@@ -6,14 +6,11 @@ from tfdoctor.terms.humanize import dollars
 from tfdoctor.terms.units import flops_per_dollar, usd
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "the machine is not chosen in the file"
 
 SECONDS_PER_HOUR = 3600  # For a rate per second and a price per hour
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     idle: float = share_limit(0.5)
     mean: float = limit(1.25, least=1.0)
 

@@ -2,14 +2,11 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "batch size and learning rate have to be chosen for several devices"
 
 HIDE = "# in the shell: CUDA_VISIBLE_DEVICES=0 python train.py"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     steps: float = limit(3.0)
 
 

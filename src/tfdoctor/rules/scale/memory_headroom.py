@@ -3,12 +3,9 @@ from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "a smaller batch or model changes the training"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     device: float = share_limit(0.95)
     host: float = share_limit(0.95)
     stalled: float = share_limit(0.02)

@@ -2,15 +2,12 @@ from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
-BY_HAND = "the link is a matter of the machine, not of the file"
 
 # GB/s of a lane in one direction by generation: 2.5, 5, 8, 16, 32 and 64 GT/s without the encoding (PCI-SIG).
 LANE_RATES = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     samples: float = limit(3.0)
     rate: float = share_limit(0.75)
     share: float = share_limit(0.03)

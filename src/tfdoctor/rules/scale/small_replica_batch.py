@@ -2,16 +2,13 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "a larger batch changes the training, so the learning rate has to be adjusted"
 
 INPUT = "the job waits for its input: larger batches would only wait longer"
 ONE_DEVICE = "the replicas share one device, which one replica would use with the whole batch; see shared-device"
 UNRECORDED = "the recording does not say among how many replicas the batch is divided"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     examples: float = limit(32.0)
     share: float = share_limit(0.3)
 

@@ -4,8 +4,6 @@ from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.units import watts
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "the cause is the machine, not the file"
 
 POWER_CAP = "power-cap"
 REMEDIES = {
@@ -19,8 +17,7 @@ INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPER
 FEW = "too few samples show a busy GPU and the reasons for its clock; record a longer run"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     samples: float = limit(3.0)
     share: float = share_limit(0.1)
     cap: float = share_limit(0.8)

@@ -2,12 +2,9 @@ from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "how the batch is divided is set outside of the training step"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     lag: float = share_limit(0.05)
     waited: float = share_limit(0.5)
 

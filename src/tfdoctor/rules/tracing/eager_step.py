@@ -5,12 +5,8 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "the functions that run operation by operation are not in a file of the run"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     operations: float = limit(20.0)
     call_ms: float = limit(0.5)
 

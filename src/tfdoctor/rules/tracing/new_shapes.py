@@ -10,16 +10,13 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-BY_HAND = "which shapes may be padded to one size is not in the file"
 
 # Least number of different kernels that convolve for one operation in one step, from which it is a search: an
 # operation without one runs a single such kernel, and helpers beside it (kernel_names).
 CANDIDATES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     steps: float = limit(2.0)
     late: float = limit(1.0)
 

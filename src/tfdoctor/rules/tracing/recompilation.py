@@ -5,16 +5,13 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "which shapes may be padded to one size, or left out, is not in the file"
 
 SPEC = re.compile(r"\b\w+Spec\(")
 WHOLE = "dataset = dataset.batch({}, drop_remainder=True)"
 BATCHES = ("BatchDataset", "ParallelBatchDataset")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     steps: float = limit(2.0)
     late: float = limit(1.0)
 

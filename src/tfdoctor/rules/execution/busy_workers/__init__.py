@@ -2,8 +2,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
         *(DeviceKind.GPU, DeviceKind.TPU),
@@ -11,14 +9,12 @@ PRECONDITIONS = (
     ),
     timed_steps,
 )
-BY_HAND = "what the processes compute has to be made cheaper, or computed before training"
 
 PY_DATASET = "PyDataset"  # What feeds the run where its workers may be processes
 LEAST = 0.5  # Share of the compute that is left in any case: the scheduler gives as many threads of others no more
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
 
 

@@ -2,14 +2,10 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.debug_checks.checking_operations import DebugChecks
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (found(DebugChecks, lambda checks: checks.rows, "No operation of the step only checks values"),)
-BY_HAND = "whether the checks are still needed is not in the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.02)
 
 

@@ -4,8 +4,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
         DeviceKind.CPU,
@@ -13,7 +11,6 @@ PRECONDITIONS = (
         verdict=NotApplicable(reason="deterministic operations have slower kernels on GPUs only"),
     ),
 )
-BY_HAND = "whether the results must be equal bit by bit is not in the file"
 
 # Types of operations with other kernels where results must be deterministic, besides convolutions (NVIDIA, status
 # of GPU determinism).
@@ -25,8 +22,7 @@ OTHERS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     reached: float = share_limit(0.3)
 

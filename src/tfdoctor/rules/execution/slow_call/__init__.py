@@ -8,8 +8,6 @@ from tfdoctor.rules.execution.slow_call.single_calls import SingleCalls
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "what the loop does with the result of the call is not certain from the file"
 
 # Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the default
 # of its --reload_interval.
@@ -17,8 +15,7 @@ READ_MS = 5000.0
 MOST_STEPS = 100  # Steps from one write to the next at most: 99 % of its time is saved then
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     samples: float = limit(5.0)
 

@@ -2,19 +2,15 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.slow_cudnn_path.recurrent_layers import RecurrentLayers
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
         DeviceKind.CPU, DeviceKind.TPU, verdict=NotApplicable(reason="cuDNN computes recurrent layers on GPUs only")
     ),
     figures_per_step,
 )
-BY_HAND = "the argument was chosen, and the model without it has to be compared"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 

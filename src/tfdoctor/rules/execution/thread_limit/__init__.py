@@ -8,7 +8,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.thread_limit.setting import VARIABLE, LimitOrigin, ThreadSetting
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
         *(DeviceKind.GPU, DeviceKind.TPU),
@@ -16,7 +15,6 @@ PRECONDITIONS = (
     ),
     timed_steps,
 )
-BY_HAND = "the limit may be meant for other programs, and often stands outside of the file"
 
 # FLOPs of a call from which TensorFlow divides a matmul or convolution: about 0.1 ms on one core.
 FLOP = 2_000_000.0
@@ -33,8 +31,7 @@ REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.1)
     idle: float = limit(0.5)
 

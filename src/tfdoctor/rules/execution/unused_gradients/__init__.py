@@ -3,16 +3,13 @@ from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-BY_HAND = "which part of the network is not trained is for you to say"
 
 TOO_FEW = "fewer than six calls came before the traced steps; record with a higher --warmup"
 FOLLOW = "Have the tape follow only what is trained"
 UNREAD = "If the script does not read these gradients with NumPy, have the tape follow only what is trained"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 

@@ -5,9 +5,7 @@ from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
 PRECONDITIONS = (awaited("Storage does"),)
-BY_HAND = "what the storage can deliver, and whether the order of files matters, is not in the file"
 
 OPENER = re.compile(r"(?:Legacy)?ParallelInterleave(?:V\d)?")  # The stages that read several files at a time
 MOST_READS = 64  # Files at a time that were shown to help (tensorflow/models 7127)
@@ -21,8 +19,7 @@ LOCAL = Remedy(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.5)
     waiting: float = share_limit(0.5)
     threads: float = limit(1.2)

@@ -4,17 +4,14 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
 PRECONDITIONS = (pipeline_ran, awaited("Reading files does"))
-BY_HAND = "the data set has to be written again, once, into larger files"
 
 READS = frozenset(("ReadFile",))  # What a function no longer does when it is given the content of the files
 # Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more.
 LARGE = 100_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     files: float = limit(4.0)
     size: float = limit(100_000.0)
 

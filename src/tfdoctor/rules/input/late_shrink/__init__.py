@@ -5,11 +5,6 @@ from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeWork
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = (
-    "in the other order the images differ slightly, or the later stages get other elements, so the accuracy has to "
-    "be compared"
-)
 
 # Kinds that pass on each element as one, so that a buffer may move past them.
 ONE_TO_ONE = frozenset(
@@ -136,8 +131,7 @@ def _places(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -
             yield size, stage, False
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     spared_bytes: float = limit(2.0**28)
     times: float = limit(2.0, least=1.0)
     stalled: float = share_limit(0.02)

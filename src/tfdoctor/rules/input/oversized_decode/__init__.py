@@ -2,12 +2,9 @@ from tfdoctor.facts.input.map_functions import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "smaller images change what the model learns from, so the accuracy has to be compared"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     times: float = limit(OVERSIZED_TIMES, least=1.0)
     share: float = share_limit(0.2)
     taken: float = share_limit(0.2)

@@ -5,8 +5,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "which length each batch gets changes the order of the examples"
 
 # Smallest number of calls per position of the sequence from which an operation belongs to a loop over time:
 # TensorFlow does not record all of the cheap ones.
@@ -27,8 +25,7 @@ PADDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     padding: float = share_limit(0.25)
     kept: float = share_limit(0.5)
 

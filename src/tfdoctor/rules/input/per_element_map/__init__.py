@@ -2,7 +2,6 @@ from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
 PRECONDITIONS = (pipeline_ran, awaited("Map functions do"))
 
 FUSED = "MapAndBatch"  # A map that produces whole batches, and still calls its function for each element
@@ -10,8 +9,7 @@ FUSED = "MapAndBatch"  # A map that produces whole batches, and still calls its 
 BYTES_PER_MS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     call_ms: float = limit(0.1)
     working: float = share_limit(0.3)
     elements: float = limit(8.0, least=1.0)

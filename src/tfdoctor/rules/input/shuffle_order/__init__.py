@@ -1,8 +1,6 @@
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "it changes the order of the examples, and with it the training"
 
 ORDER = "the examples come in another order"
 BEFORE_BATCH = "Shuffle before batch, with a buffer for at least as many examples as now"
@@ -18,8 +16,7 @@ PASSING = frozenset(("Map", "ParallelMap", "Prefetch", "Options", "Cache", "Take
 SOURCES = frozenset(("TensorSlice", "Range", "TFRecord", "TextLine", "FixedLengthRecord"))
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.01)
 
 

@@ -3,16 +3,13 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 
 __doc__, CODE = page(__file__)
-SINCE = "0.1.0"
-BY_HAND = "what the stage computes has to be made cheaper, or moved to other machines"
 
 ELSE = "the threads wait for something else, such as storage"
 IDLE = "record again on an otherwise idle machine"
 DECODING = "decoding images that are larger than used takes most of the core time; see oversized-decode"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     needed: float = share_limit(0.8)
     busy: float = share_limit(0.75)
     taken: float = share_limit(0.2)

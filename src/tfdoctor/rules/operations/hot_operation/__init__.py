@@ -15,8 +15,6 @@ from tfdoctor.rules.operations.hot_operation.hot_work import Departure, Groups, 
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True  # Speaks only of time that no specific rule explains
 # Groups, layers that are called again, and lines of each in tables: those that take most of the time.
 SHOWN_ROWS, SHOWN_LAYERS, SHOWN_LINES = 8, 3, 3
@@ -26,8 +24,7 @@ AVOIDABLE = (Departure.METRICS, Departure.CONSTANT, Departure.REPEATED)
 DOMINATES = 0.5  # Share of the step from which a softmax is reported: sampling it trains another objective
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(SHARE)
     least_ms: float = limit(0.2)
     avoidable_share: float = share_limit(0.05)

@@ -3,8 +3,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (
     not_on(
         DeviceKind.TPU, verdict=Healthy(summary="XLA compiles everything on a TPU, batch normalization included")
@@ -12,8 +10,7 @@ PRECONDITIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     full_speed: float = limit(16.0, least=1.0)
     half_speed: float = limit(8.0, least=1.0)
     half_rate: float = limit(0.6, least=0.01, most=1.0)

@@ -3,12 +3,8 @@ from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import Fall
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-BY_HAND = "which form of the function takes a whole batch is not in the file"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 

@@ -3,12 +3,8 @@ from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWor
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.2.0"
-BY_HAND = "which weights are to be trained is for you to say"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 

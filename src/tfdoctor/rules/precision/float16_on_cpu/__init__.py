@@ -2,16 +2,12 @@ from tfdoctor.facts.operations.operation_time import layer_table
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.1.0"
 PRECONDITIONS = (
     not_on(DeviceKind.GPU, DeviceKind.TPU, verdict=NotApplicable(reason="the training does not run on a CPU")),
 )
-BY_HAND = "the policy was chosen, and training in float32 or bfloat16 may need other settings"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 

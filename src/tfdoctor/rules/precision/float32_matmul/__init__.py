@@ -9,7 +9,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
 
 # Time of each call on a CPU that 16-bit precision does not change: starting threads, repacking operands
 # (benchmarks/precision.py, small matmuls: ``min(t, 0.1) + 0.6 (t - 0.1)`` is within a quarter of them).
@@ -240,8 +239,7 @@ class ReducedPrecision(Record):
         return cls(costs=tuple(costs))
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     on_cpu: float = share_limit(0.15)
     on_amx: float = share_limit(0.25)
 

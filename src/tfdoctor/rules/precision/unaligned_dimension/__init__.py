@@ -14,9 +14,6 @@ from tfdoctor.terms.verdict import LayerWidth
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-BY_HAND = "it changes the size of the model, so its accuracy has to be compared"
-
 
 class AlignedTimes(Record):
     """Times in ms per training step, by the operation's name."""
@@ -235,8 +232,7 @@ def beside_slow(slow: list[Padded], operations: Operations, aligned: AlignedTime
             yield row.scaled(least_ms / row.ms, Bound.AT_MOST)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     waste: float = share_limit(0.10)
     worth: float = share_limit(0.005)
     free: float = share_limit(0.02)

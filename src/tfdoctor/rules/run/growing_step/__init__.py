@@ -7,14 +7,10 @@ from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, StepLine
 from tfdoctor.terms.humanize import time_span
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
-BY_HAND = "what each step does with what grows is not certain from the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     ratio: float = limit(1.2)
     share: float = share_limit(0.05)
     steps: float = limit(50.0)

@@ -2,8 +2,7 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.run.kernel_compilation.start_compiling import StartCompiling
 
 __doc__, CODE = page(__file__)
-SINCE, PRECONDITIONS = "0.2.0", (whole_run,)
-BY_HAND = "caches are set up outside of the file"
+PRECONDITIONS = (whole_run,)
 
 UNTIMED = "CUDA compiles kernels from PTX and keeps none, which nothing in the recording times"
 KEPT = "CUDA's cache held the kernels that it compiles from PTX for this GPU"
@@ -12,8 +11,7 @@ KEEP_CUDA = Remedy("Keep CUDA's cache where the next run finds it", CODE["keep-c
 KEEP_XLA = Remedy("Keep XLA's programs where the next run finds them", CODE["keep-xla"])
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:  # both must be reached
+class Limits(RuleLimits):  # both must be reached
     share: float = share_limit(0.05)
     least_ms: float = limit(5000.0)
 

@@ -2,8 +2,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
-BY_HAND = "another version of a library is installed outside of the file"
 
 KERAS = "keras"
 
@@ -13,8 +11,7 @@ FIRST, REPAIRED = (3, 0), (3, 7)
 UPGRADE = "# in the shell: pip install --upgrade 'keras>=3.7'"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.9)
     calls: float = limit(10.0)
 

@@ -2,14 +2,10 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScans
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
-BY_HAND = "whether the weights are of one output is not in the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.02)
     least_ms: float = limit(500.0)
 

@@ -7,11 +7,8 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.run.slow_start.start_load import StartLoad
 
 __doc__, CODE = page(__file__)
-
-SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 
-BY_HAND = "what a script needs before its first step is not decided by one line"
 
 STARTING = (Phase.START, Phase.IMPORTS, Phase.BUILDING)
 TENSORFLOW = frozenset({"tensorflow", "keras", "tf_keras"})  # Packages whose import is TensorFlow's
@@ -22,8 +19,7 @@ LOADS = frozenset({"load_model", "load_weights", "restore", "read"})
 SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     least_ms: float = limit(2000.0)
     tensorflow_ms: float = limit(15_000.0)

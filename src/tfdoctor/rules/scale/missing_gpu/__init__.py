@@ -2,8 +2,6 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.scale.missing_gpu.boards import Boards, Obstacle
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
-BY_HAND = "what is installed, and which devices a run may use, stands outside of the file"
 
 DELIBERATE = (Obstacle.VARIABLE, Obstacle.PROGRAM)  # Obstacles that somebody chose, perhaps for this run
 WORK = (Phase.STEPS, Phase.EVALUATION, Phase.PREDICTION)

@@ -2,12 +2,9 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import VARIABLE, WorkerThreads
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
-BY_HAND = "how the cores are divided among the processes is decided by what starts them"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     threads: float = limit(1.5)
 
 

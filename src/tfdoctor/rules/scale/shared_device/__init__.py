@@ -4,8 +4,6 @@ from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-SINCE = "0.2.0"
-BY_HAND = "the strategy may be there for other machines, on which it stays"
 
 # The scope of a replica beyond the first (TensorFlow, distribute/mirrored_run.py).
 COPY = re.compile(r"(?:^|/)replica_[1-9]\d*/")
@@ -28,8 +26,7 @@ GROWS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     share: float = share_limit(0.05)
     fixed: float = share_limit(0.5)
 

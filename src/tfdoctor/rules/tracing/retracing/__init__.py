@@ -7,9 +7,6 @@ from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
 
 __doc__, CODE = page(__file__)
 
-SINCE = "0.1.0"
-
-BY_HAND = "what the function needs anew at each call is a question about the script"
 
 KERAS = (RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT)  # Calls whose functions ``compile`` discards
 WITHIN_KERAS = (*KERAS, RunCall.EPOCH)  # Calls that trace such functions
@@ -26,8 +23,7 @@ KEPT_OPTIMIZER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(RuleLimits):
     calls: float = limit(2.0)
     tracings: float = limit(3.0)
     again: float = limit(5.0)
