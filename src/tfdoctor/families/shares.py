@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import (
     Concern,
     Effect,
@@ -27,6 +28,8 @@ def judged(  # noqa: PLR0913 - what was measured, and the words for it
     run_effects: Iterable[RunEffect] = (),
     severity: Severity | None = None,
     concern: Concern = Concern.TYPICAL_STEP,
+    about: RunCall | None = None,
+    alike: int = 0,
 ) -> Verdict:
     """Judge what was measured: a fault where each measure that has a limit reaches it.
 
@@ -46,4 +49,6 @@ def judged(  # noqa: PLR0913 - what was measured, and the words for it
         run_effects=tuple(run_effects),
         severity=severity,
         concern=concern,
+        about=about,
+        alike=alike,
     )

@@ -16,6 +16,7 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     finding: str,
     remedies: Iterable[Remedy],
     healthy: str = "",
+    wrong: bool | None = None,
     more: Iterable[Evidence] = (),
     shown: Iterable[Evidence] = (),
     bound: Bound = Bound.EXPECTED,
@@ -25,11 +26,12 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     """Judge operations that take less after a change: each with the share of its time that is left, or its effect.
 
     ``part`` is what they take (``operations.part(ms)``), and has to be at least ``least`` of the compute time;
-    None judges nothing. ``work`` is such as "in casts", for labels. ``healthy`` is the sentence where it is less
-    (otherwise that of the finding), ``more`` evidence of both, and ``shown`` of a finding alone.
+    None judges nothing, and ``wrong`` decides where more counts. ``work`` is such as "in casts", for labels.
+    ``healthy`` is the sentence where it is less (otherwise that of the finding), ``more`` evidence of both, and
+    ``shown`` of a finding alone.
     """
     evidence = (*part.measures(work, least), *more)
-    if least is not None and part.share < least:
+    if not (least is None or part.share >= least if wrong is None else wrong):
         return Healthy(summary=healthy or finding, evidence=evidence)
     effects = (
         one if isinstance(one, Effect) else replace(one[0].scaled(one[1], bound), narrows=narrows)

@@ -26,22 +26,13 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
     wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
     wide_ms = sum(array.cast.ms for array in wide if array.cast)
     again_ms = sum(array.ms for array in same) + sum(array.cast.ms for array in same if array.cast)
-    share, least = max(again_ms, wide_ms) / breakdown.step_ms, ms(limits.least_ms)
-    measures = (
-        Measure("time converting and casting the same arrays per step", ms(again_ms), least),
-        Measure("time casting new float64 arrays per step", ms(wide_ms), least),
-        Measure.share("larger of the two as a share of the step", share, limits.share),
-        Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
-    )
     least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
-    same, wide = same if again_ms >= least_ms else [], wide if wide_ms >= least_ms else []
-    feeds = any(array.fed for array in conversions.arrays)
-    does = "Feeding the same arrays" if feeds else "Converting the same arguments"
-    summary = f"{does} again takes {milliseconds(again_ms)} of {breakdown.each_step}"
-    if not same and not wide:
-        return Healthy(summary=summary, evidence=measures)
-    if not same:
-        summary = f"Casting float64 batches takes {milliseconds(wide_ms)} of {breakdown.each_step}"
+    again, wide = same if again_ms >= least_ms else [], wide if wide_ms >= least_ms else []
+    does = (
+        "Feeding the same arrays" if any(one.fed for one in conversions.arrays) else "Converting the same arguments"
+    )
+    converting = f"{does} again takes {milliseconds(again_ms)} of {breakdown.each_step}"
+    casting = f"Casting float64 batches takes {milliseconds(wide_ms)} of {breakdown.each_step}"
     table = Table.of(
         sorted(conversions.arrays, key=lambda array: -array.ms),
         ("argument", lambda array: array.place or "unknown"),
@@ -53,32 +44,41 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
     )
     # What passing tensors instead spares: a batch that Python makes may have to be cast there at each step.
     times = {
-        Stage.HOST: sum(array.host_ms for array in same),
-        Stage.BETWEEN: sum(array.between_ms for array in same),
+        Stage.HOST: sum(array.host_ms for array in again),
+        Stage.BETWEEN: sum(array.between_ms for array in again),
     }
-    fed, remedies = [array for array in same if array.fed], []
+    fed, remedies = [array for array in again if array.fed], []
     if fed:
         code = "".join(FED.format(array.place, list(array.shape), array.cast_to) for array in fed)
         remedies = [
             Remedy("Feed the arrays that stay the same once, before the loop", code.strip(), conversions.at)
         ]
-    elif same:  # an argument is named by its place in the code: array_0 is the first
-        names = [(f"array_{array.place.replace('.', '_')}", array.cast_to) for array in same]
+    elif again:  # an argument is named by its place in the code: array_0 is the first
+        names = [(f"array_{array.place.replace('.', '_')}", array.cast_to) for array in again]
         code = "\n".join(
             f"{name} = tf.constant({name}{f', tf.{cast_to}' if cast_to else ''})  # before the loop"
             for name, cast_to in names
         )
-        action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
+        action = f"Convert {counted(len(again), 'array')} to tensors once, before the loop"
         remedies = [Remedy(action, code, conversions.at)]
     if wide:
         remedies.append(Remedy("Make the arrays float32 where they are loaded", LOADED, conversions.at))
-    return Finding(
-        summary=summary,
-        evidence=(*measures, table),
-        remedies=tuple(remedies),
+    least = ms(limits.least_ms)
+    return judged(
+        Measure("time converting and casting the same arrays per step", ms(again_ms), least),
+        Measure("time casting new float64 arrays per step", ms(wide_ms), least),
+        Measure.share(
+            "larger of the two as a share of the step", max(again_ms, wide_ms) / breakdown.step_ms, limits.share
+        ),
+        Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
+        healthy=converting,
+        finding=converting if again else casting,
+        wrong=bool(again or wide),
+        details=[table],
+        remedies=remedies,
         effects=(
             *Effect.of_stages(times, StepWork.CONVERSION, bound=Bound.AT_MOST if fed else Bound.EXPECTED),
-            *(array.cast.scaled(0.0) for array in same if array.cast),
+            *(array.cast.scaled(0.0) for array in again if array.cast),
             *(array.cast.scaled(0.0, Bound.AT_MOST) for array in wide if array.cast),
         ),
     )

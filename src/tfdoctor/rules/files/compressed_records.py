@@ -30,16 +30,13 @@ def check(
     records = float(prod(data.parameters.batch_size or 1 for data in batches))
     each = reader.wall_ms / reader.calls
     share = breakdown.share(each * records)
-    evidence = (
+    kind, taken = compressed[0].parameters.compression_type, milliseconds(each * records)
+    return judged(
         Measure("time per compressed record", ms(each)),
         Measure("records per step", count(records)),
         Measure("records read in a traced step", count(reader.calls)),
         Measure.share("share of a step's time needed to read its records", share, limits.share),
+        healthy=f"Reading the {kind} records of a step takes {taken} on one thread",
+        remedies=[Remedy("Store local records without compression", CODE["write"], compressed[0].at)],
+        effects=[reader.scaled(0.0, Bound.AT_MOST)] if reader in pipeline.limiting else [],
     )
-    kind, taken = compressed[0].parameters.compression_type, milliseconds(each * records)
-    summary = f"Reading the {kind} records of a step takes {taken} on one thread"
-    if share < limits.share:
-        return Healthy(summary=summary, evidence=evidence)
-    remedy = Remedy("Store local records without compression", CODE["write"], compressed[0].at)
-    effects = (reader.scaled(0.0, Bound.AT_MOST),) if reader in pipeline.limiting else ()
-    return Finding(summary=summary, evidence=evidence, remedies=(remedy,), effects=effects)

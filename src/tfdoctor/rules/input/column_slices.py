@@ -46,27 +46,21 @@ def check(
     size, work = bytes_of_row / len(shown), sum(one.work_ms for one in stages)
     batches = next((one.calls for one in stages if one.dataset == parts[0]), 1.0)
     spared = work - min(work, batches * columns * GATHER_MS)
-    summary = f"Cutting and joining rows of {columns} columns takes {milliseconds(work)} per step"
-    evidence = (
-        Measure("columns", count(columns), count(limits.columns)),
-        Measure("mean bytes per row and column", nbytes(size), nbytes(limits.slice_bytes)),
-        Measure("rows per step", count(batches * (parts[0].parameters.batch_size or 1))),
-        Measure("work on single rows per step", ms(work), ms(limits.share * breakdown.step_ms)),
-    )
     awaited = breakdown.waits_for_input and any(one in pipeline.limiting for one in stages)
     relief = contention.relief(spared) if cores is not None and cores.certain else ()
     crowds = relief and contention.crowds_out(spared, breakdown.step_ms, limits.taken)
-    little = spared < limits.share * breakdown.step_ms or not (awaited or crowds)
-    if size > limits.slice_bytes or little:
-        return Healthy(summary=summary, evidence=evidence)
+    least_ms = limits.share * breakdown.step_ms
     shuffled = any(kind_of(one) == "Shuffle" for one in parts)
-    batch = parts[0].parameters.batch_size or "batch_size"
-    code = CODE["gathered"].format(".shuffle(count)" if shuffled else "", batch)
+    batch = parts[0].parameters.batch_size
+    code = CODE["gathered"].format(".shuffle(count)" if shuffled else "", batch or "batch_size")
     action = "Batch the rows' numbers, and gather each column once per batch"
-    effects = (one.scaled(1.0 - spared / work, Bound.AT_MOST) for one in stages)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=(Remedy(action, code, parts[-1].at),),
-        effects=(*effects, *relief),
+    return judged(
+        Measure("columns", count(columns), count(limits.columns)),
+        Measure("mean bytes per row and column", nbytes(size), nbytes(limits.slice_bytes)),
+        Measure("rows per step", count(batches * (batch or 1))),
+        Measure("work on single rows per step", ms(work), ms(least_ms)),
+        healthy=f"Cutting and joining rows of {columns} columns takes {milliseconds(work)} per step",
+        wrong=size <= limits.slice_bytes and spared >= least_ms and bool(awaited or crowds),
+        remedies=[Remedy(action, code, parts[-1].at)],
+        effects=(*(one.scaled(1.0 - spared / work, Bound.AT_MOST) for one in stages), *relief),
     )

@@ -108,14 +108,6 @@ def check(
     if found.nbytes is None:
         return NotApplicable(reason=f"{summary}, but the size of a window is unknown")
     copying = min(1.0, found.nbytes / BYTES_PER_MS / each) if each else 1.0
-    measures = (
-        Measure("windows per step", count(number), count(limits.windows)),
-        Measure("bytes of a window", nbytes(found.nbytes)),
-        Measure("time per window", ms(each)),
-        Measure.share("maximum share of the time per window spent copying it", copying, limits.copying),
-    )
-    if number <= limits.windows or copying > limits.copying:
-        return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
     stages = (found.join, *found.inner, *found.maps)
     left = max(copying, 1.0 / found.batch) if found.batch else copying  # of which the copying of the windows stays
     spared_ms = sum(stage.work_ms for stage in stages) * (1.0 - left)
@@ -126,9 +118,15 @@ def check(
         changes="the array of all windows is kept in memory",
     )
     scaled = (stage.scaled(left, Bound.AT_MOST) for stage in stages if stage.work_ms)
-    return Finding(
-        summary=f"{summary}, {round(number)} times per step",
-        evidence=(*measures, work_table(stages, ("calls per step", lambda stage: count(stage.calls)))),
-        remedies=(remedy,),
+    return judged(
+        Measure("windows per step", count(number), count(limits.windows)),
+        Measure("bytes of a window", nbytes(found.nbytes)),
+        Measure("time per window", ms(each)),
+        Measure.share("maximum share of the time per window spent copying it", copying, limits.copying),
+        healthy=f"{summary}; this takes little beside the data",
+        finding=f"{summary}, {round(number)} times per step",
+        wrong=number > limits.windows and copying <= limits.copying,
+        details=[work_table(stages, ("calls per step", lambda stage: count(stage.calls)))],
+        remedies=[remedy],
         effects=(*scaled, *contention.relief(spared_ms)),
     )

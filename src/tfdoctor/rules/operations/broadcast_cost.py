@@ -207,14 +207,6 @@ def _repeated(
         summary = f"C{same} of a tensor takes {milliseconds(recomputing_ms)} per step"
     elif recomputing_ms:
         summary = f"{summary}, c{same} {milliseconds(recomputing_ms)}"
-    measures = (
-        Measure("time repeating small tensors per step", ms(repeating_ms)),
-        Measure("time computing repeated values per step", ms(recomputing_ms)),
-        Measure.share("share of the compute time in avoidable repetition", share, limits.share),
-    )
-    if share < limits.share:
-        why = "; broadcasting takes about as long on a CPU" if on_cpu else ""
-        return Healthy(summary=f"{summary}{why}", evidence=measures)
     at = next((repeat.row.at for repeat in repetitions if repeat.row.at), None)
     remedies = [Remedy("Move the activation before the repetition", CODE["before"], at)] if recomputing_ms else []
     if repeating_ms and not on_cpu:
@@ -239,4 +231,14 @@ def _repeated(
         for row in operations.rows:
             if row.name in names and row.nbytes:
                 effects.append(row.scaled(max(0.0, 1.0 - written_bytes / row.nbytes), Bound.AT_MOST))
-    return Finding(summary=summary, evidence=(*measures, table), remedies=tuple(remedies), effects=tuple(effects))
+    why = "; broadcasting takes about as long on a CPU" if on_cpu else ""
+    return judged(
+        Measure("time repeating small tensors per step", ms(repeating_ms)),
+        Measure("time computing repeated values per step", ms(recomputing_ms)),
+        Measure.share("share of the compute time in avoidable repetition", share, limits.share),
+        healthy=f"{summary}{why}",
+        finding=summary,
+        details=[table],
+        remedies=remedies,
+        effects=effects,
+    )

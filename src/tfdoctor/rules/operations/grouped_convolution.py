@@ -75,8 +75,6 @@ def check(
         Measure("share of that rate", ratio(reached / rate), ratio(limits.reached)),
     )
     summary, work = f"Grouped convolutions take {part}", "in these grouped convolutions"
-    if not slow:
-        return Healthy(summary=summary, evidence=(*part.measures(work, limits.share), *more))
     peak, at = max(rate, hardware.peak_flop_s or 0.0), next((row.at for row in rows if row.at), None)
     table = Table.of(
         by_layer(slow),
@@ -94,6 +92,7 @@ def check(
         work,
         [(row, row.flop_s / peak) for row in slow],
         healthy=summary,
+        wrong=bool(slow) and part.share >= limits.share,
         finding=f"{summary}, at a low FLOP rate",
         remedies=[Remedy(action, regular, at)],
         more=more,

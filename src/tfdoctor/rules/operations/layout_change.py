@@ -128,15 +128,15 @@ def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdi
     elif inside:
         action = "Run convolutions in 16-bit precision with channels-last data"
         remedies.append(Remedy(action, CODE["sixteen-bit"]))
-    return Finding(
-        summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
-        evidence=(
-            *operations.part(total_ms).measures("in avoidable layout changes"),
-            Table(("layer", "your line", "conversion", "time per step"), tuple(table)),
-        ),
-        remedies=tuple(remedies),
-        effects=(
+    return spared(
+        operations.part(total_ms),
+        None,
+        "in avoidable layout changes",
+        (
             *(row.scaled(0.0, bound) for row in rows),
             *(row.scaled(1.0 - time / row.ms, Bound.AT_MOST) for row, time in inside),
         ),
+        finding=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
+        remedies=remedies,
+        shown=[Table(("layer", "your line", "conversion", "time per step"), tuple(table))],
     )

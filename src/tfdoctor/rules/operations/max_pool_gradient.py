@@ -23,11 +23,8 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     rows = [row for row in operations.rows if _is_gradient(row)]
     part = operations.part(sum(row.ms for row in rows))
     summary = f"The gradients of max pooling take {part}"
-    measures = part.measures("in gradients of max pooling", limits.share)
     slow = [row for row in rows if not any(map(ONEDNN.search, row.ran))]
-    if sum(row.ms for row in slow) < limits.share * operations.total_ms or not slow:
-        return Healthy(summary=summary if slow else f"{summary}; oneDNN runs them fast", evidence=measures)
-    on_cpu = hardware.kind == DeviceKind.CPU
+    code = CPU if hardware.kind == DeviceKind.CPU else CODE["average"]
     action = "Replace max pooling with average pooling or a convolution with stride 2"
     layers = Table.of(
         slow,
@@ -35,13 +32,17 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
         ("your line", lambda row: row.at),
         ("gradient time per step", lambda row: ms(row.ms)),
     )
-    return Finding(
-        summary=summary,
-        evidence=(*measures, layers),
-        remedies=(
-            Remedy(action, CPU if on_cpu else CODE["average"], next((row.at for row in slow if row.at), None)),
-        ),
-        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in slow),
+    return spared(
+        part,
+        limits.share,
+        "in gradients of max pooling",
+        [(row, 0.0) for row in slow],
+        healthy=summary if slow else f"{summary}; oneDNN runs them fast",
+        finding=summary,
+        wrong=bool(slow) and sum(row.ms for row in slow) >= limits.share * operations.total_ms,
+        remedies=[Remedy(action, code, next((row.at for row in slow if row.at), None))],
+        shown=[layers],
+        bound=Bound.AT_MOST,
     )
 
 

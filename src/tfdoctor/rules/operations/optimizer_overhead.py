@@ -23,26 +23,26 @@ def check(
         return NotApplicable(reason=UNNAMED)
     small = [row for row in work.rows if is_small(row, limits.values, limits.each_ms)]
     part, calls = operations.part(sum(row.ms for row in small)), sum(row.calls for row in small)
-    evidence = (
-        *part.measures("in the optimizer's small operations", limits.share),
-        Measure("small optimizer operations per step", count(calls)),
-        Measure("time in all optimizer operations per step", ms(work.ms)),
-    )
-    on_cpu = hardware.kind == DeviceKind.CPU
-    if part.share < limits.share or (on_cpu and calls < limits.on_cpu):
-        return Healthy(summary=f"The optimizer's operations on small tensors take {part}", evidence=evidence)
-    at = next((row.at for row in small if row.at), None)
+    on_cpu, at = hardware.kind == DeviceKind.CPU, next((row.at for row in small if row.at), None)
     fewer = Remedy("Use fewer and larger variables", CODE["fewer"], at)
     fused = Remedy("Compile the step so that XLA fuses the update", CODE["fuse"], at, "jit-compile")
     effects = [row.scaled(0.0, Bound.AT_MOST) for row in small]
-    if on_cpu:
+    if on_cpu and calls:
         host_ms = calls / sum(row.calls for row in operations.rows) * breakdown[Stage.HOST]
         effects.append(Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, ms(host_ms), bound=Bound.AT_MOST))
-    return Finding(
-        summary=f"The optimizer runs {counted(round(calls), 'small operation')}: {part}",
-        evidence=evidence,
-        remedies=(fewer,) if on_cpu else (fused, fewer),
-        effects=tuple(effects),
+    return spared(
+        part,
+        limits.share,
+        "in the optimizer's small operations",
+        effects,
+        healthy=f"The optimizer's operations on small tensors take {part}",
+        finding=f"The optimizer runs {counted(round(calls), 'small operation')}: {part}",
+        wrong=part.share >= limits.share and (calls >= limits.on_cpu or not on_cpu),
+        remedies=[fewer] if on_cpu else [fused, fewer],
+        more=[
+            Measure("small optimizer operations per step", count(calls)),
+            Measure("time in all optimizer operations per step", ms(work.ms)),
+        ],
     )
 
 

@@ -276,16 +276,9 @@ class Limits(RuleLimits):
 def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Add up what is computed again, and compare it with the compute time."""
     share = operations.part(work.ms).share
-    evidence = (
-        Measure("time computing again what is known, per step", ms(work.ms)),
-        Measure.share("share of the compute time computing again what is known", share, limits.share),
-    )
     least_ms = max(limits.least_ms, limits.part * work.ms)
     repeats = [one for one in work.repeats if one.ms >= least_ms]
     constants = [one for one in work.constants if one.ms >= least_ms]
-    if share < limits.share or not (repeats or constants):
-        summary = f"{percent(share)} of the compute time computes again what is known"
-        return Healthy(summary=summary, evidence=evidence)
     table = [
         (one.title, one.first or "unknown", one.again or "unknown", count(len(one.rows)), ms(one.ms))
         for one in repeats[:SHOWN]
@@ -312,9 +305,13 @@ def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits
         time = milliseconds(sum(one.ms for one in constants))
         sentences += [f"Results that {when} are computed in each step{at}: {time} per step"]
     once = (row.scaled(0.0, Bound.AT_MOST) for constant in constants for row in constant.rows)
-    return Finding(
-        summary="; ".join(sentences),
-        evidence=(*evidence, Table(columns, tuple(table))),
-        remedies=tuple(remedies.values()),
+    return judged(
+        Measure("time computing again what is known, per step", ms(work.ms)),
+        Measure.share("share of the compute time computing again what is known", share, limits.share),
+        healthy=f"{percent(share)} of the compute time computes again what is known",
+        finding="; ".join(sentences),
+        wrong=share >= limits.share and bool(repeats or constants),
+        details=[Table(columns, tuple(table))],
+        remedies=remedies.values(),
         effects=(*(effect for one in repeats for effect in one.effects), *once),
     )

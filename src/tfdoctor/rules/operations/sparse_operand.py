@@ -76,7 +76,7 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = Lim
     """Find the matrices of zeros, and add up the products with them."""
     sparse = [one for one in operands.operands if one.zeros.fullest and one.density <= limits.density]
     part = operations.part(sum(one.ms for one in sparse))
-    evidence = (
+    return judged(
         Measure("time in products with matrices of zeros, per step", ms(part.ms)),
         Measure.share("share of the compute time in these products", part.share, limits.share),
         Table.of(
@@ -86,14 +86,9 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = Lim
             ("values that are not zero", lambda one: ratio(one.density)),
             ("time per step", lambda one: ms(one.ms)),
         ),
-    )
-    if part.share < limits.share:
-        summary = f"Products with matrices that are mostly zeros take {milliseconds(part.ms)} per step"
-        return Healthy(summary=summary, evidence=evidence)
-    return Finding(
-        summary=f"Products with {counted(len(sparse), 'matrix', 'matrices')} of almost only zeros take {part}",
-        evidence=evidence,
-        remedies=tuple(one.remedy for one in sparse),
-        effects=tuple(row.scaled(one.density, Bound.AT_MOST) for one in sparse for row in one.rows),
+        healthy=f"Products with matrices that are mostly zeros take {milliseconds(part.ms)} per step",
+        finding=f"Products with {counted(len(sparse), 'matrix', 'matrices')} of almost only zeros take {part}",
+        remedies=(one.remedy for one in sparse),
+        effects=(row.scaled(one.density, Bound.AT_MOST) for one in sparse for row in one.rows),
         alike=len(sparse) - 1,
     )

@@ -27,12 +27,6 @@ def check(
         return NotApplicable(reason=f"elementwise operations take {part}; {ON_CPU}")
     if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
-    evidence = (
-        *part.measures("in elementwise operations", limits.share),
-        Measure("elementwise operations per step", count(calls), count(limits.operations)),
-    )
-    if part.share < limits.share or calls < limits.operations:
-        return Healthy(summary=f"Elementwise operations take {part}", evidence=evidence)
     by_type: dict[str, list[OperationTime]] = defaultdict(list)
     for row in rows:
         by_type[row.type].append(row)
@@ -45,11 +39,18 @@ def check(
     )
     at = next((row.at for row in rows if row.at), None)
     action = "Compile the step so that XLA fuses elementwise operations"
-    return Finding(
-        summary=f"{counted(round(calls), 'elementwise operation')} outside XLA take {part}",
-        evidence=(*evidence, table),
-        remedies=(Remedy(action, CODE["fuse"], at, "jit-compile"),),
-        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in rows),
+    return spared(
+        part,
+        limits.share,
+        "in elementwise operations",
+        [(row, 0.0) for row in rows],
+        healthy=f"Elementwise operations take {part}",
+        finding=f"{counted(round(calls), 'elementwise operation')} outside XLA take {part}",
+        wrong=part.share >= limits.share and calls >= limits.operations,
+        remedies=[Remedy(action, CODE["fuse"], at, "jit-compile")],
+        more=[Measure("elementwise operations per step", count(calls), count(limits.operations))],
+        shown=[table],
+        bound=Bound.AT_MOST,
     )
 
 

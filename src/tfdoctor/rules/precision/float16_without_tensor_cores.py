@@ -42,9 +42,6 @@ def check(
         Measure("share of that peak", ratio(reached / peak), ratio(limits.reached)),
     )
     summary, work = f"Float16 matmuls and convolutions take {part}", "in these matmuls and convolutions"
-    healthy = f"{summary}, as fast as float32 might"
-    if not slow:
-        return Healthy(summary=healthy, evidence=(*part.measures(work, limits.share), *more))
     # what is left at least: the time in float32 at the peak rates, with twice the bytes
     bandwidth = hardware.bandwidth_bytes_s
     moving_s = [2 * (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0 for row in slow]
@@ -54,7 +51,8 @@ def check(
         limits.share,
         work,
         [(row, min(1.0, each_s * row.calls * 1e3 / row.ms)) for row, each_s in zip(slow, least_s, strict=True)],
-        healthy=healthy,
+        healthy=f"{summary}, as fast as float32 might",
+        wrong=bool(slow) and part.share >= limits.share,
         finding=f"{summary}, on a GPU without Tensor Cores",
         remedies=[Remedy("Train in float32", POLICY, program.first_line if program else None)],
         more=more,

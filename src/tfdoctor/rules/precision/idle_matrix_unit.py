@@ -50,8 +50,11 @@ def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:
     if unit.matrix_rate and unit.peak_flop_s:
         label = "FLOP rate of the matmuls and convolutions"
         measures.append(Measure(label, flop_rate(unit.matrix_rate), flop_rate(unit.peak_flop_s)))
-    if use >= low or little:
-        return Healthy(summary=summary, evidence=tuple(measures))
     action = "Fix the findings on precision, alignment and fusion, then try larger batches"
-    remedies = (Remedy(action, "batch_size = 4 * batch_size  # and adjust the learning rate"),)
-    return Finding(summary=summary, evidence=tuple(measures), remedies=remedies, severity=Severity.NOTE)
+    return judged(
+        *measures,
+        healthy=summary,
+        wrong=use < low and not little,
+        remedies=[Remedy(action, "batch_size = 4 * batch_size  # and adjust the learning rate")],
+        severity=Severity.NOTE,
+    )

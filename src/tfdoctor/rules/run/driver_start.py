@@ -17,23 +17,17 @@ def check(boards: GpuBoards, phases: RunPhases, limits: Limits = Limits()) -> Ve
         return NotApplicable(
             reason="the driver does not tell its persistence mode: Linux's does, in recordings of the whole run"
         )
-    evidence = (
-        Measure("time to open all GPUs", ms(boards.opened_ms), ms(limits.least_ms)),
-        Measure("GPUs with persistence mode off", count(modes.count(False))),
-    )
     opened, share = milliseconds(boards.opened_ms), boards.opened_ms / phases.total_ms
     # Other programs that computed on each GPU when the run began had it open before.
-    in_use = all(board.others_at_start for board in boards.boards)
-    quick = boards.opened_ms < limits.least_ms or share < limits.share
-    if False not in modes or quick or in_use:
-        mode = "off, and" if False in modes else "on:"
-        summary = f"Persistence mode is {mode} the GPUs opened in {opened}"
-        return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
-    return Finding(
-        summary=f"Persistence mode is off, and the driver took {opened} to open the GPUs, as long as "
+    in_use, off = all(board.others_at_start for board in boards.boards), False in modes
+    return judged(
+        Measure("time to open all GPUs", ms(boards.opened_ms), ms(limits.least_ms)),
+        Measure("GPUs with persistence mode off", count(modes.count(False))),
+        healthy=f"Persistence mode is {'off, and' if off else 'on:'} the GPUs opened in {opened}",
+        finding=f"Persistence mode is off, and the driver took {opened} to open the GPUs, as long as "
         f"{percent(share)} of the run",
-        evidence=evidence,
-        remedies=(Remedy("Keep the NVIDIA driver loaded with nvidia-persistenced", CODE["persistence"]),),
+        wrong=off and not in_use and boards.opened_ms >= limits.least_ms and share >= limits.share,
+        remedies=[Remedy("Keep the NVIDIA driver loaded with nvidia-persistenced", CODE["persistence"])],
         severity=Severity.NOTE,
         concern=Concern.RUN,
     )

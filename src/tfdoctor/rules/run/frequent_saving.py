@@ -38,11 +38,7 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
     saves.sort(key=lambda place: -place.saved_ms)
     lost_ms = sum(place.saved_ms for place in saves)
     share = lost_ms / phases.recurring_ms if lost_ms else 0.0
-    measure = Measure.share("share of what recurs that fewer saves spare", share, limits.share)
-    if share < limits.share:
-        all_ms = sum(call.ms for call in made)
-        text = f"Saving takes {duration(all_ms)} ({percent(all_ms / phases.total_ms)} of the run)"
-        return Healthy(summary=text, evidence=(measure,), concern=Concern.RUN)
+    all_ms = sum(call.ms for call in made)
     table = Table.of(
         [place.call for place in saves if place.call],
         ("your line", lambda call: call.at or ""),
@@ -52,11 +48,13 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
         ("time from one to the next", lambda call: ms(phases.recurring_ms / call.count)),
         ("enough for a failure each hour", lambda call: ms(_best_ms(call, limits))),
     )
-    return Finding(
-        summary=saves[0].says,
-        evidence=(measure, table),
-        remedies=tuple(remedy for place in saves[:SHOWN] for remedy in place.remedies),
-        run_effects=tuple(place.effect for place in saves),
+    return judged(
+        Measure.share("share of what recurs that fewer saves spare", share, limits.share),
+        healthy=f"Saving takes {duration(all_ms)} ({percent(all_ms / phases.total_ms)} of the run)",
+        finding=saves[0].says if saves else "",
+        details=[table],
+        remedies=(remedy for place in saves[:SHOWN] for remedy in place.remedies),
+        run_effects=(place.effect for place in saves),
         concern=Concern.RUN,
         about=RunCall.SAVE,
         alike=len(saves) - 1,

@@ -32,21 +32,12 @@ def check(
     seen = [(part, line) for part, found in (lines.parts if lines else {}).items() for line in found]
     slow_ms = sum(one.parts_ms.get(Stage.HOST, 0.0) for one in called)
     called_ms = slow_ms + sum(one.parts_ms.get(Stage.BETWEEN, 0.0) for one in called)
-    own, runs = (
-        1.0,
-        f"Python runs {eager.operations:.0f} operations",
-    )  # the part of the operations outside of slow calls, as samples show the lines that run operations
+    # The part of the operations outside of slow calls, as samples show the lines that run operations.
+    own, runs = 1.0, f"Python runs {eager.operations:.0f} operations"
     if lines and called_ms:
         running = (line for _, line in seen if line.work is LineWork.OPERATIONS and line.at not in named)
         own_ms = sum(line.ms for line in running)
         own = own_ms / (own_ms + called_ms)
-    measures = (
-        Measure("operations outside of tf.functions per step", count(eager.operations)),
-        Measure("time in operations outside of tf.functions", ms(eager.operations_ms)),
-        Measure("time in tf.functions", ms(eager.functions_ms)),
-    )
-    if own * eager.operations < limits.operations or own * eager.operations_ms <= eager.functions_ms:
-        return Healthy(summary=f"{runs} per step outside of tf.functions", evidence=measures)
     on_host = [line for part, line in seen if part is Stage.HOST]
     others = [line for line in on_host if line.at not in named]
     running_at = [line for line in others if line.work is LineWork.OPERATIONS and line.at]
@@ -72,11 +63,16 @@ def check(
     stays = Measure("host time in slow calls, and in lines that run no TensorFlow operation", ms(stays_ms))
     shown = ((eager.least_ms, fastest), (eager.step_at and not eager.asked, step), (stays_ms, stays))
     beside = f" beside {eager.beside}" if eager.beside else ""
-    return Finding(
-        summary=f"{runs} one by one{beside} in {breakdown.each_step}{'' if others_ms is None else OUTSIDE}",
-        evidence=(*measures, Measure("host time per step", ms(host_ms)), *(one for known, one in shown if known)),
-        remedies=(_remedy(eager, on_host),),
-        effects=tuple(effects),
+    return judged(
+        Measure("operations outside of tf.functions per step", count(eager.operations)),
+        Measure("time in operations outside of tf.functions", ms(eager.operations_ms)),
+        Measure("time in tf.functions", ms(eager.functions_ms)),
+        healthy=f"{runs} per step outside of tf.functions",
+        finding=f"{runs} one by one{beside} in {breakdown.each_step}{'' if others_ms is None else OUTSIDE}",
+        wrong=own * eager.operations >= limits.operations and own * eager.operations_ms > eager.functions_ms,
+        details=(Measure("host time per step", ms(host_ms)), *(one for known, one in shown if known)),
+        remedies=[_remedy(eager, on_host)],
+        effects=effects,
     )
 
 

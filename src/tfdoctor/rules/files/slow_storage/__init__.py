@@ -61,20 +61,7 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
     at_once = breakdown.share(work_ms)  # over the whole step
     waiting = max(0.0, 1.0 - cores.busy / at_once) if at_once else 0.0
     mounted = rate if "://" not in files.network else None
-    evidence = (
-        Measure.share("share of the pipeline's slowest part spent reading", share, limits.share),
-        Measure("threads that read at a time", count(threads), count(MOST_READS)),
-        Measure("time of all threads in reads, per step", ms(work_ms)),
-        *((Measure("time per record or file", ms(work_ms / calls)),) if calls else ()),
-        *((Measure("files", count(files.count)),) if files.count else ()),
-        *((Measure("bytes that the process read", bandwidth(mounted.bytes_per_s)),) if mounted else ()),
-        *((Measure("mean size of a read", nbytes(mounted.bytes_per_call)),) if mounted else ()),
-        Measure("cores that the run kept busy", count(cores.busy)),
-        Measure.share("share of the threads in reads that wait", waiting, limits.waiting),
-    )
     summary = f"{number(threads)} threads read from {files.network} at a time"
-    if waiting < limits.waiting:
-        return Healthy(summary=f"{summary}, and cores are busy meanwhile", evidence=evidence)
     most = min(MOST_READS, files.count or MOST_READS) / threads
     speedup = most if most >= LITTLE_MORE else inf  # inf: as many reads are under way as were shown to help
     openers = (one for one in pipeline.stages if OPENER.fullmatch(one.kind))
@@ -84,9 +71,19 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
     more = [Remedy("Read more files at a time", code, at)] if speedup < inf else []
     ahead = [Remedy("Read further ahead", BUFFER, at)] if records else []
     rests = [(stage, 1.0 - read / stage.work_ms) for stage, read in reads]  # what a function does besides stays
-    return Finding(
-        summary=f"{summary}, mostly wait for it, and limit the pipeline",
-        evidence=evidence,
+    return judged(
+        Measure.share("share of the pipeline's slowest part spent reading", share, limits.share),
+        Measure("threads that read at a time", count(threads), count(MOST_READS)),
+        Measure("time of all threads in reads, per step", ms(work_ms)),
+        *((Measure("time per record or file", ms(work_ms / calls)),) if calls else ()),
+        *((Measure("files", count(files.count)),) if files.count else ()),
+        *((Measure("bytes that the process read", bandwidth(mounted.bytes_per_s)),) if mounted else ()),
+        *((Measure("mean size of a read", nbytes(mounted.bytes_per_call)),) if mounted else ()),
+        Measure("cores that the run kept busy", count(cores.busy)),
+        Measure.share("share of the threads in reads that wait", waiting, limits.waiting),
+        healthy=f"{summary}, and cores are busy meanwhile",
+        finding=f"{summary}, mostly wait for it, and limit the pipeline",
+        wrong=waiting >= limits.waiting,
         remedies=(*more, *ahead, LOCAL),
-        effects=tuple(one.scaled(rest + (1.0 - rest) / speedup, Bound.AT_MOST) for one, rest in rests),
+        effects=(one.scaled(rest + (1.0 - rest) / speedup, Bound.AT_MOST) for one, rest in rests),
     )

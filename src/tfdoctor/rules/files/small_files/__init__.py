@@ -41,10 +41,7 @@ def check(
     size = files.nbytes
     label = "mean size of a file" if files.count else "mean size of a file, at most"
     sized = (Measure(label, nbytes(size), nbytes(limits.size)),) if size else ()
-    evidence = (measure, Measure("reading time per step", ms(reading)), *sized)
-    if not files.scheme and (size is None or size > limits.size):
-        kind = "files of unknown size" if size is None else "files, which are not small"
-        return Healthy(summary=f"Each step reads {number(reads)} {kind}", evidence=evidence)
+    kind = "files of unknown size" if size is None else "files, which are not small"
     about = f"small files of {'about' if files.count else 'at most'} {quantity(nbytes(size or 0))}"
     opened = f"files from {files.scheme}://" if files.scheme else about
     known = files.count * size if files.count and size else 0
@@ -57,9 +54,13 @@ def check(
         if function and function.batch and set(function.single) <= READS:  # it takes the records of a batch
             left = min(left, 1.0 / function.batch)
         effects.append(stage.scaled(left, Bound.AT_MOST))
-    return Finding(
-        summary=f"Each step opens {number(reads)} {opened}",
-        evidence=evidence,
-        remedies=(Remedy("Write the examples into a few large files", code, stages[0].at),),
-        effects=tuple(effects),
+    return judged(
+        measure,
+        Measure("reading time per step", ms(reading)),
+        *sized,
+        healthy=f"Each step reads {number(reads)} {kind}",
+        finding=f"Each step opens {number(reads)} {opened}",
+        wrong=bool(files.scheme) or (size is not None and size <= limits.size),
+        remedies=[Remedy("Write the examples into a few large files", code, stages[0].at)],
+        effects=effects,
     )

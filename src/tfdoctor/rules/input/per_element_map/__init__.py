@@ -44,19 +44,16 @@ def check(
         return Healthy(summary=f"{summary}; batching first may not help: {why}")
     written = function.nbytes or 0
     working = written / BYTES_PER_MS / call if call else 1.0
-    measures = (
+    left = min(1.0, max(1.0 / function.batch, working))
+    code = CODE["whole"].format(stage.function)
+    return judged(
         Measure("time per call of the function", ms(call), ms(limits.call_ms)),
         Measure("elements per step", count(elements), count(limits.elements)),
         Measure("bytes written by the operations of one call", nbytes(written)),
         Measure.share("maximum share of a call spent writing outputs", working, limits.working),
-    )
-    if call > limits.call_ms or elements <= limits.elements or working > limits.working:
-        return Healthy(summary=f"{summary}; call overhead takes little time", evidence=measures)
-    left = min(1.0, max(1.0 / function.batch, working))
-    code = CODE["whole"].format(stage.function)
-    return Finding(
-        summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
-        evidence=measures,
-        remedies=(Remedy("Batch first, then map whole batches", code, stage.at, "vectorized-map"),),
+        healthy=f"{summary}; call overhead takes little time",
+        finding=f"{summary}, {round(elements)} times per step, mostly call overhead",
+        wrong=call <= limits.call_ms and elements > limits.elements and working <= limits.working,
+        remedies=[Remedy("Batch first, then map whole batches", code, stage.at, "vectorized-map")],
         effects=(stage.scaled(left, Bound.AT_MOST), *contention.relief(stage.work_ms * (1.0 - left))),
     )

@@ -63,16 +63,16 @@ def _size(properties: DatasetProperties, shuffle: Dataset, name: str, where: Tab
     if held is None or held < 1 or not examples:
         return Healthy(summary=f"{name} comes before batch and repeat; the number of examples is unknown")
     share = min(1.0, held / examples)
-    measure = Measure.share("share of the examples in the buffer", share, limits.share)
-    if share >= limits.share:
-        summary = f"{name} mixes {percent(share)} of the {examples:,} examples at a time"
-        return Healthy(summary=summary, evidence=(measure,))
     size, label = properties.element_bytes(shuffle), "maximum memory of a buffer for all examples"
     memory = (Measure(label, nbytes(size * examples)),) if size else ()
     action = "If the data is sorted, shuffle its indices or file names, or shuffle it once on disk"
-    return Finding(
-        summary=f"{name} mixes {number(held)} of {examples:,} examples at a time: sorted data stays nearly sorted",
-        evidence=(measure, *memory, where),
-        remedies=(Remedy(action, CODE["indices"], shuffle.at),),
+    mixes = f"{number(held)} of {examples:,} examples at a time: sorted data stays nearly sorted"
+    return judged(
+        Measure.share("share of the examples in the buffer", share, limits.share),
+        healthy=f"{name} mixes {percent(share)} of the {examples:,} examples at a time",
+        finding=f"{name} mixes {mixes}",
+        wrong=share < limits.share,
+        details=(*memory, where),
+        remedies=[Remedy(action, CODE["indices"], shuffle.at)],
         severity=Severity.NOTE,
     )

@@ -19,9 +19,8 @@ def check(
     loops = found.loops
     if not loops:
         return Healthy(summary="No operation of a vectorized_map is seen to run in a loop")
-    in_step = [
-        row.scaled(0.0, Bound.AT_MOST) for one in loops if one.loop for row in one.loop.rows if row.ms
-    ]  # on a CPU
+    measured = (row for one in loops if one.loop for row in one.loop.rows)  # on a CPU
+    in_step = [row.scaled(0.0, Bound.AT_MOST) for row in measured if row.ms]
     in_step += Effect.of_stages({Stage.HOST: found.scheduling_ms}, StepWork.SCHEDULING)
     in_stages = []
     if pipeline and (breakdown.waits_for_input or in_step):  # else the step does not end earlier
@@ -44,18 +43,15 @@ def check(
         ("iterations per step", lambda one: count(one.loop.iterations) if one.loop else None),
         most=10,
     )
-    evidence = (
+    on_gpu = device.kind != DeviceKind.CPU and any(one.rows for one in loops)
+    at = next((one.at for one in loops if one.at), None)
+    return judged(
         Measure("time in such loops, per step", ms(taken)),
         Measure.share("share of the step in such loops", share, limits.share),
         table,
-    )
-    on_gpu = device.kind != DeviceKind.CPU and any(one.rows for one in loops)
-    if share < limits.share and not on_gpu:
-        return Healthy(summary=f"{summary}, which take little of the step", evidence=evidence)
-    at = next((one.at for one in loops if one.at), None)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=(Remedy("Write the function for a whole batch", CODE["batched"], at),),
+        healthy=f"{summary}, which take little of the step",
+        finding=summary,
+        wrong=share >= limits.share or on_gpu,
+        remedies=[Remedy("Write the function for a whole batch", CODE["batched"], at)],
         effects=(*in_step, *in_stages),
     )

@@ -14,17 +14,13 @@ def check(useless: UselessWork, operations: Operations, limits: Limits = Limits(
         return Healthy(summary="No optimizer was made with a learning rate of 0 and kept it")
     rows, names = (*useless.updates, *useless.gradients), ", ".join(useless.optimizers)
     part = operations.part(sum(row.ms for row in rows))
-    evidence = (
+    return judged(
         Measure.share("share of the compute time for updates without effect", part.share, limits.share),
         Measure("gradients that only these updates use, per step", ms(sum(row.ms for row in useless.gradients))),
         Measure("updates with a learning rate of 0, per step", ms(sum(row.ms for row in useless.updates))),
         Measure("operations of both per step", count(sum(row.calls for row in rows))),
-    )
-    if part.share < limits.share:
-        return Healthy(summary=f"Updates by {names}, at a rate of 0, take {part}", evidence=evidence)
-    return Finding(
-        summary=f"{names} has a learning rate of 0: its gradients and updates take {part}",
-        evidence=evidence,
-        remedies=(Remedy("Take gradients only for the weights that train", CODE["trained"], useless.at),),
-        effects=tuple(row.scaled(0.0) for row in rows if row.ms),
+        healthy=f"Updates by {names}, at a rate of 0, take {part}",
+        finding=f"{names} has a learning rate of 0: its gradients and updates take {part}",
+        remedies=[Remedy("Take gradients only for the weights that train", CODE["trained"], useless.at)],
+        effects=(row.scaled(0.0) for row in rows if row.ms),
     )
