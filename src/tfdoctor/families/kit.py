@@ -1,30 +1,50 @@
 """What a rule is written with: ``from tfdoctor.families.kit import *``."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from math import inf, prod
 from typing import Any, Self
 
 from tfdoctor.diagnosis.rule import RuleLimits, limit, share_limit
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.growth.memory_trends import MemoryTrends, clause, counts_table, growing_counts
+from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties, repeatable
+from tfdoctor.facts.input.feeding_datasets import DataOptions
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime, feeds
+from tfdoctor.facts.input.training_inputs import Conversions, SequencePadding, bucketing
 from tfdoctor.facts.machine.cores import Cores, CpuContention
+from tfdoctor.facts.machine.memory import HostMemory
+from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, in_body, is_backward
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
+from tfdoctor.facts.operations.loop_work import LoopWork
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime, flop_s, layer_table
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.operations.step_parts import OptimizerWork, is_small
+from tfdoctor.facts.phases import run_course
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces
+from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape, kind_of
+from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, UPDATES
+from tfdoctor.facts.run.program import Dataset, Operation, Places, Program, Shape, kind_of
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, line_groups
+from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
+from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead, SingleOperations
+from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, summed
+from tfdoctor.facts.steps.steps import SteadySteps, Steps
+from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.families.call_rules import CallLimits, CallRule
 from tfdoctor.families.input_stages import (
     MAPS,
@@ -51,10 +71,10 @@ from tfdoctor.families.shares import judged
 from tfdoctor.families.small_calls import rows_per_batch, small_calls
 from tfdoctor.families.spared import nothing, spared, why_not
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity
-from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
+from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import count, ms, nbytes, ratio
+from tfdoctor.terms.units import bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,
     Cell,
@@ -70,6 +90,7 @@ from tfdoctor.terms.verdict import (
     Recurrence,
     Remedy,
     RunEffect,
+    RunFailure,
     Severity,
     Stage,
     StepWork,
@@ -78,18 +99,24 @@ from tfdoctor.terms.verdict import (
 )
 
 __all__ = [
-    "GRADIENT_SCOPE", "MAPS", "ONE_BY_ONE", "ONE_THREAD", "PART", "READERS", "SHOWN_ROWS", "Any", "Bound",
-    "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern", "Cores",
-    "CpuContention", "Dataflow", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect", "Evidence",
-    "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator", "Location",
-    "MadeCall", "Mapping", "Measure", "NotApplicable", "Operation", "OperationRows", "OperationTime",
-    "Operations", "PartTime", "Phase", "Program", "Record", "Recurrence", "Remedy", "RuleLimits", "RunCall",
-    "RunCalls", "RunEffect", "RunPhases", "RunPlace", "RunSteps", "Self", "Sequence", "Severity", "Shape",
-    "SlowPlaces", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "Unavailable", "Verdict",
-    "awaited", "bound_by", "changes", "count", "counted", "defaultdict", "duration", "figures_per_step",
-    "found", "heaviest", "in_body", "in_function", "inf", "is_backward", "judged", "kind_of",
-    "left_on_all_cores", "limit", "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes",
-    "none_seen", "not_on", "nothing", "number", "page", "percent", "pipeline_ran", "prod", "quantity", "ratio",
-    "re", "replace", "rows_per_batch", "share_limit", "small_calls", "spared", "timed_steps", "whole_run",
-    "why_not", "work_table",
+    "CONVOLUTIONS", "GRADIENT_SCOPE", "JAX", "MAPS", "MATMULS", "ONE_BY_ONE", "ONE_THREAD", "PART", "READERS",
+    "SHARE", "SHOWN_ROWS", "TENSOR", "UPDATES", "Activity", "Any", "Bound", "Breakdown", "Cacheable",
+    "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "CompileTime", "Concern", "Conversions",
+    "Cores", "Counter", "CpuContention", "DataOptions", "Dataflow", "Dataset", "DatasetProperties", "Device",
+    "DeviceKind", "EagerWork", "Effect", "Enum", "Evidence", "Finding", "Framework", "GpuBoards", "Hardware",
+    "Healthy", "HostLines", "HostMemory", "InputKind", "InputPipeline", "Iterable", "Iterator", "LineWork",
+    "Location", "LoopBody", "LoopWork", "MadeCall", "Mapping", "Measure", "MemoryTrends", "NotApplicable",
+    "Operation", "OperationRows", "OperationTime", "Operations", "OptimizerWork", "PartTime", "Phase", "Places",
+    "Program", "PythonOverhead", "Record", "Recurrence", "Remedy", "Replicas", "RuleLimits", "RunCall",
+    "RunCalls", "RunEffect", "RunFailure", "RunGrowth", "RunPhases", "RunPlace", "RunSteps", "RunTraces",
+    "RunWork", "Self", "Sequence", "SequencePadding", "Severity", "Shape", "SingleOperations", "SlowCall",
+    "SlowCalls", "SlowPlaces", "StackSamples", "Stage", "StageTime", "SteadySteps", "StepSource", "StepWork",
+    "Steps", "Table", "TimedLine", "Trend", "Unavailable", "Unexplained", "Verdict", "awaited", "bandwidth",
+    "bound_by", "bucketing", "changes", "clause", "count", "counted", "counts_table", "defaultdict", "duration",
+    "feeds", "figures_per_step", "flop_rate", "flop_s", "found", "growing_counts", "heaviest", "in_body",
+    "in_function", "inf", "is_backward", "is_small", "judged", "kind_of", "layer_table", "left_on_all_cores",
+    "limit", "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on",
+    "nothing", "number", "page", "percent", "pipeline_ran", "prod", "quantity", "ratio", "re", "repeatable",
+    "replace", "rows_per_batch", "run_course", "share_limit", "small_calls", "spared", "summed", "timed_steps",
+    "whole_run", "why_not", "work_table",
 ]  # fmt: skip

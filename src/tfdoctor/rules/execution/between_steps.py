@@ -1,11 +1,5 @@
-from collections import Counter
-
 from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
-from tfdoctor.facts.step_time.host_time import SingleOperations
 from tfdoctor.facts.step_time.python_work import Retracing
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.families.kit import *
 

@@ -1,13 +1,10 @@
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (figures_per_step,)
 
-STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
-FIT = Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution")
+FIT = Remedy("With Keras' fit, run several steps per call", CODE["steps"], edit_id="steps-per-execution")
 
 
 class Limits(RuleLimits):
@@ -17,13 +14,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    syncs: HostSyncs,
-    steady: SteadySteps,
-    breakdown: Breakdown,
-    compiling: CompileTime | None,
-    framework: Framework,
-    limits: Limits = Limits(),
-) -> Verdict:
+    syncs: HostSyncs, steady: SteadySteps, breakdown: Breakdown, compiling: CompileTime | None,
+    framework: Framework, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Compare the GPU's idle time after copies to the host with the step."""
     if steady.rounds < limits.steps:
         few = f"only {counted(steady.rounds, 'steady step')} in the trace"

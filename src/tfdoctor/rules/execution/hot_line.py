@@ -1,7 +1,4 @@
-from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller, summed
+from tfdoctor.facts.step_time.timed_line import by_caller
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -32,12 +29,9 @@ Hot = tuple[Stage, TimedLine]  # A line in a part of the step that no specific f
 
 
 def check(
-    unexplained: Unexplained,
-    breakdown: Breakdown,
-    lines: HostLines,
-    samples: StackSamples | None,
+    unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, samples: StackSamples | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Name the lines that take most of the host's time, where no other finding does."""
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     least_ms = limits.share * breakdown.step_ms

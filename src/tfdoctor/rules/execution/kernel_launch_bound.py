@@ -1,6 +1,4 @@
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.run.framework import JAX
-from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -8,15 +6,12 @@ PRECONDITIONS = (figures_per_step,)
 
 MOSTLY = 0.5  # Share of the compute time in XLA's instructions from which the step counts as compiled
 
-COMPILE = "model.compile(optimizer, loss, jit_compile=True)  # or @tf.function(jit_compile=True)"
-STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
-
-SEVERAL = Remedy("Run several steps per call", STEPS, edit_id="steps-per-execution")
+SEVERAL = Remedy("Run several steps per call", CODE["steps"], edit_id="steps-per-execution")
 LOOPED = Remedy("Run several steps in one compiled call")
 SCANNED = replace(LOOPED, code=CODE["scan"])
 LARGER = Remedy("Use a larger batch, adjust the learning rate and compare the accuracy")
 REMEDIES = (
-    Remedy("Compile the step with XLA", COMPILE, edit_id="jit-compile"),
+    Remedy("Compile the step with XLA", CODE["compile"], edit_id="jit-compile"),
     SEVERAL,
     Remedy("Unroll some of the steps of one call, so that their loop waits less often", CODE["unrolled"]),
     Remedy("Launch kernels from dedicated threads", CODE["private"]),
@@ -28,13 +23,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    gaps: IdleGaps,
-    breakdown: Breakdown,
-    operations: Operations | None,
-    framework: Framework,
-    steady: SteadySteps,
+    gaps: IdleGaps, breakdown: Breakdown, operations: Operations | None, framework: Framework, steady: SteadySteps,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the idle time during launches with the step."""
     summary = f"The GPU idles {milliseconds(gaps.launching_ms)} of {breakdown.each_step} while the host launches"
     compiled = framework.foreign or (operations.compiled if operations else 0.0) > MOSTLY

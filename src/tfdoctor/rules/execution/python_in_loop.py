@@ -1,9 +1,4 @@
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.host_lines import SlowCalls
-from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine, summed
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -56,12 +51,9 @@ class LoopLines(Record):
 
 
 def check(
-    lines: LoopLines,
-    breakdown: Breakdown,
-    syncs: HostSyncs | None,
-    single: SingleOperations | None,
+    lines: LoopLines, breakdown: Breakdown, syncs: HostSyncs | None, single: SingleOperations | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the time of the loop's own lines, without what follows a read of a GPU's value, with the step."""
     syncs_ms = syncs.host_ms if syncs else 0.0  # reported by host-sync
     least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)

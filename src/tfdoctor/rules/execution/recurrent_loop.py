@@ -1,6 +1,3 @@
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.savings.unexplained import SHARE
-from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -49,10 +48,8 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
     }
     fed, remedies = [array for array in again if array.fed], []
     if fed:
-        code = "".join(FED.format(array.place, list(array.shape), array.cast_to) for array in fed)
-        remedies = [
-            Remedy("Feed the arrays that stay the same once, before the loop", code.strip(), conversions.at)
-        ]
+        code = "\n".join(CODE["fed"].format(array.place, list(array.shape), array.cast_to) for array in fed)
+        remedies = [Remedy("Feed the arrays that stay the same once, before the loop", code, conversions.at)]
     elif again:  # an argument is named by its place in the code: array_0 is the first
         names = [(f"array_{array.place.replace('.', '_')}", array.cast_to) for array in again]
         code = "\n".join(
@@ -62,7 +59,7 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
         action = f"Convert {counted(len(again), 'array')} to tensors once, before the loop"
         remedies = [Remedy(action, code, conversions.at)]
     if wide:
-        remedies.append(Remedy("Make the arrays float32 where they are loaded", LOADED, conversions.at))
+        remedies.append(Remedy("Make the arrays float32 where they are loaded", CODE["loaded"], conversions.at))
     least = ms(limits.least_ms)
     return judged(
         Measure("time converting and casting the same arrays per step", ms(again_ms), least),
@@ -82,10 +79,3 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
             *(array.cast.scaled(0.0, Bound.AT_MOST) for array in wide if array.cast),
         ),
     )
-
-
-LOADED = 'features = features.astype("float32")  # once, where they are loaded'
-FED = """\
-{0}_table = tf.get_variable("{0}_table", {1}, tf.{2}, trainable=False)  # use it instead of {0}
-session.run({0}_table.assign({0}), {{{0}: array}})  # once, before the loop
-"""

@@ -1,13 +1,8 @@
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfers
-from tfdoctor.facts.run.framework import JAX
 from tfdoctor.families.kit import *
-from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (figures_per_step,)
-
-PREFETCH = """\
-dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))  # the last transformation"""
 
 
 class Limits(RuleLimits):
@@ -31,7 +26,7 @@ def check(transfers: Transfers, breakdown: Breakdown, framework: Framework, limi
         ("bandwidth", lambda copy: None if copy.rate is None else bandwidth(copy.rate)),
         ("host memory", lambda copy: copy.host_memory),
     )
-    ahead, smaller = PREFETCH, CODE["smaller"]
+    ahead, smaller = CODE["prefetch"], CODE["smaller"]
     if framework.foreign:
         ahead, smaller = (CODE["put"] if framework.name == JAX else ""), ""
     there = (

@@ -1,9 +1,5 @@
-from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.machine.memory import DeviceMemory
-from tfdoctor.facts.operations.step_parts import is_small
-from tfdoctor.facts.run.framework import JAX, TENSORFLOW
-from tfdoctor.facts.step_time.host_time import PythonOverhead
-from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
+from tfdoctor.facts.run.framework import TENSORFLOW
 from tfdoctor.facts.steps.steps import FEW_STEPS
 from tfdoctor.families.kit import *
 

@@ -3,13 +3,10 @@ from statistics import median
 
 from tfdoctor.facts.phases.run_steps import OCCASIONS, RunLongLines
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
-from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
-from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
+from tfdoctor.facts.step_time.host_lines import LongStepLines
 from tfdoctor.facts.steps.steps import Step
 from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.families.kit import *
-from tfdoctor.terms.kinds import RunWork
 
 __doc__, CODE = page(__file__)
 

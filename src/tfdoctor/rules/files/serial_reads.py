@@ -1,5 +1,4 @@
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.facts.input.input_pipeline import feeds
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -17,13 +16,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    device: Device,
-    cores: Cores | None,
-    files: SourceFiles | None,
+    pipeline: InputPipeline, breakdown: Breakdown, device: Device, cores: Cores | None, files: SourceFiles | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Look for readers on one thread in the segment that limits the pipeline."""
     readers = [stage for stage in pipeline.stages if READERS.fullmatch(stage.kind)]
     if not readers and pipeline.why_idle and not breakdown.waits_for_input:

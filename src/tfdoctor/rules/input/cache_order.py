@@ -1,5 +1,4 @@
-from tfdoctor.facts.input.cacheable import REMADE, Cacheable, RepeatedWork
-from tfdoctor.facts.input.dataset_properties import repeatable
+from tfdoctor.facts.input.cacheable import REMADE, RepeatedWork
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -12,14 +11,10 @@ class Limits(RuleLimits):
 
 
 def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work before them costs
-    cacheable: Cacheable,
-    properties: DatasetProperties,
-    repeated: RepeatedWork | Unavailable,
-    pipeline: InputPipeline | None,
-    breakdown: Breakdown | None,
-    contention: CpuContention | None,
+    cacheable: Cacheable, properties: DatasetProperties, repeated: RepeatedWork | Unavailable,
+    pipeline: InputPipeline | None, breakdown: Breakdown | None, contention: CpuContention | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Look for a cache that is never complete, then for one that keeps random draws."""
     never, wrong = cacheable.never, cacheable.never or cacheable.frozen
     caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]

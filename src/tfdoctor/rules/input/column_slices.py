@@ -1,4 +1,4 @@
-from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.program import WIDTHS, kind_of
 from tfdoctor.families.kit import *
@@ -21,13 +21,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    properties: DatasetProperties,
-    contention: CpuContention,
-    cores: Cores | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    pipeline: InputPipeline, breakdown: Breakdown, properties: DatasetProperties, contention: CpuContention,
+    cores: Cores | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Compare what cutting and joining rows takes with one gather per column and batch."""
     line = properties.line()
     # The datasets from the first batch to the arrays that it takes rows of; none where work lies between.

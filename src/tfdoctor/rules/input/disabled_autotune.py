@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.families.kit import *
 
@@ -17,13 +16,9 @@ Consequence = tuple[str, str, object, tuple[Effect, ...], tuple[Evidence, ...]]
 
 
 def check(
-    options: DataOptions,
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    device: Device,
-    cores: Cores | None,
+    options: DataOptions, pipeline: InputPipeline, breakdown: Breakdown, device: Device, cores: Cores | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Look for the effect of the options on a pipeline that the step waits for."""
     if options.by_keras:
         return Healthy(summary="The script sets no options: Keras builds the pipeline from arrays")
@@ -56,13 +51,9 @@ def check(
 
 
 def _consequences(
-    options: DataOptions,
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    device: Device,
-    cores: Cores | None,
+    options: DataOptions, pipeline: InputPipeline, breakdown: Breakdown, device: Device, cores: Cores | None,
     limits: Limits,
-) -> Iterator[Consequence]:
+) -> Iterator[Consequence]:  # fmt: skip
     """Yield what a pool does that is always busy, a map that stays serial, and a prefetch that is not added."""
     stages = [stage for stage in pipeline.stages if stage.asynchronous and stage.work_ms]
     if pool := options.pool:

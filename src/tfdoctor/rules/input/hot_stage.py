@@ -1,5 +1,4 @@
 from tfdoctor.facts.input.input_pipeline import GENERATOR, stage_table
-from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

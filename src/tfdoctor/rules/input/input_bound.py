@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import stage_table
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, TracingCost
 from tfdoctor.families.kit import *
@@ -9,10 +8,6 @@ __doc__, CODE = page(__file__)
 FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
 LATE = "the wait is for a thread that wakes up late, not for the pipeline's work"
 HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
-MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
-CACHED = """\
-# the output is identical in every epoch; if it fits into memory:
-dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
 
 
 class Limits(RuleLimits):
@@ -23,13 +18,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    breakdown: Breakdown,
-    pipeline: InputPipeline | None,
-    cacheable: Cacheable | None,
-    steps: Steps | None,
-    cost: TracingCost | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    breakdown: Breakdown, pipeline: InputPipeline | None, cacheable: Cacheable | None, steps: Steps | None,
+    cost: TracingCost | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Compare the exposed wait for input with the step, as it was traced and without the profiler's cost."""
     wait, step = breakdown["input"], breakdown.step_ms
     if breakdown.unseen_input and not wait:
@@ -83,11 +74,11 @@ def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
         action = f"Replace the Python code in {critical.title} with TensorFlow operations"
         return Remedy(action, CODE["python-free"], critical.at)
     if critical.kind == "Map":
-        action, code = f"Run {critical.title} on several threads", MAPPED.format("function")
+        action, code = f"Run {critical.title} on several threads", CODE["mapped"].format("function")
         return Remedy(action, code, critical.at, "parallel-map")
     if cacheable and cacheable.holds(critical.dataset):
         function = critical.dataset.function if critical.dataset else ""
-        mapped = f"{MAPPED.format(function)}\n" if function.isidentifier() else ""
+        mapped = f"{CODE['mapped'].format(function)}\n" if function.isidentifier() else ""
         action, changes = f"Make {critical.title} cheaper, or cache its output", "the output has to fit into memory"
-        return Remedy(action, f"{mapped}{CACHED}", critical.at, "cache", changes=changes)
+        return Remedy(action, f"{mapped}{CODE['cached']}", critical.at, "cache", changes=changes)
     return Remedy(f"Make {critical.title} cheaper", CODE["cheaper"], critical.at)

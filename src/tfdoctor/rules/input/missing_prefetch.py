@@ -1,6 +1,5 @@
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.families.kit import *
-from tfdoctor.terms.kinds import InputKind
 
 __doc__, CODE = page(__file__)
 
@@ -27,10 +26,9 @@ def check(pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, li
     if not breakdown.waits_for_input or serial < limits.serial_ms:
         return Healthy(summary=f"Producing a batch takes {milliseconds(serial)} per step", evidence=evidence)
     last = next((stage.at for stage in pipeline.stages if stage.at), None)
-    code = "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
     return Finding(
         summary=f"No prefetch: the step waits for {milliseconds(serial)} of input work",
         evidence=evidence,
-        remedies=(Remedy("Make prefetch the last transformation", code, last, "prefetch"),),
+        remedies=(Remedy("Make prefetch the last transformation", CODE["code"], last, "prefetch"),),
         effects=(Effect(Stage.INPUT, overlaps=True, bound=bound_by(cores)),),
     )

@@ -1,12 +1,7 @@
 from tfdoctor.facts.input.input_lines import MOST_LINES, OTHERS, InputLines
 from tfdoctor.facts.input.input_pipeline import GENERATOR
-from tfdoctor.facts.input.training_inputs import Conversions
-from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import summed
 from tfdoctor.families.kit import *
 from tfdoctor.terms import text
-from tfdoctor.terms.kinds import InputKind
 
 __doc__, CODE = page(__file__)
 
@@ -29,7 +24,6 @@ BY_MODEL = (
 )
 DRAW = "Where it draws some of many without replacement, draw them from a numpy.random.Generator"
 ONCE = "Compute once, before training, what is the same in each epoch"
-SOURCE = "dataset = tf.data.Dataset.from_tensor_slices(examples)  # or what else the generator reads: paths, rows"
 
 
 class Limits(RuleLimits):
@@ -44,16 +38,10 @@ class Limits(RuleLimits):
 
 
 def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pipeline: the facts of both
-    pipeline: InputPipeline | Unavailable,
-    breakdown: Breakdown,
-    samples: StackSamples | None,
-    body: LoopBody | None,
-    conversions: Conversions | None,
-    input_lines: InputLines | Unavailable,
-    overhead: PythonOverhead | None,
-    contention: CpuContention | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    pipeline: InputPipeline | Unavailable, breakdown: Breakdown, samples: StackSamples | None,
+    body: LoopBody | None, conversions: Conversions | None, input_lines: InputLines | Unavailable,
+    overhead: PythonOverhead | None, contention: CpuContention | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Measure the Python of the training loop, else of the pipeline."""
     looped = in_the_loop(samples, body, conversions, breakdown, limits)
     if isinstance(looped, Finding):
@@ -90,12 +78,9 @@ def made_in_loop(samples: StackSamples | None, body_ms: float, least: float) -> 
 
 
 def in_the_loop(
-    samples: StackSamples | None,
-    body: LoopBody | None,
-    conversions: Conversions | None,
-    breakdown: Breakdown,
+    samples: StackSamples | None, body: LoopBody | None, conversions: Conversions | None, breakdown: Breakdown,
     limits: Limits,
-) -> Verdict | None:
+) -> Verdict | None:  # fmt: skip
     """Compare what another way of making batches saves with the step; None where the loop makes none."""
     host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
     lines, share, operation = made_in_loop(samples if body else None, host_ms + between_ms, limits.stack_samples)
@@ -299,5 +284,9 @@ def in_tensorflow(stages: Sequence[StageTime], python_kind: str, native: Sequenc
     actions = ["read with tf.data instead of a generator"] if generated else []
     actions += [f"write {' and '.join(titles)} in TensorFlow operations"] if titles else []
     mapping = f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
-    code = (*([SOURCE] if generated else ()), *(native or (f"{CODE['function'].format(name=name)}\n",)), mapping)
+    code = (
+        *([CODE["source"]] if generated else ()),
+        *(native or (f"{CODE['function'].format(name=name)}\n",)),
+        mapping,
+    )
     return text.capitalized(" and ".join(actions)), "\n".join(code)

@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -15,13 +14,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    device: Device,
-    cores: Cores | None,
-    options: DataOptions | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    pipeline: InputPipeline, breakdown: Breakdown, device: Device, cores: Cores | None,
+    options: DataOptions | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Look for a sequential map in the segment that limits the pipeline."""
     maps = [stage for stage in pipeline.stages if MAPS.fullmatch(stage.kind)]
     if not breakdown.waits_for_input:

@@ -1,4 +1,3 @@
-from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -14,14 +13,9 @@ class Limits(RuleLimits):
 
 
 def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and on how many cores
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    device: Device,
-    cores: Cores | None,
-    properties: DatasetProperties | None,
-    options: DataOptions | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    pipeline: InputPipeline, breakdown: Breakdown, device: Device, cores: Cores | None,
+    properties: DatasetProperties | None, options: DataOptions | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Look for a batch of large examples in the segment that limits the pipeline."""
     stage, least = heaviest(pipeline.limiting, BATCH), limits.share * breakdown.step_ms
     if stage is None or stage.work_ms < least or not breakdown.waits_for_input:

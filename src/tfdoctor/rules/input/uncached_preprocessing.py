@@ -1,7 +1,5 @@
-from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart, RepeatedWork
-from tfdoctor.facts.input.dataset_properties import repeatable
+from tfdoctor.facts.input.cacheable import CacheablePart, RepeatedWork
 from tfdoctor.facts.input.map_functions import CONTROL, FunctionGraphs, tensor_bytes
-from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.facts.steps.untraced_pace import PassStarts
@@ -15,13 +13,6 @@ LITTLE = 0.05  # Share of the step below which the report says that a cache woul
 # Methods that the user calls with a function of a library, such as a Keras layer.
 METHODS = frozenset(("map", "flat_map", "interleave", "filter"))
 
-MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
-CACHE = "dataset = dataset.cache()  # before random operations; create the dataset once, before all epochs"
-AFTER = {
-    "repeat": "dataset = dataset.repeat()  # after the cache, which is filled when a pass ends",
-    "shuffle": "dataset = dataset.shuffle(buffer_size)  # after the cache, for a different order in every epoch",
-}
-BATCHES = "dataset = dataset.shuffle(buffer_size).batch(batch_size).prefetch(tf.data.AUTOTUNE)"
 UNKNOWN_SIZE = (
     "the size of the output is unknown before it is read (text, files or an open shape); if it fits into memory, "
     "add `.cache()` directly after it to save the work from the second epoch on"
@@ -108,17 +99,10 @@ class RepeatablePrefixes(Record):
 
 
 def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it would be kept
-    cacheable: Cacheable,
-    properties: DatasetProperties,
-    pipeline: InputPipeline,
-    repeated: RepeatedWork,
-    prefixes: RepeatablePrefixes,
-    breakdown: Breakdown,
-    memory: HostMemory | Unavailable,
-    contention: CpuContention,
-    starts: PassStarts | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    cacheable: Cacheable, properties: DatasetProperties, pipeline: InputPipeline, repeated: RepeatedWork,
+    prefixes: RepeatablePrefixes, breakdown: Breakdown, memory: HostMemory | Unavailable,
+    contention: CpuContention, starts: PassStarts | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Find work that is identical in every pass, and check whether its output fits into memory."""
     if cacheable.never is not None:
         return NotApplicable(reason="the pipeline has a cache that is never complete; see cache-order")
@@ -154,13 +138,9 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
 
 
 def _at_starts(
-    cacheable: Cacheable,
-    pipeline: InputPipeline,
-    properties: DatasetProperties,
-    memory: HostMemory | Unavailable,
-    starts: PassStarts | None,
-    limits: Limits,
-) -> Finding | None:
+    cacheable: Cacheable, pipeline: InputPipeline, properties: DatasetProperties, memory: HostMemory | Unavailable,
+    starts: PassStarts | None, limits: Limits,
+) -> Finding | None:  # fmt: skip
     """Judge functions that no traced step ran, where the first steps of passes are long; None where they do not.
 
     Uncached work of a pass that does not run in the middle of one runs at its beginning: a shuffle takes what it
@@ -260,14 +240,19 @@ class Caches(Record):
             whole = not part.moved and all(map(repeatable, self.later(part)))
             edit = "cache" if whole or not maker else ""
             if maker and whole:
-                action, code = f"Cache the dataset that {maker}() returns", f"dataset = {maker}(...)\n{CACHE}"
+                action, code = (
+                    f"Cache the dataset that {maker}() returns",
+                    f"dataset = {maker}(...)\n{CODE['cache']}",
+                )
             elif maker:
                 action = f"Let {maker}() return single examples; cache them, then shuffle and batch"
-                code = f"dataset = {maker}(..., batch_size=None)\n{CACHE}\n{BATCHES}"
+                code = f"dataset = {maker}(..., batch_size=None)\n{CODE['cache']}\n{CODE['batches']}"
             else:
                 after = f", and move {kinds} after the cache" if kinds else ""
                 action = f"Cache the output of {last.function if known else 'this line'}{after}"
-                code = "\n".join((MAPPED.format(last.function if known else "function"), CACHE, *moved))
+                code = "\n".join(
+                    (CODE["mapped"].format(last.function if known else "function"), CODE["cache"], *moved)
+                )
             yield Remedy(action, code, last.at, edit)
         for prefix in self.divided:
             last, (kinds, moved) = prefix.part.last, _moved(prefix.part)
@@ -275,8 +260,8 @@ class Caches(Record):
             before = f" (line {prefix.drawn_at.line})" if prefix.drawn_at else ""
             after = f"; move {kinds} after the cache" if kinds else ""
             divide = f"Divide {name} before its first random operation{before}"
-            first, second = MAPPED.format(f"{name}_before_random"), MAPPED.format(f"{name}_random")
-            code = "\n".join((first, CACHE, *moved, second))
+            first, second = CODE["mapped"].format(f"{name}_before_random"), CODE["mapped"].format(f"{name}_random")
+            code = "\n".join((first, CODE["cache"], *moved, second))
             yield Remedy(f"{divide}, and cache between the parts{after}", code, last.at)
 
     def later(self, part: CacheablePart) -> list[Dataset]:
@@ -333,4 +318,4 @@ def _library(dataset: Dataset) -> str:
 def _moved(part: CacheablePart) -> tuple[str, list[str]]:
     """Return the kinds of stages that have to move behind the cache, "repeat and shuffle", and their code."""
     kinds = sorted({kind_of(dataset).lower() for dataset in part.moved})
-    return " and ".join(kinds), [AFTER[kind] for kind in kinds if kind in AFTER]
+    return " and ".join(kinds), [CODE[name] for kind in kinds if (name := f"after-{kind}") in CODE]

@@ -1,5 +1,4 @@
-from tfdoctor.facts.input.dataset_properties import TENSOR, spec_bytes
-from tfdoctor.facts.input.input_pipeline import feeds
+from tfdoctor.facts.input.dataset_properties import spec_bytes
 from tfdoctor.facts.input.map_functions import BETWEEN, NOT_VECTORIZABLE
 from tfdoctor.families.kit import *
 
@@ -86,12 +85,9 @@ def _after(join: Dataset, properties: DatasetProperties) -> tuple[set[int], int]
 
 
 def check(
-    windows: WindowJoins,
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    contention: CpuContention,
+    windows: WindowJoins, pipeline: InputPipeline, breakdown: Breakdown, contention: CpuContention,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the time per window with what copying its bytes takes, in the slowest part of the pipeline."""
     if not windows.joins:
         return Healthy(summary="No stage joins windows that are datasets")

@@ -153,13 +153,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    broadcasts: Broadcasts,
-    operations: Operations,
-    dataflow: Dataflow | None,
-    hardware: Hardware | None,
-    products: ExpandedProducts | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    broadcasts: Broadcasts, operations: Operations, dataflow: Dataflow | None, hardware: Hardware | None,
+    products: ExpandedProducts | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Add up the time of repetitions that broadcasting makes unnecessary, and of expanded tensors."""
     repetitions = [repeat for repeat in broadcasts.rows if repeat.times >= limits.times]
     on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU

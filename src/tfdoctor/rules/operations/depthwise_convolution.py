@@ -1,7 +1,5 @@
-from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s, flop_s
+from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s
 from tfdoctor.families.kit import *
-from tfdoctor.terms.humanize import quantity
-from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
 

@@ -1,8 +1,6 @@
-from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.families.kit import *
-from tfdoctor.terms.humanize import quantity
 
 __doc__, CODE = page(__file__)
 
@@ -14,12 +12,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    frozen: FrozenWork,
-    operations: Operations,
-    memory: HostMemory | None,
-    dispatch: Dispatch | None,
+    frozen: FrozenWork, operations: Operations, memory: HostMemory | None, dispatch: Dispatch | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Check that the work is the same in every pass, and compare it with the compute time."""
     if not frozen.layers:
         return Healthy(summary="All layers whose weights the step uses are trained")

@@ -1,8 +1,6 @@
-from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s, flop_s
-from tfdoctor.facts.run.operation_types import CONVOLUTIONS
+from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s
 from tfdoctor.families.kit import *
 from tfdoctor.terms.record import field
-from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
 
@@ -85,7 +83,6 @@ def check(
         ("FLOP rate", lambda layer: flop_rate(flop_s(layer.rows) or 0.0)),
     )
     action = "Try regular convolutions or fewer groups, and compare the time and the accuracy"
-    regular = "x = keras.layers.Conv2D(filters, 3, padding='same', groups=1)(x)  # or fewer filters"
     return spared(
         part,
         limits.share,
@@ -94,7 +91,7 @@ def check(
         healthy=summary,
         wrong=bool(slow) and part.share >= limits.share,
         finding=f"{summary}, at a low FLOP rate",
-        remedies=[Remedy(action, regular, at)],
+        remedies=[Remedy(action, CODE["regular"], at)],
         more=more,
         shown=[table],
         bound=Bound.AT_MOST,

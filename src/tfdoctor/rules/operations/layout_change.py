@@ -1,4 +1,4 @@
-from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
+from tfdoctor.facts.run.operation_types import DEPTHWISE
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

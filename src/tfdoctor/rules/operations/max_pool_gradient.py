@@ -24,7 +24,8 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     part = operations.part(sum(row.ms for row in rows))
     summary = f"The gradients of max pooling take {part}"
     slow = [row for row in rows if not any(map(ONEDNN.search, row.ran))]
-    code = CPU if hardware.kind == DeviceKind.CPU else CODE["average"]
+    average = CODE["average"]
+    code = CODE["on-cpu"].format(average) if hardware.kind == DeviceKind.CPU else average
     action = "Replace max pooling with average pooling or a convolution with stride 2"
     layers = Table.of(
         slow,
@@ -48,6 +49,3 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
 
 def _is_gradient(row: OperationTime) -> bool:
     return row.type in GRADIENTS or XLA_GRADIENT in row.category or XLA_GRADIENT in row.name
-
-
-CPU = CODE["average"] + "\n# oneDNN's fast gradient needs a graph (no run_eagerly=True) and channels-last data"

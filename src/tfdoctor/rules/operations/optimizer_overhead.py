@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.step_parts import OptimizerWork, is_small
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -2,7 +2,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tfdoctor.facts.operations.dataflow import of_metric
-from tfdoctor.facts.run.operation_types import READS, UPDATES
+from tfdoctor.facts.run.operation_types import READS
 from tfdoctor.facts.savings.layer_work import values_of
 from tfdoctor.families.kit import *
 

@@ -1,4 +1,3 @@
-from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Zeros
 from tfdoctor.families.kit import *
 

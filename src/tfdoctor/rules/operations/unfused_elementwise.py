@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.operation_types import FUSIBLE
 from tfdoctor.families.kit import *
 
@@ -12,12 +11,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    operations: Operations,
-    optimizer: OptimizerWork,
-    hardware: Hardware,
-    program: Program | None,
+    operations: Operations, optimizer: OptimizerWork, hardware: Hardware, program: Program | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Remove the time of each elementwise operation that no other rule counts: fusing saves that much at most."""
     norms = {layer.name for layer in program.layers if "BatchNorm" in layer.kind} if program else set()
     others = optimizer.others(operations)

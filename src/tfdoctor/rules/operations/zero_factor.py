@@ -1,4 +1,4 @@
-from tfdoctor.facts.run.operation_types import MATRIX_TYPES, PASSING, READS, UPDATES
+from tfdoctor.facts.run.operation_types import MATRIX_TYPES, PASSING, READS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

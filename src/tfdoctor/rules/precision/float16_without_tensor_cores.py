@@ -1,6 +1,4 @@
-from tfdoctor.facts.operations.operation_time import flop_s, layer_table
 from tfdoctor.families.kit import *
-from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (
@@ -14,8 +12,6 @@ class Limits(RuleLimits):
 
 
 UNKNOWN_RATE = "the FLOPs of the float16 matmuls are unknown: record a step in a graph with `tfdoctor profile`"
-
-POLICY = 'keras.mixed_precision.set_global_policy("float32")  # before the first layer is created'
 
 
 def check(
@@ -54,7 +50,7 @@ def check(
         healthy=f"{summary}, as fast as float32 might",
         wrong=bool(slow) and part.share >= limits.share,
         finding=f"{summary}, on a GPU without Tensor Cores",
-        remedies=[Remedy("Train in float32", POLICY, program.first_line if program else None)],
+        remedies=[Remedy("Train in float32", CODE["policy"], program.first_line if program else None)],
         more=more,
         shown=[layer_table(slow, types=False, most=10)],
         bound=Bound.AT_MOST,

@@ -1,7 +1,4 @@
-from enum import Enum
-
 from tfdoctor.facts.operations.dataflow import reached
-from tfdoctor.facts.operations.operation_time import layer_table
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,5 +1,4 @@
 from tfdoctor.facts.operations.matmuls import repeated
-from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,6 +1,5 @@
 from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.families.kit import *
-from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
 

@@ -1,5 +1,3 @@
-from collections import Counter
-
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,16 +1,6 @@
-from tfdoctor.facts.growth.memory_trends import (
-    KeptResult,
-    KeptResults,
-    MemoryTrends,
-    clause,
-    counts_table,
-    growing_counts,
-    kept_table,
-    makes_operations,
-)
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults, kept_table, makes_operations
+from tfdoctor.facts.phases.run_growth import Grows
 from tfdoctor.families.kit import *
-from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)

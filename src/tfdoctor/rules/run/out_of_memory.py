@@ -1,8 +1,6 @@
-from tfdoctor.facts.growth.memory_trends import MemoryTrends
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.families.kit import *
-from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
 

@@ -1,18 +1,7 @@
-from tfdoctor.facts.growth.memory_trends import (
-    FillingMemory,
-    KeptResults,
-    MemoryTrends,
-    clause,
-    counts_table,
-    growing_counts,
-    kept_table,
-)
-from tfdoctor.facts.phases.run_calls import RunTraces
-from tfdoctor.facts.phases.run_growth import RunGrowth
+from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, kept_table
 from tfdoctor.families.kit import *
-from tfdoctor.terms.humanize import duration, quantity
+from tfdoctor.terms.humanize import duration
 from tfdoctor.terms.kinds import KeptValue
-from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)

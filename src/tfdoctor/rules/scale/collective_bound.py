@@ -1,12 +1,11 @@
 from tfdoctor.facts.gpu.activity import Collectives
-from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
+from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
 ONE_DEVICE = "the replicas share one device, so that nothing would have to be exchanged; see shared-device"
 NONE = "the trace contains no collective: one device trains, or the exchange was not recorded"
-LARGER = "batch_size = 2 * batch_size  # adjust the learning rate and compare the accuracy"
 
 
 class Limits(RuleLimits):
@@ -14,12 +13,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    breakdown: Breakdown,
-    collectives: Collectives | None,
-    skew: DeviceSkew | None,
-    replicas: Replicas,
+    breakdown: Breakdown, collectives: Collectives | None, skew: DeviceSkew | None, replicas: Replicas,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the exposed exchange with the step."""
     exposed_ms = exchange_ms = breakdown[Stage.COLLECTIVE]
     if replicas.share_a_device:
@@ -49,7 +45,7 @@ def check(
         wrong=exchange_ms >= limits.share * breakdown.step_ms,
         remedies=[
             Remedy("Overlap the exchange with the backward pass, and use NCCL", CODE["options"]),
-            Remedy(f"Or exchange less often: use a larger batch per replica{batch}", LARGER),
+            Remedy(f"Or exchange less often: use a larger batch per replica{batch}", CODE["larger"]),
         ],
         effects=[Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(exchange_ms), bound=Bound.AT_MOST)],
     )

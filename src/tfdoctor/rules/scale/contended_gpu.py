@@ -1,4 +1,3 @@
-from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -31,13 +30,12 @@ def check(boards: GpuBoards, device: Device, limits: Limits = Limits()) -> Verdi
             lambda b: None if b.others_share is None else ratio(b.others_share),
         ),
     )
-    own_gpu = "# in a terminal: nvidia-smi lists the processes; then CUDA_VISIBLE_DEVICES=1 python train.py"
     return judged(
         Measure("processes of other programs", count(others)),
         Measure.share("share of the time with kernels of others", share, limits.share),
         healthy=f"Kernels of other programs were on the GPU for {percent(share)} of the time",
         finding=f"Kernels of other programs were on {name} for {percent(share)} of the time",
         details=[table],
-        remedies=[Remedy("Give the run a GPU of its own", own_gpu)],
+        remedies=[Remedy("Give the run a GPU of its own", CODE["own-gpu"])],
         effects=[Effect(Stage.DEVICE, 1.0 - share, bound=Bound.AT_MOST)],
     )

@@ -16,13 +16,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    price: Price,
-    breakdown: Breakdown,
-    epoch: Epoch | None,
-    matrix: MatrixUnit | None,
-    steps: Steps,
+    price: Price, breakdown: Breakdown, epoch: Epoch | None, matrix: MatrixUnit | None, steps: Steps,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Give the parts of the step in dollars, where the price of a steady step says enough."""
     if steps.mean_ms > limits.mean * breakdown.step_ms:
         return NotApplicable(

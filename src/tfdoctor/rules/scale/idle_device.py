@@ -1,9 +1,6 @@
-from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
-
-HIDE = "# in the shell: CUDA_VISIBLE_DEVICES=0 python train.py"
 
 
 class Limits(RuleLimits):
@@ -38,7 +35,7 @@ def check(
         wrong=device.used < usable,
         remedies=[
             Remedy("Divide the batch among all devices", "" if framework.foreign else CODE["strategy"]),
-            Remedy("Or release the idle devices", HIDE if kind == DeviceKind.GPU else ""),
+            Remedy("Or release the idle devices", CODE["hidden"] if kind == DeviceKind.GPU else ""),
         ],
         effects=[Effect(Stage.DEVICE, device.used / max(1, usable), bound=Bound.AT_MOST)],
     )

@@ -1,4 +1,3 @@
-from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -31,7 +30,6 @@ def check(boards: GpuBoards, device: Device, breakdown: Breakdown, limits: Limit
     if rate <= limits.rate:
         waits = f"{breakdown.each_step} waits for copies for {percent(share)} of its time"
         summary = f"{summary}, and {possible} is possible, but {waits}"
-    inspect = "# in a terminal, during training: nvidia-smi -q | grep -A 12 'GPU Link Info'"
     return judged(
         Measure.share("ratio of the link's rate to the possible one", rate, limits.rate),
         Measure("readings of the busy GPU's link", count(slowest.link_samples), count(limits.samples)),
@@ -39,7 +37,7 @@ def check(boards: GpuBoards, device: Device, breakdown: Breakdown, limits: Limit
         healthy=summary,
         finding=f"The PCIe link of {slowest.name} is {now}, and {possible} is possible",
         wrong=rate <= limits.rate and share >= limits.share,
-        remedies=[Remedy("Find out why the PCIe link is narrower than possible", inspect)],
+        remedies=[Remedy("Find out why the PCIe link is narrower than possible", CODE["inspect"])],
         effects=[Effect(Stage.TRANSFER, rate, bound=Bound.AT_MOST)],
     )
 

@@ -1,4 +1,3 @@
-from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

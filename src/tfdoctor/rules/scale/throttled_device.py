@@ -1,6 +1,5 @@
-from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClock, GpuClocks
+from tfdoctor.facts.machine.samples import Board, GpuClock, GpuClocks
 from tfdoctor.families.kit import *
-from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.units import watts
 
 __doc__, CODE = page(__file__)
@@ -13,7 +12,6 @@ REMEDIES = {
     "hardware-slowdown": "Check temperature and power supply: the hardware slows the GPU down",
     POWER_CAP: "Compare the power limit with the highest one allowed",
 }
-INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
 FEW = "too few samples show a busy GPU and the reasons for its clock; record a longer run"
 
 
@@ -62,7 +60,9 @@ def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()
     return Finding(
         summary=f"{gpu.name} reduced its clock ({reason}) {time}{speed}{_lowered(board)}",
         evidence=(samples, measure, *_power(board), table),
-        remedies=tuple(Remedy(REMEDIES[reason], INSPECT) for reason in dict.fromkeys(one[1] for one in found)),
+        remedies=tuple(
+            Remedy(REMEDIES[reason], CODE["inspect"]) for reason in dict.fromkeys(one[1] for one in found)
+        ),
         effects=() if held is None else (Effect(Stage.DEVICE, gpu.left(reason), bound=Bound.AT_MOST),),
         severity=Severity.WARNING if held is None else None,
     )

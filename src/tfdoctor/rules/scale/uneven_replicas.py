@@ -26,7 +26,6 @@ def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> 
         ("compute time", lambda name: ms(skew.computing_ms[name])),
         ("time in collectives", lambda name: ms(skew.exchanging_ms[name])),
     )
-    inspect = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
     # The slowest becomes as fast as the next: it computes less, or the device that is shown waits less.
     stage = Stage.COLLECTIVE if skew.shown in skew.exchanging_ms.keys() - {skew.slowest} else Stage.DEVICE
     return judged(
@@ -38,7 +37,7 @@ def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> 
         wrong=wrong,
         remedies=[
             Remedy("Divide each batch evenly", CODE["even"]),
-            Remedy(f"Find what slows {skew.slowest}", inspect),
+            Remedy(f"Find what slows {skew.slowest}", CODE["inspect"]),
         ],
         effects=[Effect(stage, 0.0, StepWork.SLOWEST_REPLICA, ms(skew.gain_ms), bound=Bound.AT_MOST)],
     )

@@ -1,6 +1,3 @@
-from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
-from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -21,12 +18,9 @@ OUTSIDE = (
 
 
 def check(
-    eager: EagerWork,
-    breakdown: Breakdown,
-    slow: SlowCalls | None,
-    lines: HostLines | None,
+    eager: EagerWork, breakdown: Breakdown, slow: SlowCalls | None, lines: HostLines | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the operations that run one by one with the functions."""
     called, named = (slow.lines, slow.places) if slow else ((), frozenset[Location | None]())
     seen = [(part, line) for part, found in (lines.parts if lines else {}).items() for line in found]

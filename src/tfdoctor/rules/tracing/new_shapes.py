@@ -1,11 +1,9 @@
 import numpy as np
 
-from tfdoctor.facts.input.training_inputs import SequencePadding, bucketing
 from tfdoctor.facts.operations.kernel_kinds import KernelRole, kernel
 from tfdoctor.facts.operations.operations import CALLED
-from tfdoctor.facts.run.operation_types import CONVOLUTIONS, base_type
+from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.steps.steps import PS_PER_MS
-from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,13 +1,10 @@
-from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC, TENSOR
-from tfdoctor.facts.input.training_inputs import SequencePadding, bucketing
-from tfdoctor.facts.step_time.python_work import CompileTime
+from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
 
 SPEC = re.compile(r"\b\w+Spec\(")
-WHOLE = "dataset = dataset.batch({}, drop_remainder=True)"
 BATCHES = ("BatchDataset", "ParallelBatchDataset")
 
 
@@ -17,12 +14,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    compiling: CompileTime,
-    breakdown: Breakdown,
-    program: Program | None,
-    padding: SequencePadding | None,
+    compiling: CompileTime, breakdown: Breakdown, program: Program | None, padding: SequencePadding | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Report compilations that continue in the second half of the traced steps."""
     if not compiling.steps:
         return Healthy(summary="XLA compiled nothing in the traced steps")
@@ -51,7 +45,7 @@ def check(
         shapes = []
     rows = program.batch_size if program and shapes else None
     lengths = CODE["lengths"].format(bucketing(padding.buckets if padding else (), rows, fixed=True))
-    whole = WHOLE.format(rows or "batch_size")
+    whole = CODE["whole"].format(rows or "batch_size")
     batches = (one for one in feeding if one.kind.strip("_") in BATCHES)
     partial = [one.at for one in batches if one.parameters.drop_remainder is False]
     remedy = Remedy("Keep the input shapes of compiled functions constant", f"{whole}\n{lengths}")

@@ -1,6 +1,5 @@
 """The operations that only check values, and what Python does for them."""
 
-from tfdoctor.facts.run.program import Places
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
@@ -26,13 +25,9 @@ class DebugChecks(Record, OperationRows):
 
     @classmethod
     def measure(
-        cls,
-        operations: Operations,
-        breakdown: Breakdown,
-        steps: Steps,
-        recording: Recording,
+        cls, operations: Operations, breakdown: Breakdown, steps: Steps, recording: Recording,
         program: Program | None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Find the checks among the operations, and share out the host's time."""
         rows = tuple(row for row in operations.rows if row.type in NUMERICS or ASSERTION.search(row.name))
         aids = (program.settings.debugging if program else None) or ()

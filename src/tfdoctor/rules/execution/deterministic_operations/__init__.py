@@ -1,5 +1,3 @@
-from tfdoctor.facts.operations.operation_time import layer_table
-from tfdoctor.facts.run.operation_types import CONVOLUTIONS
 from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism
 

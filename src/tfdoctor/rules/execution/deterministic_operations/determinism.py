@@ -1,6 +1,5 @@
 """Whether TensorFlow was told to compute the same result in every run, and where."""
 
-from tfdoctor.facts.run.program import Places
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 

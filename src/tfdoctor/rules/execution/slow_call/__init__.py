@@ -1,8 +1,6 @@
 from math import ceil, sqrt
 
-from tfdoctor.facts.step_time.host_lines import SPREAD, LongStepLines, SlowCalls
-from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
+from tfdoctor.facts.step_time.host_lines import SPREAD, LongStepLines
 from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.slow_call.single_calls import SingleCalls
 

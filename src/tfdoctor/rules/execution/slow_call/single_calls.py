@@ -1,15 +1,8 @@
 """The tf.functions that Python calls many times in a step, each time for one example."""
 
-from collections import Counter
-
-from tfdoctor.facts.run.operation_types import UPDATES
-from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import WORKING, working
 from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
-from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
-from tfdoctor.facts.steps.steps import SteadySteps
-from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import trainers
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording

@@ -3,7 +3,6 @@ import numpy as np
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.facts.operations.operations import LARGE
 from tfdoctor.facts.steps.steps import StepSpans
-from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.thread_limit.setting import VARIABLE, LimitOrigin, ThreadSetting
 

@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 
-from tfdoctor.facts.run.program import Places
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 

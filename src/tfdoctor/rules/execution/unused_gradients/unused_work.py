@@ -1,7 +1,5 @@
 """What eager steps compute in back-propagation for gradients that nothing uses."""
 
-from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import GradientsTaken

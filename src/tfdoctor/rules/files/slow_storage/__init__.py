@@ -1,8 +1,6 @@
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.facts.input.input_pipeline import feeds
 from tfdoctor.families.kit import *
 from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
-from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (awaited("Storage does"),)
@@ -11,12 +9,7 @@ OPENER = re.compile(r"(?:Legacy)?ParallelInterleave(?:V\d)?")  # The stages that
 MOST_READS = 64  # Files at a time that were shown to help (tensorflow/models 7127)
 LITTLE_MORE = 1.2  # Times as many reads at a time from which more of them are advised
 
-MAP = "dataset = dataset.map(read, num_parallel_calls=64, deterministic=False)  # more than cores: they wait"
-BUFFER = "dataset = tf.data.TFRecordDataset(path, buffer_size=16 << 20)  # bytes per request; default 256 kB"
-LOCAL = Remedy(
-    "Copy the files to a local disk before the training, if they fit",
-    "# in the shell: gcloud storage cp -r gs://bucket/train /local/train  # or rsync, aws s3 sync",
-)
+LOCAL = Remedy("Copy the files to a local disk before the training, if they fit", CODE["local"])
 
 
 class Limits(RuleLimits):
@@ -26,13 +19,9 @@ class Limits(RuleLimits):
 
 
 def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and why
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    files: SourceFiles | Unavailable,
-    cores: Cores | Unavailable,
-    rate: ReadRate | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    pipeline: InputPipeline, breakdown: Breakdown, files: SourceFiles | Unavailable, cores: Cores | Unavailable,
+    rate: ReadRate | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Look for reads across a network that limit the pipeline although several are under way."""
     if isinstance(files, Unavailable):
         return NotApplicable(reason=str(files))
@@ -67,9 +56,9 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
     openers = (one for one in pipeline.stages if OPENER.fullmatch(one.kind))
     opener = next((one for one in openers if any(feeds(read.path, one.path) for read, _ in reads)), None)
     at, records = (opener or reads[0][0]).at, any(READERS.fullmatch(stage.kind) for stage, _ in reads)
-    code = CODE["interleave"] if records else MAP
+    code = CODE["interleave"] if records else CODE["map"]
     more = [Remedy("Read more files at a time", code, at)] if speedup < inf else []
-    ahead = [Remedy("Read further ahead", BUFFER, at)] if records else []
+    ahead = [Remedy("Read further ahead", CODE["buffer"], at)] if records else []
     rests = [(stage, 1.0 - read / stage.work_ms) for stage, read in reads]  # what a function does besides stays
     return judged(
         Measure.share("share of the pipeline's slowest part spent reading", share, limits.share),

@@ -17,12 +17,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    pipeline: InputPipeline,
-    properties: DatasetProperties | None,
-    sizes: ReadSizes | Unavailable,
-    functions: MapFunctions | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    pipeline: InputPipeline, properties: DatasetProperties | None, sizes: ReadSizes | Unavailable,
+    functions: MapFunctions | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
     stages = [stage for stage in pipeline.limiting if stage.reads]
     reads, reading = sum(stage.reads for stage in stages), sum(stage.reading_ms for stage in stages)

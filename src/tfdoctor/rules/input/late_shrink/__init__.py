@@ -1,5 +1,3 @@
-from tfdoctor.facts.input.dataset_properties import repeatable
-from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.families.kit import *
 from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeWork
 

@@ -200,14 +200,9 @@ class FullSizeWork(Record):
 
     @classmethod
     def measure(
-        cls,
-        pipeline: InputPipeline,
-        properties: DatasetProperties,
-        graphs: FunctionGraphs,
-        breakdown: Breakdown,
-        contention: CpuContention,
-        cores: Cores | None,
-    ) -> Self:
+        cls, pipeline: InputPipeline, properties: DatasetProperties, graphs: FunctionGraphs, breakdown: Breakdown,
+        contention: CpuContention, cores: Cores | None,
+    ) -> Self:  # fmt: skip
         """Follow the images back from each operation that makes them smaller, where all sizes are known.
 
         Raises:

@@ -11,13 +11,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    images: DecodedImages | Unavailable,
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    contention: CpuContention,
-    cores: Cores | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    images: DecodedImages | Unavailable, pipeline: InputPipeline, breakdown: Breakdown, contention: CpuContention,
+    cores: Cores | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Compare the sizes of images before and after resizing."""
     if isinstance(images, Unavailable):
         return NotApplicable(reason=str(images))

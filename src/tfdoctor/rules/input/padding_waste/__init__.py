@@ -1,6 +1,4 @@
-from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding, bucketing
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.step_time.host_time import PythonOverhead
+from tfdoctor.facts.input.training_inputs import PaddedInput
 from tfdoctor.families.kit import *
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 
@@ -90,14 +88,9 @@ class LengthWork(Record):
 
 
 def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
-    padding: SequencePadding,
-    source: BatchSource,
-    work: LengthWork,
-    breakdown: Breakdown,
-    program: Program | None,
-    overhead: PythonOverhead | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    padding: SequencePadding, source: BatchSource, work: LengthWork, breakdown: Breakdown, program: Program | None,
+    overhead: PythonOverhead | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Scale the work on sequences by the share of their positions that is used."""
     worst, wasted = padding.inputs[0], 1.0 - padding.inputs[0].used
     measures = [

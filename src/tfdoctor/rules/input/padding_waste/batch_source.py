@@ -1,11 +1,9 @@
 """What makes the batches of the training, and on which line."""
 
-from enum import Enum, auto
+from enum import auto
 
-from tfdoctor.facts.run.program import Places
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import InputKind
 
 
 class BatchMaker(Enum):

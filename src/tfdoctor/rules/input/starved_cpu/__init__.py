@@ -18,15 +18,9 @@ class Limits(RuleLimits):
 
 
 def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and from whom
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    cores: Cores,
-    device: Device,
-    pressure: CpuPressure | None,
-    contention: CpuContention,
-    decodes: DecodedImages | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    pipeline: InputPipeline, breakdown: Breakdown, cores: Cores, device: Device, pressure: CpuPressure | None,
+    contention: CpuContention, decodes: DecodedImages | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Compare the core time that the input takes with what the cores offer."""
     work, critical = sum(stage.work_ms for stage in pipeline.stages), pipeline.critical
     at, title = (critical.at, critical.title) if critical else (None, "the pipeline")

@@ -1,13 +1,7 @@
-from collections import Counter
-
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
-from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.families.kit import *
 from tfdoctor.rules.operations.hot_operation import hot_work
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForms, FormKind
@@ -57,17 +51,10 @@ class Stated(Record):
 
 
 def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that divide it
-    unexplained: Unexplained,
-    breakdown: Breakdown,
-    operations: OperationGroups,
-    lines: HostLines | None,
-    calls: LayerCalls | None,
-    loops: LoopWork | None,
-    model: StepModel | None,
-    forms: CheaperForms | None,
-    optimizer: OptimizerWork | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    unexplained: Unexplained, breakdown: Breakdown, operations: OperationGroups, lines: HostLines | None,
+    calls: LayerCalls | None, loops: LoopWork | None, model: StepModel | None, forms: CheaperForms | None,
+    optimizer: OptimizerWork | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Name the operations that were measured to need less, where no other finding does."""
     on_device = Stage.DEVICE in unexplained.parts_ms
     if not on_device and Stage.HOST not in unexplained.parts_ms:

@@ -1,6 +1,5 @@
 from tfdoctor.facts.operations.step_parts import FUSED_PASSES, BatchNorm, BatchNorms
 from tfdoctor.families.kit import *
-from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (

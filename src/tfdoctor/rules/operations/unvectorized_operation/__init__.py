@@ -9,12 +9,9 @@ class Limits(RuleLimits):
 
 
 def check(
-    found: FallbackLoops,
-    breakdown: Breakdown,
-    device: Device,
-    pipeline: InputPipeline | None,
+    found: FallbackLoops, breakdown: Breakdown, device: Device, pipeline: InputPipeline | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Add up the loops of the step, and those of the stages that limit the pipeline."""
     loops = found.loops
     if not loops:

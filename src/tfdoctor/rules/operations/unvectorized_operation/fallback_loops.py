@@ -2,9 +2,8 @@
 
 import re
 
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
+from tfdoctor.facts.operations.loop_work import GraphLoop
 from tfdoctor.facts.run.operation_types import CALLS, WHILES
-from tfdoctor.facts.run.program import Places
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
@@ -42,12 +41,9 @@ class FallbackLoops(Record):
 
     @classmethod
     def measure(
-        cls,
-        recording: Recording,
-        work: LoopWork | Unavailable,
-        operations: Operations | None,
+        cls, recording: Recording, work: LoopWork | Unavailable, operations: Operations | None,
         pipeline: InputPipeline | None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Look for them in the recorded graphs, and for their time in the trace.
 
         Raises:

@@ -1,6 +1,5 @@
 """What a step computes only for updates that change no weight."""
 
-from tfdoctor.facts.run.program import Places
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 

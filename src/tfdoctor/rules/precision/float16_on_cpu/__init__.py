@@ -1,4 +1,3 @@
-from tfdoctor.facts.operations.operation_time import layer_table
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,9 +1,7 @@
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.matmuls import of_unknown_precision
-from tfdoctor.facts.operations.operation_time import layer_table
 from tfdoctor.facts.operations.operations import BACKPROP, HALVES
-from tfdoctor.facts.operations.step_parts import CAST_PASSES, BatchNorms, OptimizerWork
-from tfdoctor.facts.run.framework import JAX
+from tfdoctor.facts.operations.step_parts import CAST_PASSES, BatchNorms
 from tfdoctor.facts.run.hardware import AMX, SixteenBit
 from tfdoctor.families.kit import *
 
@@ -251,13 +249,9 @@ UNKNOWN_PRECISION = (
 
 
 def check(
-    operations: Operations,
-    hardware: Hardware,
-    program: Program | None,
-    reduced: ReducedPrecision,
-    framework: Framework,
-    limits: Limits = Limits(),
-) -> Verdict:
+    operations: Operations, hardware: Hardware, program: Program | None, reduced: ReducedPrecision,
+    framework: Framework, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Price every float32 matmul and convolution at the 16-bit rate.
 
     A gain on a CPU has to be larger than what is not counted, such as casts of activations.

@@ -6,7 +6,6 @@ from tfdoctor.facts.operations.operations import BACKPROP, HALVES
 from tfdoctor.facts.run.hardware import Tile
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import StepSpans
-from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.families.kit import *
 from tfdoctor.terms.record import field

@@ -1,6 +1,6 @@
-from tfdoctor.facts.growth.memory_trends import clause, counts_table, growing_counts, makes_operations, named
+from tfdoctor.facts.growth.memory_trends import makes_operations, named
 from tfdoctor.facts.machine.samples import GpuClocks
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend, mean_growth
+from tfdoctor.facts.phases.run_growth import Grows, mean_growth
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.families.kit import *
 from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, StepLine

@@ -2,15 +2,11 @@
 
 import numpy as np
 
-from tfdoctor.facts.phases import run_course
 from tfdoctor.facts.phases.run_course import numbered
-from tfdoctor.facts.phases.run_growth import Trend, mean_growth
-from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.timed_line import summed
+from tfdoctor.facts.phases.run_growth import mean_growth
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Line, RunLog, SeenStack
-from tfdoctor.terms.kinds import RunWork
 
 SKIPPED = 0.1  # Share of the steps that is left out at the beginning: they warm up
 COMPARED = 1 / 3  # Share of the other steps that is compared, at their beginning and at their end

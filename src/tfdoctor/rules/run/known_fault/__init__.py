@@ -8,8 +8,6 @@ KERAS = "keras"
 # Versions of Keras between which train_on_batch gives its function a new generator in each call (tf 67033).
 FIRST, REPAIRED = (3, 0), (3, 7)
 
-UPGRADE = "# in the shell: pip install --upgrade 'keras>=3.7'"
-
 
 class Limits(RuleLimits):
     share: float = share_limit(0.9)
@@ -40,7 +38,7 @@ def check(tracing: BatchTracing, limits: Limits = Limits()) -> Verdict:
         healthy=f"{keras} traces train_on_batch in each call, which this run does not show",
         finding=f"{keras} traces its training function in {number(tracing.tracings)} of {number(tracing.calls)} "
         f"calls of train_on_batch{where}, a fault that Keras 3.7 repairs",
-        remedies=[Remedy("Install Keras 3.7 or later", UPGRADE, tracing.at)],
+        remedies=[Remedy("Install Keras 3.7 or later", CODE["upgrade"], tracing.at)],
         run_effects=[effect] if tracing.again_ms else [],
         severity=None if tracing.again_ms else Severity.WARNING,
         concern=Concern.RUN,

@@ -2,12 +2,9 @@
 
 from typing import NamedTuple
 
-from tfdoctor.facts.phases import run_course
 from tfdoctor.facts.phases.run_phases import ENOUGH
-from tfdoctor.facts.run.program import Places
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import RunWork
 
 
 class WeightScan(NamedTuple):

@@ -1,7 +1,3 @@
-from collections import Counter
-
-from tfdoctor.facts.phases.run_calls import RunTraces
-from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run_work.line_groups import package_and_name
 from tfdoctor.families.kit import *
 from tfdoctor.rules.run.slow_start.start_load import StartLoad

@@ -4,7 +4,6 @@ import numpy as np
 
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.phases import run_course
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.families.kit import *

@@ -1,6 +1,3 @@
-from tfdoctor.facts.operations.step_parts import is_small
-from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -74,12 +71,9 @@ class CopiedWork(Record):
 
 
 def check(
-    replicas: Replicas,
-    breakdown: Breakdown,
-    copied: CopiedWork | None,
-    overhead: PythonOverhead | None,
+    replicas: Replicas, breakdown: Breakdown, copied: CopiedWork | None, overhead: PythonOverhead | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare the work of the further replicas, and of combining them, with the step."""
     if replicas.count == 1:
         return NotApplicable(reason="one replica trains")

@@ -1,6 +1,5 @@
 """What tracing tf.functions took over the whole run, beyond the traced steps."""
 
-from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.python_work import changed
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
