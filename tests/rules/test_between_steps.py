@@ -4,7 +4,6 @@ import pytest
 
 from tests.rules.cases.between_steps import example
 from tests.rules.kit import *
-from tests.rules.run_facts import made_call
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 

@@ -2,7 +2,6 @@
 
 from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
 from tests.rules.kit import *
-from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.rules.input import cache_order
 
 FLIP = mapped("RandomUniform", name="flip")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import Row, line, v100
+from tests.builders import Row, line
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
 from tests.rules.kit import *
 from tfdoctor.rules.scale import collective_bound

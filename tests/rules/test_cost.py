@@ -15,10 +15,9 @@ from tests.rules.kit import *
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.savings.price import Epoch, Price
-from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.humanize import dollars, quantity
-from tfdoctor.terms.units import Quantity, Unit
+from tfdoctor.terms.units import Unit
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)

@@ -2,14 +2,12 @@
 
 import pytest
 
-from tests.builders import line, marker, markers
+from tests.builders import line
 from tests.rules.cases.depthwise_convolution import FAST, example
 from tests.rules.cases.depthwise_convolution import depthwise as built
 from tests.rules.kit import *
-from tfdoctor.diagnose import engine
 from tfdoctor.rules.operations import depthwise_convolution
 from tfdoctor.rules.operations.depthwise_convolution import FixedConvolution, FixedKernels
-from tfdoctor.terms.units import Quantity
 
 GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
 CPU = Hardware(DeviceKind.CPU, "x")

@@ -8,7 +8,6 @@ import pytest
 from tests.command import tfdoctor
 from tests.rules.cases.deterministic_operations import example
 from tests.rules.kit import *
-from tfdoctor.recording import Recording
 from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules.execution import deterministic_operations
 from tfdoctor.rules.execution.deterministic_operations import Limits

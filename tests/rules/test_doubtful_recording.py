@@ -3,7 +3,6 @@
 import pytest
 
 from tests.rules.kit import *
-from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.rules.recording import doubtful_recording
 
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)

@@ -2,7 +2,6 @@
 
 from tests.rules.cases.driver_start import example
 from tests.rules.kit import *
-from tests.rules.run_facts import divided_run
 from tfdoctor.rules.run import driver_start
 
 RUN = divided_run(60_000.0, {})

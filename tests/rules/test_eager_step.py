@@ -4,11 +4,11 @@ from itertools import chain
 
 import pytest
 
-from tests.builders import line, marker, markers
+from tests.builders import line
 from tests.rules.cases.eager_step import example
 from tests.rules.kit import *
 from tests.run_logs import Run, place
-from tfdoctor.recording.agent import Candidate, StepsSeen
+from tfdoctor.recording.agent import Candidate
 from tfdoctor.rules.tracing.eager_step import BESIDE
 
 STEP = Breakdown.of(host=10.0, device=5.0)

@@ -4,14 +4,13 @@ import math
 
 import pytest
 
-from tests.builders import Machine, device, line, markers, v100
+from tests.builders import Machine, device, line
 from tests.edits.editing import declined, edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.cases.float32_matmul import CPU, example
 from tests.rules.kit import *
-from tfdoctor.diagnose import engine
 from tfdoctor.edits.splice import Declined
-from tfdoctor.facts.operations.step_parts import BatchNorm, BatchNorms
+from tfdoctor.facts.operations.step_parts import BatchNorm
 from tfdoctor.facts.run.framework import PYTORCH
 from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.facts.run.program import Attributes

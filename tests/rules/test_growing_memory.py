@@ -4,10 +4,7 @@ import pytest
 
 from tests.rules.cases import growing_memory as built
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import KeptResult
 from tfdoctor.rules.run import growing_memory
-from tfdoctor.terms.kinds import KeptValue
-from tfdoctor.terms.verdict import RunFailure
 
 RESIDENT = replace(built.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, points=100)
 TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)

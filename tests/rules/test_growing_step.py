@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from tests.rules.cases.growing_step import GROWS, example
 from tests.rules.kit import *
-from tests.rules.run_facts import divided_run, equal_steps, run_line
+from tests.rules.run_facts import run_line
 from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack, Span
 from tfdoctor.rules.run import growing_step
 from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
-from tfdoctor.terms.kinds import RunWork
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
 

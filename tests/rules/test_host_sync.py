@@ -2,7 +2,6 @@
 
 from tests.rules.cases.host_sync import example
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, Step
 from tfdoctor.rules.execution import host_sync
 from tfdoctor.rules.execution.host_sync import check

@@ -7,8 +7,6 @@ from tests.rules.cases.hot_operation import example
 from tests.rules.kit import *
 from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import TracingCost
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 from tfdoctor.terms.humanize import milliseconds
 

@@ -9,9 +9,7 @@ from scripts.synthetic.run import Run
 from tests.rules.cases.idle_device import example
 from tests.rules.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.diagnose import engine
 from tfdoctor.facts.run.device import NO_CUPTI
-from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.scale import idle_device

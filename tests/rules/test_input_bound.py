@@ -2,12 +2,10 @@
 
 import pytest
 
-from tests.builders import Row, line, marker, v100, wait
+from tests.builders import Row, line, wait
 from tests.rules.cases.input_bound import example
 from tests.rules.kit import *
-from tfdoctor.diagnose import engine
 from tfdoctor.facts.input.cacheable import CacheablePart
-from tfdoctor.facts.step_time.breakdown import TracingCost
 from tfdoctor.rules.input import input_bound
 
 AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")

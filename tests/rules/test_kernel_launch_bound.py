@@ -2,9 +2,8 @@
 
 from tests.rules.cases.kernel_launch_bound import example
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.run.framework import JAX
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps
+from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import kernel_launch_bound
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))

@@ -2,11 +2,9 @@
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.rules.cases.known_fault import example
 from tests.rules.kit import *
-from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
-from tfdoctor.recording.agent import StepsSeen, TracedFunction
+from tfdoctor.recording.agent import TracedFunction
 from tfdoctor.rules.run.known_fault import check
 from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 

@@ -1,6 +1,5 @@
 """late-gather: both sides of its limits, and where its saving is a ceiling."""
 
-from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.late_gather import example
 from tests.rules.kit import *
 from tfdoctor.rules.operations import late_gather

@@ -6,9 +6,7 @@ import pytest
 
 from tests.rules.cases.late_shrink import example, order
 from tests.rules.kit import *
-from tests.rules.run_facts import chained
-from tfdoctor.facts.input.map_functions import FunctionGraphs
-from tfdoctor.recording.program import FileList, RecordedGraph, RecordedOperation, TensorType
+from tfdoctor.recording.program import FileList, TensorType
 from tfdoctor.rules.input import late_shrink
 from tfdoctor.rules.input.late_shrink import PATH_BYTES, Buffer, Buffers
 from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeWork, LateShrinking

@@ -1,6 +1,5 @@
 """layout-change: conversions in both directions around operations on images."""
 
-from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.kit import *
 from tfdoctor.rules.operations import layout_change
 

@@ -5,10 +5,8 @@ import pytest
 from tests.rules.cases import unaligned_dimension as width_cases
 from tests.rules.cases import unfused_batch_norm as norm_cases
 from tests.rules.kit import *
-from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.step_parts import MOMENTS
-from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.input import input_bound, missing_prefetch, sequential_map
 from tfdoctor.rules.operations import depthwise_convolution, unfused_batch_norm

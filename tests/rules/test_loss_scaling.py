@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.loss_scaling import example
 from tests.rules.kit import *
 from tfdoctor.rules.precision.loss_scaling import check

@@ -2,11 +2,9 @@
 
 import pytest
 
-from tests.builders import chart, line, recording, trace, v100
+from tests.builders import line
 from tests.rules.cases.memory_headroom import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.rules.scale.memory_headroom import Limits
 
 NONE = Unavailable("not there")

@@ -2,10 +2,8 @@
 
 import pytest
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.missing_gpu import example
 from tests.rules.kit import *
-from tfdoctor.recording.program import GpuAccess
 from tfdoctor.rules.scale.missing_gpu.boards import Boards, Obstacle
 
 NO_DRIVER = GpuAccess(driver="no driver")

@@ -1,6 +1,5 @@
 """narrow-link: a link counts by its rate, while the GPU is busy and the step waits for copies."""
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.narrow_link import example
 from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuBoards

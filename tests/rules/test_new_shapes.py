@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.builders import chart, line, markers, trace, v100
+from tests.builders import line
 from tests.rules.cases.new_shapes import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.rules.tracing.new_shapes import CANDIDATES, Searches, check
 

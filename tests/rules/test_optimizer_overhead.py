@@ -2,7 +2,6 @@
 
 from tests.rules.cases.optimizer_overhead import example
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.rules.operations import optimizer_overhead
 from tfdoctor.rules.operations.optimizer_overhead import Limits
 

@@ -2,11 +2,8 @@
 
 from tests.rules.cases.out_of_memory import GPU_FULL, example
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import FillingMemory, MemoryTrends
-from tfdoctor.facts.input.feeding_datasets import TunedBuffers
+from tfdoctor.facts.growth.memory_trends import FillingMemory
 from tfdoctor.facts.phases.run_ending import EndKind
-from tfdoctor.facts.phases.run_growth import Grows, Trend
-from tfdoctor.terms.verdict import RunFailure
 
 AT = Location("train.py", 52)
 

@@ -4,9 +4,8 @@ import pytest
 
 from tests.rules.cases.oversized_decode import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import DecodedImages, FunctionGraphs
 from tfdoctor.facts.run.program import FileList
-from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
+from tfdoctor.recording.program import Attributes
 from tfdoctor.rules.input import oversized_decode
 
 LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))

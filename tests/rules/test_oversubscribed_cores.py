@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.rules.cases.oversubscribed_cores import example
 from tests.rules.kit import *
 from tfdoctor.facts.machine.cores import CROWDED

@@ -5,12 +5,10 @@ import ast
 import numpy as np
 import pytest
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.padding_waste import example
 from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.sequences import SequenceLengths
-from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.rules.input.padding_waste import ACTION, OWN, LengthWork
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 

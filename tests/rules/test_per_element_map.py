@@ -2,12 +2,10 @@
 
 import pytest
 
-from tests.builders import recording
 from tests.edits.editing import edited
 from tests.rules.cases.per_element_map import CHEAP, CSV, example
 from tests.rules.kit import *
 from tfdoctor.edits.splice import Declined
-from tfdoctor.facts.input.map_functions import FunctionGraphs, MapFunction, MapFunctions
 from tfdoctor.rules.input import per_element_map
 
 

@@ -2,7 +2,6 @@
 
 from tests.rules.cases.python_in_loop import HISTOGRAM, example
 from tests.rules.kit import *
-from tfdoctor.facts.step_time.host_time import SingleOperations
 from tfdoctor.rules.execution.python_in_loop import IF_NOT_NEEDED
 
 

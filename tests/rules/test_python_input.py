@@ -10,8 +10,6 @@ import pytest
 from tests.rules.cases.python_input import example, seen_line
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
-from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
-from tfdoctor.facts.step_time.host_time import LoopBody
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.rules.input.python_input import DRAW, Limits, in_place
 from tfdoctor.terms.kinds import InputKind

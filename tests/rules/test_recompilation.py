@@ -2,7 +2,6 @@
 
 from tests.rules.cases.recompilation import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 
 
 def test_compiling_at_the_start_is_no_fault() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import Row, chart, line, marker, recording, trace
+from tests.builders import Row, line
 from tests.rules.cases.recurrent_loop import example
 from tests.rules.kit import *
 from tfdoctor.trace.xplane import measured

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import all_ran, chart, graph_operation, recording, trace
 from tests.rules.cases.repeated_computation import FIRST, example
 from tests.rules.cases.repeated_computation import named as row
 from tests.rules.kit import *

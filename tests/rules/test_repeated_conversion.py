@@ -2,7 +2,6 @@
 
 from tests.rules.cases.repeated_conversion import AT, example
 from tests.rules.kit import *
-from tfdoctor.facts.input.training_inputs import ConvertedArray
 
 
 def array(ms: float, *, same: bool | None = True, dtype: str = "float32", cast_ms: float = 0.0) -> ConvertedArray:

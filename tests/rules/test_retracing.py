@@ -1,10 +1,7 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
-from tests.builders import chart, recording, trace
 from tests.rules.cases.retracing import example
 from tests.rules.kit import *
-from tfdoctor.facts.step_time.python_work import Retraced, Retracing
-from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun

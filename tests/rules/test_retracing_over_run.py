@@ -2,8 +2,7 @@
 
 from tests.rules.cases.retracing import example
 from tests.rules.kit import *
-from tfdoctor.facts.phases.run_calls import ChangingNumber, TracedDefinition
-from tfdoctor.facts.step_time.python_work import Retraced, Retracing
+from tfdoctor.facts.phases.run_calls import ChangingNumber
 from tfdoctor.rules.tracing.retracing import KEPT_OPTIMIZER
 from tfdoctor.terms.verdict import Recurrence
 

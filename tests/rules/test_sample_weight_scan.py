@@ -5,7 +5,6 @@ from tests.rules.kit import *
 from tests.run_logs import Run
 from tfdoctor.rules.run.sample_weight_scan import check
 from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScans
-from tfdoctor.terms.kinds import RunWork
 
 
 def test_both_limits() -> None:

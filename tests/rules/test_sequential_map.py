@@ -2,7 +2,6 @@
 
 from tests.rules.cases.sequential_map import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.rules.input import sequential_map
 
 ON_CPU = Device(DeviceKind.CPU, 1, 1)

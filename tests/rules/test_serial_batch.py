@@ -1,12 +1,9 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
-from tests.builders import Row, Thread, chart, iterator, line, manifest, markers, recording, trace, wait
+from tests.builders import Row, Thread, iterator, line, wait
 from tests.rules.cases.serial_batch import element, example
 from tests.rules.kit import *
 from tfdoctor.diagnose.engine import examine
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.rules.input import serial_batch
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)

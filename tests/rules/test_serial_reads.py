@@ -2,7 +2,6 @@
 
 from tests.rules.cases.serial_reads import AHEAD, example
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import SourceFiles
 from tfdoctor.rules.files import serial_reads
 
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)

@@ -4,7 +4,7 @@ from tests.rules.cases.serial_transfer import example
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps
+from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import serial_transfer
 
 

@@ -2,10 +2,8 @@
 
 import pytest
 
-from tests.builders import recording
 from tests.rules.cases.shared_device import SMALL, example
 from tests.rules.kit import *
-from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.rules.scale.shared_device import VALUES, CopiedWork, Limits
 
 CPUS = ("/device:CPU:0", "/device:CPU:1")

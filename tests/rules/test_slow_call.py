@@ -2,12 +2,10 @@
 
 import pytest
 
-from tests.builders import Row, executor, graph_operation, marker
+from tests.builders import Row
 from tests.facts.step_time.sampled import place, sampled
 from tests.rules.cases.slow_call import example
 from tests.rules.kit import *
-from tfdoctor.facts.step_time.host_lines import LongStepLines
-from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.timed_line import SlowCall
 from tfdoctor.rules.execution.slow_call import INSTEAD
 from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCalls

@@ -2,12 +2,11 @@
 
 import pytest
 
-from tests.builders import recording
 from tests.rules.cases.slow_cudnn_path import example
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
+from tfdoctor.facts.gpu.idle_gaps import GapSize
 from tfdoctor.facts.run.program import RecurrentArguments
-from tfdoctor.facts.steps.steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steps import STEP
 from tfdoctor.rules.execution import slow_cudnn_path
 from tfdoctor.rules.execution.slow_cudnn_path import Limits
 from tfdoctor.rules.execution.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers

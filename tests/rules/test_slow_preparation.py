@@ -3,7 +3,6 @@
 from tests.rules.cases.slow_preparation import example
 from tests.rules.kit import *
 from tfdoctor.rules.run import slow_preparation
-from tfdoctor.terms.units import Quantity
 
 
 def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:

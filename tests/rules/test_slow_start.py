@@ -2,12 +2,10 @@
 
 import pytest
 
-from tests.builders import chart, graph_operation, program_of, recording, trace
 from tests.rules.cases.slow_start import IMPORTED as TENSORFLOW
 from tests.rules.cases.slow_start import example
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made
-from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.rules.run import slow_start
 from tfdoctor.rules.run.slow_start.start_load import StartLoad

@@ -2,11 +2,8 @@
 
 import pytest
 
-from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.slow_storage import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import SourceFiles
-from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules.files.slow_storage import LITTLE_MORE, MOST_READS
 from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 

@@ -7,16 +7,9 @@ import pytest
 from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
-from tests.builders import chart, executor, line, marker, markers, trace, v100, wait
+from tests.builders import line, wait
 from tests.rules.cases.small_batch import example
 from tests.rules.kit import *
-from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
-from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.recording import Recording
 from tfdoctor.rules.execution import small_batch
 from tfdoctor.rules.execution.small_batch import Limits
 from tfdoctor.trace import xplane

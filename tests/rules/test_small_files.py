@@ -2,12 +2,10 @@
 
 import pytest
 
-from tests.builders import line, manifest, recording, trace
+from tests.builders import line
 from tests.rules.cases.small_files import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.run.program import FileList
-from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules.files import small_files
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 

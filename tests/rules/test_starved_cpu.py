@@ -2,12 +2,9 @@
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.rules.cases.starved_cpu import example
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.recording.agent import TracedWindow
+from tfdoctor.facts.input.map_functions import DecodedImage
 from tfdoctor.rules.input import sequential_map, starved_cpu
 from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 

@@ -3,11 +3,8 @@
 from tests.rules.cases.step_outlier import example
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
-from tfdoctor.facts.step_time.host_lines import LongStepLines
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.execution.step_outlier import LONGER_EPOCHS
-from tfdoctor.terms.kinds import RunWork
 
 check = partial(example, count=20, lines=None)
 

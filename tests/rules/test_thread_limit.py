@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import Thread, chart, executor, graph_operation, line, manifest, markers, recording, trace
+from tests.builders import Thread, line
 from tests.rules.cases.thread_limit import MATMUL, example
 from tests.rules.kit import *
 from tfdoctor.facts.timeline.activity import Activity, tabulate

@@ -1,11 +1,8 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
-from tests.builders import chart, line, markers, recording, trace, v100
+from tests.builders import line
 from tests.rules.cases.throttled_device import example
 from tests.rules.kit import *
-from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.machine.samples import Board
 from tfdoctor.rules.scale import throttled_device
 from tfdoctor.rules.scale.throttled_device import Limits

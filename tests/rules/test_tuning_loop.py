@@ -2,12 +2,8 @@
 
 from tests.rules.cases.tuning_loop import example
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults
-from tfdoctor.facts.phases.run_calls import TracedDefinition
-from tfdoctor.facts.phases.run_growth import Grows, Trend
+from tfdoctor.facts.growth.memory_trends import KeptResults
 from tfdoctor.rules.run import tuning_loop
-from tfdoctor.terms.kinds import KeptValue
-from tfdoctor.terms.verdict import RunFailure
 
 FIT = MadeCall(
     call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8

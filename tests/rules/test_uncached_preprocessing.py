@@ -3,8 +3,6 @@
 from tests.rules.cases.uncached_preprocessing import SOURCE, example
 from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.map_functions import FunctionGraphs
-from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.rules.input.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes
 
 SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"

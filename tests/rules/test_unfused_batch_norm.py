@@ -1,7 +1,6 @@
 """unfused-batch-norm: layers of that class, by what they ran."""
 
 from tests.rules.kit import *
-from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.run.program import LayerConfig
 from tfdoctor.rules.operations import unfused_batch_norm
 

@@ -2,7 +2,6 @@
 
 from tests.rules.cases.unfused_elementwise import example
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.rules.operations import unfused_elementwise
 from tfdoctor.rules.operations.unfused_elementwise import Limits
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.rules.cases.unused_gradients import UNUSED, example
 from tests.rules.kit import *
-from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.recording.agent import GradientsTaken, StepsSeen, TracedWindow
+from tfdoctor.recording.agent import GradientsTaken
 from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
 
 

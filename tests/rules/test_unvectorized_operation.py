@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import graph_operation, recording
 from tests.capture.running import profiled
 from tests.rules.cases.unvectorized_operation import IN_STEP, NAME, example
 from tests.rules.kit import *

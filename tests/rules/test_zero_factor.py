@@ -1,6 +1,5 @@
 """zero-factor: both sides of the limit, and the remedy for gradients and for losses."""
 
-from tests.builders import all_ran, graph_operation, program_of
 from tests.rules.cases.zero_factor import DROPPED, GRADIENT, example
 from tests.rules.kit import *
 from tfdoctor.rules.operations.zero_factor import DroppedWork

@@ -2,11 +2,10 @@
 
 import pytest
 
-from tests.builders import manifest, recording
 from tests.rules.cases.zero_learning_rate import GRADIENT, SERVING, UPDATE, example
 from tests.rules.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.recording.agent import StepsSeen, ZeroRate
+from tfdoctor.recording.agent import ZeroRate
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
 

@@ -1,8 +1,6 @@
 """The cases of between-steps: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import equal_steps
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.execution.between_steps import check
 
 WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_batch_end")

@@ -1,7 +1,6 @@
 """The cases of cache-order: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.input.cacheable import RepeatedWork
 from tfdoctor.rules.input.cache_order import check
 

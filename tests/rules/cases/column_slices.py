@@ -1,7 +1,6 @@
 """The cases of column-slices: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.rules.input.column_slices import check
 
 

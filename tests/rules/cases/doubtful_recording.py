@@ -1,7 +1,6 @@
 """The cases of doubtful-recording: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.rules.recording.doubtful_recording import check
 
 

@@ -1,7 +1,6 @@
 """The cases of driver-start: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import divided_run
 from tfdoctor.rules.run.driver_start import check
 
 

@@ -3,7 +3,6 @@
 from collections import defaultdict
 
 from tests.rules.kit import *
-from tests.rules.run_facts import divided_run, equal_steps, made_call
 from tfdoctor.rules.run.epoch_boundary import check
 from tfdoctor.terms.run_time import PhaseSegment
 

@@ -1,7 +1,6 @@
 """The cases of float32-matmul: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import BatchNorms
 from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.rules.precision.float32_matmul import Limits, ReducedPrecision, check
 

@@ -1,7 +1,6 @@
 """The cases of frequent-saving: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import divided_run, made_call
 from tfdoctor.rules.run.frequent_saving import check
 
 AT = Location("train.py", 35)

@@ -1,9 +1,7 @@
 """The cases of growing-memory: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import KeptResult
 from tfdoctor.rules.run.growing_memory import check
-from tfdoctor.terms.kinds import KeptValue
 
 RESIDENT = Trend(
     what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120

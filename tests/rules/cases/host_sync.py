@@ -1,7 +1,6 @@
 """The cases of host-sync: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.rules.execution.host_sync import check
 
 

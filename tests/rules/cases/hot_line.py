@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from tests.rules.kit import *
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.rules.execution.hot_line import check
 
 HISTOGRAM = TimedLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})

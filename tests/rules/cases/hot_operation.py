@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from tests.rules.kit import *
 from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.rules.operations.hot_operation import check
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForms
 

@@ -1,7 +1,6 @@
 """The cases of hot-stage: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.rules.input.hot_stage import check
 
 

@@ -1,7 +1,6 @@
 """The cases of input-bound: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.step_time.breakdown import TracingCost
 from tfdoctor.rules.input.input_bound import check
 
 

@@ -1,8 +1,7 @@
 """The cases of kernel-launch-bound: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
-from tfdoctor.facts.steps.steps import SteadySteps
+from tfdoctor.facts.gpu.idle_gaps import GapSize
 from tfdoctor.rules.execution.kernel_launch_bound import check
 
 

@@ -1,8 +1,6 @@
 """The cases of memory-headroom: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import TunedBuffers
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.rules.scale.memory_headroom import check
 
 

@@ -1,7 +1,7 @@
 """The cases of missing-gpu: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.program import GpuAccess, MissingLibrary
+from tfdoctor.recording.program import MissingLibrary
 from tfdoctor.rules.scale.missing_gpu import check
 from tfdoctor.rules.scale.missing_gpu.boards import Boards
 

@@ -1,7 +1,6 @@
 """The cases of new-shapes: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.training_inputs import SequencePadding
 from tfdoctor.rules.tracing.new_shapes import Searches, check
 
 

@@ -1,7 +1,6 @@
 """The cases of optimizer-overhead: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.rules.operations.optimizer_overhead import check
 
 

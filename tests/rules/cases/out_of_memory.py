@@ -1,8 +1,6 @@
 """The cases of out-of-memory: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import MemoryTrends
-from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.rules.run.out_of_memory import check
 

@@ -1,7 +1,7 @@
 """The cases of oversized-decode: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
+from tfdoctor.facts.input.map_functions import DecodedImage
 from tfdoctor.rules.input.oversized_decode import check
 
 

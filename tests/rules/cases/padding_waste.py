@@ -1,7 +1,6 @@
 """The cases of padding-waste: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.rules.input.padding_waste import LengthWork, check
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 

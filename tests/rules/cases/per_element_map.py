@@ -1,7 +1,6 @@
 """The cases of per-element-map: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))

@@ -1,8 +1,6 @@
 """The cases of python-in-loop: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.host_time import SingleOperations
 from tfdoctor.rules.execution.python_in_loop import LoopLines, check
 
 HISTOGRAM = Location("train.py", 36)

@@ -2,8 +2,6 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
-from tfdoctor.facts.input.training_inputs import Conversions
-from tfdoctor.facts.step_time.host_time import LoopBody
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.rules.input.python_input import check
 

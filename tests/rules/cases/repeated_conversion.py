@@ -1,7 +1,6 @@
 """The cases of repeated-conversion: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 from tfdoctor.rules.execution.repeated_conversion import WIDE, check
 
 AT = Location("train.py", 41)

@@ -1,8 +1,6 @@
 """The cases of retracing: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
-from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.rules.tracing.retracing import check
 from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing
 

@@ -1,7 +1,6 @@
 """The cases of serial-batch: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.rules.input.serial_batch import check
 
 

@@ -1,7 +1,6 @@
 """The cases of serial-reads: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import SourceFiles
 from tfdoctor.rules.files.serial_reads import check
 
 

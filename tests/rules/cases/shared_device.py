@@ -1,7 +1,6 @@
 """The cases of shared-device: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.rules.scale.shared_device import CopiedWork, check
 
 SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)

@@ -1,7 +1,6 @@
 """The cases of shuffle-order: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import chained
 from tfdoctor.rules.input.shuffle_order import check
 
 

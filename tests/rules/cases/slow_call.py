@@ -1,8 +1,7 @@
 """The cases of slow-call: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.step_time.host_lines import LongStepLines, SlowCalls
-from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
+from tfdoctor.facts.step_time.host_lines import SlowCalls
 from tfdoctor.facts.step_time.timed_line import SlowCall
 from tfdoctor.rules.execution.slow_call import check
 from tfdoctor.rules.execution.slow_call.single_calls import SingleCalls

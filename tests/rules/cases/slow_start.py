@@ -1,7 +1,6 @@
 """The cases of slow-start: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.rules.run.slow_start import check
 from tfdoctor.rules.run.slow_start.start_load import StartLoad
 

@@ -1,7 +1,6 @@
 """The cases of slow-storage: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.feeding_datasets import SourceFiles
 from tfdoctor.rules.files.slow_storage import PRECONDITIONS, check
 from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 

@@ -1,9 +1,6 @@
 """The cases of small-batch: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.training_inputs import Conversions
-from tfdoctor.facts.machine.memory import DeviceMemory
-from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.rules.execution.small_batch import Limits, check
 
 

@@ -1,7 +1,6 @@
 """The cases of small-files: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes

@@ -1,7 +1,6 @@
 """The cases of small-replica-batch: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.rules.scale.small_replica_batch import check
 
 

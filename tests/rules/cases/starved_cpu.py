@@ -1,7 +1,6 @@
 """The cases of starved-cpu: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import DecodedImages
 from tfdoctor.rules.input.starved_cpu import check
 from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 

@@ -5,9 +5,7 @@ from types import MappingProxyType
 
 from tests.rules.kit import *
 from tfdoctor.facts.phases.run_steps import RunLongLines
-from tfdoctor.facts.step_time.host_lines import LongStepLines
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.execution.step_outlier import check
 
 SAVE = TimedLine(

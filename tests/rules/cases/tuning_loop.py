@@ -1,9 +1,8 @@
 """The cases of tuning-loop: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, MemoryTrends
-from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults
+from tfdoctor.facts.phases.run_growth import RunGrowth
 from tfdoctor.rules.run.tuning_loop import check
 
 FIT = made_call(

@@ -3,7 +3,7 @@
 from math import prod
 
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import MOMENTS, BatchNorms
+from tfdoctor.facts.operations.step_parts import MOMENTS
 from tfdoctor.rules.operations.unfused_batch_norm import check
 
 
