@@ -117,7 +117,7 @@ def pages() -> dict[Path, str]:
 def documented(rule: Rule) -> dict[Path, str]:
     """Return the page file of one rule with what is generated in it, and its page in the manual."""
     source = built_in_pages()[rule.name].relative_to(ROOT)
-    case = import_module(f"tests.rules.cases.{source.stem}")
+    case = import_module(f"tests.rules.test_{source.stem}")
     written = with_limits(by_hand((ROOT / source).read_text(encoding="utf-8")), limits_table(rule))
     text = f"{written}\n{generated(rule, case.sick, case.healthy)}"
     banner = BANNER.format(source=source.as_posix())

@@ -1,4 +1,4 @@
-"""Begins a rule: writes its page, its module, its cases and its test, each ready to be filled in.
+"""Begins a rule: writes its page, its module and its test, each ready to be filled in.
 
 make rule NAME=wide-rows TOPIC=input
 """
@@ -82,12 +82,11 @@ def check(breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     )
 '''
 
-CASE = '''\
-"""The cases of {name}: what its tests judge, and the examples of its page."""
+TEST = '''\
+"""{name}: the examples of its page, and both sides of each threshold."""
 
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.{topic}.{module} import check
-from tfdoctor.terms.verdict import Verdict
+from tests.rules.kit import *
+from tfdoctor.rules.{topic}.{module} import Limits, check
 
 
 def example(transfer_ms: float = 10.0, device_ms: float = 20.0) -> Verdict:
@@ -101,14 +100,7 @@ sick = example
 def healthy() -> Verdict:
     """TODO: the same case without it."""
     return example(transfer_ms=0.1)
-'''
 
-TEST = '''\
-"""{name}: both sides of each threshold."""
-
-from tests.rules.cases.{module} import example
-from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.rules.{topic}.{module} import Limits
 
 LEAST = Limits().share
 
@@ -133,13 +125,12 @@ def main() -> None:
 
 
 def files(name: str, topic: Topic) -> dict[Path, str]:
-    """Return the texts of a new rule's page, module, cases and test."""
+    """Return the texts of a new rule's page, module and test."""
     module, tests = name.replace("-", "_"), ROOT / "tests" / "rules"
     rules = ROOT / "src" / "tfdoctor" / "rules" / topic
     return {
         rules / f"{module}.md": PAGE.format(since=__version__),
         rules / f"{module}.py": RULE,
-        tests / "cases" / f"{module}.py": CASE.format(name=name, topic=topic, module=module),
         tests / f"test_{module}.py": TEST.format(name=name, topic=topic, module=module),
     }
 

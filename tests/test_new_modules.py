@@ -17,7 +17,7 @@ from tfdoctor.terms.verdict import Finding, Healthy
 TODO_CODES = {"FIX002", "TD002", "TD003"}
 """The rules of ruff that a TODO comment breaks."""
 
-PAGE, MODULE, CASE, TEST = new_rule.files("late-shrink", Topic.INPUT).items()
+PAGE, MODULE, TEST = new_rule.files("late-shrink", Topic.INPUT).items()
 
 
 def load(path: Path, name: str) -> ModuleType:
@@ -32,10 +32,14 @@ def load(path: Path, name: str) -> ModuleType:
 @pytest.fixture
 def rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     (tmp_path / PAGE[0].name).write_text(PAGE[1])
-    module = written(tmp_path, MODULE, "tfdoctor.rules.input.late_shrink", monkeypatch)
-    (tmp_path / "cases").mkdir()
-    written(tmp_path / "cases", CASE, "tests.rules.cases.late_shrink", monkeypatch)
-    return module
+    return written(tmp_path, MODULE, "tfdoctor.rules.input.late_shrink", monkeypatch)
+
+
+@pytest.fixture
+def its_test(rule: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    test = written(tmp_path, TEST, "tests.rules.test_late_shrink", monkeypatch)
+    assert test.check is rule.check
+    return test
 
 
 def written(folder: Path, file: tuple[Path, str], name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
@@ -49,27 +53,20 @@ def written(folder: Path, file: tuple[Path, str], name: str, monkeypatch: pytest
 def test_it_goes_where_rules_and_their_tests_are() -> None:
     assert MODULE[0].parts[-5:] == ("src", "tfdoctor", "rules", "input", "late_shrink.py")
     assert PAGE[0] == MODULE[0].with_suffix(".md")
-    assert CASE[0].parts[-4:] == ("tests", "rules", "cases", "late_shrink.py")
     assert TEST[0].parts[-3:] == ("tests", "rules", "test_late_shrink.py")
 
 
-def test_it_is_a_rule(rule: ModuleType) -> None:
+def test_it_is_a_rule(rule: ModuleType, its_test: ModuleType) -> None:
     new = Rule.from_module(rule)
 
     assert (new.name, new.topic) == ("late-shrink", Topic.INPUT)
     assert tuple(new.doc.sections) == SECTIONS
-    case = sys.modules["tests.rules.cases.late_shrink"]
-    assert isinstance(case.sick(), Finding)
-    assert isinstance(case.healthy(), Healthy)
+    assert isinstance(its_test.sick(), Finding)
+    assert isinstance(its_test.healthy(), Healthy)
 
 
-def test_its_tests_pass(rule: ModuleType, tmp_path: Path) -> None:
-    path = tmp_path / TEST[0].name
-    path.write_text(TEST[1])
-
-    tests = vars(load(path, "test_late_shrink"))
-
-    assert rule.check is sys.modules["tests.rules.cases.late_shrink"].check
+def test_its_tests_pass(its_test: ModuleType) -> None:
+    tests = vars(its_test)
     for name in [name for name in tests if name.startswith("test_")]:
         tests[name]()
 

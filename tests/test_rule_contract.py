@@ -42,7 +42,7 @@ def module_of(rule: Rule) -> ModuleType:
 
 
 def case(rule: Rule) -> ModuleType:
-    return importlib.import_module(f"tests.rules.cases.{rule.name.replace('-', '_')}")
+    return importlib.import_module(f"tests.rules.test_{rule.name.replace('-', '_')}")
 
 
 def finding(rule: Rule) -> Finding:

@@ -15,7 +15,7 @@ from tfdoctor.terms.verdict import Finding
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
 def test_a_remedy_has_an_edit_or_its_rule_a_reason(rule: Rule) -> None:
-    verdict = importlib.import_module(f"tests.rules.cases.{rule.name.replace('-', '_')}").sick()
+    verdict = importlib.import_module(f"tests.rules.test_{rule.name.replace('-', '_')}").sick()
     assert isinstance(verdict, Finding)
     known = {*KINDS, *rule.edits()}
     without = [remedy for remedy in verdict.remedies if remedy.edit_id not in known]

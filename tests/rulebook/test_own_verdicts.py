@@ -66,7 +66,7 @@ def test_what_is_no_verdict_is_named(value: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [rule.name.replace("-", "_") for rule in all_rules()])
 def test_the_verdicts_of_tfdoctors_rules_are_verdicts(name: str) -> None:
-    case = importlib.import_module(f"tests.rules.cases.{name}")
+    case = importlib.import_module(f"tests.rules.test_{name}")
     assert (fault(case.sick()), fault(case.healthy())) == ("", "")
 
 

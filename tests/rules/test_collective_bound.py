@@ -6,6 +6,17 @@ from tests.builders import Row, line
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
 from tests.rules.kit import *
 from tfdoctor.rules.scale import collective_bound
+from tfdoctor.rules.scale.collective_bound import check
+
+
+def sick() -> Verdict:
+    """An all-reduce of 5 ms follows 15 ms of compute."""
+    return check(Breakdown.of(device=15.0, collective=5.0), None, None, Replicas())
+
+
+def healthy() -> Verdict:
+    """An all-reduce of which 0.5 ms are exposed."""
+    return check(Breakdown.of(device=19.5, collective=0.5), None, None, Replicas())
 
 
 def both(first: float, exchange: float = 1.0) -> object:

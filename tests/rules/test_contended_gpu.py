@@ -2,8 +2,23 @@
 
 import pytest
 
-from tests.rules.cases.contended_gpu import example
 from tests.rules.kit import *
+from tfdoctor.rules.scale.contended_gpu import check
+
+
+def example(share: float | None = 0.4, *, others: int = 1, kind: DeviceKind = DeviceKind.GPU) -> Verdict:
+    """Another process computes on the GPU for 40 % of the time."""
+    board = Board(name="GPU", index=0, others=others, others_share=share)
+    return check(GpuBoards((board,)), Device(kind, 1, 1))
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """An idle notebook holds memory of the GPU."""
+    return example(0.0)
+
 
 test_others_count_by_what_they_compute = each_is(
     (example(0.1), Finding),

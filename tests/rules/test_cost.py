@@ -10,14 +10,36 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.report.diagnoses import told
-from tests.rules.cases.cost import example
 from tests.rules.kit import *
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.rules import all_rules
+from tfdoctor.rules.scale.cost import check
 from tfdoctor.terms.humanize import dollars, quantity
 from tfdoctor.terms.units import Unit
+
+
+def example(
+    epoch: Epoch | None = Epoch(1000),
+    matrix: MatrixUnit | None = None,
+    *,
+    usd_per_hour: float = 3.0,
+    mean_ms: float = 100.0,
+    **parts: float,
+) -> Verdict:
+    """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
+    breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
+    return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same price with 90 ms of compute."""
+    return example(None, device=90.0, input=10.0)
+
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)

@@ -2,9 +2,26 @@
 
 import pytest
 
-from tests.rules.cases.device_placement import example
 from tests.rules.kit import *
-from tfdoctor.rules.execution.device_placement import Limits
+from tfdoctor.facts.gpu.host_syncs import Detour, Detours
+from tfdoctor.rules.execution.device_placement import Limits, check
+
+
+def example(
+    kind: str = "EagerPyFunc", copies_ms: float = 0.4, waiting_ms: float = 3.6, step_ms: float = 20.0
+) -> Verdict:
+    """A py_function in the model takes 4 of 20 ms, with its copies."""
+    row = Detour("model/smooth/EagerPyFunc", kind, 1.0, copies_ms, waiting_ms, Location("train.py", 9))
+    step = Breakdown.of(transfer=copies_ms, host=waiting_ms, device=step_ms - copies_ms - waiting_ms)
+    return check(Detours((row,)), step)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """All operations of the step run on the GPU."""
+    return check(Detours(()), Breakdown.of(device=16.0))
 
 
 def test_the_copies_and_the_wait_may_go() -> None:

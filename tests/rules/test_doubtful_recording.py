@@ -4,6 +4,18 @@ import pytest
 
 from tests.rules.kit import *
 from tfdoctor.rules.recording import doubtful_recording
+from tfdoctor.rules.recording.doubtful_recording import check
+
+
+def sick() -> Verdict:
+    """Only one step was traced."""
+    return check(Quality(1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)))
+
+
+def healthy() -> Verdict:
+    """Twenty steady steps were traced."""
+    return check(Quality(20))
+
 
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)
 GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)

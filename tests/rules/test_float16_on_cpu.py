@@ -2,11 +2,34 @@
 
 import pytest
 
-from tests.rules.cases.float16_on_cpu import example
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import CPU_UNITS
 from tfdoctor.rules.precision import float16_on_cpu
-from tfdoctor.rules.precision.float16_on_cpu import Limits
+from tfdoctor.rules.precision.float16_on_cpu import Limits, check
+
+
+def example(
+    dtype: str = "float16",
+    time_ms: float = 60.0,
+    kind: str = "Conv2D",
+    hardware: Hardware = Hardware(DeviceKind.CPU, "example"),
+) -> Verdict:
+    """A float16 convolution takes 60 ms on a CPU without float16 arithmetic."""
+    tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
+    graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())
+    row = OperationTime(
+        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=Location("train.py", 9), operation=graph
+    )  # fmt: skip
+    return check(Operations.training(70.0, row, rest="ReluGrad"), hardware, None)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The convolution runs in bfloat16."""
+    return example("bfloat16")
+
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
 REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)

@@ -7,13 +7,13 @@ import pytest
 from tests.builders import Machine, device, line
 from tests.edits.editing import declined, edited
 from tests.h100 import TIMED_MS, judged
-from tests.rules.cases.float32_matmul import CPU, example
 from tests.rules.kit import *
 from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.operations.step_parts import BatchNorm
 from tfdoctor.facts.run.framework import PYTORCH
 from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.facts.run.program import Attributes
+from tfdoctor.rules.precision import float32_matmul
 from tfdoctor.rules.precision import float32_matmul as rule
 from tfdoctor.rules.precision.float32_matmul import (
     BOTH_WAYS_MS,
@@ -22,7 +22,48 @@ from tfdoctor.rules.precision.float32_matmul import (
     TO_BFLOAT16_MS,
     WEIGHTS_MS,
     Limits,
+    ReducedPrecision,
 )
+
+CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
+
+
+def conv(dtype: str = "float32") -> OperationTime:
+    """Build a convolution that takes 80 ms."""
+    name = "model/conv2d/convolution"
+    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
+    return OperationTime(
+        name=name,
+        type="Conv2D",
+        ms=80.0,
+        ran=(f"{name}:_MklNativeConv2D",),
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name=name, type="Conv2D", inputs=tensors),
+    )
+
+
+def example(
+    *rows: OperationTime,
+    hardware: Hardware = CPU,
+    program: Program | None = None,
+    norms: BatchNorms | None = None,
+    framework: Framework = Framework(),
+    limits: Limits = Limits(),
+) -> Verdict:
+    """A float32 convolution takes 80 ms on a CPU with avx512_bf16."""
+    operations = Operations(rows or (conv(),))
+    reduced = ReducedPrecision.measure(operations, hardware, norms, program)
+    return float32_matmul.check(operations, hardware, program, reduced, framework, limits)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The convolution runs in bfloat16."""
+    return example(conv("bfloat16"))
+
 
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)

@@ -5,6 +5,28 @@ import pytest
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules.precision import float64_compute
+from tfdoctor.rules.precision.float64_compute import Float64Work, Origin
+
+
+def example(dtype: str = "float64") -> Verdict:
+    """A matmul of float64 arrays takes 20 of 30 ms."""
+    tensor = (dtype, (256, 1024))
+    inputs = (tensor, (dtype, (1024, 1024)))
+    graph = Operation(name="model/MatMul", type="MatMul", inputs=inputs, outputs=(tensor,))
+    row = OperationTime(name=graph.name, type="MatMul", ms=20.0, at=Location("train.py", 12), operation=graph)
+    wide = (row,) if dtype == "float64" else ()
+    work = Float64Work(wide, (), Origin.ARGUMENT, Location("train.py", 5))
+    cpu = Hardware(DeviceKind.CPU, "example", float32=FLOAT32_ON_AVX512)
+    return float64_compute.check(work, Operations.training(30.0, row), cpu)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The arrays are float32."""
+    return example("float32")
+
 
 CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
 GPU = Hardware(DeviceKind.GPU, "x")

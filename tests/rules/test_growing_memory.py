@@ -2,14 +2,52 @@
 
 import pytest
 
-from tests.rules.cases import growing_memory as built
 from tests.rules.kit import *
 from tfdoctor.rules.run import growing_memory
 
-RESIDENT = replace(built.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, points=100)
+EXAMPLE_RESIDENT = Trend(
+    what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120
+)  # fmt: skip
+
+EXAMPLE_PHASES = RunPhases(total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3)
+
+
+def example(  # noqa: PLR0913 - what the severity depends on
+    resident: Trend = EXAMPLE_RESIDENT,
+    *counts: Trend,
+    limit: float | None = 32e9,
+    planned_s: float = 0.0,
+    ran_out: bool = False,
+    phases: RunPhases = EXAMPLE_PHASES,
+    calls: RunCalls | None = None,
+    program: Program | None = None,
+    seconds: float = 120.0,
+    reserved: Trend | None = None,
+    kept: KeptResults | None = None,
+) -> Verdict:
+    """Judge memory that grows by 20 MB a second, with the counts that grow along."""
+    memory = FillingMemory(resident, limit, planned_s, ran_out, reserved)
+    growth = RunGrowth((resident, *counts), seconds)
+    return growing_memory.check(phases, MemoryTrends((memory,)), growth, calls, program, kept)
+
+
+def sick() -> Verdict:
+    """Memory grows by 20 MB a second, and live tensors with it, which a list in the loop keeps."""
+    counts = replace(EXAMPLE_RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=2_000, last=62_000)
+    at, value = Location("train.py", 47), "(loss, outputs)"
+    kept = KeptResult(at, "history", value, KeptValue.RESULT, each=True)
+    return example(EXAMPLE_RESIDENT, counts, kept=KeptResults((kept,)))
+
+
+def healthy() -> Verdict:
+    """A list of losses grows by 3 MB in two minutes."""
+    return example(replace(EXAMPLE_RESIDENT, last=1.103e9, slope=25e3, low=2e4, high=3e4))
+
+
+RESIDENT = replace(EXAMPLE_RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, points=100)
 TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
-PHASES = replace(built.PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
-check = partial(built.example, phases=PHASES, seconds=100.0)
+PHASES = replace(EXAMPLE_PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
+check = partial(example, phases=PHASES, seconds=100.0)
 
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
 STATEMENT = KeptResults((KEPT,))

@@ -1,14 +1,66 @@
 """hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it; and cheaper forms."""
 
+from collections.abc import Mapping
+
 import pytest
 
-from tests.rules.cases import hot_operation as built
-from tests.rules.cases.hot_operation import example
 from tests.rules.kit import *
 from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
-from tfdoctor.facts.savings.operation_groups import OperationGroup
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.rules.operations import hot_operation
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 from tfdoctor.terms.humanize import milliseconds
+
+
+def one_group(
+    kind: str = "Tile",
+    time_ms: float = 20.0,
+    least: float | None = 0.4,
+    calls: float = 1.0,
+    at: Location = Location("train.py", 14),
+    **more: Any,
+) -> OperationGroup:
+    """Build the group of one operation."""
+    row = OperationTime(name=kind, type=kind, ms=time_ms, calls=calls, at=at)
+    missing = "" if least is not None else "shapes unknown"
+    parts: dict[str, Any] = {"layers": (), "rows": (row,), "missing": missing}
+    return OperationGroup(type=kind, at=at, least_ms=least, **(parts | more))
+
+
+def example(  # noqa: PLR0913 - one argument for each fact of the rule
+    *groups: OperationGroup,
+    step: Breakdown | None = None,
+    left: Mapping[str, float] | None = None,
+    subjects: frozenset[str] = frozenset(),
+    lines: HostLines | None = None,
+    unnamed: str = "",
+    calls: LayerCalls | None = None,
+    loops: LoopWork | None = None,
+    model: StepModel | None = None,
+    forms: CheaperForms | None = None,
+    optimizer: OptimizerWork | None = None,
+) -> Verdict:
+    """Repeating a tensor takes 20 of 40 ms, where reading and writing it takes 0.4 ms."""
+    return hot_operation.check(
+        Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects),
+        step or Breakdown.of(device=38.0, host=2.0),
+        OperationGroups(groups or (() if unnamed else (one_group(),)), unnamed),
+        lines,
+        calls,
+        loops,
+        model,
+        forms,
+        optimizer,
+    )
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """An operation takes half of the step, and its bytes need nearly all of that time."""
+    return example(one_group(least=18.0))
+
 
 AT = Location("train.py", 14)
 
@@ -16,7 +68,7 @@ AT = Location("train.py", 14)
 def group(
     kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, calls: float = 1.0, **more: Any
 ) -> OperationGroup:
-    return built.group(kind, time_ms, least, calls, **more)
+    return one_group(kind, time_ms, least, calls, **more)
 
 
 def check(

@@ -6,14 +6,37 @@ import pytest
 
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
-from tests.rules.cases.idle_device import example
 from tests.rules.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.facts.run.device import NO_CUPTI
+from tfdoctor.facts.run.device import NO_CUPTI, MissingWork
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.scale import idle_device
+from tfdoctor.rules.scale.idle_device import check
 from tfdoctor.trace import xplane
+
+
+def example(
+    used: int = 1,
+    visible: int = 4,
+    replicas: Replicas = Replicas(),
+    *,
+    kind: DeviceKind = DeviceKind.GPU,
+    steps: int = 20,
+    missing: MissingWork | None = None,
+) -> Verdict:
+    """One of four GPUs works."""
+    device = Device(kind, visible, used, missing=missing)
+    return check(device, replicas, Steps.uniform(steps, 50.0), Framework())
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """All of four GPUs work."""
+    return example(used=4)
+
 
 test_what_is_certainly_idle = each_is(
     (example(3), Finding),

@@ -1,7 +1,24 @@
 """idle-matrix-unit: below 30 % of the peak, or most matrix time off the unit."""
 
-from tests.rules.cases.idle_matrix_unit import example
 from tests.rules.kit import *
+from tfdoctor.rules.precision import idle_matrix_unit
+
+
+def example(**figures: Any) -> Verdict:
+    """Judge a TPU whose matmuls take 30 of 50 ms, with these figures."""
+    parts: dict[str, Any] = {"unit": "MXU", "busy_ms": 50.0, "matrix_ms": 30.0}
+    return idle_matrix_unit.check(MatrixUnit(**(parts | figures)))
+
+
+def sick() -> Verdict:
+    """A TPU reaches 9 % of its peak."""
+    return example(utilization=0.09)
+
+
+def healthy() -> Verdict:
+    """A TPU reaches 52 % of its peak."""
+    return example(matrix_ms=45.0, utilization=0.52)
+
 
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 

@@ -1,10 +1,35 @@
 """kernel-launch-bound: the GPU idles while the host launches kernels."""
 
-from tests.rules.cases.kernel_launch_bound import example
 from tests.rules.kit import *
+from tfdoctor.facts.gpu.idle_gaps import GapSize
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import kernel_launch_bound
+from tfdoctor.rules.execution.kernel_launch_bound import check
+
+
+def example(
+    launching_ms: float = 5.5,
+    device_ms: float = 4.0,
+    operations: Operations | None = None,
+    framework: Framework = Framework(),
+    steps: Steps | None = None,
+) -> Verdict:
+    """The GPU works for 4 ms of each 9.5 ms step."""
+    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
+    gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0)
+    step = Breakdown.of(host=launching_ms, device=device_ms)
+    steady = SteadySteps.of(steps or Steps.uniform(10, step.step_ms))
+    return check(gaps, step, operations, framework, steady)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same step, compiled with XLA."""
+    return example(0.2)
+
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 

@@ -1,9 +1,32 @@
 """late-gather: both sides of its limits, and where its saving is a ceiling."""
 
-from tests.rules.cases.late_gather import example
 from tests.rules.kit import *
 from tfdoctor.rules.operations import late_gather
-from tfdoctor.rules.operations.late_gather import Limits, SelectedProduct, SelectedProducts
+from tfdoctor.rules.operations.late_gather import Limits, SelectedProduct, SelectedProducts, check
+
+EXAMPLE_LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
+
+
+GRADIENT = OperationTime(name="gradient_tape/model/logits/MatMul/MatMul_1", type="MatMul", ms=30.0)
+
+
+def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = DeviceKind.CPU) -> Verdict:
+    """The logits of 64 positions are computed, and those of 10 are gathered."""
+    to = (None, round(64 * kept), 16000)
+    one = SelectedProduct(
+        EXAMPLE_LOGITS, (EXAMPLE_LOGITS, GRADIENT), kept, (None, 64, 16000), to, Location("train.py", 35)
+    )
+    device = Device(kind, visible=1, used=1)
+    return check(SelectedProducts((one,)), Operations.training(total, *one.rows), device)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """Most positions are used."""
+    return example(60 / 64)
+
 
 CPU = Device(DeviceKind.CPU, visible=1, used=1)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.rules.cases import unaligned_dimension as width_cases
-from tests.rules.cases import unfused_batch_norm as norm_cases
+from tests.rules import test_unaligned_dimension as width_cases
+from tests.rules import test_unfused_batch_norm as norm_cases
 from tests.rules.kit import *
 from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.step_parts import MOMENTS
@@ -49,7 +49,7 @@ def by_depthwise(**limits: float) -> Verdict:
 
 
 def by_width(**limits: float) -> Verdict:
-    rows, hardware = Operations((width_cases.conv(),)), width_cases.CPU
+    rows, hardware = Operations((width_cases.one_conv(),)), width_cases.CPU
     return unaligned_dimension.check(rows, hardware, None, unaligned_dimension.Limits(**limits))
 
 

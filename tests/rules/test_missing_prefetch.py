@@ -1,8 +1,24 @@
 """missing-prefetch: work is done while the step waits, and nothing that ran works ahead."""
 
-from tests.rules.cases.missing_prefetch import example
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
+from tfdoctor.rules.input.missing_prefetch import check
+
+
+def example(*stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)) -> Verdict:
+    """A map of 10 ms runs right before the training loop, without prefetch."""
+    pipeline = InputPipeline.of(*(stages or [StageTime.of("Root::Map", 10.0)]))
+    return check(pipeline, Breakdown.of(input=wait, device=30.0 - wait), cores)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same map, with a prefetch that tf.data adds by itself."""
+    ahead = StageTime.of("Root::Prefetch", name="inject/prefetch_MapDataset/_3")
+    return example(ahead, StageTime.of("Root::Prefetch::Map", 10.0), wait=0.0, cores=None)
+
 
 FREE = Cores(4.0, busy=1.0)
 

@@ -4,11 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.cases.oversubscribed_cores import example
 from tests.rules.kit import *
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording.agent import WorkerRank
+from tfdoctor.rules.scale.oversubscribed_cores import check
 from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
+
+
+def example(
+    workers: WorkerThreads = WorkerThreads(8, 64), cores: Cores | Unavailable = Cores(64.0, busy=60.0)
+) -> Verdict:
+    """Eight processes have 64 threads each on 64 busy cores."""
+    return check(workers, cores)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """Eight processes have eight threads each."""
+    return example(WorkerThreads(8, 8, given=True))
 
 
 def test_both_sides_of_the_threads_per_core() -> None:

@@ -2,17 +2,41 @@
 
 import pytest
 
-from tests.rules.cases.repeated_computation import FIRST, example
-from tests.rules.cases.repeated_computation import named as row
 from tests.rules.kit import *
 from tfdoctor.rules.operations import repeated_computation
-from tfdoctor.rules.operations.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults
+from tfdoctor.rules.operations.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults, check
+
+
+def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdict:
+    """A model is called for the loss at line 31, and again for a metric at line 35."""
+    again = (named("model_2/dense/MatMul", 9.0), named("model_2/dense/Relu", 1.0))
+    found = work or RepeatedResults((Repeat(FIRST, Location("train.py", 35), again),))
+    rows = [row for one in found.repeats for row in (*one.rows, *one.gradients)]
+    rows += [row for one in found.constants for row in one.rows]
+    return check(found, Operations.training(found.ms + rest_ms, *rows))
+
+
+FIRST = Location("train.py", 31)
+
+
+def named(name: str, time_ms: float) -> OperationTime:
+    """Build an operation whose name ends with its type."""
+    return OperationTime(name=name, type=name.rsplit("/", 1)[-1], ms=time_ms, layer="dense")
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The metric uses the result of the loss."""
+    return example(RepeatedResults())
+
 
 AGAIN = Location("train.py", 9)
 
 
 def repeated(time_ms: float) -> RepeatedResults:
-    return RepeatedResults((Repeat(FIRST, AGAIN, (row("b/MatMul", time_ms),)),))
+    return RepeatedResults((Repeat(FIRST, AGAIN, (named("b/MatMul", time_ms),)),))
 
 
 def test_its_share_and_its_time_decide() -> None:
@@ -28,14 +52,14 @@ def test_the_remedy_is_at_the_line_that_computes_again() -> None:
 
 
 def test_gradients_and_constants_are_ceilings() -> None:
-    again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), (row("gradient_tape/b/MatMul", 30.0),))
-    constant = Constant(AGAIN, (row("Sum", 10.0),))
+    again = Repeat(FIRST, AGAIN, (named("b/MatMul", 20.0),), (named("gradient_tape/b/MatMul", 30.0),))
+    constant = Constant(AGAIN, (named("Sum", 10.0),))
     found = [one[2:] for one in effects(example(RepeatedResults((again,), (constant,)), 40.0))]
     assert found == [(0.0, Bound.EXPECTED), (0.0, Bound.AT_MOST), (0.0, Bound.AT_MOST)]
 
 
 def test_what_depends_on_variables_is_known_only_if_nothing_assigns_them() -> None:
-    constant = Constant(AGAIN, (row("Cholesky", 20.0),), (Location("train.py", 5),))
+    constant = Constant(AGAIN, (named("Cholesky", 20.0),), (Location("train.py", 5),))
     finding = as_finding(example(RepeatedResults((), (constant,)), 40.0))
     (remedy,) = finding.remedies
     assert remedy.at == AGAIN
@@ -45,19 +69,19 @@ def test_what_depends_on_variables_is_known_only_if_nothing_assigns_them() -> No
 
 
 def test_a_sum_of_gradients_keeps_those_that_remain() -> None:
-    again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), sums=(GradientSum(row("AddN", 8.0), 0.75),))
+    again = Repeat(FIRST, AGAIN, (named("b/MatMul", 20.0),), sums=(GradientSum(named("AddN", 8.0), 0.75),))
     effect = as_finding(example(RepeatedResults((again,)), 40.0)).effects[-1]
     assert (effect.subject, effect.scales, effect.bound) == ("AddN", 0.25, Bound.AT_MOST)
 
 
 def test_scattered_repetitions_are_not_named() -> None:
     lines = [Location("train.py", line) for line in range(20)]
-    scattered = tuple(Repeat(FIRST, line, (row(f"b{line.line}/Cast", 1.0),)) for line in lines)
+    scattered = tuple(Repeat(FIRST, line, (named(f"b{line.line}/Cast", 1.0),)) for line in lines)
     assert isinstance(example(RepeatedResults(scattered), 10.0), Healthy)
 
 
 def test_operations_that_xla_compiled_are_not_judged() -> None:
-    fused = (row("fusion", 10.0),)
+    fused = (named("fusion", 10.0),)
     assert isinstance(applied(repeated_computation, RepeatedResults(), Operations(fused)), NotApplicable)
 
 
@@ -98,8 +122,8 @@ def measure(
 def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None:
     backward = [op(f"gradient_tape/{scope}/MatMul/MatMul", "MatMul", [5, 0], 9) for scope in ("a", "b")]
     (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), *backward]).repeats
-    assert [row.name for row in found.rows] == ["b/MatMul", "b/Relu"]
-    assert [row.name for row in found.gradients] == ["gradient_tape/b/MatMul/MatMul"]
+    assert [named.name for named in found.rows] == ["b/MatMul", "b/Relu"]
+    assert [named.name for named in found.gradients] == ["gradient_tape/b/MatMul/MatMul"]
     assert found.first
     assert found.again
     assert (found.first.line, found.again.line, found.ms) == (7, 8, 3.0)
@@ -146,7 +170,7 @@ def test_trap_what_only_looks_repeated() -> None:
 def test_what_depends_on_captured_tensors_only_is_constant() -> None:
     rows = [op("degree", "Sum", [0], 4), op("zeros", "Fill", [0], 5)]
     (found,) = measure(rows, captured=("x",)).constants
-    assert [row.name for row in found.rows] == ["degree"]
+    assert [named.name for named in found.rows] == ["degree"]
     assert not measure(rows).constants
 
 
@@ -167,7 +191,7 @@ def trained(*sources: int) -> Any:
 
 def test_what_depends_on_variables_that_nothing_assigns_is_constant() -> None:
     first, second = measure([*covariance(), trained(1)]).constants
-    assert [row.name for one in (first, second) for row in one.rows] == ["Exp", "Cholesky"]
+    assert [named.name for one in (first, second) for named in one.rows] == ["Exp", "Cholesky"]
     assert [line.line for line in second.reads] == [4]
 
 
@@ -202,14 +226,14 @@ def test_trap_a_random_result_and_one_of_the_batch() -> None:
     noise = op("noise", "RandomUniform", [3], 6, direct=True, computes="")
     rest = [op("Mul", "Mul", [5, 6], 7, direct=True), op("Sub", "Sub", [5, 0], 8, direct=True)]
     found = measure([*covariance(), noise, *rest, trained(1)]).constants
-    assert {row.name for one in found for row in one.rows} == {"Exp", "Cholesky"}
+    assert {named.name for one in found for named in one.rows} == {"Exp", "Cholesky"}
 
 
 def test_trap_a_layer_or_an_optimizer_computes_it() -> None:
     """A batch norm with fixed statistics, and a learning rate: no line of the user computes them."""
     for more in ({"direct": False}, {"origin": ["optimizer", "Adam"]}):
         (found,) = measure([*covariance(**more), trained(1)]).constants
-        assert [row.name for row in found.rows] == ["Exp"]
+        assert [named.name for named in found.rows] == ["Exp"]
 
 
 def test_trap_the_factor_that_is_kept_is_only_moved() -> None:

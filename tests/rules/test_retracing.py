@@ -1,10 +1,45 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
-from tests.rules.cases.retracing import example
 from tests.rules.kit import *
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
+from tfdoctor.rules.tracing import retracing
 from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
+
+
+def example(
+    traced: Retracing | Unavailable,
+    breakdown: Breakdown | None = None,
+    *functions: TracedDefinition,
+    run: RunTracing | None = None,
+    phases: RunPhases | None = None,
+    calls: tuple[MadeCall, ...] = (),
+) -> Verdict:
+    """Judge the traced steps, if there are any, and functions that the run traced in ten epochs."""
+    traces = RunTraces(functions) if functions else None
+    made = RunCalls(calls, epochs=10, fits=10) if calls else None
+    return retracing.check(traced, breakdown, None, run, traces, phases, made)
+
+
+def sick() -> Verdict:
+    """Each of ten epochs compiles the model again, so each traces the training function."""
+    step = TracedDefinition(
+        name="one_step_on_iterator", at=Location("train.py", 33), tracings=10, ms=10_300.0, first_ms=1_050.0,
+        made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
+    )  # fmt: skip
+    compiled = made_call(
+        RunCall.COMPILE, Location("train.py", 31), 10, 8.0, name="Sequential.compile", looped=True, models=1
+    )  # fmt: skip
+    times = {Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0}
+    phases = divided_run(18_400.0, times)
+    untraced = Unavailable("the run was recorded without a trace")
+    return example(untraced, None, step, phases=phases, calls=(compiled,))
+
+
+def healthy() -> Verdict:
+    """The function was traced before the traced steps."""
+    traced = Retracing((Retraced("train_step", 19, 0, 1),))
+    return example(traced, Breakdown.of(device=6.0, host=0.4))
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:

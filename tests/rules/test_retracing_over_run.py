@@ -1,7 +1,7 @@
 """retracing over the run: functions that are made or traced again and again, priced as time of the run."""
 
-from tests.rules.cases.retracing import example
 from tests.rules.kit import *
+from tests.rules.test_retracing import example
 from tfdoctor.facts.phases.run_calls import ChangingNumber
 from tfdoctor.rules.tracing.retracing import KEPT_OPTIMIZER
 from tfdoctor.terms.verdict import Recurrence

@@ -1,11 +1,28 @@
 """serial-transfer: copies while no kernel runs."""
 
-from tests.rules.cases.serial_transfer import example
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfer, Transfers
+from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import serial_transfer
+from tfdoctor.rules.execution.serial_transfer import check
+
+
+def example(
+    *copies: Transfer, exposed_ms: float = 25.0, device_ms: float = 175.0, framework: Framework = Framework()
+) -> Verdict:
+    """Copying a batch of 100 MB from pageable memory takes 25 of 200 ms."""
+    copy = Transfer(H2D, 1.0, 25.0, exposed_ms, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
+    step = Breakdown.of(transfer=exposed_ms, device=device_ms)
+    return check(Transfers(copies or (copy,)), step, framework)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same copy overlaps with kernels."""
+    return example(exposed_ms=0.1)
 
 
 def steps(count: int = 10) -> SteadySteps:

@@ -1,9 +1,33 @@
 """shuffle-order: shuffles that mix examples only partly; usual orders are healthy."""
 
-from tests.rules.cases.shuffle_order import BATCH, SHUFFLE, SOURCE, example
 from tests.rules.kit import *
 from tfdoctor.rules.input import shuffle_order
+from tfdoctor.rules.input.shuffle_order import check
 from tfdoctor.terms.units import nbytes
+
+
+def example(*stages: Dataset, passes: float | None = None) -> Verdict:
+    """Batches of 32 examples are shuffled as a whole."""
+    chain = stages or (SOURCE, BATCH, SHUFFLE)
+    return check(DatasetProperties(chained(*chain), passes))
+
+
+SOURCE = dataset_of("TensorSlice", cardinality=5000)
+
+
+BATCH = dataset_of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
+
+
+SHUFFLE = dataset_of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """Examples are shuffled, then batched."""
+    return example(SOURCE, SHUFFLE, BATCH)
+
 
 REPEAT = dataset_of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
 MAP = dataset_of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)

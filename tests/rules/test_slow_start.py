@@ -2,13 +2,41 @@
 
 import pytest
 
-from tests.rules.cases.slow_start import IMPORTED as TENSORFLOW
-from tests.rules.cases.slow_start import example
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made
 from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.rules.run import slow_start
+from tfdoctor.rules.run.slow_start import check
 from tfdoctor.rules.run.slow_start.start_load import StartLoad
+
+IMPORTED = run_line(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
+
+
+def example(
+    *calls: MadeCall,
+    lines: tuple[RunLine, ...] = (IMPORTED,),
+    total_ms: float = 60_000.0,
+    load: StartLoad | None = None,
+    program: Program | None = None,
+    traces: RunTraces | None = None,
+) -> Verdict:
+    """Judge a run with these imports and calls, whose other time is in training steps."""
+    times = {Phase.BUILDING: sum(call.ms for call in calls)}
+    for one in lines:
+        times[one.phase] = times.get(one.phase, 0.0) + one.ms
+    return check(divided_run(total_ms, times, *lines), RunCalls(calls), load, program, traces)
+
+
+def sick() -> Verdict:
+    """A loop loads the model before each of 40 predictions: 32 of 60 s."""
+    at = Location("serve.py", 14)
+    return example(made_call(RunCall.BUILD, at, 40, 800.0, name="load_model", looped=True))
+
+
+def healthy() -> Verdict:
+    """TensorFlow is imported in 6 s and one model is built in 2 s, in a run of 36 s."""
+    at = Location("serve.py", 14)
+    return example(made_call(RunCall.BUILD, at, 1, 2_000.0, name="Sequential"), total_ms=36_000.0)
 
 
 def imported(number: int, ms: float, module: str) -> RunLine:
@@ -20,7 +48,7 @@ def judged(*lines: RunLine, **more: Any) -> Verdict:
 
 
 def test_the_import_of_tensorflow_is_necessary_however_short_the_run_is() -> None:
-    assert "6.00 s" in as_healthy(judged(TENSORFLOW, total_ms=8_000.0)).summary
+    assert "6.00 s" in as_healthy(judged(IMPORTED, total_ms=8_000.0)).summary
 
 
 def test_a_very_slow_import_of_tensorflow_is_a_note() -> None:
@@ -29,7 +57,7 @@ def test_a_very_slow_import_of_tensorflow_is_a_note() -> None:
 
 
 def test_another_module_is_a_note_at_its_line() -> None:
-    verdict = as_finding(judged(TENSORFLOW, imported(3, 4_000.0, "transformers")))
+    verdict = as_finding(judged(IMPORTED, imported(3, 4_000.0, "transformers")))
     assert verdict.severity is Severity.NOTE
     assert verdict.remedies[0].at == Location("train.py", 3)
     assert "import transformers" in verdict.remedies[0].code
@@ -42,9 +70,9 @@ BUSY = StartLoad(usable=2.0, run=0.1, others=1.9)
 def test_imports_beside_other_programs_are_not_judged() -> None:
     slow = imported(3, 40_000.0, "transformers")
     for load in (StartLoad(4.0, 1.0, 1.9), StartLoad(2.0, 1.0, 0.5)):  # one is free
-        assert isinstance(judged(TENSORFLOW, slow, load=load), Finding)
-    assert "other programs used 1.9 of 2 cores" in as_not_applicable(judged(TENSORFLOW, slow, load=BUSY)).reason
-    assert isinstance(judged(TENSORFLOW, load=BUSY), Healthy)
+        assert isinstance(judged(IMPORTED, slow, load=load), Finding)
+    assert "other programs used 1.9 of 2 cores" in as_not_applicable(judged(IMPORTED, slow, load=BUSY)).reason
+    assert isinstance(judged(IMPORTED, load=BUSY), Healthy)
 
 
 def test_loads_in_a_loop_count_beside_other_programs() -> None:
@@ -58,18 +86,14 @@ def test_other_imports_are_healthy() -> None:
     unknown = imported(3, 2_500.0, ""), imported(3, 2_500.0, "importlib._bootstrap._find_and_load")
     small = [imported(number, 1_500.0, f"module{number}") for number in range(3, 8)]
     for others in ([imported(3, 1_999.0, "pandas")], *([one] for one in unknown), small):
-        assert isinstance(judged(TENSORFLOW, *others), Healthy)
+        assert isinstance(judged(IMPORTED, *others), Healthy)
 
 
 def test_a_module_that_the_script_uses_is_necessary() -> None:
     """Or one that imports TensorFlow."""
     pandas = imported(3, 4_000.0, "pandas")
     used = line(Phase.PREPARING, 9, 300.0, "pandas.core.frame.DataFrame.merge", samples=1)
-    found = (
-        judged(TENSORFLOW, pandas),
-        judged(TENSORFLOW, pandas, used),
-        judged(imported(1, 9_000.0, "transformers")),
-    )
+    found = (judged(IMPORTED, pandas), judged(IMPORTED, pandas, used), judged(imported(1, 9_000.0, "transformers")))
     assert kinds(*found) == [Finding, Healthy, Healthy]
 
 
@@ -82,15 +106,15 @@ def test_a_model_that_a_loop_loads_again() -> None:
         (40, True, "clear_session", Healthy),
     ):
         call = made(RunCall.BUILD, 14, count, 800.0, name=name, looped=looped)
-        assert isinstance(judged(TENSORFLOW, calls=(call,)), kind)
+        assert isinstance(judged(IMPORTED, calls=(call,)), kind)
 
 
 def test_weights_one_by_one_are_found_and_layers_are_not() -> None:
     setting = "keras.src.layers.layer.Layer.set_weights"
-    verdict = as_finding(judged(TENSORFLOW, line(Phase.BUILDING, 30, 8_000.0, setting)))
+    verdict = as_finding(judged(IMPORTED, line(Phase.BUILDING, 30, 8_000.0, setting)))
     assert "one by one at train.py:30" in verdict.summary
     layers = line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.core.dense.Dense.__init__")
-    assert isinstance(judged(TENSORFLOW, layers), Healthy)
+    assert isinstance(judged(IMPORTED, layers), Healthy)
 
 
 def test_python_in_a_loop_while_building_is_found() -> None:

@@ -8,11 +8,48 @@ from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import line, wait
-from tests.rules.cases.small_batch import example
 from tests.rules.kit import *
 from tfdoctor.rules.execution import small_batch
 from tfdoctor.rules.execution.small_batch import Limits
 from tfdoctor.trace import xplane
+
+
+def example(  # noqa: PLR0913 - one argument for each fact of the rule
+    edges: float = 0.55,
+    rest: float = 0.4,
+    *,
+    between: float = 0.05,
+    input_ms: float = 0.0,
+    pauses: float = 0.0,
+    starting: float = 0.0,
+    count: int = 20,
+    source: StepSource = StepSource.MARKERS,
+    device: Device = Device(DeviceKind.CPU, 1, 1),
+    program: Program | None = None,
+    memory: DeviceMemory | None = None,
+    framework: Framework = Framework(),
+    compiling: CompileTime | None = None,
+    operations: Operations | None = None,
+    eager: EagerWork | None = None,
+    conversions: Conversions | None = None,
+    limits: Limits = Limits(),
+) -> Verdict:
+    """A step of 1 ms whose operations take 0.4 ms."""
+    host = edges + starting
+    parts = Breakdown.of(host=host, device=rest, between=between, input=input_ms)
+    overhead = PythonOverhead(edges, between, pauses)
+    steps = replace(Steps.uniform(count, parts.step_ms), source=source)
+    facts = (parts, overhead, device, steps, program, memory, framework, compiling)
+    return small_batch.check(*facts, operations, eager, conversions, limits)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same call with operations of 20 ms."""
+    return example(rest=20.0)
+
 
 GPU = Device(DeviceKind.GPU, 1, 1)
 OF_TWO = Program(settings=RunSettings(batch_size=2))
@@ -199,7 +236,7 @@ def test_pauses_count_no_more_than_the_edges() -> None:
         assert of == near(fixed)
 
 
-def saved(row: OperationTime, limits: Limits = Limits()) -> float:  # noqa: B008 - frozen
+def saved(row: OperationTime, limits: Limits = Limits()) -> float:
     """How much of an operation of 1 ms a larger batch would save, beside operations that are started for 3.5 ms."""
     verdict = check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
     return sum(of or 0.0 for part, of, *_ in effects(verdict) if part is Stage.DEVICE)

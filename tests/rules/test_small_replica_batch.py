@@ -1,9 +1,29 @@
 """small-replica-batch: both sides of each limit, and batches that nobody divides."""
 
-from tests.rules.cases.small_replica_batch import example
 from tests.rules.kit import *
 from tfdoctor.facts.run.device import NO_CUPTI
-from tfdoctor.rules.scale.small_replica_batch import Limits
+from tfdoctor.rules.scale.small_replica_batch import Limits, check
+
+
+def example(
+    batch: int | None = 32,
+    step: Breakdown | None = None,
+    *,
+    replicas: int | None = 4,
+    divided: bool = True,
+    device: Device = Device(DeviceKind.GPU, 4, 4),
+) -> Verdict:
+    """A batch of 32 on four GPUs: launches and the exchange take half of the step."""
+    job = Replicas("MirroredStrategy", replicas, 4, batch=batch, divided=divided)
+    return check(job, step or Breakdown.of(device=10.0, host=6.0, collective=4.0), device)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """A batch of 256 on four GPUs."""
+    return example(256, Breakdown.of(device=50.0, host=1.0, collective=4.0))
 
 
 def test_both_sides_of_each_limit() -> None:

@@ -1,12 +1,34 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
 from tests.builders import line
-from tests.rules.cases.throttled_device import example
 from tests.rules.kit import *
-from tfdoctor.facts.machine.samples import Board
+from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClock, GpuClocks
 from tfdoctor.rules.scale import throttled_device
-from tfdoctor.rules.scale.throttled_device import Limits
+from tfdoctor.rules.scale.throttled_device import POWER_CAP, Limits, check
 from tfdoctor.terms.humanize import quantity
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    samples: int = 30,
+    held: int = 10,
+    reason: str = "software-thermal",
+    mhz: float | None = 1000.0,
+    board: Board | None = None,
+) -> Verdict:
+    """A GPU that is too hot for a third of the time, and then runs at 1000 of 1500 MHz."""
+    clocks = {reason: mhz} if mhz else {}
+    gpu = GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0)
+    return check(GpuClocks((gpu,)), GpuBoards((board,)) if board else None)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """A GPU at its power cap that runs at 1400 of 1500 MHz."""
+    return example(30, 25, POWER_CAP, 1400.0)
+
 
 HEAT, CAP = "software-thermal", "power-cap"
 

@@ -4,12 +4,42 @@ import pytest
 
 from tests.builders import matmul
 from tests.h100 import TIMED_MS, h100, judged
-from tests.rules.cases.unaligned_dimension import CPU, example
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Tile
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.rules.precision import unaligned_dimension
-from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes
+from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes, check
+
+
+def one_conv(channels: int = 33) -> OperationTime:
+    """Build a convolution to so many channels."""
+    name = "model/conv2d/convolution"
+    tensors = (("float32", (32, 32, 32, 32)), ("float32", (3, 3, 32, channels)))
+    return OperationTime(
+        name=name,
+        type="Conv2D",
+        ms=14.5,
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name=name, type="Conv2D", inputs=tensors),
+    )
+
+
+CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
+
+
+def example(*rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None) -> Verdict:
+    """A convolution has 33 channels where the hardware pads to 16."""
+    return check(Operations(rows or (one_conv(),)), hardware, aligned)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The convolution has 32 channels."""
+    return example(one_conv(32))
+
 
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))

@@ -1,9 +1,29 @@
 """unfused-elementwise: on GPUs, without what belongs to other rules."""
 
-from tests.rules.cases.unfused_elementwise import example
 from tests.rules.kit import *
 from tfdoctor.rules.operations import unfused_elementwise
-from tfdoctor.rules.operations.unfused_elementwise import Limits
+from tfdoctor.rules.operations.unfused_elementwise import Limits, check
+
+
+def example(
+    total: float = 10.0, number: int = 20, scope: str = "model", layer: str = "", kind: DeviceKind = DeviceKind.GPU
+) -> Verdict:
+    """Twenty elementwise operations take a third of the compute time of a GPU."""
+    rows = [
+        OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer) for n in range(number)
+    ]
+    operations = Operations.training(30.0, *rows)
+    program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))
+    work = OptimizerWork.measure(operations)
+    return check(operations, work, Hardware(kind, "example"), program)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The step runs two elementwise operations."""
+    return example(1.0, 2)
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:

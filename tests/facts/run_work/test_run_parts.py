@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rules.cases.hot_operation import group
+from tests.rules.test_hot_operation import one_group as group
 from tests.run_logs import Run, place
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.phases.run_phases import RunLine

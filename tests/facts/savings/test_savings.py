@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import all_ran, chart, graph_operation, line, matmul, recording, trace
-from tests.rules.cases.hot_operation import group
+from tests.rules.test_hot_operation import one_group as group
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.operations.dataflow import Dataflow
