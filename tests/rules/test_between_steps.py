@@ -9,18 +9,11 @@ WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_bat
 
 
 def example(  # noqa: PLR0913 - each may explain the time between two steps
-    between: float = 7.0,
-    *places: TimedLine,
-    step: float | None = None,
-    new_arguments: tuple[tuple[int, ...], ...] = (),
-    retracing: Retracing | None = None,
-    slow: SlowCalls | None = None,
-    untraced: float | None = None,
-    single: SingleOperations | None = None,
-    lines: HostLines | None = None,
-    saves: MadeCall | None = None,
-    with_it: int | None = None,
-) -> Verdict:
+    between: float = 7.0, *places: TimedLine, step: float | None = None,
+    new_arguments: tuple[tuple[int, ...], ...] = (), retracing: Retracing | None = None,
+    slow: SlowCalls | None = None, untraced: float | None = None, single: SingleOperations | None = None,
+    lines: HostLines | None = None, saves: MadeCall | None = None, with_it: int | None = None,
+) -> Verdict:  # fmt: skip
     """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls.
 
     ``with_it`` of 30 steps have the time between calls; None is all. The run has 1000 steps and these saves.

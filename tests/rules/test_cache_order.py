@@ -6,14 +6,9 @@ from tfdoctor.rules.input import cache_order
 
 
 def example(
-    *stages: Dataset,
-    passes: float | None = 10.0,
-    work: float = 40.0,
-    calls: float = 0.0,
-    wait: float = 30.0,
-    crowded: bool = False,
-    remade: bool = False,
-) -> Verdict:
+    *stages: Dataset, passes: float | None = 10.0, work: float = 40.0, calls: float = 0.0, wait: float = 30.0,
+    crowded: bool = False, remade: bool = False,
+) -> Verdict:  # fmt: skip
     """A decode of 40 ms per step is repeated for ever, because the cache stands after repeat()."""
     chain = chained(*(stages or (SOURCE, DECODE, REPEAT, ENDLESS)), first=19)
     properties = DatasetProperties(chain, passes, remade)

@@ -7,15 +7,9 @@ from tfdoctor.rules.input.column_slices import GATHER_MS, check
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on
-    columns: int = 9,
-    work: float = 1.8,
-    *,
-    shape: str = "",
-    between: str = "Shuffle",
-    wait: float = 1.0,
-    contention: CpuContention = CpuContention(crowded=False),
-    cores: Cores | None = Cores(2.0, 1.9),
-) -> Verdict:
+    columns: int = 9, work: float = 1.8, *, shape: str = "", between: str = "Shuffle", wait: float = 1.0,
+    contention: CpuContention = CpuContention(crowded=False), cores: Cores | None = Cores(2.0, 1.9),
+) -> Verdict:  # fmt: skip
     """Nine columns are cut into rows, shuffled, and joined in batches of 128, for steps of 2 ms."""
     spec = ", ".join(f"TensorSpec(shape=({shape}), dtype=tf.float32, name=None)" for _ in range(columns))
     chain = chained(

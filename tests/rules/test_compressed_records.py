@@ -5,13 +5,9 @@ from tfdoctor.rules.files.compressed_records import check
 
 
 def example(
-    *others: StageTime,
-    compression: str = "GZIP",
-    each: float = 0.15,
-    calls: float = 32.0,
-    files: FileList | None = FileList(1),
-    wait: float = 4.0,
-) -> Verdict:
+    *others: StageTime, compression: str = "GZIP", each: float = 0.15, calls: float = 32.0,
+    files: FileList | None = FileList(1), wait: float = 4.0,
+) -> Verdict:  # fmt: skip
     """Each of 32 records takes 0.15 ms, in a step of 8 ms that waits."""
     records = Dataset(
         id=0,

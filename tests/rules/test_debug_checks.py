@@ -9,12 +9,9 @@ from tfdoctor.rules.execution.debug_checks.checking_operations import DebugCheck
 
 
 def example(
-    *rows: OperationTime,
-    calls: float = 456.0,
-    host_ms: float | None = None,
-    step: Breakdown | None = None,
+    *rows: OperationTime, calls: float = 456.0, host_ms: float | None = None, step: Breakdown | None = None,
     everywhere: bool = True,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """The checks of all tensors take 3 of 13 ms of compute, and half of the host's time."""
     kind = "CheckNumericsV2"
     checking = rows or (OperationTime(name=kind, type=kind, ms=0.007 * calls, calls=calls),)

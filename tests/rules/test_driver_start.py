@@ -6,12 +6,9 @@ from tfdoctor.rules.run.driver_start import check
 
 
 def example(
-    opened_ms: float | None = 2_400.0,
-    *,
-    persistence: bool | None = False,
-    others: int = 0,
+    opened_ms: float | None = 2_400.0, *, persistence: bool | None = False, others: int = 0,
     total_ms: float = 60_000.0,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A run of a minute, before which the driver took 2.4 s to open the only GPU."""
     board = Board(name="GPU", index=0, persistence=persistence, others_at_start=others)
     boards = GpuBoards((board,), "580.95.05", opened_ms)

@@ -16,14 +16,9 @@ PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION,
 
 
 def example(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (),
-    total_ms: float = 67_000.0,
-    epochs: int = 10,
-    long: LongSteps | None = None,
-    spans: tuple[PhaseSegment, ...] = (),
-    fits: int = 1,
-) -> Verdict:
+    *calls: MadeCall, lines: tuple[RunLine, ...] = (), total_ms: float = 67_000.0, epochs: int = 10,
+    long: LongSteps | None = None, spans: tuple[PhaseSegment, ...] = (), fits: int = 1,
+) -> Verdict:  # fmt: skip
     """Judge a run of 5,000 steps of 4 ms with these calls and lines."""
     times: dict[Phase, float] = defaultdict(float)
     for call in calls:

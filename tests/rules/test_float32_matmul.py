@@ -44,13 +44,9 @@ def conv(dtype: str = "float32") -> OperationTime:
 
 
 def example(
-    *rows: OperationTime,
-    hardware: Hardware = CPU,
-    program: Program | None = None,
-    norms: BatchNorms | None = None,
-    framework: Framework = Framework(),
-    limits: Limits = Limits(),
-) -> Verdict:
+    *rows: OperationTime, hardware: Hardware = CPU, program: Program | None = None,
+    norms: BatchNorms | None = None, framework: Framework = Framework(), limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """A float32 convolution takes 80 ms on a CPU with avx512_bf16."""
     operations = Operations(rows or (conv(),))
     reduced = ReducedPrecision.measure(operations, hardware, norms, program)

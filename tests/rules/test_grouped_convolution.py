@@ -22,12 +22,9 @@ def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
 
 
 def example(
-    groups: int = 8,
-    grouped_ms: float = 10.0,
-    regular_ms: float = 10.0,
-    total_ms: float = 30.0,
+    groups: int = 8, grouped_ms: float = 10.0, regular_ms: float = 10.0, total_ms: float = 30.0,
     peak_flop_s: float | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A convolution in 8 groups takes as long as a regular one of the same size."""
     grouped = convolution("conv2d_1", groups, grouped_ms)
     operations = Operations.training(total_ms, grouped, convolution("conv2d", 1, regular_ms), rest="ReluGrad")

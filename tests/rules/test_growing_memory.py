@@ -13,18 +13,11 @@ EXAMPLE_PHASES = RunPhases(total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPO
 
 
 def example(  # noqa: PLR0913 - what the severity depends on
-    resident: Trend = EXAMPLE_RESIDENT,
-    *counts: Trend,
-    limit: float | None = 32e9,
-    planned_s: float = 0.0,
-    ran_out: bool = False,
-    phases: RunPhases = EXAMPLE_PHASES,
-    calls: RunCalls | None = None,
-    program: Program | None = None,
-    seconds: float = 120.0,
-    reserved: Trend | None = None,
+    resident: Trend = EXAMPLE_RESIDENT, *counts: Trend, limit: float | None = 32e9, planned_s: float = 0.0,
+    ran_out: bool = False, phases: RunPhases = EXAMPLE_PHASES, calls: RunCalls | None = None,
+    program: Program | None = None, seconds: float = 120.0, reserved: Trend | None = None,
     kept: KeptResults | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Judge memory that grows by 20 MB a second, with the counts that grow along."""
     memory = FillingMemory(resident, limit, planned_s, ran_out, reserved)
     growth = RunGrowth((resident, *counts), seconds)

@@ -27,13 +27,9 @@ EXAMPLE_PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IM
 
 
 def example(
-    *trends: Trend,
-    steps: RunSteps = EXAMPLE_STEPS,
-    phases: RunPhases = EXAMPLE_PHASES,
-    lines: tuple[StepLine, ...] = (),
-    calls: tuple[SlowingCall, ...] = (),
-    clocks: GpuClocks | None = None,
-) -> Verdict:
+    *trends: Trend, steps: RunSteps = EXAMPLE_STEPS, phases: RunPhases = EXAMPLE_PHASES,
+    lines: tuple[StepLine, ...] = (), calls: tuple[SlowingCall, ...] = (), clocks: GpuClocks | None = None,
+) -> Verdict:  # fmt: skip
     """Judge a run of 330 steps with these trends."""
     return growing_step.check(phases, RunGrowth(trends, 20.0), steps, LongerTimes(lines, calls), clocks)
 

@@ -7,12 +7,9 @@ from tfdoctor.rules.execution.host_sync import check
 
 
 def example(
-    syncs: HostSyncs = HostSyncs(1.0, 1.0, 2.0, 1.0),
-    count: int = 10,
-    compiling: CompileTime | None = None,
-    framework: Framework = Framework(),
-    step: Breakdown | None = None,
-) -> Verdict:
+    syncs: HostSyncs = HostSyncs(1.0, 1.0, 2.0, 1.0), count: int = 10, compiling: CompileTime | None = None,
+    framework: Framework = Framework(), step: Breakdown | None = None,
+) -> Verdict:  # fmt: skip
     """The loss is printed in each step, and the GPU idles for 3 of 10 ms afterwards."""
     whole = step or Breakdown.of(host=2.0, between=1.0, device=7.0)
     steady = SteadySteps.of(Steps.uniform(count, whole.step_ms))

@@ -11,15 +11,10 @@ HISTOGRAM = TimedLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram
 
 
 def example(  # noqa: PLR0913 - each says of a line that it is another finding's
-    *lines: TimedLine,
-    step: Breakdown | None = None,
-    left: Mapping[str, float] | None = None,
-    between: tuple[TimedLine, ...] = (),
-    subjects: frozenset[str] = frozenset(),
-    around: Location | None = None,
-    model: Location | None = None,
-    makers: tuple[TimedLine, ...] = (),
-) -> Verdict:
+    *lines: TimedLine, step: Breakdown | None = None, left: Mapping[str, float] | None = None,
+    between: tuple[TimedLine, ...] = (), subjects: frozenset[str] = frozenset(), around: Location | None = None,
+    model: Location | None = None, makers: tuple[TimedLine, ...] = (),
+) -> Verdict:  # fmt: skip
     """A line calls numpy.histogram in each step, for 4.3 of 11 ms."""
     parts: Mapping[str, float] = {Stage.HOST: 6.6} if left is None else left
     seen = {Stage.HOST: lines or (() if between else (HISTOGRAM,)), Stage.BETWEEN: between}

@@ -28,18 +28,11 @@ def one_group(
 
 
 def example(  # noqa: PLR0913 - one argument for each fact of the rule
-    *groups: OperationGroup,
-    step: Breakdown | None = None,
-    left: Mapping[str, float] | None = None,
-    subjects: frozenset[str] = frozenset(),
-    lines: HostLines | None = None,
-    unnamed: str = "",
-    calls: LayerCalls | None = None,
-    loops: LoopWork | None = None,
-    model: StepModel | None = None,
-    forms: CheaperForms | None = None,
-    optimizer: OptimizerWork | None = None,
-) -> Verdict:
+    *groups: OperationGroup, step: Breakdown | None = None, left: Mapping[str, float] | None = None,
+    subjects: frozenset[str] = frozenset(), lines: HostLines | None = None, unnamed: str = "",
+    calls: LayerCalls | None = None, loops: LoopWork | None = None, model: StepModel | None = None,
+    forms: CheaperForms | None = None, optimizer: OptimizerWork | None = None,
+) -> Verdict:  # fmt: skip
     """Repeating a tensor takes 20 of 40 ms, where reading and writing it takes 0.4 ms."""
     return hot_operation.check(
         Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects),

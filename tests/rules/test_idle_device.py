@@ -17,14 +17,9 @@ from tfdoctor.trace import xplane
 
 
 def example(
-    used: int = 1,
-    visible: int = 4,
-    replicas: Replicas = Replicas(),
-    *,
-    kind: DeviceKind = DeviceKind.GPU,
-    steps: int = 20,
-    missing: MissingWork | None = None,
-) -> Verdict:
+    used: int = 1, visible: int = 4, replicas: Replicas = Replicas(), *, kind: DeviceKind = DeviceKind.GPU,
+    steps: int = 20, missing: MissingWork | None = None,
+) -> Verdict:  # fmt: skip
     """One of four GPUs works."""
     device = Device(kind, visible, used, missing=missing)
     return check(device, replicas, Steps.uniform(steps, 50.0), Framework())

@@ -9,12 +9,9 @@ from tfdoctor.rules.input import input_bound
 
 
 def example(
-    breakdown: Breakdown | None = None,
-    *stages: StageTime,
-    cacheable: Cacheable | None = None,
-    steps: Steps | None = None,
-    cost: TracingCost | None = None,
-) -> Verdict:
+    breakdown: Breakdown | None = None, *stages: StageTime, cacheable: Cacheable | None = None,
+    steps: Steps | None = None, cost: TracingCost | None = None,
+) -> Verdict:  # fmt: skip
     """Steps of 52 ms wait 43 ms for a sequential map."""
     waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
     slow = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 50.0))

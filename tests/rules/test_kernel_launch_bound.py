@@ -9,12 +9,9 @@ from tfdoctor.rules.execution.kernel_launch_bound import check
 
 
 def example(
-    launching_ms: float = 5.5,
-    device_ms: float = 4.0,
-    operations: Operations | None = None,
-    framework: Framework = Framework(),
-    steps: Steps | None = None,
-) -> Verdict:
+    launching_ms: float = 5.5, device_ms: float = 4.0, operations: Operations | None = None,
+    framework: Framework = Framework(), steps: Steps | None = None,
+) -> Verdict:  # fmt: skip
     """The GPU works for 4 ms of each 9.5 ms step."""
     sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
     gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0)

@@ -12,14 +12,9 @@ from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeOperation, F
 
 
 def example(
-    elements: int = 10_000,
-    each: int = 602_112,
-    least: int = 1024,
-    *,
-    grows: bool = True,
-    unknown: tuple[Dataset, ...] = (),
-    memory: HostMemory | None = None,
-) -> Verdict:
+    elements: int = 10_000, each: int = 602_112, least: int = 1024, *, grows: bool = True,
+    unknown: tuple[Dataset, ...] = (), memory: HostMemory | None = None,
+) -> Verdict:  # fmt: skip
     """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
     size = DatasetParameters(buffer_size=elements)
     shuffle = dataset_of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
@@ -29,14 +24,9 @@ def example(
 
 
 def order(
-    large: tuple[int, int] = (224, 224),
-    small: tuple[int, int] = (64, 64),
-    spent: float = 24.0,
-    *,
-    kind: str = "ResizeBilinear",
-    waits: bool = True,
-    contention: CpuContention | None = None,
-) -> Verdict:
+    large: tuple[int, int] = (224, 224), small: tuple[int, int] = (64, 64), spent: float = 24.0, *,
+    kind: str = "ResizeBilinear", waits: bool = True, contention: CpuContention | None = None,
+) -> Verdict:  # fmt: skip
     """Images are flipped and saturated at 224 by 224 pixels, and resized to 64 by 64 after that."""
     made = dataset_of("ParallelMap", function="augment", at=Location("train.py", 31))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
@@ -275,14 +265,9 @@ def graph(*operations: Any) -> RecordedGraph:
 
 
 def found(
-    *maps: RecordedGraph,
-    between: str = "Prefetch",
-    types: frozenset[str] | None = None,
-    source: Dataset = ARRAYS,
-    cores: Cores = ALONE,
-    step: Breakdown = WAITING,
-    ran: tuple[str, ...] = (),
-) -> FullSizeWork:
+    *maps: RecordedGraph, between: str = "Prefetch", types: frozenset[str] | None = None, source: Dataset = ARRAYS,
+    cores: Cores = ALONE, step: Breakdown = WAITING, ran: tuple[str, ...] = (),
+) -> FullSizeWork:  # fmt: skip
     """Measure maps of which each operation takes 2 of the stage's 20 ms per step."""
     stages: list[Dataset] = [source]
     for _ in maps:

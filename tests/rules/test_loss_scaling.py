@@ -14,13 +14,9 @@ from tfdoctor.rules.precision.loss_scaling import check
 
 
 def example(
-    dtype: str = "float16",
-    name: str = "gradient_tape/model/dense/MatMul",
-    also: str = "",
-    optimizer: str | None = "SGD",
-    *,
-    loss_scale: bool = False,
-) -> Verdict:
+    dtype: str = "float16", name: str = "gradient_tape/model/dense/MatMul", also: str = "",
+    optimizer: str | None = "SGD", *, loss_scale: bool = False,
+) -> Verdict:  # fmt: skip
     """A custom loop computes float16 gradients with a plain SGD optimizer."""
     matmul = Operation(name=name, type="MatMul", outputs=((dtype, (16, 32)),), layer="dense")
     others = (Operation(name="check", type=also),) if also else ()

@@ -6,13 +6,9 @@ from tfdoctor.rules.scale.narrow_link import Limits, check
 
 
 def example(
-    width: int = 4,
-    generation: int = 4,
-    samples: int = 20,
-    *,
-    transfer: float = 40.0,
+    width: int = 4, generation: int = 4, samples: int = 20, *, transfer: float = 40.0,
     kind: DeviceKind = DeviceKind.GPU,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Steps of 100 ms wait 40 ms for copies over 4 of 16 lanes."""
     board = Board(name="GPU", index=0, widest_link=(4, 16), link=(generation, width), link_samples=samples)
     breakdown = Breakdown.of(device=100.0 - transfer, transfer=transfer)

@@ -13,12 +13,9 @@ GPU_FULL = RunEnding(
 
 
 def example(
-    ending: RunEnding = GPU_FULL,
-    *lines: RunLine,
-    calls: RunCalls | None = None,
-    memory: MemoryTrends | None = None,
-    tuned: TunedBuffers | None = None,
-) -> Verdict:
+    ending: RunEnding = GPU_FULL, *lines: RunLine, calls: RunCalls | None = None,
+    memory: MemoryTrends | None = None, tuned: TunedBuffers | None = None,
+) -> Verdict:  # fmt: skip
     """The activations of a batch of 512 do not fit on the GPU."""
     phases = divided_run(60e3, {}, *lines) if lines else None
     return check(ending, phases, calls, memory, None, tuned)

@@ -10,15 +10,10 @@ from tfdoctor.rules.input import oversized_decode
 
 
 def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
-    decoded: tuple[int, int] = (720, 960),
-    used: tuple[int, int] = (96, 96),
-    share: float = 0.9,
-    ratio: int = 1,
-    work: float = 60.0,
-    step: Breakdown | None = None,
-    contention: CpuContention = CpuContention(crowded=False),
+    decoded: tuple[int, int] = (720, 960), used: tuple[int, int] = (96, 96), share: float = 0.9, ratio: int = 1,
+    work: float = 60.0, step: Breakdown | None = None, contention: CpuContention = CpuContention(crowded=False),
     cores: Cores | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Photos of 960 by 720 pixels are resized to 96 by 96."""
     made = Dataset(
         id=1,

@@ -14,14 +14,10 @@ from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSou
 
 
 def example(
-    *inputs: PaddedInput,
-    rows: tuple[OperationTime, ...] = (),
-    source: BatchSource = BatchSource(BatchMaker.DATASET),
-    breakdown: Breakdown | None = None,
-    loops: LoopWork | None = None,
-    program: Program | None = None,
-    overhead: PythonOverhead | None = None,
-) -> Verdict:
+    *inputs: PaddedInput, rows: tuple[OperationTime, ...] = (),
+    source: BatchSource = BatchSource(BatchMaker.DATASET), breakdown: Breakdown | None = None,
+    loops: LoopWork | None = None, program: Program | None = None, overhead: PythonOverhead | None = None,
+) -> Verdict:  # fmt: skip
     """Sequences of 50 words are padded to 200 for a matmul of 30 ms."""
     tensors = (("float32", (32, 200, 256)), ("float32", (256, 256)))
     graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)

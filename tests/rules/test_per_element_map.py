@@ -16,14 +16,9 @@ CHEAP = frozenset(("DecodeCSV", "Pack"))
 
 def example(  # noqa: PLR0913 - what a call costs, and what needs it
     stage: StageTime = StageTime.of("Root::Prefetch::MapAndBatch", 7.7, 1.4, dataset=CSV),
-    types: frozenset[str] = CHEAP,
-    nbytes: int | None = 300,
-    batch: int = 256,
-    *,
-    fixed: bool = True,
-    wait: float = 5.8,
-    contention: CpuContention = CpuContention(crowded=False),
-) -> Verdict:
+    types: frozenset[str] = CHEAP, nbytes: int | None = 300, batch: int = 256, *, fixed: bool = True,
+    wait: float = 5.8, contention: CpuContention = CpuContention(crowded=False),
+) -> Verdict:  # fmt: skip
     """CSV rows are decoded one by one: 256 calls of 0.03 ms per step."""
     return PRECONDITIONS[1](Breakdown.of(input=wait, host=2.3)) or check(
         InputPipeline.of(StageTime.of("Root::Prefetch"), stage),

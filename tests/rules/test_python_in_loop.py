@@ -8,14 +8,9 @@ HISTOGRAM = Location("train.py", 36)
 
 
 def example(
-    *lines: TimedLine,
-    seen: int = 11,
-    samples: int = 12,
-    body_ms: float | None = None,
-    step: float | None = None,
-    syncs_ms: float = 0.0,
-    single: SingleOperations | None = None,
-) -> Verdict:
+    *lines: TimedLine, seen: int = 11, samples: int = 12, body_ms: float | None = None, step: float | None = None,
+    syncs_ms: float = 0.0, single: SingleOperations | None = None,
+) -> Verdict:  # fmt: skip
     """Judge these lines of a loop over a dataset, in steps of ``step`` or that compute for 3 ms."""
     time_ms = sum(line.ms for line in lines) if body_ms is None else body_ms
     return python_in_loop.check(

@@ -27,16 +27,11 @@ AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12
 
 
 def example(  # noqa: PLR0913 - the facts of both places where batches are made
-    *stages: StageTime,
-    pipeline: InputPipeline | Unavailable | None = None,
-    breakdown: Breakdown | None = None,
-    samples: StackSamples | None = None,
-    body: LoopBody | None = None,
-    conversions: Conversions | None = None,
-    lines: InputLines | Unavailable = Unavailable("not sampled"),
-    overhead: PythonOverhead | None = None,
+    *stages: StageTime, pipeline: InputPipeline | Unavailable | None = None, breakdown: Breakdown | None = None,
+    samples: StackSamples | None = None, body: LoopBody | None = None, conversions: Conversions | None = None,
+    lines: InputLines | Unavailable = Unavailable("not sampled"), overhead: PythonOverhead | None = None,
     contention: CpuContention | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
     slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
     return python_input.check(

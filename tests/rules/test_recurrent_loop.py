@@ -9,14 +9,9 @@ from tfdoctor.trace.xplane import measured
 
 
 def example(
-    *loops: GraphLoop,
-    operations_ms: float = 0.5,
-    scheduling_ms: float = 2.9,
-    waiting_ms: float = 0.0,
-    breakdown: Breakdown | None = None,
-    program: Program | None = None,
-    overhead: PythonOverhead | None = None,
-) -> Verdict:
+    *loops: GraphLoop, operations_ms: float = 0.5, scheduling_ms: float = 2.9, waiting_ms: float = 0.0,
+    breakdown: Breakdown | None = None, program: Program | None = None, overhead: PythonOverhead | None = None,
+) -> Verdict:  # fmt: skip
     """An LSTM over 32 time steps with 2 examples: 2.9 of 5.1 ms start operations."""
     lstm = GraphLoop("sequential/lstm/while", 32.0, 160.0, operations_ms)
     around = Breakdown.of(host=scheduling_ms + 0.9, device=operations_ms + 0.5)

@@ -8,13 +8,9 @@ from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
 
 
 def example(
-    traced: Retracing | Unavailable,
-    breakdown: Breakdown | None = None,
-    *functions: TracedDefinition,
-    run: RunTracing | None = None,
-    phases: RunPhases | None = None,
-    calls: tuple[MadeCall, ...] = (),
-) -> Verdict:
+    traced: Retracing | Unavailable, breakdown: Breakdown | None = None, *functions: TracedDefinition,
+    run: RunTracing | None = None, phases: RunPhases | None = None, calls: tuple[MadeCall, ...] = (),
+) -> Verdict:  # fmt: skip
     """Judge the traced steps, if there are any, and functions that the run traced in ten epochs."""
     traces = RunTraces(functions) if functions else None
     made = RunCalls(calls, epochs=10, fits=10) if calls else None

@@ -6,12 +6,9 @@ from tfdoctor.rules.input.sequential_map import check
 
 
 def example(
-    *stages: StageTime,
-    wait: float = 30.0,
-    device: Device = Device(DeviceKind.GPU, 1, 1),
-    cores: Cores | None = Cores(4.0, busy=1.0),
-    options: DataOptions | None = None,
-) -> Verdict:
+    *stages: StageTime, wait: float = 30.0, device: Device = Device(DeviceKind.GPU, 1, 1),
+    cores: Cores | None = Cores(4.0, busy=1.0), options: DataOptions | None = None,
+) -> Verdict:  # fmt: skip
     """A map of 40 ms runs on one thread while three of four cores are idle."""
     given = stages or (StageTime.of("Root::Prefetch::Map", 40.0),)
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *given)

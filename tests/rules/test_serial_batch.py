@@ -13,18 +13,12 @@ def element(shape: str, dtype: str = "float32") -> str:
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on
-    *others: StageTime,
-    batches: str = element("224, 224, 3"),
-    size: int = 64,
-    kind: str = "BatchV2",
-    work: float = 20.0,
-    threads: float = 1.0,
-    wait: float = 10.0,
-    device: Device = Device(DeviceKind.GPU, 1, 1),
+    *others: StageTime, batches: str = element("224, 224, 3"), size: int = 64, kind: str = "BatchV2",
+    work: float = 20.0, threads: float = 1.0, wait: float = 10.0, device: Device = Device(DeviceKind.GPU, 1, 1),
     cores: Cores | None = Cores(4.0, busy=1.0),
     options: DataOptions | None = DataOptions({"experimental_optimization.parallel_batch": False}),
     at: Location | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
     made = Dataset(
         id=1, kind="_BatchDataset", parameters=DatasetParameters(batch_size=size), element=batches, at=at

@@ -13,16 +13,10 @@ from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCa
 
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
-    *lines: TimedLine,
-    step: Breakdown | None = None,
-    long: LongStepLines | None = None,
-    single: SingleOperations | None = None,
-    body: LoopBody | None = None,
-    examples: SingleCalls | None = None,
-    phases: RunPhases | None = None,
-    run: RunSteps | None = None,
-    operations: Operations | None = None,
-) -> Verdict:
+    *lines: TimedLine, step: Breakdown | None = None, long: LongStepLines | None = None,
+    single: SingleOperations | None = None, body: LoopBody | None = None, examples: SingleCalls | None = None,
+    phases: RunPhases | None = None, run: RunSteps | None = None, operations: Operations | None = None,
+) -> Verdict:  # fmt: skip
     """Judge these lines of a loop, of which 30 steps were sampled."""
     whole = step or Breakdown.of(between=153.0, host=5.0, device=10.0)
     return slow_call.check(SlowCalls(lines, 30), whole, long, single, body, examples, phases, run, operations)

@@ -78,14 +78,10 @@ def row(name: str = LOOP, kind: str = "MatMul", layer: str = "lstm") -> Operatio
 
 
 def measured(
-    *rows: OperationTime,
-    arguments: dict[str, Any] | None = None,
-    layers: tuple[Layer, ...] = (),
-    operations: tuple[Operation, ...] = (),
-    kind: str = "LSTM",
-    sequences: list[dict[str, Any]] | None = None,
+    *rows: OperationTime, arguments: dict[str, Any] | None = None, layers: tuple[Layer, ...] = (),
+    operations: tuple[Operation, ...] = (), kind: str = "LSTM", sequences: list[dict[str, Any]] | None = None,
     gaps: IdleGaps | None = None,
-) -> RecurrentLayers:
+) -> RecurrentLayers:  # fmt: skip
     given = RecurrentArguments(**(DEFAULT | (arguments or {})))
     program = Program(operations, (Layer(name="lstm", kind=kind, recurrent=given), *layers))
     beside = recording(program={"graphs": [], "sequences": sequences} if sequences else None)

@@ -10,12 +10,9 @@ EXAMPLE_AT = Location("predict.py", 20)
 
 
 def example(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (),
-    total_ms: float = 50_000.0,
-    epochs: int = 0,
+    *calls: MadeCall, lines: tuple[RunLine, ...] = (), total_ms: float = 50_000.0, epochs: int = 0,
     steps: RunSteps | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Judge a run with these calls and lines, whose other time is in training steps."""
     predicting = sum(one.ms for one in calls) + sum(one.ms for one in lines)
     phases = divided_run(total_ms, {Phase.PREDICTION: predicting}, *lines)

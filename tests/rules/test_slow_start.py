@@ -13,13 +13,9 @@ IMPORTED = run_line(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow
 
 
 def example(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (IMPORTED,),
-    total_ms: float = 60_000.0,
-    load: StartLoad | None = None,
-    program: Program | None = None,
-    traces: RunTraces | None = None,
-) -> Verdict:
+    *calls: MadeCall, lines: tuple[RunLine, ...] = (IMPORTED,), total_ms: float = 60_000.0,
+    load: StartLoad | None = None, program: Program | None = None, traces: RunTraces | None = None,
+) -> Verdict:  # fmt: skip
     """Judge a run with these imports and calls, whose other time is in training steps."""
     times = {Phase.BUILDING: sum(call.ms for call in calls)}
     for one in lines:

@@ -8,14 +8,10 @@ from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 
 
 def example(
-    *stages: StageTime,
-    threads: float = 8.0,
-    work: float = 320.0,
-    wait: float = 30.0,
+    *stages: StageTime, threads: float = 8.0, work: float = 320.0, wait: float = 30.0,
     files: SourceFiles | Unavailable = SourceFiles(1024, "gs://"),
-    cores: Cores | Unavailable = Cores(16.0, busy=1.5),
-    rate: ReadRate | None = None,
-) -> Verdict:
+    cores: Cores | Unavailable = Cores(16.0, busy=1.5), rate: ReadRate | None = None,
+) -> Verdict:  # fmt: skip
     """Eight threads are in reads for 40 ms of each step of 42 ms, and the run keeps 1.5 cores busy."""
     opener = "Root::Prefetch::ParallelInterleaveV4"
     reader = StageTime.of(f"{opener}::TFRecord", work, threads, calls=256.0)

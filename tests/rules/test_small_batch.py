@@ -15,25 +15,13 @@ from tfdoctor.trace import xplane
 
 
 def example(  # noqa: PLR0913 - one argument for each fact of the rule
-    edges: float = 0.55,
-    rest: float = 0.4,
-    *,
-    between: float = 0.05,
-    input_ms: float = 0.0,
-    pauses: float = 0.0,
-    starting: float = 0.0,
-    count: int = 20,
-    source: StepSource = StepSource.MARKERS,
-    device: Device = Device(DeviceKind.CPU, 1, 1),
-    program: Program | None = None,
-    memory: DeviceMemory | None = None,
-    framework: Framework = Framework(),
-    compiling: CompileTime | None = None,
-    operations: Operations | None = None,
-    eager: EagerWork | None = None,
-    conversions: Conversions | None = None,
+    edges: float = 0.55, rest: float = 0.4, *, between: float = 0.05, input_ms: float = 0.0, pauses: float = 0.0,
+    starting: float = 0.0, count: int = 20, source: StepSource = StepSource.MARKERS,
+    device: Device = Device(DeviceKind.CPU, 1, 1), program: Program | None = None,
+    memory: DeviceMemory | None = None, framework: Framework = Framework(), compiling: CompileTime | None = None,
+    operations: Operations | None = None, eager: EagerWork | None = None, conversions: Conversions | None = None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A step of 1 ms whose operations take 0.4 ms."""
     host = edges + starting
     parts = Breakdown.of(host=host, device=rest, between=between, input=input_ms)

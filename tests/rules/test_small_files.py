@@ -11,12 +11,9 @@ from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
 
 def example(
-    *stages: StageTime,
-    files: FileList | None = FileList(count=10_000, nbytes=3_000),
-    wait: float = 30.0,
-    sizes: ReadSizes | Unavailable = Unavailable("not recorded"),
-    functions: MapFunctions | None = None,
-) -> Verdict:
+    *stages: StageTime, files: FileList | None = FileList(count=10_000, nbytes=3_000), wait: float = 30.0,
+    sizes: ReadSizes | Unavailable = Unavailable("not recorded"), functions: MapFunctions | None = None,
+) -> Verdict:  # fmt: skip
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
     reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
     return PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait)) or check(

@@ -6,13 +6,9 @@ from tfdoctor.rules.scale.small_replica_batch import Limits, check
 
 
 def example(
-    batch: int | None = 32,
-    step: Breakdown | None = None,
-    *,
-    replicas: int | None = 4,
-    divided: bool = True,
+    batch: int | None = 32, step: Breakdown | None = None, *, replicas: int | None = 4, divided: bool = True,
     device: Device = Device(DeviceKind.GPU, 4, 4),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A batch of 32 on four GPUs: launches and the exchange take half of the step."""
     job = Replicas("MirroredStrategy", replicas, 4, batch=batch, divided=divided)
     return check(job, step or Breakdown.of(device=10.0, host=6.0, collective=4.0), device)

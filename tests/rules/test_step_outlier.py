@@ -20,20 +20,11 @@ SAVES = LongStepLines({Stage.BETWEEN: (EXAMPLE_SAVE,)})
 
 def example(  # noqa: PLR0913 - the rule's own
     extra: Mapping[int, tuple[str, float]] = MappingProxyType(dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))),
-    *,
-    count: int = 30,
-    compiling: CompileTime | None = None,
-    lines: LongStepLines | None = SAVES,
-    program: Program | None = None,
-    starts: PassStarts | None = None,
-    cores: Cores | None = None,
-    pace: UntracedPace | None = None,
-    run: RunSteps | None = None,
-    phases: RunPhases | None = None,
-    sampled: RunLongLines | None = None,
-    usual: HostLines | None = None,
-    source: StepSource = StepSource.MARKERS,
-) -> Verdict:
+    *, count: int = 30, compiling: CompileTime | None = None, lines: LongStepLines | None = SAVES,
+    program: Program | None = None, starts: PassStarts | None = None, cores: Cores | None = None,
+    pace: UntracedPace | None = None, run: RunSteps | None = None, phases: RunPhases | None = None,
+    sampled: RunLongLines | None = None, usual: HostLines | None = None, source: StepSource = StepSource.MARKERS,
+) -> Verdict:  # fmt: skip
     """A checkpoint of 100 ms follows every tenth step."""
     rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
     for at, (part, more) in extra.items():

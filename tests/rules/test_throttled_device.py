@@ -10,12 +10,9 @@ from tfdoctor.terms.verdict import Verdict
 
 
 def example(
-    samples: int = 30,
-    held: int = 10,
-    reason: str = "software-thermal",
-    mhz: float | None = 1000.0,
+    samples: int = 30, held: int = 10, reason: str = "software-thermal", mhz: float | None = 1000.0,
     board: Board | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A GPU that is too hot for a third of the time, and then runs at 1000 of 1500 MHz."""
     clocks = {reason: mhz} if mhz else {}
     gpu = GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0)

@@ -24,16 +24,10 @@ EXAMPLE_PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACIN
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on
-    *others: MadeCall,
-    fit: MadeCall | None = EXAMPLE_FIT,
-    resident: Trend | None = EXAMPLE_RESIDENT,
-    counts: tuple[Trend, ...] = (),
-    step: TracedDefinition = EXAMPLE_STEP,
-    phases: RunPhases = EXAMPLE_PHASES,
-    limit: float | None = 32e9,
-    kept: KeptResults | None = None,
-    ran_out: bool = False,
-) -> Verdict:
+    *others: MadeCall, fit: MadeCall | None = EXAMPLE_FIT, resident: Trend | None = EXAMPLE_RESIDENT,
+    counts: tuple[Trend, ...] = (), step: TracedDefinition = EXAMPLE_STEP, phases: RunPhases = EXAMPLE_PHASES,
+    limit: float | None = 32e9, kept: KeptResults | None = None, ran_out: bool = False,
+) -> Verdict:  # fmt: skip
     """Judge 12 models that are fitted one after another."""
     filling = FillingMemory(trend=resident, limit=limit, ran_out=ran_out) if resident else None
     return tuning_loop.check(

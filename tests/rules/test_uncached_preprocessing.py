@@ -16,17 +16,11 @@ SOURCE = dataset_of("TensorSlice", cardinality=1000)
 
 
 def example(  # noqa: PLR0913 - what the rule takes
-    *datasets: Dataset,
-    passes: float | None = 10.0,
-    work: float = 40.0,
-    wait: float = 30.0,
+    *datasets: Dataset, passes: float | None = 10.0, work: float = 40.0, wait: float = 30.0,
     memory: HostMemory | Unavailable = HostMemory(total=16e9, used=4e9),
-    contention: CpuContention = CpuContention(crowded=False),
-    fit_at: Location | None = None,
-    prefixes: tuple[RepeatablePrefix, ...] = (),
-    idle: tuple[Dataset, ...] = (),
-    starts: PassStarts | None = None,
-) -> Verdict:
+    contention: CpuContention = CpuContention(crowded=False), fit_at: Location | None = None,
+    prefixes: tuple[RepeatablePrefix, ...] = (), idle: tuple[Dataset, ...] = (), starts: PassStarts | None = None,
+) -> Verdict:  # fmt: skip
     """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
     chain = tuple(reversed(datasets or (SOURCE, EXAMPLE_DECODE)))
     properties = DatasetProperties(chain, passes, fit_at=fit_at)

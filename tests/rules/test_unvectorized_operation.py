@@ -21,12 +21,9 @@ IN_STEP = FallbackLoop(name=NAME, type="AdjustContrastv2", at=Location("train.py
 
 
 def example(
-    *loops: FallbackLoop,
-    scheduling_ms: float = 6.0,
-    kind: DeviceKind = DeviceKind.CPU,
-    pipeline: InputPipeline | None = None,
-    step: Breakdown | None = None,
-) -> Verdict:
+    *loops: FallbackLoop, scheduling_ms: float = 6.0, kind: DeviceKind = DeviceKind.CPU,
+    pipeline: InputPipeline | None = None, step: Breakdown | None = None,
+) -> Verdict:  # fmt: skip
     """The contrast of 64 images is changed one by one, for 6 of 10 ms."""
     found = FallbackLoops(loops or (IN_STEP,), scheduling_ms)
     return check(found, step or Breakdown.of(host=7.0, device=3.0), Device(kind, 1, 1), pipeline)

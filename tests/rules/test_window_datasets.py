@@ -6,13 +6,9 @@ from tfdoctor.rules.input.window_datasets import WindowJoin, WindowJoins, check
 
 
 def example(
-    *inner: StageTime,
-    work: float = 12.8,
-    calls: float = 128.0,
-    each: float | None = 164.0,
-    step: Breakdown | None = None,
-    contention: CpuContention = CpuContention(crowded=False),
-) -> Verdict:
+    *inner: StageTime, work: float = 12.8, calls: float = 128.0, each: float | None = 164.0,
+    step: Breakdown | None = None, contention: CpuContention = CpuContention(crowded=False),
+) -> Verdict:  # fmt: skip
     """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
     made = Dataset(id=2, kind="_FlatMapDataset", at=Location("train.py", 12))
     join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
