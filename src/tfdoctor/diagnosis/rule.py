@@ -86,7 +86,7 @@ class Rule(Record):
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:
-        """Read the rule that a module defines; its folder says the topic of a built-in one.
+        """Read the rule that a module defines; its folder is the topic of a built-in one, or says it.
 
         Raises:
             ValueError: the page lacks a section.
@@ -94,12 +94,12 @@ class Rule(Record):
         """
         preconditions = getattr(module, "PRECONDITIONS", ())
         folder, _, name = module.__name__.rpartition(".")
-        topic = getattr(module, "TOPIC", None) or importlib.import_module(folder).TOPIC
+        topic = getattr(module, "TOPIC", None) or getattr(importlib.import_module(folder), "TOPIC", None)
         doc = RuleDoc.parse(module.__doc__ or docstring(module))
         wanted = [kind for part in (module.check, *preconditions) for kind in needs(part).values()]
         return cls(
             name=name.replace("_", "-"),
-            topic=topic,
+            topic=topic or Topic(folder.rpartition(".")[2]),
             since=getattr(module, "SINCE", doc.since),
             doc=doc,
             needs=tuple(dict.fromkeys(kind_of(kind).__name__ for kind in wanted)),

@@ -8,14 +8,13 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
-from tfdoctor.families.places import PART, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
+from tfdoctor.families.places import PART, SHOWN, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
 from tfdoctor.families.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Concern, Healthy, Remedy, Verdict
 
-SHOWN = 3  # Places with remedies of their own: those that lose most
 WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)  # Calls around a validation, which epoch-boundary checks
 
 

@@ -16,6 +16,8 @@ MAPS = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")  # The stages
 READERS = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
 # Average number of busy threads up to which a stage is sequential: they overlap a little at hand-overs.
 ONE_THREAD = 1.2
+# Bytes that one thread at least copies, or writes in a chain of small operations: 1 GB/s, a tenth of a core's rate.
+BYTES_PER_MS = 1e6
 
 
 def awaited(what: str) -> Precondition:

@@ -34,6 +34,7 @@ from tfdoctor.terms.verdict import (
 
 PART = "{ms} ({share} of the run)"  # The time of a place in the sentence about it
 SHOWN_ROWS = 8  # Rows of each table: the lines that take most of the time
+SHOWN = 3  # Places with remedies of their own: those that take or lose most
 
 
 class RunPlace(Record, kw_only=True):

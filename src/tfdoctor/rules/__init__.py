@@ -1,7 +1,7 @@
 """Every module and every package with a page beside it is one rule. Nothing is registered by hand.
 
-The folder says a rule's topic. A rule that is a package also holds what is the rule's alone: ``edit.py`` with its
-mechanical edits (``EDITS``), and facts that no other rule reads.
+The folder is a rule's topic, or says it as ``TOPIC``. A rule that is a package also holds what is the rule's alone:
+``edit.py`` with its mechanical edits (``EDITS``), and facts that no other rule reads.
 """
 
 import importlib

@@ -25,7 +25,6 @@ MOST = 0.5
 MINORITY = 3  # At most one step in three is long: steady steps are at least two in three
 # Of the smallest growth of a part in steps with samples of a callback: others that grew as much have it, too.
 ALIKE = 0.75
-SHOWN = 3  # Lines with remedies of their own: those that take most
 # What a line does that makes a step long by itself; rules for input, tracing and building report the rest.
 OWN_WORK = (RunWork.OTHER, RunWork.MODEL, RunWork.SAVING)
 # What a line does that a training step consists of.

@@ -4,8 +4,6 @@ from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 
-# Least that one thread copies in ms: 1 GB/s, a tenth of a core's bandwidth; as in per-element-map.
-BYTES_PER_MS = 1e6
 JOINS = re.compile(r"FlatMap|(?:Parallel)?Interleave")  # Kinds of datasets that join datasets
 
 

@@ -88,7 +88,7 @@ def _handle(read: Operation) -> tuple[int, str]:
     return read.graph, read.sources[0] if read.sources else ""
 
 
-SHOWN = 5  # Pairs of lines that are shown: those of most time
+SHOWN_PAIRS = 5  # Pairs of lines that are shown: those of most time
 # Operations that take no longer than reading their stored result.
 FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Identity"))
 
@@ -162,7 +162,7 @@ class Constant(Record, OperationRows):
         """The change at the line."""
         if not self.reads:
             return Remedy("Compute it once, before the training", CODE["once"], self.at)
-        lines = " and ".join(map(location, self.reads[:SHOWN]))
+        lines = " and ".join(map(location, self.reads[:SHOWN_PAIRS]))
         action = (
             f"If nothing assigns the variables read at {lines} between the steps, compute it once before the loop; "
             "otherwise after each assignment"
@@ -281,15 +281,15 @@ def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits
     constants = [one for one in work.constants if one.ms >= least_ms]
     table = [
         (one.title, one.first or "unknown", one.again or "unknown", count(len(one.rows)), ms(one.ms))
-        for one in repeats[:SHOWN]
+        for one in repeats[:SHOWN_PAIRS]
     ]
     table += [
         (", ".join(_types(one.rows)[:3]), "every step", one.at or "unknown", count(len(one.rows)), ms(one.ms))
-        for one in constants[:SHOWN]
+        for one in constants[:SHOWN_PAIRS]
     ]
     columns = ("computed", "first at", "again at", "operations", "time per step")
     remedies: dict[Location | None, Remedy] = {}  # one for each line
-    shown: list[Repeat | Constant] = [*repeats[:SHOWN], *constants[:SHOWN]]
+    shown: list[Repeat | Constant] = [*repeats[:SHOWN_PAIRS], *constants[:SHOWN_PAIRS]]
     for one in shown:
         remedies.setdefault(one.remedy.at, one.remedy)
     sentences = []

@@ -1,5 +1,1 @@
 """Precision, and the matrix unit."""
-
-from tfdoctor.diagnosis.rule import Topic
-
-TOPIC = Topic.PRECISION

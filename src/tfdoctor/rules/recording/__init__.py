@@ -1,5 +1,1 @@
 """The recording itself."""
-
-from tfdoctor.diagnosis.rule import Topic
-
-TOPIC = Topic.RECORDING

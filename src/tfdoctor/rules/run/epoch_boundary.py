@@ -1,3 +1,4 @@
+from tfdoctor.families.call_rules import WITHIN_FIT
 from tfdoctor.families.kit import *
 from tfdoctor.families.small_calls import FEW_ROWS, LARGE_ROWS, SMALL_BATCH_MS
 
@@ -10,8 +11,6 @@ class Limits(RuleLimits):
     least_ms: float = limit(1000.0)
     validation: float = limit(1.0)
 
-
-WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)
 
 RARELY = 0.1  # Share of the time that remains where work runs in every tenth epoch
 SELDOM = 0.2  # Share of a validation's time that remains where it runs in every fifth epoch

@@ -5,8 +5,6 @@ from tfdoctor.families.kit import *
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)
 
-SHOWN = 3  # Lines with remedies of their own: those that take most
-
 
 class Limits(RuleLimits):
     share: float = share_limit(0.05)

@@ -5,7 +5,6 @@ PRECONDITIONS = (whole_run,)
 
 
 NOT_TOLD = "another framework than TensorFlow trains, and what of the script's own work prepares data is not known"
-SHOWN = 3  # Places with a remedy of their own: those that take most of the time
 PLACE = f"{{at}}{{within}}: {PART}"
 
 

@@ -5,8 +5,6 @@ __doc__, CODE = page(__file__)
 PRECONDITIONS = (pipeline_ran, awaited("Map functions do"))
 
 FUSED = "MapAndBatch"  # A map that produces whole batches, and still calls its function for each element
-# Least that one thread writes in a chain of small operations: 1 GB/s, a tenth of a core's bandwidth.
-BYTES_PER_MS = 1e6
 
 
 class Limits(RuleLimits):
