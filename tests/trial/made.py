@@ -12,7 +12,7 @@ from tfdoctor.diagnosis.trials import Trial, Trials
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import Variant
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.times import Loop, NoTimes, TrainedState, times_of
+from tfdoctor.trial.times import Loop, TrainedState, times_of
 from tfdoctor.trial.trial_run import TrialRun
 
 LOSSES = (2.0, 1.5, 1.2)
@@ -37,12 +37,12 @@ class Machine:
     order: list[str] = field(default_factory=list)
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def run(self, variant: Variant, _enough: Enough, number: int) -> TrialRun:
+    def run(self, variant: Variant, _enough: Enough) -> TrialRun:
         self.order.append(variant.name)
         self.tick(self.seconds)
         if variant.name in self.errors:
             why = self.errors[variant.name]
-            return TrialRun(NoTimes(why), exit_code=1, error=why, seconds=self.seconds)
+            return TrialRun(why=why, error=why, seconds=self.seconds)
         if variant.name in self.late and self.order.count(variant.name) == 2:
             return self.late[variant.name]
         parts = np.prod([self.factors.get(part, 1.0) for part in variant.name.split(" + ")])
@@ -50,27 +50,27 @@ class Machine:
         step = 10 * factor * np.exp(self.random.normal(0, self.between))
         spans = step * np.exp(self.random.normal(0, 0.02, 300))
         examples = self.examples.get(variant.name, 32)
-        digest = self.digests.get(variant.name, "same").replace("*", str(number))
+        digest = self.digests.get(variant.name, "same").replace("*", str(len(self.order)))
         updates = [[step, step * self.updates] for step in (20, 296)]
         made = loop(spans.tolist(), examples=[examples] * 4, updates=updates)
         return TrialRun(
-            times_of(Loop.read(made)),
+            *times_of(Loop.read(made)),
             TrainedState(20, digest, dict(enumerate(_losses(digest), 1))),
             finite=self.finite,
             seconds=self.seconds,
         )
 
 
-RunOne = Callable[[Variant, Enough, int], TrialRun]
+RunOne = Callable[[Variant, Enough], TrialRun]
 
 
 def stage_of(run: RunOne, at_once: int = 1) -> Runner:
     """Return where such runs happen, so many at once."""
 
-    def by_turns(variants: Sequence[Variant], enough: Enough, number: int) -> Sequence[TrialRun]:
-        return [run(one, enough, number + at) for at, one in enumerate(variants)]
+    def runs(variants: Sequence[Variant], enough: Enough) -> Sequence[TrialRun]:
+        return [run(one, enough) for one in variants]
 
-    made: Any = SimpleNamespace(run=run, by_turns=by_turns, at_once=lambda: at_once, layer=True)
+    made: Any = SimpleNamespace(runs=runs, at_once=lambda: at_once, layer=True)
     stage: Runner = made
     return stage
 

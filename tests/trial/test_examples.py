@@ -11,7 +11,7 @@ from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import AS_IS, Variant
-from tfdoctor.trial.times import Loop, TrialTimes, times_of
+from tfdoctor.trial.times import Loop, times_of
 from tfdoctor.trial.trial_run import TrialRun
 
 LARGER = Variant("batch x 2", examples=Fraction(2), model="a step has 64 examples instead of 32", may_keep=False)
@@ -24,11 +24,10 @@ def tried(
     machine = Machine({variant.name: factor}, tick=clock)
     plain = machine.run
 
-    def run(one: Variant, enough: Enough, number: int) -> TrialRun:
-        found = plain(one, enough, number)
-        assert isinstance(found.times, TrialTimes)
+    def run(one: Variant, enough: Enough) -> TrialRun:
+        found = plain(one, enough)
         made = loop([10 * (1 if one.name == AS_IS else factor)] * 300, examples=as_is if one.name == AS_IS else own)
-        return TrialRun(times_of(Loop.read(made)), found.state, finite=True, seconds=15)
+        return TrialRun(*times_of(Loop.read(made)), found.state, finite=True, seconds=15)
 
     trials, _ = trial.conduct(stage_of(run), trial.Agenda([variant], join, 60.0))
     return row(trials, variant.name)

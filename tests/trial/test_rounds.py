@@ -20,11 +20,11 @@ from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import Enough, TrialClock
-from tfdoctor.trial.program import AS_IS, NotTried, Variant
+from tfdoctor.trial.program import AS_IS, Variant
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.schedule import LEAST_ROUNDS, Pairs, by_promise, first_rounds, narrow, rivals
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.times import NoTimes, TrainedState
+from tfdoctor.trial.times import TrainedState
 from tfdoctor.trial.trial_run import TrialRun
 
 
@@ -52,8 +52,7 @@ def conduct(
 def of_variants(
     machine: Machine, variants: list[Variant], minutes: float = 60.0, rivals: Pairs = frozenset()
 ) -> tuple[Trials, list[str]]:
-    missing = [NotTried("late-shrink", "it moves code")]
-    plan = trial.Agenda(variants, join, minutes, missing, rivals=rivals)
+    plan = trial.Agenda(variants, join, minutes, rivals=rivals)
     trials, kept = trial.conduct(stage_of(machine.run, machine.at_once), plan)
     return trials, [variant.name for variant in kept]
 
@@ -72,11 +71,11 @@ def test_each_round_begins_and_ends_as_it_is_and_turns_around(clock: Callable[[f
 PLAIN = {name: Variant(name, exact=True, rules=(name,)) for name in "abc"}
 OTHER = replace(PLAIN["a"], exact=False)
 FLIPS = replace(PLAIN["a"], reorders=True)
-CRASH = TrialRun(NoTimes("x"), exit_code=1, error="MemoryError: no", seconds=15)
+CRASH = TrialRun(error="MemoryError: no", seconds=15)
 
 
 def run_of_a(**changes: Any) -> TrialRun:
-    return replace(Machine({"a": 0.5}).run(Variant("a"), Enough(), 1), **changes)
+    return replace(Machine({"a": 0.5}).run(Variant("a"), Enough()), **changes)
 
 
 @pytest.mark.parametrize(
@@ -251,8 +250,8 @@ def test_no_change_gets_a_second_round_while_another_has_none(
         stage = stage_of(machine.run)
         watched = Watched(stage, clock, lambda _: None, all=variants)
         watched.first()
-        first_rounds(watched, variants, lambda _: False)
-        narrow(watched, variants, lambda _: False)
+        first_rounds(watched, variants)
+        narrow(watched, variants)
     ordered = [one.name for one in by_promise(variants)]
     assert watched.begun == ordered[: len(watched.begun)]
 
@@ -351,11 +350,11 @@ def test_a_program_that_fails_as_it_is_stops_the_trial(error: str, said: str) ->
 def test_the_first_run_may_take_as_long_as_the_trial(clock: Callable[[float], None]) -> None:
     limits = []
 
-    def run(_: Variant, enough: Enough, _number: int) -> TrialRun:
+    def run(_: Variant, enough: Enough) -> TrialRun:
         limits.append(enough.limit_s)
         clock(enough.limit_s)
         why = "the run took too long"
-        return TrialRun(NoTimes(why), exit_code=-1, error=why, seconds=enough.limit_s)
+        return TrialRun(why=why, error=why, seconds=enough.limit_s)
 
     plan = trial.Agenda([Variant("a")], join, 20.0)
     with pytest.raises(CaptureError, match=r"within 20 minutes: allow more with --minutes\.$"):
@@ -388,11 +387,6 @@ def test_ctrl_c_returns_what_was_measured(clock: Callable[[float], None], at_run
     else:
         assert one.measured is not None
         assert one.measured.share == pytest.approx(0.3, abs=0.05)
-
-
-def test_what_was_not_tried_says_why(clock: Callable[[float], None]) -> None:
-    trials, _ = conduct(Machine({"a": 0.7}, tick=clock), ["a"])
-    assert trials.not_tried == (("late-shrink", "it moves code"),)
 
 
 def test_the_step_that_is_shown_is_that_of_the_program(clock: Callable[[float], None]) -> None:
@@ -440,13 +434,13 @@ def beside_itself(machine: Machine, failing: str, why: str) -> tuple[Trials, lis
     """Try a change of a program of which some run fails as long as others go on."""
     stage, sizes = stage_of(machine.run, at_once=9), list[int]()
 
-    def by_turns(variants: Sequence[Variant], enough: Enough, number: int) -> list[TrialRun]:
-        sizes.append(len(variants))
-        failed = TrialRun(NoTimes(why), exit_code=1, error=why, seconds=2.0)
-        runs = [failed if one.name == failing else None for one in variants]
-        return [run or machine.run(one, enough, number) for one, run in zip(variants, runs, strict=True)]
+    def runs(variants: Sequence[Variant], enough: Enough) -> list[TrialRun]:
+        sizes.extend([len(variants)] if len(variants) > 1 else [])
+        failed = TrialRun(why=why, error=why, seconds=2.0)
+        fails = len(variants) > 1
+        return [failed if fails and one.name == failing else machine.run(one, enough) for one in variants]
 
-    there: Any = SimpleNamespace(**{**vars(stage), "by_turns": by_turns})
+    there: Any = SimpleNamespace(**{**vars(stage), "runs": runs})
     return trial.conduct(there, trial.Agenda([Variant("a")], join, 60.0))[0], sizes
 
 
@@ -467,7 +461,7 @@ def test_a_change_that_fails_beside_others_is_run_alone(clock: Callable[[float],
 
 def test_a_round_by_turns_without_a_figure_counts_as_none(clock: Callable[[float], None]) -> None:
     """The program as it is trains too few steps in its second round."""
-    few = TrialRun(NoTimes("only 3 steps came after the warm-up"), seconds=15.0)
+    few = TrialRun(why="only 3 steps came after the warm-up", seconds=15.0)
     machine = Machine({"a": 0.7}, tick=clock, at_once=9, late={AS_IS: few})
     trials, _ = conduct(machine, ["a"])
     assert machine.order[:4] == [AS_IS, AS_IS, "a", AS_IS]

@@ -80,8 +80,8 @@ def test_what_only_the_end_of_the_run_misses_is_measured_by_steps() -> None:
     """Its run of steps ends before the script asks for what the part has left."""
 
     class Both(Machine):
-        def run(self, variant: Variant, enough: Any, number: int) -> Any:
-            run = super().run(variant, enough, number)
+        def run(self, variant: Variant, enough: Any) -> Any:
+            run = super().run(variant, enough)
             fails = enough.seconds > 1e6 and variant.name == "Curve"
             return replace(run, error="ValueError: min() of nothing") if fails else run
 

@@ -9,7 +9,7 @@ import pytest
 from tests.trial.test_times import loop
 from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.trial.program import Variant
-from tfdoctor.trial.times import NoTimes, Timing
+from tfdoctor.trial.times import Timing
 from tfdoctor.trial.training import compare
 from tfdoctor.trial.trial_run import TrialRun
 
@@ -17,15 +17,10 @@ from tfdoctor.trial.trial_run import TrialRun
 def run(folder: Path, digest: str, losses: list[float], sizes: list[int]) -> TrialRun:
     """Return a run whose agent wrote these losses, one for each call."""
     state: dict[str, Any] = {"step": sum(sizes), "digest": digest, "losses": losses}
-    text = {
-        "loops": [loop([1.0] * (len(sizes) - 1), sizes=sizes, state=state)],
-        "finite": True,
-        "ended_by": "",
-        "enough": True,
-    }
+    text = {"loops": [loop([1.0] * (len(sizes) - 1), sizes=sizes, state=state)], "finite": True, "enough": True}
     path = folder / f"{digest}.json"
     path.write_text(json.dumps(text))
-    return TrialRun(NoTimes("not needed"), Timing.read(path).loops[0].state, finite=True)
+    return TrialRun(state=Timing.read(path).loops[0].state, finite=True)
 
 
 def test_losses_are_compared_after_the_same_steps(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
 from tfdoctor.trial import proposals, trial
 from tfdoctor.trial.clock import NEVER, Enough
 from tfdoctor.trial.program import AS_IS, Variant
-from tfdoctor.trial.times import NoTimes
 from tfdoctor.trial.trial_run import TrialRun
 
 
@@ -29,20 +28,18 @@ class Program:
     errors: dict[str, str] = field(default_factory=dict)
     seconds: float = 60.0
     order: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
     plans: list[Enough] = field(default_factory=list)
     tick: Callable[[float], object] = lambda _: None
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
+    def run(self, variant: Variant, enough: Enough) -> TrialRun:
         self.order.append(variant.name)
-        self.numbers.append(number)
         self.plans.append(enough)
         seconds = self.seconds * self.shares.get(variant.name, 1.0)
         seconds *= float(np.exp(self.random.normal(0, 0.003)))
         self.tick(seconds)
         error = self.errors.get(variant.name, "")
-        return TrialRun(NoTimes("no loop"), error=error, seconds=seconds)
+        return TrialRun(why="no loop", error=error, seconds=seconds)
 
 
 def fine() -> Verdict:
@@ -83,7 +80,6 @@ def test_rounds_alternate_and_begin_with_the_first_run(clock: Callable[[float], 
     program = Program({}, tick=clock)
     tried(program, variant("a", 0.5), variant("b", 0.4), minutes=9.5)
     assert program.order[:8] == [AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
-    assert len(set(program.numbers)) == len(program.numbers)
     assert all(plan.steps == NEVER for plan in program.plans)
 
 

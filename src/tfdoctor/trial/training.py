@@ -9,7 +9,7 @@ from tfdoctor.diagnosis.trials import TrainingMatch, TrainingState
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
 from tfdoctor.trial.program import Variant
-from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples
+from tfdoctor.trial.times import TrainedState, TrialTimes, other_examples
 from tfdoctor.trial.trial_run import TrialRun
 
 EXAMPLES = 5  # Losses that the report shows
@@ -33,7 +33,7 @@ class Reference(Record):
 
     states: tuple[TrainedState, ...]
     finite: bool = True  # its own weights do not become infinite or NaN
-    times: TrialTimes | NoTimes | None = None  # of one of its runs that has figures
+    times: TrialTimes | None = None  # of one of its runs that has figures
 
     @property
     def repeats(self) -> bool:
@@ -51,7 +51,7 @@ class Reference(Record):
 def reference(runs: Sequence[TrialRun]) -> Reference:
     """Return the reference of the runs of the program as it is."""
     states = tuple(run.state for run in runs if run.state is not None)
-    times = next((run.times for run in runs if isinstance(run.times, TrialTimes)), None)
+    times = next((run.times for run in runs if run.times), None)
     return Reference(states, all(run.finite is not False for run in runs), times)
 
 
