@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import median
 
-import numpy as np
-
 from tfdoctor.diagnosis.trials import Measured, TrainingMatch
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import statistics, training
@@ -118,10 +116,9 @@ class Runs:
         comparable = {
             name: times for name, times in timed.items() if times and not self._other_steps(name, times, before)
         }
-        means = {name: np.array([times.whole_ms]) for name, times in comparable.items()}
-        whole = Round(np.array([before.whole_ms]), np.array([after.whole_ms]), means)
-        blocks = {name: times.blocks_ms for name, times in comparable.items()}
-        self.rounds.append(Round(before.blocks_ms, after.blocks_ms, blocks, whole))
+        whole = Round(before.whole_ms, after.whole_ms, {name: one.whole_ms for name, one in comparable.items()})
+        steps = {name: one.step_ms for name, one in comparable.items()}
+        self.rounds.append(Round(before.step_ms, after.step_ms, steps, whole))
         self.turns += turns
 
     def times(self, run: TrialRun) -> TrialTimes | None:

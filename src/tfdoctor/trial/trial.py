@@ -90,7 +90,6 @@ def _summed(trials: Trials, others: Trials) -> Trials:
 
 
 def _numbers(runs: Runs) -> Trials:
-    """Return how many runs there were, how long they took, and what disturbed them."""
     return Trials(
         rows=(),
         rounds=len(runs.rounds),

@@ -79,7 +79,6 @@ def _run(timings: Sequence[Timing], timed: Timed, process: TurningRun, own: Path
 
 
 def _too_few(timings: Sequence[Timing]) -> str:
-    """Return why no loop has enough steps."""
     loops = [loop for timing in timings for loop in timing.loops]
     longest = max(loops, key=lambda loop: len(loop.starts_ms), default=None)
     if longest is None:
