@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.trial.test_times import loop
+from tests.trial.made import loop
 from tfdoctor.capture.agent.trial.settings import NO_XLA
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.clock import Enough
