@@ -1,6 +1,6 @@
 """Runs made by hand: a program whose step and whose effect of each change are known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -41,7 +41,7 @@ class Machine:
     late: dict[str, TrialRun] = field(default_factory=dict)  # what its second run gives
     between: float = 0.005  # runs differ by this share
     digests: dict[str, str] = field(default_factory=dict)  # "*" in one: other weights in each run
-    examples: dict[str, Sequence[int]] = field(default_factory=dict)  # of its batches, else 32
+    examples: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of its batches, else 32
     finite: bool = True
     updates: int = 1  # of the weights, a step
     at_once: int = 1  # runs

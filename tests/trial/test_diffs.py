@@ -38,10 +38,8 @@ def patch_of(folder: Path, diff: str | None, name: str = "train.py", text: str =
     ("name", "line"),
     [
         ("train.py", "x = 1"),
-        (
-            "train.py",
-            "-- /dev/null",
-        ),  # Trap: a removed line that starts with two dashes looks like the name of a file.
+        # Trap: a removed line that starts with two dashes looks like the name of a file.
+        ("train.py", "-- /dev/null"),
         ("train.py", "-- x"),
         ("tr\u00e4in it.py", "x = 1"),
     ],

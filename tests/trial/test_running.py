@@ -28,44 +28,33 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ended_process() -> int:
-    """Return the number of a process that is no more."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
 def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
-    """Also its processes in sessions of their own; those of a trial that runs are left alone."""
-    dead, living = (temporary / f"{folder_prefix(number)}x" for number in (ended_process(), os.getpid()))
+    """Also its processes in sessions of their own; those of a trial that runs are left alone.
+
+    Trap: a process of another container has a number there, and none here.
+    """
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    dead, living = (temporary / f"{folder_prefix(number)}x" for number in (ended.pid, os.getpid()))
+    others = [temporary / f"{PREFIX}{ended.pid}-{where}x" for where in ("0123456789ab-", "")]
     processes = []
-    for folder in (dead, living):
+    for folder in (dead, living, *others):
         (folder / "run1" / "processes").mkdir(parents=True)
         plan = f"1 hidden {json.dumps({'processes': str(folder / 'run1' / 'processes')})}"
         environment = {**os.environ, "TFDOCTOR_PLAN": plan}
         environment.pop("PYTHONPATH", None)
         processes.append(subprocess.Popen(SLEEP, env=environment, start_new_session=True))
-    program = RecordedProgram((sys.executable, "-c", ""), temporary, Kind.SCRIPT)
     try:
-        with Runner.of(program, layer=False):
+        with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
+            assert stage.folder.name.startswith(folder_prefix(os.getpid()))
             assert processes[0].wait(10) < 0
-            assert processes[1].poll() is None
+            assert [one.poll() for one in processes[1:]] == [None] * 3
         assert not dead.exists()
-        assert living.exists()
+        assert all(folder.exists() for folder in (living, *others))
     finally:
         for process in processes:
             process.kill()
             process.wait()
-
-
-def test_a_trial_of_another_container_is_left_alone(temporary: Path) -> None:
-    """Trap: its process has a number there, and none here."""
-    others = [temporary / f"{PREFIX}{ended_process()}-{where}x" for where in ("0123456789ab-", "")]
-    for folder in others:
-        (folder / "run1").mkdir(parents=True)
-    with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
-        assert stage.folder.name.startswith(folder_prefix(os.getpid()))
-        assert all(folder.exists() for folder in others)
 
 
 TWO_PROCESSES = """

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.diagnoses import full
+from tests.rules.verdicts import as_finding
 from tests.trial.made import Machine, Program, Tick, stage_of
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Topic
@@ -120,7 +121,7 @@ def with_edit(topic: Topic, at: Location) -> Diagnosis:
     first = next(one for one in diagnosis.results if one.finding)
     rule = replace(first.rule, topic=topic)
     edit = Remedy("x", edit=Edit(at, before="a", after="b"))
-    outcome = replace(first.outcome, remedies=(edit,), evidence=())
+    outcome = replace(as_finding(first.outcome), remedies=(edit,), evidence=())
     return replace(diagnosis, results=(replace(first, rule=rule, outcome=outcome, fallbacks=()),))
 
 
