@@ -191,7 +191,7 @@ def test_load_of_other_programs_and_lower_clocks_widen_the_side_that_they_slow()
     told = ("Other programs used 25 % of the cores while the steps after the change were traced.",)
     assert compared(quiet, busy).wider == told
     spare = [plain(seed, cores_usable=16.0, cores_run=2.0, cores_other=2.0) for seed in (0, 1)]
-    assert compared(*spare).wider == ()
+    assert compared(spare[0], spare[1]).wider == ()
     before, after = plain(gpu_mhz=1980.0), plain(1, step_ms=26.4, gpu_mhz=1500.0)
     assert stepped(before, after).direction is Direction.UNKNOWN
     assert compared(before, after).wider == ("The clock of the GPUs was 32 % lower after the change.",)

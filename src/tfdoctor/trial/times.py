@@ -113,7 +113,6 @@ class Loop(Record):
 
     @property
     def _warm(self) -> int:
-        """How many calls are left out at the start."""
         sizes = self.sizes[:-1]
         begun = np.cumsum(sizes) - sizes
         warm = int(np.searchsorted(begun, self.warmup))
