@@ -57,18 +57,18 @@ def steps(count: int, first_ns: int, each_ns: int) -> TrialTimes:
 def test_a_step_takes_the_power_for_its_time(tmp_path: Path) -> None:
     with package(tmp_path / "zones"):
         counters = EnergyCounters(tmp_path / "energy.jsonl", [RaplSampler(tmp_path / "zones")])
-        counters.start(os.getpid())
+        counters.thread.start(os.getpid())
         time.sleep(1.0)
         first = time.perf_counter_ns()
         time.sleep(5.5)
-        counters.stop()
+        counters.thread.stop()
     found = counters.per_update(steps(54, first, 100_000_000))
     assert found == {EnergySource.CPU: pytest.approx(0.1 * WATTS, rel=0.1)}
     # Trap: two seconds of steps are few readings of a counter.
     assert counters.per_update(steps(20, first, 100_000_000)) == {}
     none = EnergyCounters(tmp_path / "none.jsonl", [RaplSampler(tmp_path / "no zones")])
-    none.start(os.getpid())
-    none.stop()
+    none.thread.start(os.getpid())
+    none.thread.stop()
     assert none.per_update(steps(54, first, 100_000_000)) == {}
 
 

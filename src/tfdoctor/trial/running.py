@@ -78,7 +78,7 @@ class Runner(Record):
         self.check()
         folders = [self.folder / f"run{next(self.numbers)}" for _ in variants]
         counters = EnergyCounters(folders[0].with_suffix(".jsonl")) if len(variants) == 1 else None
-        began = counters.start if counters else None
+        began = counters.thread.start if counters else None
         processes = [
             TurningRun(partial(self._start, variant, own, enough.beside(len(variants)), began), enough.limit_s)
             for variant, own in zip(variants, folders, strict=True)
@@ -88,7 +88,7 @@ class Runner(Record):
             take_turns(processes)
         finally:
             if counters:
-                counters.stop()
+                counters.thread.stop()
         seconds = sum(one.seconds for one in processes)
         foreign = max(0.0, (_others_s() - before) / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
         self.check()

@@ -5,9 +5,8 @@ step: a checkpoint in every fifth step costs time that the typical one does not 
 comes so seldom that fifty steps may hold none of it, shows in whole runs only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Self
 
@@ -113,13 +112,12 @@ def conduct(
     """
     clock, rows = TrialClock(minutes), dict[str, PartTrial]()
     of_runs, of_steps = divided(variants, recorded, minutes)
-    whole_minutes = minutes / 2 if of_steps else minutes
-    whole_runs = partial(trial.whole_runs, stage, of_runs, TrialClock(whole_minutes), say)
-    trials = _measured(whole_runs, of_runs, rows, trials)
+    whole = Runs(stage, TrialClock(minutes / 2 if of_steps else minutes), say, whole=True)
+    trials = _measured(whole, of_runs, rows, trials)
     failed = [one for one in of_runs if (row := rows.get(one.name)) and row.measured is None and row.runs > 0]
     # Of a whole run that fails without a part, the steps come before what misses it:
     of_steps += [one for one in failed if one.without and one.without.in_step is not False]
-    steps = partial(_by_steps, stage, of_steps, TrialClock(max(0.0, clock.left_s) / 60), say)
+    steps = Runs(stage, TrialClock(max(0.0, clock.left_s) / 60), say, by_mean=True)
     trials = _measured(steps, of_steps, rows, trials)
     return replace(trials, parts=tuple(rows[one.name] for one in variants if one.name in rows))
 
@@ -144,14 +142,18 @@ def divided(
     return of_runs, [one for one in variants if one not in of_runs]
 
 
-def _measured(
-    run: Callable[[], Runs], variants: Sequence[Variant], rows: dict[str, PartTrial], trials: Trials
-) -> Trials:
+def _measured(runs: Runs, variants: Sequence[Variant], rows: dict[str, PartTrial], trials: Trials) -> Trials:
     """Measure parts in one way; where the program cannot be timed so, their rows say why."""
     if not variants or trials.ended_early:
         return trials
     try:
-        runs = run()
+        if runs.whole:
+            trial.run_whole(runs, variants)
+        else:
+            with runs.until_interrupted():
+                trial.begin(runs, variants)
+                schedule.first_rounds(runs, variants)
+                schedule.narrow(runs, variants)
     except (CaptureError, InterruptedTrialError) as error:
         sentence = str(error).rstrip(".")
         why = sentence[:1].lower() + sentence[1:]  # it follows "because"
@@ -163,15 +165,6 @@ def _measured(
         if row.measured or one.name not in rows:  # what another way measured, or why it could not, stays
             rows[one.name] = row
     return trial.added(trials, runs)
-
-
-def _by_steps(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
-    runs = Runs(stage, clock, say, by_mean=True)
-    with runs.until_interrupted():
-        trial.begin(runs, variants)
-        schedule.first_rounds(runs, variants)
-        schedule.narrow(runs, variants)
-    return runs
 
 
 def _row(variant: Variant, runs: Runs | None, missing: str) -> PartTrial:

@@ -100,20 +100,18 @@ def _numbers(runs: Runs) -> Trials:
     )
 
 
-def whole_runs(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
+def run_whole(runs: Runs, variants: Sequence[Variant]) -> None:
     """Run the rounds of whole runs that fit into the time.
 
     Raises:
         CaptureError: the program cannot be timed as it is.
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    runs = Runs(stage, clock, say, whole=True)
     with runs.until_interrupted():
         runs.first_whole()
         if short := schedule.whole_shortage(runs, variants):
-            say(short)
+            runs.say(short)
         schedule.whole_rounds(runs, variants)
-    return runs
 
 
 def how_long(runs: Runs) -> str:
@@ -123,7 +121,8 @@ def how_long(runs: Runs) -> str:
 
 
 def _by_whole_runs(stage: Runner, plan: Agenda) -> Outcome:
-    runs = whole_runs(stage, plan.variants, TrialClock(plan.minutes, share=plan.share), plan.say)
+    runs = Runs(stage, TrialClock(plan.minutes, share=plan.share), plan.say, whole=True)
+    run_whole(runs, plan.variants)
     rows = [_row(runs, variant) for variant in plan.variants]
     shown = [row for row in rows if row.measured and row.measured.difference is Difference.SAVES]
     best = max(shown, key=lambda row: row.measured.share if row.measured else 0.0, default=None)

@@ -100,20 +100,15 @@ def _error(code: int, log: Path) -> str:
 
 
 class EnergyCounters:
-    """Reads the counters once a second while a run goes on, in threads of tfdoctor's own process."""
+    """Reads the counters once a second while a run goes on, in threads of tfdoctor's own process.
+
+    The environment of the process with which ``thread`` is started says which boards the run may use.
+    """
 
     def __init__(self, path: Path, samplers: Sequence[Sampler] = ()) -> None:
         self.path = path
         self.thread = SamplingThread(path, PERIOD_MS, samplers or [NvmlSampler(), RaplSampler()])
         self.behind_s = (time.time_ns() - time.perf_counter_ns()) / 1e9
-
-    def start(self, pid: int) -> None:
-        """Begin to read; the environment of this process says which boards it may use."""
-        self.thread.start(pid)
-
-    def stop(self) -> None:
-        """Read no more, and release the devices."""
-        self.thread.stop()
 
     def per_update(self, times: TrialTimes) -> Mapping[EnergySource, float]:
         """Return the joules of an update of the weights by source; of a source that counts too little, nothing.
