@@ -58,33 +58,30 @@ def test_the_change_is_that_from_the_median() -> None:
     assert found.low < 0.2 < found.high
 
 
-def test_runs_without_noise_differ_by_what_is_assumed_of_runs() -> None:
-    found = checked([50.2], [50.0] * 10, 0.01)
-    assert found.state is BudgetState.UNCLEAR
-    assert checked([52.0], [50.0] * 10, 0.01).state is BudgetState.EXCEEDED
+BEFORE = [50.0, 50.5, 49.5, 50.2, 49.8, 50.1]
+FEW = "there are four runs to compare with, and at least 5 are needed"
 
 
-def test_several_runs_of_the_newest_commit_are_judged_by_their_median() -> None:
-    before = [50.0, 50.5, 49.5, 50.2, 49.8, 50.1]
-    assert checked([50.0, 90.0, 50.3], before, 0.05).state is not BudgetState.EXCEEDED
-    assert checked([70.0, 90.0, 50.3], before, 0.05).state is BudgetState.EXCEEDED
-
-
-def test_few_runs_are_undecided_and_do_not_fail() -> None:
-    found = checked([90.0], [50.0] * (FEWEST - 1), 0.05)
-    assert found.state is BudgetState.UNCLEAR
-    assert found.why == "there are four runs to compare with, and at least 5 are needed"
-
-
-def test_a_figure_that_the_newest_run_lacks_fails() -> None:
-    found = checked([], [50.0] * 10, 0.05)
-    assert found.state is BudgetState.UNKNOWN
-
-
-def test_without_a_limit_nothing_fails() -> None:
-    for newest in ([90.0], []):
-        found = checked(newest, [50.0] * 10, None)
-        assert found.state is None
+@pytest.mark.parametrize(
+    ("newest", "before", "limit", "state", "why"),
+    [
+        # Runs without noise differ by what is assumed of runs:
+        ([50.2], [50.0] * 10, 0.01, BudgetState.UNCLEAR, ""),
+        ([52.0], [50.0] * 10, 0.01, BudgetState.EXCEEDED, ""),
+        # Several runs of the newest commit are judged by their median:
+        ([50.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.MET, ""),
+        ([70.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.EXCEEDED, ""),
+        ([90.0], [50.0] * (FEWEST - 1), 0.05, BudgetState.UNCLEAR, FEW),  # it does not fail
+        ([], [50.0] * 10, 0.05, BudgetState.UNKNOWN, "the newest run does not have it"),
+        *((newest, [50.0] * 10, None, None, "") for newest in ([90.0], [])),  # without a limit
+    ],
+)
+def test_what_is_decided(
+    newest: list[float], before: list[float], limit: float | None, state: BudgetState | None, why: str
+) -> None:
+    found = checked(newest, before, limit)
+    assert found.state is state
+    assert found.why == why or limit is None
 
 
 # What it is compared with

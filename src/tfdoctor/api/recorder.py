@@ -112,5 +112,4 @@ def _callbacks(frame: FrameType) -> object:
 
 @cache
 def _callback(recorder: type, keras: ModuleType) -> type:
-    """Return the class of recorders that are callbacks of this Keras."""
     return type(recorder.__name__, (recorder, keras.callbacks.Callback), {})

@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 
     Instead = Callable[[], object]
 
-# The parts: values of diagnoses (`tfdoctor.terms.kinds.Part`).
-INPUT, CALLBACK, METRICS = "input", "callback", "metrics"
-SAVING, SUMMARIES = "saving", "summaries"
-EVALUATION, PREDICTION = "evaluation", "prediction"
-
 # Batches that are kept, and about the bytes that they may take: several, so that their shapes vary as usual.
 BATCHES, MOST_BYTES = 8, 2**28
 UNKNOWN_ROWS = 32  # What stands for a dimension that is not known before a batch is there
@@ -59,20 +54,20 @@ class TakenOut:
 
     def listen(self, stream: Stream) -> None:
         """Hear of the calls that are answered."""
-        listeners: dict[str, dict[str, Callable[[Point], Enter]]] = {
-            INPUT: {"iteration": self._iterates},
-            CALLBACK: {"callbacks": lambda _: self._callbacks, "load": self._loads},
-            METRICS: {"metrics": self._updates},
-            SAVING: {"save": lambda _: self._saves, "load": self._loads},
-            SUMMARIES: {"summary": self._summaries},
-            EVALUATION: {"evaluate": self._evaluates},
-            PREDICTION: {"predict": self._predicts},
+        listeners: dict[str, dict[str, Callable[[Point], Enter]]] = {  # by `tfdoctor.terms.kinds.Part`
+            "input": {"iteration": self._iterates},
+            "callback": {"callbacks": lambda _: self._callbacks, "load": self._loads},
+            "metrics": {"metrics": self._updates},
+            "saving": {"save": lambda _: self._saves, "load": self._loads},
+            "summaries": {"summary": self._summaries},
+            "evaluation": {"evaluate": self._evaluates},
+            "prediction": {"predict": self._predicts},
         }
         for event, listen in listeners[self.part].items():
             stream.on(event, listen)
 
     def is_at(self, frame: FrameType | None) -> bool:
-        """Say whether a frame runs at the line of the part, or for it; a part without a line is everywhere."""
+        """Say whether a frame runs for the part: one without a line is everywhere."""
         return self.at is None or user_line(frame) == self.at
 
     def summary(self) -> dict[str, object]:
