@@ -10,13 +10,13 @@ from tests.h100 import TIMED_MS, judged
 from tests.rules.cases.float32_matmul import CPU, example
 from tests.rules.kit import *
 from tfdoctor.diagnose import engine
-from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.operations.step_parts import BatchNorm, BatchNorms
 from tfdoctor.facts.run.framework import PYTORCH
 from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules import float32_matmul as rule
 from tfdoctor.rules.float32_matmul import BOTH_WAYS_MS, OF_FEW_CHANNELS, SLOWER, TO_BFLOAT16_MS, WEIGHTS_MS, Limits
+from tfdoctor.source_code.splice import Declined
 
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)

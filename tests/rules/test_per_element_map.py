@@ -6,9 +6,9 @@ from tests.builders import recording
 from tests.edits.editing import edited
 from tests.rules.cases.per_element_map import CHEAP, CSV, example
 from tests.rules.kit import *
-from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.input.map_functions import FunctionGraphs, MapFunction, MapFunctions
 from tfdoctor.rules import per_element_map
+from tfdoctor.source_code.splice import Declined
 
 
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:

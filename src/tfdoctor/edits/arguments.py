@@ -1,17 +1,19 @@
 """Arguments of calls: added, or set where they are there already."""
 
-import libcst as cst
+import ast
+import re
 
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, insert
-from tfdoctor.edits.syntax import last_name, named, positional
+from tfdoctor.source_code.splice import Declined, Splice, insert
+from tfdoctor.source_code.syntax import arguments, named, spread, tail
+from tfdoctor.source_code.tree import SyntaxTree, place
 
+_COMMENT = re.compile(r"#[^\r\n]*")
 KEYWORD_ONLY = 99  # More positional arguments than any call has
 
 
 def setting(
     module: SyntaxTree,
-    call: cst.Call,
+    call: ast.Call,
     name: str,
     value: str,
     *,
@@ -26,38 +28,38 @@ def setting(
     Raises:
         Declined: the line does not show what the call gets, or somebody chose another value.
     """
-    if any(argument.star for argument in call.args):
-        raise Declined(f".{last_name(call.func)}() is called with * or **, so its arguments are unknown")
-    given = named(call).get(name) or next(iter(positional(call)[position:]), None)
+    if spread(call):
+        raise Declined(f".{tail(call)}() is called with * or **, so its arguments are unknown")
+    given = named(call).get(name) or next(iter(call.args[position:]), None)
     if given is None:
         return _added(module, call, f"{name}={value}")
     if module.written(given) not in instead_of:
-        raise Declined(f".{last_name(call.func)}() already has {name}={module.written(given)}")
+        raise Declined(f".{tail(call)}() already has {name}={module.written(given)}")
     return module.replaced(given, value)
 
 
-def written(module: SyntaxTree, call: cst.Call, name: str) -> str:
+def written(module: SyntaxTree, call: ast.Call, name: str) -> str:
     """Return how the argument of a name is written, or ""."""
     value = named(call).get(name)
     return module.written(value) if value else ""
 
 
-def _added(module: SyntaxTree, call: cst.Call, argument: str) -> Splice:
+def _added(module: SyntaxTree, call: ast.Call, argument: str) -> Splice:
     """Add an argument in the way the others are written: on a line of its own after a trailing comma."""
     end = module.span(call)[1] - 1  # the closing parenthesis
-    if not call.args:
+    if not arguments(call):
         return insert(end, argument)
-    last = call.args[-1]
-    if not isinstance(last.comma, cst.Comma):
-        # The value's own parentheses are not in its span; those of the argument are.
-        return insert(module.span(last)[1], f", {argument}")
-    # Only parentheses and white space may stand between the last value and its comma.
-    between, comma_written, _ = module.text[module.span(last.value)[1] : end].partition(",")
-    if not comma_written or between.strip(" \t\r\n)"):
+    last = max((*call.args, *call.keywords), key=place)
+    first, after = module.span(last)[0], min(module.span(last)[1], end)  # a generator may have the call's
+    behind = module.text[after:end]  # Only parentheses, a comma, comments and white space stand there
+    plain = _COMMENT.sub(lambda comment: " " * len(comment.group()), behind)
+    if "," not in plain:
+        return insert(after + plain.rfind(")") + 1, f", {argument}")
+    before, _, _ = behind.partition(",")
+    if before.strip(" \t\r\n)"):
         raise Declined("a comment follows the last argument of the call")
-    comma = module.text.index(",", module.span(last.value)[1], end)
+    comma = after + len(before)
     if module.lines.number(comma) == module.lines.number(end):
         return insert(comma + 1, f" {argument},")
-    first = module.span(last)[0]
     new = f"{module.lines.newline}{module.lines.indent(first)}{argument},"
     return insert(module.lines.end(comma), new)  # after a comment on the last argument

@@ -1,7 +1,4 @@
-"""From the remedies of findings to edits of files: in one patch that holds all of them, or as files for a trial.
-
-libcst takes as long to import as all rules together: it is imported for the first file that can be edited.
-"""
+"""From the remedies of findings to edits of files: in one patch that holds all of them, or as files for a trial."""
 
 import difflib
 import warnings
@@ -9,20 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import Order as Ordering
 from tfdoctor.diagnosis.savings import Relationship
+from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.source import SourceFile, Sources
-from tfdoctor.edits.splice import Declined, Splice, before_and_after, known, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
+from tfdoctor.source_code.splice import Declined, Lines, Splice, before_and_after, known, overlapping, spliced
+from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy
-
-if TYPE_CHECKING:
-    from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy, Replacement
 
 
 class FileChange(Record):
@@ -67,7 +62,7 @@ class Draft:
     """What the findings change, file by file; the first edit of a place wins."""
 
     sources: Sources
-    modules: "dict[str, SyntaxTree]" = field(default_factory=dict)
+    modules: dict[str, SyntaxTree] = field(default_factory=dict)
     named: dict[str, SourceFile] = field(default_factory=dict)
     splices: dict[str, set[Splice]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
@@ -82,8 +77,6 @@ class Draft:
             raise Declined(rule.by_hand)
         at = known(remedy.at or self.sources.trains(), "the line to change is unknown")
         source = self.sources[at.path]
-        from tfdoctor.edits.by_id import CHECKS, KINDS  # noqa: PLC0415 - brings libcst: see above
-
         kind = known(({**KINDS, **rule.edits()}).get(remedy.edit_id), rule.by_hand)
         module = self._module(source)
         if remedy.edit_id in CHECKS:
@@ -98,9 +91,7 @@ class Draft:
         edit = Edit(Location(at.path, line), before, after, replacements=replacements)
         return edit, source, splices
 
-    def _module(self, source: SourceFile) -> "SyntaxTree":
-        from tfdoctor.edits.module import SyntaxTree  # noqa: PLC0415 - brings libcst: see above
-
+    def _module(self, source: SourceFile) -> SyntaxTree:
         if source.path not in self.modules:
             self.modules[source.path] = SyntaxTree(source.text)
         return self.modules[source.path]
@@ -130,6 +121,19 @@ class Draft:
             for name, source in changed.items()
         ]
         return unified(changes, next((source.within for source in changed.values()), ""))
+
+
+def replaced(text: str, splices: Iterable[Splice]) -> tuple[Replacement, ...]:
+    """Return the splices by lines and columns; those at one place are one."""
+    lines = Lines.of(text)
+    found: list[Replacement] = []
+    for splice in sorted(set(splices)):
+        start, end = lines.place(splice.start), lines.place(splice.end)
+        if found and found[-1].end == start == found[-1].start:
+            found[-1] = Replacement(start, end, found[-1].text + splice.new)
+        else:
+            found.append(Replacement(start, end, splice.new))
+    return tuple(found)
 
 
 def edited(

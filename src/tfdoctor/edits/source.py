@@ -2,16 +2,15 @@
 
 import hashlib
 import posixpath
-import tokenize
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 from pathlib import Path
 
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Declined
+from tfdoctor.source_code.tree import decoded
 from tfdoctor.terms.files import NotReadableError, content
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.record import Record
@@ -40,8 +39,7 @@ class SourceFile(Record):
             Declined: it is not text of that encoding, or another text has the same bytes.
         """
         try:
-            encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
-            text = data.decode(encoding)
+            encoding, text = decoded(data)
             same = text.encode(encoding) == data
         except (SyntaxError, UnicodeError, LookupError) as error:
             raise Declined(f"{path} cannot be read as Python ({error})") from error
