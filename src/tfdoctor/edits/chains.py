@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from tfdoctor.source_code.splice import Declined, Splice, insert, only
 from tfdoctor.source_code.syntax import last_name, tail
 from tfdoctor.source_code.tree import SyntaxTree, place
-from tfdoctor.terms.record import Record
 
 # Methods of tf.data.Dataset that return a dataset, without prefetch.
 TRANSFORMATIONS = frozenset(
@@ -97,27 +97,18 @@ def mapped_before(module: SyntaxTree, call: ast.Call) -> list[ast.AST]:
     return [*chains, *(function for function in module.functions if function.name in names)]
 
 
-def assigned(statement: ast.stmt | None) -> ast.Call | None:
-    """Return the call that a statement gives one name: ``d = files.map(f)``; None of other statements."""
+def assigned(statement: ast.stmt | None) -> tuple[str, ast.Call | None]:
+    """Return the name and the call of ``d = files.map(f)``; nothing of other statements."""
     match statement:
-        case ast.Assign(targets=[ast.Name()], value=ast.Call() as call):
-            return call
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+            return name, call
         case _:
-            return None
-
-
-def target(statement: ast.stmt | None) -> str:
-    """Return the one name that a statement assigns; "" of other statements."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-        case _:
-            return ""
+            return "", None
 
 
 def rebound(statement: ast.stmt | None) -> str:
     """Return the name of ``d = d.map(f)``; "" where the chain starts with another."""
-    call, name = assigned(statement), target(statement)
+    name, call = assigned(statement)
     return name if call and last_name(start_of(call)) == name else ""
 
 
@@ -133,16 +124,8 @@ def in_block(
     return statement, alone[:at], alone[at + 1 :]
 
 
-class Segment(Record):
-    """One method of a chain as it is written, from the end of what it is called on: ``.repeat(2)``."""
-
-    start: int
-    end: int
-    text: str
-
-
-def segment(module: SyntaxTree, call: ast.Call) -> Segment:
-    """Return the part of a chain that one method call adds.
+def segment(module: SyntaxTree, call: ast.Call) -> Splice:
+    """Return the part of a chain that one method call adds, as it is written: ``.repeat(2)``.
 
     Raises:
         Declined: parentheses or a comment stand before the method.
@@ -152,13 +135,13 @@ def segment(module: SyntaxTree, call: ast.Call) -> Segment:
     start, end = module.span(call.func.value)[1], module.span(call)[1]
     if module.text[start : module.name_at(call.func)].strip() != ".":
         raise Declined("a comment or a parenthesis stands between the stages")
-    return Segment(start, end, module.text[start:end])
+    return Splice(start, end, 0, module.text[start:end])
 
 
 def exchanged(module: SyntaxTree, first: ast.Call, second: ast.Call) -> list[Splice]:
     """Return the splices after which two methods of a chain stand in each other's place."""
     one, two = segment(module, first), segment(module, second)
-    return [Splice(one.start, one.end, 0, two.text), Splice(two.start, two.end, 0, one.text)]
+    return [replace(one, new=two.new), replace(two, new=one.new)]
 
 
 def appended(module: SyntaxTree, call: ast.Call, new: str, rank: int = 0) -> Splice:

@@ -12,7 +12,6 @@ from tfdoctor.edits.arguments import setting, written
 from tfdoctor.edits.chains import (
     MAKERS,
     TRANSFORMATIONS,
-    Segment,
     appended,
     assigned,
     assigned_before,
@@ -25,7 +24,6 @@ from tfdoctor.edits.chains import (
     only_call,
     rebound,
     segment,
-    target,
     whole_chain,
 )
 from tfdoctor.recording.program import ProgramRecord
@@ -94,7 +92,7 @@ def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     _must_be_the_same(module, call, moved)
     removed = [_removed(module, statement, part) for statement, part in moved]
     within = all(statement is call for statement, _ in moved)
-    behind = [part.text if within else part.text.strip() for _, part in reversed(moved)]
+    behind = [part.new if within else part.new.strip() for _, part in reversed(moved)]
     return [*removed, appended(module, call, f".cache(){''.join(behind)}")]
 
 
@@ -155,7 +153,7 @@ def _library_call(module: SyntaxTree, line: int, name: str) -> ast.Call:
     return call
 
 
-def _moved(module: SyntaxTree, chain: ast.Call) -> Iterator[tuple[ast.Call, Segment]]:
+def _moved(module: SyntaxTree, chain: ast.Call) -> Iterator[tuple[ast.Call, Splice]]:
     """Yield the shuffles and repetitions of a chain that may move behind its end, the last first."""
     for call in calls_of(chain):
         if tail(call) in MOVES:
@@ -164,7 +162,7 @@ def _moved(module: SyntaxTree, chain: ast.Call) -> Iterator[tuple[ast.Call, Segm
             return
 
 
-def _must_be_the_same(module: SyntaxTree, call: ast.Call, moved: list[tuple[ast.Call, Segment]]) -> None:
+def _must_be_the_same(module: SyntaxTree, call: ast.Call, moved: list[tuple[ast.Call, Splice]]) -> None:
     """Decline where more before the cache differs from pass to pass than what moves."""
     chains = [call, *assigned_before(module, call)]
     methods = [method for chain in chains for method in methods_of(chain)]
@@ -183,15 +181,15 @@ def _statements_before(module: SyntaxTree, call: ast.Call) -> Iterator[ast.Call]
     line, above, _ = in_block(module, call)
     name = rebound(line)
     for earlier in reversed(above) if name else ():
-        chain = assigned(earlier)
-        if chain is None or target(earlier) != name:
+        given, chain = assigned(earlier)
+        if chain is None or given != name:
             return
         yield chain
         if rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
             return
 
 
-def _removed(module: SyntaxTree, chain: ast.Call, part: Segment) -> Splice:
+def _removed(module: SyntaxTree, chain: ast.Call, part: Splice) -> Splice:
     """Remove a stage; the whole line where nothing else is left of it."""
     if "#" in module.text[part.end : module.lines.end(part.end)]:
         raise Declined("a comment stands beside a stage that has to move")

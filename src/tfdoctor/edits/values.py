@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from tfdoctor.edits.chains import MAKERS, TRANSFORMATIONS
-from tfdoctor.source_code.syntax import arguments, dotted, last_name, own_methods, root_name
+from tfdoctor.source_code.syntax import arguments, dotted, last_name, own_methods, root_name, tail
 from tfdoctor.source_code.tree import BoundValue, SyntaxTree, place
 
 STAGES = TRANSFORMATIONS | {"prefetch"}
@@ -48,11 +48,8 @@ def _holds_dataset(module: SyntaxTree, source: BoundValue, seen: Seen) -> bool:
         return False
     if source.part is not None:
         return is_dataset(module, source.part, seen)
-    match source.value:
-        case ast.Call(func=ast.Name(id=name)):
-            return module.returns(name, lambda made: _holds_dataset(module, BoundValue(made, source.place), seen))
-        case _:
-            return False
+    called = dotted(source.value.func) if isinstance(source.value, ast.Call) else ""
+    return module.returns(called, lambda made: _holds_dataset(module, BoundValue(made, source.place), seen))
 
 
 def is_tensor(module: SyntaxTree, value: ast.expr, seen: Seen = NONE) -> bool:
@@ -66,7 +63,7 @@ def is_tensor(module: SyntaxTree, value: ast.expr, seen: Seen = NONE) -> bool:
         case ast.Tuple(elts=parts):
             return all(is_tensor(module, part, seen) for part in parts)
         case ast.Call(func=ast.Name(id="next"), args=[iterator, *_]):
-            return _is_iterator(module, iterator, seen)
+            return _is_iterator(module, iterator)
         case ast.Call(func=func):
             origin = module.from_tensorflow(func)
             made = origin.rpartition(".")[2][:1].islower() and ".data." not in origin
@@ -75,31 +72,25 @@ def is_tensor(module: SyntaxTree, value: ast.expr, seen: Seen = NONE) -> bool:
             return False
 
 
-def _is_iterator(module: SyntaxTree, value: ast.expr, seen: Seen) -> bool:
+def _is_iterator(module: SyntaxTree, value: ast.expr) -> bool:
     match value:
         case ast.Name():
-            return _all(module, value, seen, _holds_iterator)
+            return module.always(value, lambda made: _is_iterator(module, made))
         case ast.Call(func=ast.Name(id="iter"), args=[dataset]):
-            return is_dataset(module, dataset, seen)
+            return is_dataset(module, dataset)
         case _:
             return False
-
-
-def _holds_iterator(module: SyntaxTree, source: BoundValue, seen: Seen) -> bool:
-    return source.whole and _is_iterator(module, source.value, seen)
 
 
 def _holds_tensor(module: SyntaxTree, source: BoundValue, seen: Seen) -> bool:
     if not source.each:
         return is_tensor(module, source.part or source.value, seen)
-    through, elements = source.value, True
-    match through:
-        case ast.Call(func=func, args=[inner, *_]) if last_name(func) == "enumerate":
-            through, elements = inner, source.place == 1
-    match through:
-        case ast.Call(func=func, args=[inner, *_]) if last_name(func) in PASSED_ON:
-            through = inner
-    return elements and is_dataset(module, through, seen)
+    through, counted = source.value, False
+    if isinstance(through, ast.Call) and through.args and tail(through) == "enumerate":
+        through, counted = through.args[0], source.place != 1
+    if isinstance(through, ast.Call) and through.args and tail(through) in PASSED_ON:
+        through = through.args[0]
+    return not counted and is_dataset(module, through, seen)
 
 
 def _all(
@@ -115,9 +106,9 @@ def _all(
 
 def _starts_with(node: ast.expr, name: str) -> bool:
     """Say whether a chain of a dataset's methods starts with a name."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and last_name(node.func) in STAGES:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and tail(node) in STAGES:
         node = node.func.value
-    return isinstance(node, ast.Name) and node.id == name
+    return last_name(node) == name and isinstance(node, ast.Name)
 
 
 def why_not_fixed(module: SyntaxTree, name: ast.Name) -> str:

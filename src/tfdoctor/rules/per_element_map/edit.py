@@ -38,7 +38,7 @@ def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
         if isinstance(module.parent(mapped), ast.Assign):  # d = d.map(f), and below d = d.batch(n)
             statement, _, below = in_block(module, mapped)
             again = below[0] if below and rebound(statement) == rebound(below[0]) != "" else None
-            batch = [None, *calls_of(assigned(again))][-1]
+            batch = [None, *calls_of(assigned(again)[1])][-1]
             batch = batch if isinstance(receiver(batch), ast.Name) else None
         if batch is None or method_of(batch) != "batch" or not mapped.args:
             continue
