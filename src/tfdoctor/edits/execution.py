@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tfdoctor.edits.arguments import setting, written
+from tfdoctor.edits.calls import setting, written
 from tfdoctor.edits.graph import must_compile
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.source_code.splice import Declined, Splice, in_example, insert, only

@@ -67,7 +67,7 @@ def _must_have_pure_layers(module: SyntaxTree) -> None:
     for definition in module.all(ast.ClassDef):
         if keras_class(module, definition.name):
             traceable.check_class(definition)
-    for target in (target for assignment in module.all(ast.Assign) for target in assignment.targets):
+    for target in module.targets:
         changes = isinstance(target, ast.Attribute) and target.attr == "trainable"
         if changes and (module.repeated(target) or module.home(target)):
             raise Declined(f"line {target.lineno} sets trainable, and a graph keeps the variables it began with")

@@ -3,8 +3,17 @@
 import ast
 import re
 
-from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.chains import assigned, calls_of, exchanged, in_block, next_call, only_call, rebound
+from tfdoctor.edits.calls import (
+    assigned,
+    calls_of,
+    exchanged,
+    in_block,
+    next_call,
+    only_call,
+    rebound,
+    setting,
+    written,
+)
 from tfdoctor.edits.values import attributes, keras_class, made_by
 from tfdoctor.source_code.splice import Declined, Splice, in_example, insert, known, only
 from tfdoctor.source_code.syntax import (

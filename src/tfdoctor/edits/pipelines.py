@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.chains import (
+from tfdoctor.edits.calls import (
     MAKERS,
     TRANSFORMATIONS,
     appended,
@@ -24,7 +23,9 @@ from tfdoctor.edits.chains import (
     only_call,
     rebound,
     segment,
+    setting,
     whole_chain,
+    written,
 )
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.source_code.splice import Declined, Splice, only

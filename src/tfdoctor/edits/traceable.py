@@ -6,12 +6,12 @@ it, reads nothing that changes, and never needs the value of a tensor
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tfdoctor.edits.values import attributes, keras_class, made_by, why_not_fixed
 from tfdoctor.source_code.splice import Declined
-from tfdoctor.source_code.syntax import Function, arguments, given, last_name, own_methods, tail
+from tfdoctor.source_code.syntax import Function, arguments, dotted, given, last_name, own_methods, tail
 from tfdoctor.source_code.tree import SyntaxTree
 
 ONCE = "and a graph runs Python only once, when it is traced"
@@ -76,7 +76,7 @@ class Traceable:
             raise Declined(f"{function.name}() has a decorator")
         if isinstance(function, ast.AsyncFunctionDef):
             raise Declined(f"{function.name}() is asynchronous")
-        self._all(function.body, function)
+        self._all(function.body)
 
     def check_class(self, definition: ast.ClassDef) -> None:
         """Decline unless a graph can hold the methods of a layer or a model that Keras calls in a step."""
@@ -85,36 +85,36 @@ class Traceable:
 
     # Nodes of a function: statements and expressions
 
-    def _all(self, nodes: Iterable[ast.AST], function: Function) -> None:
+    def _all(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:
-            self._node(node, function)
+            self._node(node)
 
-    def _node(self, node: ast.AST, function: Function) -> None:
+    def _node(self, node: ast.AST) -> None:
         match node:
             case ast.Name():
-                self._name(node, function)
+                self._name(node)
             case ast.Attribute():
-                self._attribute(node, function)
+                self._attribute(node)
             case ast.Call():
-                self._call(node, function)
+                self._call(node)
             case ast.Assign() | ast.AugAssign():
-                self._assignment(node, function)
+                self._assignment(node)
             case ast.With():
-                self._with(node, function)
-            case ast.For(target=target, iter=through, body=body, orelse=orelse):
-                self._loop(target, through, body, orelse, function)
+                self._with(node)
+            case ast.For():
+                self._loop(node, node.body, node.orelse)
             case (
                 ast.ListComp(elt=made, generators=[loop, *more])
                 | ast.GeneratorExp(elt=made, generators=[loop, *more])
             ):
-                self._node(made, function)
-                self._loop(loop.target, loop.iter, (), more, function)
+                self._node(made)
+                self._loop(loop, (), more)
                 for condition in loop.ifs:
                     self._condition(condition)
             case _:
-                self._all(self._parts(node, function), function)
+                self._all(self._parts(node))
 
-    def _parts(self, node: ast.AST, function: Function) -> Iterable[ast.AST]:
+    def _parts(self, node: ast.AST) -> Iterable[ast.AST]:
         """Return the parts of a node without an effect of its own that are still to be checked."""
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
@@ -128,28 +128,28 @@ class Traceable:
             case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
                 return [operand]
             case ast.Return(value=value):
-                self._result(node, function)
+                self._result(node)
                 return [value] if value else []
             case _ if isinstance(node, PLAIN) and None not in getattr(node, "keys", ()):  # as of {**other}
                 return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
             case _:
                 raise Declined(f"{_at(node)} has Python that a graph may not keep")
 
-    def _name(self, name: ast.Name, function: Function) -> None:
-        if self._local(name, function) or self.module.from_tensorflow(name):  # that is a part of a longer name
+    def _name(self, name: ast.Name) -> None:
+        if self._local(name) or self.module.from_tensorflow(name):  # that is a part of a longer name
             return
         if (own := self.module.function(name.id)) is not None:
             self.check(own)
         elif why := why_not_fixed(self.module, name):
             raise Declined(f"{_at(name)} uses a name of outside: {why}")
 
-    def _attribute(self, node: ast.Attribute, function: Function) -> None:
+    def _attribute(self, node: ast.Attribute) -> None:
         if self.module.from_tensorflow(node):
             return
         if node.attr in ("shape", "ndim") and not self.batch_is_known and not self._static(node):
             raise Declined(f"{_at(node)} reads a shape, whose batch size a graph may not know")
         self._must_stay(node)
-        self._node(node.value, function)
+        self._node(node.value)
 
     def _static(self, shape: ast.Attribute) -> bool:
         """Say whether only dimensions after the first are read of a shape."""
@@ -161,42 +161,35 @@ class Traceable:
             case _:
                 return shape.attr == "ndim"
 
-    def _assignment(self, node: ast.Assign | ast.AugAssign, function: Function) -> None:
+    def _assignment(self, node: ast.Assign | ast.AugAssign) -> None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if not all(isinstance(part, ast.Name) and self._local(part, function) for part in _flat(target)):
+            if not all(isinstance(part, ast.Name) and self._local(part) for part in _flat(target)):
                 raise Declined(f"{_at(node)} changes an object outside of the function")
-        self._node(node.value, function)
+        self._node(node.value)
 
-    def _result(self, node: ast.Return, function: Function) -> None:
+    def _result(self, node: ast.Return) -> None:
         """Decline a result that a graph would turn from a number into a tensor."""
         for value in _flat(node.value) if node.value else ():
-            outer = isinstance(value, ast.Name) and not self._local(value, function)
+            outer = isinstance(value, ast.Name) and not self._local(value)
             if outer or (isinstance(value, ast.Constant) and value.value is not None):
                 raise Declined(f"{_at(node)} returns a constant, which a graph makes a tensor")
 
-    def _with(self, node: ast.With, function: Function) -> None:
+    def _with(self, node: ast.With) -> None:
         for item in node.items:
             call = item.context_expr
             origin = self.module.from_tensorflow(call.func) if isinstance(call, ast.Call) else ""
             if origin.rpartition(".")[2] not in ("GradientTape", "name_scope"):
                 raise Declined(f"{_at(call)} has a `with` of something other than a tape")
-            self._node(call, function)
-        self._all(node.body, function)
+            self._node(call)
+        self._all(node.body)
 
     # Loops and conditions: none may depend on the value of a tensor
 
-    def _loop(
-        self,
-        target: ast.expr,
-        through: ast.expr,
-        body: Iterable[ast.AST],
-        more: Iterable[ast.AST],
-        function: Function,
-    ) -> None:
-        self._iterates(through)
-        self._all((through, *body), function)
+    def _loop(self, loop: ast.For | ast.comprehension, body: Iterable[ast.AST], more: Sequence[ast.AST]) -> None:
+        self._iterates(loop.iter)
+        self._all((loop.iter, *body))
         if more:
-            raise Declined(f"{_at(target)} has a loop in a loop")
+            raise Declined(f"{_at(loop.target)} has a loop in a loop")
 
     def _iterates(self, through: ast.expr) -> None:
         """Decline a loop over what may be a tensor."""
@@ -219,9 +212,7 @@ class Traceable:
     def _is_number(self, value: ast.expr) -> bool:
         """Say whether an expression is a Python number that does not change."""
         match value:
-            case ast.Constant(value=number):
-                return type(number) is int
-            case ast.Attribute(value=ast.Name(id="self")):
+            case ast.Constant(value=int()) | ast.Attribute(value=ast.Name(id="self")):
                 return True
             case _:
                 return isinstance(value, ast.Name) and not why_not_fixed(self.module, value)
@@ -234,8 +225,7 @@ class Traceable:
                 held = (not source.each and _holds_list(source.value, source.place) for source in sources)
                 return bool(sources) and all(held)
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if not name.endswith(LISTS):
-                function = self.module.function_around(value)
-                made = self._made(value, function) if function else []
+                made = self._made(value)
                 return bool(made) and all(isinstance(one, LITERAL_LISTS) for one in made)
             case _:
                 return not isinstance(value, ast.Call) and _holds_list(value, -1)
@@ -257,20 +247,20 @@ class Traceable:
 
     # Calls: of TensorFlow, of layers, and of functions and methods of the file
 
-    def _call(self, call: ast.Call, function: Function) -> None:
-        self._called(call, function)
+    def _call(self, call: ast.Call) -> None:
+        self._called(call)
         if not all(word.arg for word in call.keywords):
             raise Declined(f"{_at(call)} passes arguments with **")
-        self._all((one.value if isinstance(one, ast.Starred) else one for one in arguments(call)), function)
+        self._all(one.value if isinstance(one, ast.Starred) else one for one in arguments(call))
 
-    def _called(self, call: ast.Call, function: Function) -> None:  # noqa: PLR0911 - one case a kind
+    def _called(self, call: ast.Call) -> None:  # noqa: PLR0911 - one case a kind
         func, line = call.func, _at(call)
         name = last_name(func)
         if origin := self.module.from_tensorflow(func):
             return _must_be_allowed(origin, line)
         match func:
-            case ast.Name() if self._local(func, function):
-                return self._given(func, function)
+            case ast.Name() if self._local(func):
+                return self._given(func)
             case ast.Name() if (own := self.module.function(name)) is not None:
                 return self.check(own)
             case ast.Name() if name in NEED_VALUES:
@@ -284,19 +274,19 @@ class Traceable:
             case ast.Name():
                 return self._object(func)
             case ast.Attribute():
-                return self._method(call, func, function)
+                return self._method(call, func)
             case ast.Call():
-                return self._called(func, function)
+                return self._called(func)
             case _:
                 raise Declined(f"{line} calls what the file does not name")
 
-    def _given(self, name: ast.Name, function: Function) -> None:
+    def _given(self, name: ast.Name) -> None:
         """Check the call of a name that the function is given, or that goes through its layers."""
         sources = self.module.sources(name)
         for source in sources:
             through = source.value
             if source.each and source.place < 0 and isinstance(through, ast.Attribute):
-                self._list_of_layers(through, function)
+                self._list_of_layers(through)
             elif isinstance(through, ast.Name) and source.whole:
                 self._object(through)
             else:
@@ -309,59 +299,54 @@ class Traceable:
         if why := why_not_fixed(self.module, name):
             raise Declined(f"{_at(name)} calls {name.id}(): {why}")
 
-    def _method(self, call: ast.Call, func: ast.Attribute, function: Function) -> None:
+    def _method(self, call: ast.Call, func: ast.Attribute) -> None:
         line, name, of = _at(call), func.attr, func.value
         if name in ("numpy", "item", "tolist"):
             raise Declined(f"{line} calls .{name}(), which needs the values of a tensor")
         if isinstance(of, ast.Call) and tail(of) == "super":
-            return
+            return None
         if isinstance(of, ast.Name) and of.id == "self":
-            self._own(func, function)
-            return
-        # The method of a layer or model whose class the file defines
+            return self._own(func)
         made = made_by(self.module, of) if isinstance(of, ast.Name) else None
-        kind = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else ""
-        if method := next(iter(own_methods(keras_class(self.module, kind), name)), None):
-            self.check(method)
-            return
+        kind = dotted(made.func) if isinstance(made, ast.Call) else ""
+        for method in own_methods(keras_class(self.module, kind), name):
+            return self.check(method)  # of a layer or model whose class the file defines
         methods = (method for method in self.module.functions if method.name == name)
         classes = [self.module.nearest(method, ast.ClassDef) for method in methods]
         pythons = any(found and not keras_class(self.module, found.name) for found in classes)
         if name not in METHODS or pythons:
             raise Declined(f"{line} calls .{name}(), {ONCE}")
-        self._node(of, function)
+        return self._node(of)
 
-    def _own(self, func: ast.Attribute, function: Function) -> None:
+    def _own(self, func: ast.Attribute) -> None:
         """Check a method of the class, or decline an attribute that is no layer of its __init__."""
-        definition, name = self.module.nearest(function, ast.ClassDef), func.attr
+        definition, name = self.module.nearest(func, ast.ClassDef), func.attr
         if method := next(iter(own_methods(definition, name)), None):
             self.check(method)
         elif not (name in METHODS and definition and keras_class(self.module, definition.name)):
-            made = self._made(func, function)
+            made = self._made(func)
             if len(made) != 1 or not self._is_layer(made[0]):
-                what = f"self.{name}, which is no layer of Keras made in __init__"
-                raise Declined(f"{_at(func)} calls {what}")
+                raise Declined(f"{_at(func)} calls self.{name}, which is no layer of Keras made in __init__")
 
     # Objects: layers, models, and attributes that do not change between steps
 
-    def _local(self, name: ast.Name, function: Function) -> bool:
+    def _local(self, name: ast.Name) -> bool:
         """Say whether the function binds a name itself."""
-        bound = self.module.bound(name)
-        return bool(bound) and all(node is not function and self.module.within(node, function) for node in bound)
+        function, bound = self.module.function_around(name), self.module.bound(name)
+        return bool(bound) and all(function in [*self.module.outward(node)] for node in bound)
 
     def _must_stay(self, node: ast.Attribute) -> None:
         """Decline an attribute that the file sets outside of __init__ and build."""
-        assigned = (target for one in self.module.all(ast.Assign) for target in one.targets)
-        for target in (*assigned, *(one.target for one in self.module.all(ast.AugAssign))):
+        for target in (*self.module.targets, *(one.target for one in self.module.all(ast.AugAssign))):
             same = isinstance(target, ast.Attribute) and target.attr == node.attr
             if same and self.module.home(target) not in BEFORE_STEPS:
                 raise Declined(f"{_at(target)} sets .{node.attr}, which the step reads")
 
-    def _made(self, node: ast.Attribute, function: Function) -> list[ast.expr]:
+    def _made(self, node: ast.Attribute) -> list[ast.expr]:
         """Return what the methods of the class assign to an attribute of self, outside of steps."""
         self._must_stay(node)
         own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        made = attributes(self.module, self.module.nearest(function, ast.ClassDef)) if own else {}
+        made = attributes(self.module, self.module.nearest(node, ast.ClassDef)) if own else {}
         return made.get(node.attr, [])
 
     def _is_layer(self, value: ast.expr) -> bool:
@@ -384,16 +369,15 @@ class Traceable:
             return False
         if method.name == "compile":
             return True  # what compile() gets is checked where it is called
-        kind = definition.name
-        calls = [call for call in self.module.all(ast.Call) if self.module.written(call.func) == kind]
+        calls = [call for call in self.module.all(ast.Call) if self.module.written(call.func) == definition.name]
         value = given(method, calls[0], name.id, skip=1) if len(calls) == 1 else None
         if isinstance(value, ast.Name):
             return not why_not_fixed(self.module, value)
         return value is not None and self._is_layer(value)
 
-    def _list_of_layers(self, node: ast.Attribute, function: Function) -> None:
+    def _list_of_layers(self, node: ast.Attribute) -> None:
         """Decline an attribute of self that is no list of layers made in __init__."""
-        made = self._made(node, function)
+        made = self._made(node)
         for value in made:
             items = value.elts if isinstance(value, ast.List | ast.Tuple) else []
             inner = [value.elt] if isinstance(value, ast.ListComp) else items

@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from tfdoctor.edits.chains import MAKERS, TRANSFORMATIONS
+from tfdoctor.edits.calls import MAKERS, TRANSFORMATIONS
 from tfdoctor.source_code.syntax import arguments, dotted, last_name, own_methods, root_name, tail
 from tfdoctor.source_code.tree import BoundValue, SyntaxTree, place
 
@@ -162,7 +162,7 @@ def _changes(module: SyntaxTree) -> Iterator[tuple[str, ast.AST]]:
     """Yield the names of the objects that the file changes in place, and where."""
     for augmented in module.all(ast.AugAssign):
         yield root_name(augmented.target), augmented
-    for target in (target for assignment in module.all(ast.Assign) for target in assignment.targets):
+    for target in module.targets:
         rate = isinstance(target, ast.Attribute) and target.attr in RATES
         if isinstance(target, ast.Subscript | ast.Attribute) and not rate:
             yield root_name(target), target

@@ -246,6 +246,11 @@ class SyntaxTree:
         """Return the calls of methods by their names, in the file or on a line."""
         return [call for call in self.calls(*names, line=line) if receiver(call)]
 
+    @property
+    def targets(self) -> list[ast.expr]:
+        """What the assignments of the file assign to."""
+        return [target for assignment in self.all(ast.Assign) for target in assignment.targets]
+
     def mentions(self, *names: str) -> list[ast.AST]:
         """Return the nodes that have a name: also attributes, arguments, parameters, definitions and imports."""
         fields = ("id", "attr", "arg", "name", "asname")
