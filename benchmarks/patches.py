@@ -12,9 +12,9 @@ from pathlib import Path
 from benchmarks import commands, trying
 from benchmarks.accuracy.corpus import named
 from tfdoctor.edits.by_id import KINDS
-from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.patch import FileChange, unified
-from tfdoctor.edits.splice import spliced
+from tfdoctor.source_code.splice import spliced
+from tfdoctor.source_code.tree import SyntaxTree
 
 HERE = Path(__file__).parent
 OWN = HERE / "patched"

@@ -16,12 +16,13 @@ import pytest
 
 from tests.capture import agent
 from tfdoctor.capture import sources
+from tfdoctor.capture.sources.frames import At
 from tfdoctor.capture.sources.makers import makers
-from tfdoctor.capture.sources.source import UserSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
 from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, KeptStatement, RunLog
+from tfdoctor.source_code.tree import SyntaxTree
 
 loops_of = agent.load("run.loops")
 
@@ -376,10 +377,9 @@ def test_what_an_older_recorder_read_in_the_process_stays(tmp_path: Path) -> Non
 
 
 def test_a_line_of_nested_scopes_belongs_to_the_innermost() -> None:
-    source = UserSource(b"def f():\n    for x in y:\n        def g():\n            step()\n        g()\n")
-    inner, outer = map(source.scope_at, (4, 5))
-    assert [getattr(scope, "name", "") for scope in (inner, outer)] == ["g", "f"]
-    assert (source.loops(inner, 4), len(source.loops(outer, 5))) == ([], 1)
+    source = SyntaxTree("def f():\n    for x in y:\n        def g():\n            step()\n        g()\n")
+    inner, outer = At(source, 4), At(source, 5)
+    assert ((inner.name, len(inner.loops)), (outer.name, len(outer.loops))) == (("g", 0), ("f", 1))
 
 
 def test_a_call_that_trains_is_noted_once() -> None:
@@ -454,7 +454,7 @@ def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set
 
     Logging and checkpoints fill nothing.
     """
-    spans = makers(UserSource(script.encode()), line)
+    spans = makers(SyntaxTree(script), line)
     assert (spans and {one for first, last in spans for one in range(first, last + 1)}) == expected
 
 

@@ -118,8 +118,8 @@ def test_a_report_imports_what_it_needs_when_it_needs_it(tmp_path: Path, file_fo
     asked, done = set(lines["asked"].split()), set(lines["done"].split())
     page = {"jinja2"}
 
-    assert asked & {"numpy", "plotly", "tensorflow", "libcst", *page} == set()
-    assert done & {"plotly", "tensorflow", "libcst", *page} == (page if file_format == "html" else set())
+    assert asked & {"numpy", "plotly", "tensorflow", *page} == set()
+    assert done & {"plotly", "tensorflow", *page} == (page if file_format == "html" else set())
 
 
 @pytest.mark.parametrize(("topic", "code"), [(Topic.RECORDING, 0), (Topic.INPUT, cli.FOUND)])

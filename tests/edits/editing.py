@@ -5,10 +5,10 @@ import subprocess
 from pathlib import Path
 
 from tfdoctor.edits import by_id
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, spliced
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.operations.unfused_batch_norm import CODE
+from tfdoctor.source_code.splice import Declined, spliced
+from tfdoctor.source_code.tree import SyntaxTree
 
 KINDS: dict[str, by_id.Kind] = {
     **by_id.KINDS,

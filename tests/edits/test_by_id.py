@@ -4,9 +4,9 @@ import pytest
 
 from tests.edits.editing import KINDS, declined, edited
 from tfdoctor.edits.by_id import CHECKS
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset
+from tfdoctor.source_code.splice import Declined
+from tfdoctor.source_code.tree import SyntaxTree
 
 AUTO = "tf.data.AUTOTUNE"
 HEAD = "import tensorflow as tf\n"

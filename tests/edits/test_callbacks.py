@@ -3,7 +3,7 @@
 import pytest
 
 from tests.edits.editing import edited
-from tfdoctor.edits.splice import Declined
+from tfdoctor.source_code.splice import Declined
 
 SCRIPT = """import keras
 from cb import EveryBatch, EarlyStopping

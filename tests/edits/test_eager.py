@@ -7,7 +7,7 @@ import pytest
 from tests.edits.editing import edited as edit
 from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.edits import edited
-from tfdoctor.edits.splice import Declined
+from tfdoctor.source_code.splice import Declined
 
 SCRIPT = """import keras
 import numpy as np

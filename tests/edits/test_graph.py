@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.edits.editing import edited
-from tfdoctor.edits.splice import Declined
+from tfdoctor.source_code.splice import Declined
 
 SCRIPT = """import keras
 import numpy as np

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.sizes import larger_batch, width
-from tfdoctor.edits.splice import Declined, spliced
+from tfdoctor.source_code.splice import Declined, spliced
+from tfdoctor.source_code.tree import SyntaxTree
 
 
 def larger(text: str, marked: str, *others: str) -> str:

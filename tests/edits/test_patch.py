@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.edits.editing import EXAMPLES, KINDS, git_apply
 from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.edits import edited
-from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.source import SourceFile
-from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
+from tfdoctor.source_code.splice import Declined, Splice, before_and_after, overlapping, spliced
+from tfdoctor.source_code.tree import SyntaxTree
 
 STATEMENTS = st.sampled_from(
     [

@@ -38,7 +38,7 @@ def sick(): ...
 def healthy(): ...
 '''
 
-EDIT = """from tfdoctor.edits.splice import Splice
+EDIT = """from tfdoctor.source_code.splice import Splice
 
 EDITS = {"remove-line": lambda module, line, _: [Splice(0, len(module.text), 0, "y = 2\\n")]}
 """

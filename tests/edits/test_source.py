@@ -11,10 +11,10 @@ from tests.edits.recorded import recorded
 from tests.report.diagnoses import full
 from tfdoctor.edits import line_hashes, repository_paths
 from tfdoctor.edits.source import SourceFile, Sources, existing, folders_of
-from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.verdict import Location
 
 TEXT = b"import tensorflow as tf\n"

@@ -5,7 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.edits.splice import Splice, replaced, spliced
+from tfdoctor.edits.patch import replaced
+from tfdoctor.source_code.splice import Splice, spliced
 
 texts = st.lists(st.sampled_from(["a = 1", "é", "", "    x(\N{GRINNING FACE})"]), max_size=6).flatmap(
     lambda lines: st.sampled_from(["\n", "\r\n"]).map(lambda end: end.join(lines))

@@ -11,7 +11,7 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
 from tfdoctor.edits import edited
 from tfdoctor.edits.patch import changed_files
-from tfdoctor.edits.splice import Declined
+from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.verdict import Bound
 
 TEXT = """\

@@ -8,7 +8,6 @@ from tests.builders import Machine, device, line
 from tests.edits.editing import declined, edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.kit import *
-from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.operations.step_parts import BatchNorm
 from tfdoctor.facts.run.framework import PYTORCH
 from tfdoctor.facts.run.hardware import SixteenBit
@@ -24,6 +23,7 @@ from tfdoctor.rules.precision.float32_matmul import (
     Limits,
     ReducedPrecision,
 )
+from tfdoctor.source_code.splice import Declined
 
 CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
 

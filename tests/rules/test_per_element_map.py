@@ -4,9 +4,9 @@ import pytest
 
 from tests.edits.editing import edited
 from tests.rules.kit import *
-from tfdoctor.edits.splice import Declined
 from tfdoctor.rules.input import per_element_map
 from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
+from tfdoctor.source_code.splice import Declined
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.trial_recording import made
-from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
+from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.errors import InputError
 from tfdoctor.trial import diffs
 from tfdoctor.trial.program import Variant, texts_of

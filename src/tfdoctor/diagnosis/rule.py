@@ -80,7 +80,7 @@ class Rule(Record):
     # Whether it runs after all others and speaks only of the time that they leave unexplained.
     general: bool = False
     # The module of a rule's package that makes its edits, and those of other rules that the user's own rules may
-    # use; imported by ``edits``, as they bring libcst.
+    # use; imported by ``edits``, which rules must not know.
     edit_modules: tuple[str, ...] = ()
     by_hand: str = NO_EDIT  # A clause that says what is in the way of an edit, for the remedies that have none
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from tfdoctor.edits.execution import jit_compile, must_fill_epochs, run_eagerly_off, steps_per_execution
 from tfdoctor.edits.graph import must_be_traceable, tf_function
-from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     cache,
     cache_before_repeat,
@@ -18,8 +17,9 @@ from tfdoctor.edits.pipelines import (
     prefetch,
 )
 from tfdoctor.edits.sizes import must_be_the_only_file
-from tfdoctor.edits.splice import Splice
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Splice
+from tfdoctor.source_code.tree import SyntaxTree
 
 # Takes a file, a line (from 1, or 0 for unknown) and the rule's example; returns splices or raises Declined.
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]

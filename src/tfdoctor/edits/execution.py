@@ -1,15 +1,14 @@
 """Edits of how training steps run: compiled, several in one call, not eagerly."""
 
+import ast
 import re
 
-import libcst as cst
-
-from tfdoctor.edits.arguments import setting, written
+from tfdoctor.edits.calls import setting, written
 from tfdoctor.edits.graph import must_compile
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, in_example, insert, only
-from tfdoctor.edits.syntax import dotted, last_name, named, positional, receiver, undecorated
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Declined, Splice, in_example, insert, only
+from tfdoctor.source_code.syntax import Function, dotted, is_text, last_name, named, receiver, spread, tail
+from tfdoctor.source_code.tree import SyntaxTree
 
 # Arguments of a model's compile().
 COMPILED_WITH = frozenset(
@@ -42,9 +41,9 @@ def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     models = _compiles(module)
     everywhere = [  # those that take gradients
         (function, decorator)
-        for function in module.all(cst.FunctionDef)
-        for decorator in function.decorators
-        if module.means(undecorated(decorator), "tensorflow.function")
+        for function in module.functions
+        for decorator in function.decorator_list
+        if module.means(decorator.func if isinstance(decorator, ast.Call) else decorator, "tensorflow.function")
         and "GradientTape" in module.written(function)
     ]
     around = [pair for pair in everywhere if module.covers(pair[0], line)]
@@ -57,17 +56,16 @@ def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [setting(module, call, "jit_compile", "True", instead_of=("None", '"auto"'))]
 
 
-def _compiled_function(module: SyntaxTree, functions: list[tuple[cst.FunctionDef, cst.Decorator]]) -> Splice:
+def _compiled_function(module: SyntaxTree, functions: list[tuple[Function, ast.expr]]) -> Splice:
     """Return the splice that compiles the only one of some functions."""
     if len(functions) > 1:
         raise Declined("the file has several tf.functions")
     function, decorator = functions[0]
     if _NOT_COMPILED.search(module.written(function)):
         raise Declined("the function has operations that XLA cannot compile")
-    expression = decorator.decorator
-    if isinstance(expression, cst.Call):
-        return setting(module, expression, "jit_compile", "True", instead_of=("None",))
-    return insert(module.span(expression)[1], "(jit_compile=True)")
+    if isinstance(decorator, ast.Call):
+        return setting(module, decorator, "jit_compile", "True", instead_of=("None",))
+    return insert(module.span(decorator)[1], "(jit_compile=True)")
 
 
 def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Splice]:
@@ -98,36 +96,36 @@ def _must_see_epochs_only(module: SyntaxTree) -> None:
     if not fits:
         raise Declined("the file does not call fit(), so the callbacks are unknown")
     for call in fits:
-        if any(argument.star for argument in call.args):
+        if spread(call):
             raise Declined(".fit() is called with * or **, so the callbacks are unknown")
-        given = named(call).get("callbacks") or next(iter(positional(call)[_PLACE:]), cst.Name("None"))
+        given = named(call).get("callbacks") or next(iter(call.args[_PLACE:]), ast.Constant(None))
         match module.passed_on(given):
-            case cst.Name(value="None"):
+            case ast.Constant(value=None):
                 continue
-            case cst.List(elements=elements) | cst.Tuple(elements=elements) if all(
-                _by_epoch(module, module.passed_on(element.value)) for element in elements
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) if all(
+                _by_epoch(module, module.passed_on(part)) for part in parts
             ):
                 continue
             case _:
                 raise Declined("a callback of fit() may need every batch, and would see fewer")
 
 
-def _by_epoch(module: SyntaxTree, callback: cst.BaseExpression | None) -> bool:
+def _by_epoch(module: SyntaxTree, callback: ast.expr | None) -> bool:
     """Say whether a callback needs epochs only: it is one of Keras', or of a class of the file.
 
     The methods of the file's classes are checked by their names elsewhere.
     """
-    if not isinstance(callback, cst.Call):
+    if not isinstance(callback, ast.Call):
         return False
-    classes = [one for one in module.all(cst.ClassDef) if one.name.value == module.written(callback.func)]
-    bases = [base.value for definition in classes for base in definition.bases]
+    classes = [one for one in module.all(ast.ClassDef) if one.name == module.written(callback.func)]
+    bases = [base for definition in classes for base in definition.bases]
     if len(classes) == len(bases) == 1 and any(module.means(bases[0], f"{one}.Callback") for one in _CALLBACKS):
         return True
-    name = last_name(callback.func)
+    name = tail(callback)
     if name not in BY_EPOCH or not any(module.means(callback.func, f"{one}.{name}") for one in _CALLBACKS):
         return False
     allowed = BY_EPOCH[name]
-    by_place = any(argument.keyword is None for argument in callback.args[1:])
+    by_place = len(callback.args) > 1 or spread(callback)
     return allowed is None or (not by_place and named(callback).keys() <= allowed)
 
 
@@ -137,34 +135,35 @@ def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         raise Declined("the file calls run_functions_eagerly, and some functions may need it")
     must_compile(module)
     arguments = [value for call in module.calls("compile") if (value := named(call).get("run_eagerly"))]
-    attributes = [one.value for one in module.all(cst.Assign) if last_name(one.targets[0].target) == "run_eagerly"]
+    attributes = [one.value for one in module.all(ast.Assign) if last_name(one.targets[0]) == "run_eagerly"]
     values = [value for value in (*arguments, *attributes) if module.written(value) == "True"]
-    chosen = [value for value in values if module.line(value) == line] or values
+    chosen = [value for value in values if value.lineno == line] or values
     if len(chosen) != 1:
         many = "sets run_eagerly=True in several places" if chosen else "has no run_eagerly=True"
         raise Declined(f"the file {many}")
     return [module.replaced(chosen[0], "False")]
 
 
-def _compile(module: SyntaxTree, line: int) -> cst.Call:
+def _compile(module: SyntaxTree, line: int) -> ast.Call:
     """Return the call of compile() on a line, else the only one of the file."""
     calls = _compiles(module)
     return only([call for call in calls if module.covers(call, line)] or calls, "the file has {} to compile()")
 
 
-def _compiles(module: SyntaxTree) -> list[cst.Call]:
+def _compiles(module: SyntaxTree) -> list[ast.Call]:
     """Return the calls of a model's compile(), and not of re.compile(), which takes a pattern and flags."""
     calls = module.methods("compile")
     return [call for call in calls if (model := receiver(call)) and _is_models(module, call, model)]
 
 
-def _is_models(module: SyntaxTree, call: cst.Call, model: cst.BaseExpression) -> bool:
+def _is_models(module: SyntaxTree, call: ast.Call, model: ast.expr) -> bool:
     """Say whether compile() is a model's by its arguments, or by the other uses of the model."""
-    second = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else None
+    second = next(iter(call.args[1:]), None)
     trained = rf"(?<![\w.]){re.escape(module.written(model))}\.(fit|evaluate|train_on_batch)\("
     return dotted(model).partition(".")[0] not in module.imports and (
         bool(named(call).keys() & COMPILED_WITH)
-        or any(argument.star for argument in call.args)
-        or isinstance(second, cst.SimpleString | cst.Call)
+        or spread(call)
+        or isinstance(second, ast.Call)
+        or is_text(second)
         or re.search(trained, module.text) is not None
     )

@@ -3,16 +3,15 @@
 ``must_be_traceable`` and ``must_compile`` ask the same of a Keras model that was compiled to run eagerly.
 """
 
+import ast
 import re
 
-import libcst as cst
-
-from tfdoctor.edits.module import TENSORFLOW, SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, insert
-from tfdoctor.edits.syntax import dotted, given
 from tfdoctor.edits.traceable import Traceable
 from tfdoctor.edits.values import is_tensor, keras_class, why_not_fixed
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Declined, Splice, insert
+from tfdoctor.source_code.syntax import Function, arguments, dotted, given, parameters
+from tfdoctor.source_code.tree import TENSORFLOW, SyntaxTree
 
 _DIFFERENT_SHAPES = re.compile(r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged")
 
@@ -22,12 +21,12 @@ def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
     Declines unless a graph can hold them and they get only tensors and fixed objects.
     """
-    defined = [f for f in module.all(cst.FunctionDef) if module.line(f) == line]
+    defined = [f for f in module.functions if f.lineno == line]
     steps = [f for f in defined if "GradientTape" in module.written(f)] or _taped(module, line)
     if any(module.repeated(step) for step in steps):
         raise Declined("the step is defined anew in a loop, and each would be traced anew")
-    if unclear := next((f for f in steps if module.function(f.name.value) is not f), None):
-        raise Declined(f"several functions are called {unclear.name.value}")
+    if unclear := next((f for f in steps if module.function(f.name) is not f), None):
+        raise Declined(f"several functions are called {unclear.name}")
     if "functions_eagerly" in module.text:
         raise Declined("the file calls run_functions_eagerly")
     if _DIFFERENT_SHAPES.search(module.text):
@@ -40,17 +39,17 @@ def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [_decorated(module, step) for step in steps]
 
 
-def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
+def _taped(module: SyntaxTree, line: int) -> list[Function]:
     """Return the functions that the loop around a line calls and in which a tape records."""
-    loops = module.loops(line)
+    loops = module.loops_at(line)
     if not loops:
         raise Declined("no loop is at the recorded line")
-    loop = max(loops, key=module.line)  # the one that begins there, else the innermost around it
-    called = {call.func.value for call in module.inside(cst.Call, loop) if isinstance(call.func, cst.Name)}
+    loop = max(loops, key=lambda loop: loop.lineno)  # the one that begins there, else the innermost around it
+    called = {call.func.id for call in module.inside(ast.Call, loop) if isinstance(call.func, ast.Name)}
     taped = [
         function
-        for function in module.all(cst.FunctionDef)
-        if "GradientTape" in module.written(function) and function.name.value in called
+        for function in module.functions
+        if "GradientTape" in module.written(function) and function.name in called
     ]
     if "GradientTape" in module.written(loop):
         raise Declined("the step is written in the body of the loop and not in a function")
@@ -65,41 +64,39 @@ def _must_have_pure_layers(module: SyntaxTree) -> None:
     if re.search(r"\bLambda\(", module.text):
         raise Declined("a Lambda layer calls a function that may need eager steps")
     traceable = Traceable(module, batch_is_known=True)
-    for definition in module.all(cst.ClassDef):
-        if keras_class(module, definition.name.value):
+    for definition in module.all(ast.ClassDef):
+        if keras_class(module, definition.name):
             traceable.check_class(definition)
-    for target in module.all(cst.AssignTarget):
-        changes = isinstance(target.target, cst.Attribute) and target.target.attr.value == "trainable"
+    for target in module.targets:
+        changes = isinstance(target, ast.Attribute) and target.attr == "trainable"
         if changes and (module.repeated(target) or module.home(target)):
-            raise Declined(
-                f"line {module.line(target)} sets trainable, and a graph keeps the variables it began with"
-            )
+            raise Declined(f"line {target.lineno} sets trainable, and a graph keeps the variables it began with")
 
 
-def _must_get_tensors(module: SyntaxTree, step: cst.FunctionDef) -> None:
+def _must_get_tensors(module: SyntaxTree, step: Function) -> None:
     """Decline where a step may be called with values that would be traced anew, or whose type would differ."""
-    calls, name = module.uses(step), step.name.value
-    if not calls or step.params.star_kwarg or isinstance(step.params.star_arg, cst.Param):
+    calls, name = module.uses(step), step.name
+    if not calls or step.args.kwarg or step.args.vararg:
         raise Declined(f"{name}() is not only called by its name")
     for call in calls:
-        for parameter in (*step.params.params, *step.params.kwonly_params):
-            value = given(step, call, parameter.name.value)
+        for parameter in parameters(step):
+            value = given(step, call, parameter.arg)
             if value is None or not _is_steady(module, value):
                 raise Declined(
-                    f"the file does not show that {name}() gets a tensor or a constant as {parameter.name.value}"
+                    f"the file does not show that {name}() gets a tensor or a constant as {parameter.arg}"
                 )
 
 
-def _is_steady(module: SyntaxTree, value: cst.BaseExpression) -> bool:
+def _is_steady(module: SyntaxTree, value: ast.expr) -> bool:
     """Say whether an argument is a tensor, or the same object at each call."""
     if is_tensor(module, value):
         return True
     match value:
-        case cst.Name(value="True" | "False" | "None") | cst.BaseNumber() | cst.SimpleString():
+        case ast.Constant():
             return True
-        case cst.Name():
+        case ast.Name():
             sources = module.sources(value)
-            parameter = any(isinstance(node, cst.Param) for node in module.bound(value))
+            parameter = any(isinstance(node, ast.arg) for node in module.bound(value))
             if parameter and len(sources) == 1 and sources[0].whole:
                 return _is_steady(module, sources[0].value)
             return not why_not_fixed(module, value)
@@ -107,7 +104,7 @@ def _is_steady(module: SyntaxTree, value: cst.BaseExpression) -> bool:
             return False
 
 
-def _decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
+def _decorated(module: SyntaxTree, function: Function) -> Splice:
     """Insert the decorator above a function."""
     name = module.imported("tensorflow.function", function, "the function")
     start = module.lines.start(module.span(function)[0])
@@ -131,21 +128,21 @@ def must_be_traceable(program: ProgramRecord, module: SyntaxTree, _: str) -> Non
 
 def must_compile(module: SyntaxTree) -> None:
     """Decline where functions that are not from Keras may be part of the step."""
-    for call in module.all(cst.Call):
-        values = [argument.value for argument in call.args]
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "compile":
+    for call in module.all(ast.Call):
+        values = arguments(call)
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
             if not all(_plain(module, value) for value in values):
                 raise Declined("an argument of compile() may need eager steps")
         elif _makes_layer(module, call) and any(_takes_function(module, value) for value in values):
             raise Declined("a function given to a layer may need eager steps")
 
 
-def _plain(module: SyntaxTree, value: cst.BaseExpression) -> bool:
+def _plain(module: SyntaxTree, value: ast.expr) -> bool:
     """Say whether an expression consists of constants and names of TensorFlow and Keras."""
-    if module.inside(cst.Lambda, value):
+    if module.inside(ast.Lambda, value):
         return False
-    for name in _roots(module, value):
-        if _of_keras(module, name) or name.value in ("True", "False", "None"):
+    for name in module.inside(ast.Name, value):
+        if _of_keras(module, name):
             continue
         assigned = module.passed_on(name)
         if assigned is None or not _plain(module, assigned):
@@ -153,27 +150,21 @@ def _plain(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     return True
 
 
-def _makes_layer(module: SyntaxTree, call: cst.Call) -> bool:
+def _makes_layer(module: SyntaxTree, call: ast.Call) -> bool:
     """Say whether a name in a ``layers`` package of Keras is called."""
     first, _, rest = dotted(call.func).partition(".")
     names = [f"{origin}.{rest}".split(".") for origin in module.imports.get(first, ())]
     return any("layers" in parts and parts[0] in TENSORFLOW for parts in names)
 
 
-def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
+def _takes_function(module: SyntaxTree, value: ast.expr) -> bool:
     """Say whether a value may be, or hold, a function that is neither from Keras nor from numpy."""
-    definitions = module.all(cst.FunctionDef) + module.all(cst.ClassDef)
-    defined = {definition.name.value for definition in definitions}
-    roots = {name.value for name in _roots(module, value) if not _of_keras(module, name)}
+    defined = {definition.name for definition in (*module.functions, *module.all(ast.ClassDef))}
+    roots = {name.id for name in module.inside(ast.Name, value) if not _of_keras(module, name)}
     imported = {name for name in roots if module.imports.get(name, {"numpy"}) != {"numpy"}}
-    return bool(module.inside(cst.Lambda, value) or imported or roots & defined)
+    return bool(module.inside(ast.Lambda, value) or imported or roots & defined)
 
 
-def _of_keras(module: SyntaxTree, name: cst.Name) -> bool:
-    origins = module.imports.get(name.value)
+def _of_keras(module: SyntaxTree, name: ast.Name) -> bool:
+    origins = module.imports.get(name.id)
     return origins is not None and all(origin.partition(".")[0] in TENSORFLOW for origin in origins)
-
-
-def _roots(module: SyntaxTree, value: cst.BaseExpression) -> list[cst.Name]:
-    """Return the names in an expression, without those of attributes and of arguments."""
-    return [name for name in module.inside(cst.Name, value) if not module.is_label(name)]

@@ -1,28 +1,24 @@
-"""From the remedies of findings to edits of files: in one patch that holds all of them, or as files for a trial.
-
-libcst takes as long to import as all rules together: it is imported for the first file that can be edited.
-"""
+"""From the remedies of findings to edits of files: in one patch that holds all of them, or as files for a trial."""
 
 import difflib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import Order as Ordering
-from tfdoctor.diagnosis.savings import Relationship
+from tfdoctor.diagnosis.savings import Relation, Relationship
+from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.source import SourceFile, Sources
-from tfdoctor.edits.splice import Declined, Splice, before_and_after, known, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
+from tfdoctor.source_code.splice import Declined, Lines, Splice, before_and_after, known, spliced
+from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy
-
-if TYPE_CHECKING:
-    from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy, Replacement
 
 
 class FileChange(Record):
@@ -62,15 +58,13 @@ def _diff(change: FileChange) -> bytes:
     return head + "".join(ended).encode("latin-1")
 
 
-@dataclass(slots=True)
 class Draft:
     """What the findings change, file by file; the first edit of a place wins."""
 
-    sources: Sources
-    modules: "dict[str, SyntaxTree]" = field(default_factory=dict)
-    named: dict[str, SourceFile] = field(default_factory=dict)
-    splices: dict[str, set[Splice]] = field(default_factory=dict)
-    rules: list[str] = field(default_factory=list)
+    def __init__(self, recording: Recording) -> None:
+        self.sources, self.rules = Sources(recording), list[str]()
+        self.changed: dict[str, tuple[SourceFile, set[Splice]]] = {}  # by the name of the file in the patch
+        self._module = cache(lambda source: SyntaxTree(source.text))
 
     def edit(self, remedy: Remedy, rule: Rule) -> tuple[Edit, SourceFile, list[Splice]]:
         """Return the edit of one remedy, alone.
@@ -82,9 +76,7 @@ class Draft:
             raise Declined(rule.by_hand)
         at = known(remedy.at or self.sources.trains(), "the line to change is unknown")
         source = self.sources[at.path]
-        from tfdoctor.edits.by_id import CHECKS, KINDS  # noqa: PLC0415 - brings libcst: see above
-
-        kind = known(({**KINDS, **rule.edits()}).get(remedy.edit_id), rule.by_hand)
+        kind = known({**KINDS, **rule.edits()}.get(remedy.edit_id), rule.by_hand)
         module = self._module(source)
         if remedy.edit_id in CHECKS:
             CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
@@ -95,41 +87,42 @@ class Draft:
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         replacements = replaced(source.text, splices)
-        edit = Edit(Location(at.path, line), before, after, replacements=replacements)
-        return edit, source, splices
+        return Edit(Location(at.path, line), before, after, replacements=replacements), source, splices
 
-    def _module(self, source: SourceFile) -> "SyntaxTree":
-        from tfdoctor.edits.module import SyntaxTree  # noqa: PLC0415 - brings libcst: see above
-
-        if source.path not in self.modules:
-            self.modules[source.path] = SyntaxTree(source.text)
-        return self.modules[source.path]
-
-    def add(self, source: SourceFile, splices: list[Splice]) -> str:
+    def add(self, source: SourceFile, splices: Iterable[Splice]) -> str:
         """Take an edit into the patch; return why not, or ""."""
         if not source.name:
             return f"{source.path} is outside the folder in which the run was started"
         if not source.name.isprintable() or '"' in source.name:
             return f"the name of {source.path} has characters that git escapes"
-        self.named[source.name] = source
-        together = self.splices.get(source.name, set()) | set(splices)
-        if overlapping(together):
-            return "another change edits the same code"
+        together = {*splices, *self.changed.get(source.name, (source, set[Splice]()))[1]}
         try:
             _must_parse(source, together)
         except Declined as reason:
             return str(reason)
-        self.splices[source.name] = together
+        self.changed[source.name] = source, together
         return ""
 
     def patch(self) -> bytes:
         """Return all edits as one unified diff, b"" when there are none."""
-        changed = {name: self.named[name] for name in self.splices}
         changes = [
-            FileChange(name, source.data, source.encoded(spliced(source.text, self.splices[name])))
-            for name, source in changed.items()
+            FileChange(name, source.data, source.encoded(spliced(source.text, splices)))
+            for name, (source, splices) in self.changed.items()
         ]
-        return unified(changes, next((source.within for source in changed.values()), ""))
+        return unified(changes, next((source.within for source, _ in self.changed.values()), ""))
+
+
+def replaced(text: str, splices: Iterable[Splice]) -> tuple[Replacement, ...]:
+    """Return the splices by lines and columns; those at one place are one."""
+    lines = Lines.of(text)
+    found: list[Replacement] = []
+    for splice in sorted(set(splices)):
+        start, end = lines.place(splice.start), lines.place(splice.end)
+        if found and found[-1].end == start == found[-1].start:
+            found[-1] = Replacement(start, end, found[-1].text + splice.new)
+        else:
+            found.append(Replacement(start, end, splice.new))
+    return tuple(found)
 
 
 def edited(
@@ -141,23 +134,18 @@ def edited(
     the patch, one that saves nothing more once those in the patch are fixed, and one that saves nothing
     before others that are not in the patch.
     """
-    draft, results = Draft(Sources(recording)), tuple(results)
-    unneeded = _others(Relationship.UNNEEDED, order)
+    draft, results = Draft(recording), tuple(results)
+    relations = order.relations if order else ()
+    unneeded = {relation.rule for relation in relations if relation.kind is Relationship.UNNEEDED}
     by_turn = sorted(results, key=lambda result: (bool(_after(result)), result.rule.name in unneeded))
-    done = {id(result): _with_edits(result, draft, order) for result in by_turn}
+    done = {id(result): _with_edits(result, draft, relations) for result in by_turn}
     return tuple(done[id(result)] for result in results), draft.patch()
 
 
-def _others(kind: Relationship, order: Ordering | None) -> dict[str, tuple[str, ...]]:
-    """Return, by rule, the rules to which it has a relation of a kind."""
-    relations = order.relations if order else ()
-    return {relation.rule: relation.others for relation in relations if relation.kind is kind}
-
-
-def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
+def _with_edits(result: Result, draft: Draft, relations: Sequence[Relation]) -> Result:
     if not isinstance(result.outcome, Finding):
         return result
-    conflict = _conflict(result, draft.rules, order)
+    conflict = _conflict(result, draft.rules, relations)
     edits, taken = [], ""
     for remedy in result.outcome.remedies:
         edit, taken = _edit(remedy, result.rule, draft, conflict, taken)
@@ -192,19 +180,18 @@ def _after(result: Result) -> tuple[str, ...]:
     return result.saving.after if result.saving else ()
 
 
-def _conflict(result: Result, patched: Sequence[str], order: Ordering | None) -> str:
+def _conflict(result: Result, patched: Sequence[str], relations: Sequence[Relation]) -> str:
     """Return why a finding's edits do not go with those of the rules in the patch, or ""."""
     name = result.rule.name
     absent = [rule for rule in _after(result) if rule not in patched]
     if absent:
         return f"it saves nothing before a fix for {' and '.join(absent)}, which the patch does not have"
-    excluded = _others(Relationship.INSTEAD, order)
-    rivals = (one for one in patched if one in excluded.get(name, ()) or name in excluded.get(one, ()))
-    if rival := next(rivals, ""):
+    pairs = {(one.rule, other) for one in relations if one.kind is Relationship.INSTEAD for other in one.others}
+    if rival := next((one for one in patched if {(name, one), (one, name)} & pairs), ""):
         return f"it cannot be combined with the fix for {rival}, which is in the patch"
-    enough = _others(Relationship.UNNEEDED, order).get(name, ())
-    if enough and set(enough) <= set(patched):
-        return f"it saves nothing more after the fix for {' and '.join(enough)}"
+    enough = [one.others for one in relations if one.kind is Relationship.UNNEEDED and one.rule == name]
+    if enough and set(enough[-1]) <= set(patched):
+        return f"it saves nothing more after the fix for {' and '.join(enough[-1])}"
     return ""
 
 
@@ -229,27 +216,22 @@ def changed_files(
     Raises:
         Declined: why a finding has no edit, or does not go with those before it.
     """
-    draft = Draft(Sources(recording))
+    draft = Draft(recording)
     for result in results:
         _add(draft, result)
     for path, splices in more:
-        if why := draft.add(draft.sources[path], list(splices)):
+        if why := draft.add(draft.sources[path], splices):
             raise Declined(why)
     return {
-        Path(draft.sources.recorded(source.path)).resolve(): source.encoded(
-            spliced(source.text, draft.splices[name])
-        )
-        for name, source in draft.named.items()
-        if name in draft.splices
+        Path(draft.sources.recorded(source.path)).resolve(): source.encoded(spliced(source.text, splices))
+        for source, splices in draft.changed.values()
     }
 
 
 def _add(draft: Draft, result: Result) -> None:
     """Add the edits of a finding."""
-    if not isinstance(result.outcome, Finding):
-        raise Declined("it is no finding")
     why, taken = "", ""
-    for remedy in result.outcome.remedies:
+    for remedy in result.outcome.remedies if isinstance(result.outcome, Finding) else ():
         if taken not in ("", remedy.edit_id):
             continue
         try:

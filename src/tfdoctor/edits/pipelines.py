@@ -3,17 +3,14 @@
 A cache stands before what differs from pass to pass.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import partial
 
-import libcst as cst
-
-from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.chains import (
+from tfdoctor.edits.calls import (
     MAKERS,
     TRANSFORMATIONS,
-    Segment,
     appended,
     assigned,
     assigned_before,
@@ -26,13 +23,14 @@ from tfdoctor.edits.chains import (
     only_call,
     rebound,
     segment,
-    target,
+    setting,
     whole_chain,
+    written,
 )
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, only
-from tfdoctor.edits.syntax import last_name, method_of, receiver
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Declined, Splice, only
+from tfdoctor.source_code.syntax import arguments, method_of, receiver, tail
+from tfdoctor.source_code.tree import SyntaxTree
 
 AUTOTUNE = "tensorflow.data.AUTOTUNE"
 
@@ -95,7 +93,7 @@ def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     _must_be_the_same(module, call, moved)
     removed = [_removed(module, statement, part) for statement, part in moved]
     within = all(statement is call for statement, _ in moved)
-    behind = [part.text if within else part.text.strip() for _, part in reversed(moved)]
+    behind = [part.new if within else part.new.strip() for _, part in reversed(moved)]
     return [*removed, appended(module, call, f".cache(){''.join(behind)}")]
 
 
@@ -103,75 +101,69 @@ def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Change ``.repeat().cache()`` to ``.cache().repeat()`` within one chain."""
     call = only_call(module, line, {"cache"})
     repeat = receiver(call)
-    if not isinstance(repeat, cst.Call) or method_of(repeat) != "repeat":
+    if not isinstance(repeat, ast.Call) or method_of(repeat) != "repeat":
         raise Declined("repeat() does not stand directly before cache() in one chain")
     return exchanged(module, repeat, call)
 
 
-def _behind_cache(module: SyntaxTree, call: cst.Call) -> list[Splice] | None:
+def _behind_cache(module: SyntaxTree, call: ast.Call) -> list[Splice] | None:
     """Change ``.cache().map(f)`` to ``.map(f).cache()``; None where no cache in memory stands directly before."""
     before = receiver(call)
-    cached = isinstance(before, cst.Call) and method_of(before) == "cache" and not before.args
-    if not isinstance(before, cst.Call) or not cached or method_of(call) != "map":
+    cached = isinstance(before, ast.Call) and method_of(before) == "cache" and not arguments(before)
+    if not isinstance(before, ast.Call) or not cached or method_of(call) != "map":
         return None
     _must_draw_nothing(module, call)
     return exchanged(module, before, call)
 
 
-def _must_draw_nothing(module: SyntaxTree, call: cst.Call) -> None:
+def _must_draw_nothing(module: SyntaxTree, call: ast.Call) -> None:
     if any("random" in module.written(node) for node in mapped_before(module, call)):
         raise Declined("a function mapped before it uses random numbers")
 
 
-def _stage(module: SyntaxTree, line: int, example: str) -> cst.Call:
+def _stage(module: SyntaxTree, line: int, example: str) -> ast.Call:
     """Return the only stage on a line, or the one that maps the example's function."""
     named = MAPPED.match(example)
     calls = calls_on(module, line, TRANSFORMATIONS | MAKERS)
     maps = [call for call in calls if method_of(call) == "map"]
     if named and named[1] != "function":
-        maps = [call for call in maps if call.args and module.written(call.args[0].value) == named[1]]
+        maps = [call for call in maps if call.args and module.written(call.args[0]) == named[1]]
     if named and len(calls) > 1 and len(maps) == 1:
         return maps[0]
     return only_call(module, line, TRANSFORMATIONS | MAKERS)
 
 
-def _unshuffled(module: SyntaxTree, line: int) -> cst.Call | None:
+def _unshuffled(module: SyntaxTree, line: int) -> ast.Call | None:
     """Return the call of a library on a line with no stage of the file, which is told not to shuffle."""
     if not line or calls_on(module, line, TRANSFORMATIONS | MAKERS):
         return None
-    made = [
-        last_name(call.func)
-        for call in module.on(cst.Call, line)
-        if last_name(call.func).endswith("dataset_from_directory")
-    ]
+    made = [name for name in map(tail, module.on(ast.Call, line)) if name.endswith("dataset_from_directory")]
     call = _library_call(module, line, made[0]) if len(made) == 1 else None
     plain = call is not None and written(module, call, "shuffle") == "False"
     return call if plain else None
 
 
-def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
+def _library_call(module: SyntaxTree, line: int, name: str) -> ast.Call:
     """Return the only call of a library's function on a line, which returns one dataset."""
     call = only(module.calls(name, line=line), f"line {line} has {{}} of {name}()")
     around = module.parent(call)
-    if not isinstance(around, cst.Assign) or not all(
-        isinstance(target.target, cst.Name) for target in around.targets
-    ):
+    if not isinstance(around, ast.Assign) or not all(isinstance(one, ast.Name) for one in around.targets):
         raise Declined(f"{name}() is not assigned to one name, so it may return several datasets")
     if _ATTRIBUTES.search(module.text):
         raise Declined("the file reads class_names or file_paths, which a cached dataset does not have")
     return call
 
 
-def _moved(module: SyntaxTree, chain: cst.Call) -> Iterator[tuple[cst.Call, Segment]]:
+def _moved(module: SyntaxTree, chain: ast.Call) -> Iterator[tuple[ast.Call, Splice]]:
     """Yield the shuffles and repetitions of a chain that may move behind its end, the last first."""
     for call in calls_of(chain):
-        if last_name(call.func) in MOVES:
+        if tail(call) in MOVES:
             yield chain, segment(module, call)
-        elif last_name(call.func) not in PASSING:
+        elif tail(call) not in PASSING:
             return
 
 
-def _must_be_the_same(module: SyntaxTree, call: cst.Call, moved: list[tuple[cst.Call, Segment]]) -> None:
+def _must_be_the_same(module: SyntaxTree, call: ast.Call, moved: list[tuple[ast.Call, Splice]]) -> None:
     """Decline where more before the cache differs from pass to pass than what moves."""
     chains = [call, *assigned_before(module, call)]
     methods = [method for chain in chains for method in methods_of(chain)]
@@ -179,31 +171,31 @@ def _must_be_the_same(module: SyntaxTree, call: cst.Call, moved: list[tuple[cst.
     if len(random) > len(moved):
         raise Declined("the stages before it are random, repeated or already cached")
     stages = [stage for chain in chains for stage in calls_of(chain)]
-    listing = [stage for stage in stages if last_name(stage.func) == "list_files"]
+    listing = [stage for stage in stages if tail(stage) == "list_files"]
     if any(written(module, stage, "shuffle") != "False" for stage in listing):
         raise Declined("list_files() shuffles the names in each epoch, and a cache would keep one order")
     _must_draw_nothing(module, call)
 
 
-def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:
+def _statements_before(module: SyntaxTree, call: ast.Call) -> Iterator[ast.Call]:
     """Yield the chains of the statements directly before, which give the same name its dataset."""
     line, above, _ = in_block(module, call)
     name = rebound(line)
     for earlier in reversed(above) if name else ():
-        chain = assigned(earlier)
-        if chain is None or target(earlier) != name:
+        given, chain = assigned(earlier)
+        if chain is None or given != name:
             return
         yield chain
         if rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
             return
 
 
-def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
+def _removed(module: SyntaxTree, chain: ast.Call, part: Splice) -> Splice:
     """Remove a stage; the whole line where nothing else is left of it."""
     if "#" in module.text[part.end : module.lines.end(part.end)]:
         raise Declined("a comment stands beside a stage that has to move")
-    line = module.nearest(chain, cst.SimpleStatementLine)
-    if line is not None and rebound(line) and len(methods_of(chain)) == 1:
-        start = module.lines.start(module.span(line)[0])
+    statement, _, _ = in_block(module, chain)
+    if statement is not None and rebound(statement) and len(methods_of(chain)) == 1:
+        start = module.lines.start(module.span(statement)[0])
         return Splice(start, module.lines.next(part.end), 0, "")
     return Splice(part.start, part.end, 0, "")

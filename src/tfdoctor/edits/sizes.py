@@ -3,15 +3,14 @@
 Both change what is trained: a larger batch is made by trials alone, when it is asked for.
 """
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 
-import libcst as cst
-
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, known, only
-from tfdoctor.edits.syntax import last_name, named, positional
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Declined, Splice, known, only
+from tfdoctor.source_code.syntax import named, tail
+from tfdoctor.source_code.tree import SyntaxTree
 
 # How many positional arguments stand before the size of a batch, by the method.
 POSITIONS = {"batch": 0, "padded_batch": 0, "ragged_batch": 0, "fit": 2}
@@ -24,7 +23,7 @@ WIDTHS = {
 }
 
 # Returns the argument of a call that is a size; None of a call that has none.
-SizeOf = Callable[[SyntaxTree, cst.Call], cst.BaseExpression | None]
+SizeOf = Callable[[SyntaxTree, ast.Call], ast.expr | None]
 
 
 def larger_batch(module: SyntaxTree, line: int, sizes: tuple[int, int], others: Sequence[str]) -> list[Splice]:
@@ -35,7 +34,7 @@ def larger_batch(module: SyntaxTree, line: int, sizes: tuple[int, int], others: 
     Raises:
         Declined: the call does not show the first size as a number.
     """
-    given = [value for call in module.on(cst.Call, line) if (value := _batch_size(module, call)) is not None]
+    given = [value for call in module.on(ast.Call, line) if (value := _batch_size(module, call)) is not None]
     size = only(given, f"line {line} has {{}} with a batch size")
     return [_replaced(module, size, sizes, _batch_size, others)]
 
@@ -48,7 +47,7 @@ def width(module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequen
     Raises:
         Declined: no layer on the line shows that width as a number.
     """
-    given = [value for call in module.on(cst.Call, line) if (value := _width(module, call)) is not None]
+    given = [value for call in module.on(ast.Call, line) if (value := _width(module, call)) is not None]
     given = [value for value in given if _is_number(module, value, widths[0])]
     if not given:
         raise Declined(f"line {line} has no layer whose width is the number {widths[0]}")
@@ -61,67 +60,64 @@ def must_be_the_only_file(program: ProgramRecord, _: SyntaxTree, __: str) -> Non
         raise Declined("the run has other files, which may use the same number")
 
 
-def _batch_size(_: SyntaxTree, call: cst.Call) -> cst.BaseExpression | None:
+def _batch_size(_: SyntaxTree, call: ast.Call) -> ast.expr | None:
     by_name = named(call).get("batch_size")
-    at = POSITIONS.get(last_name(call.func)) if isinstance(call.func, cst.Attribute) else None
+    at = POSITIONS.get(tail(call)) if isinstance(call.func, ast.Attribute) else None
     if by_name is not None or at is None:
         return by_name
-    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    plain = [value for value in call.args if not isinstance(value, ast.Starred)]
     return plain[at] if len(plain) > at else None
 
 
-def _width(module: SyntaxTree, call: cst.Call) -> cst.BaseExpression | None:
-    keyword = WIDTHS.get(last_name(call.func))
+def _width(module: SyntaxTree, call: ast.Call) -> ast.expr | None:
+    keyword = WIDTHS.get(tail(call))
     if keyword is None or not module.from_tensorflow(call.func):
         return None
-    first = next(iter(call.args), None)
-    by_place = first is not None and first.keyword is None and not first.star
-    return positional(call)[0] if by_place else named(call).get(keyword)
+    by_place = call.args and not isinstance(call.args[0], ast.Starred)
+    return call.args[0] if by_place else named(call).get(keyword)
 
 
 def _replaced(
-    module: SyntaxTree, node: cst.BaseExpression, values: tuple[int, int], size_of: SizeOf, others: Sequence[str]
+    module: SyntaxTree, node: ast.expr, values: tuple[int, int], size_of: SizeOf, others: Sequence[str]
 ) -> Splice:
     """Return the splice after which an expression is the second of two values instead of the first.
 
     A constant is changed where the file uses it only for sizes of the same kind.
     """
     before, after = values
-    literal = _constant(module, node, size_of, others) if isinstance(node, cst.Name) else node
-    if not isinstance(literal, cst.Integer):
+    literal = _constant(module, node, size_of, others) if isinstance(node, ast.Name) else node
+    if not isinstance(literal, ast.Constant) or type(literal.value) is not int:
         raise Declined(f"`{module.written(node)}` is not a number that the file contains")
-    if literal.evaluated_value != before:
+    if literal.value != before:
         raise Declined(f"the file has {module.written(literal)} where the run had {before}")
     return module.replaced(literal, str(after))
 
 
-def _is_number(module: SyntaxTree, node: cst.BaseExpression, value: int) -> bool:
+def _is_number(module: SyntaxTree, node: ast.expr, value: int) -> bool:
     """Say whether an expression is a number, or a name that the file gives it."""
-    if isinstance(node, cst.Name):
+    if isinstance(node, ast.Name):
         assigned = _assigned(module, node)
         return assigned is not None and _is_number(module, assigned[1], value)
-    return isinstance(node, cst.Integer) and node.evaluated_value == value
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value == value
 
 
-def _constant(module: SyntaxTree, name: cst.Name, size_of: SizeOf, others: Sequence[str]) -> cst.BaseExpression:
+def _constant(module: SyntaxTree, name: ast.Name, size_of: SizeOf, others: Sequence[str]) -> ast.expr:
     """Return what the file assigns to a constant."""
-    why = f"`{name.value}` is not a number that the file assigns once, in no block"
+    why = f"`{name.id}` is not a number that the file assigns once, in no block"
     target, value = known(_assigned(module, name), why)
-    named_so = [node for node in module.all(cst.Name) if node.value == name.value and node is not target]
-    uses = [node for node in named_so if not module.is_label(node) and target in module.bound(node)]
-    given = [size_of(module, call) for call in module.all(cst.Call)]
-    word = re.compile(rf"\b{re.escape(name.value)}\b")
-    if not all(node in given for node in uses) or any(word.search(text) for text in others):
-        raise Declined(f"`{name.value}` is used for something else, too")
+    named_so = [node for node in module.all(ast.Name) if node.id == name.id and node is not target]
+    given = [size_of(module, call) for call in module.all(ast.Call)]
+    word = re.compile(rf"\b{re.escape(name.id)}\b")
+    used = any(target in module.bound(node) and node not in given for node in named_so)
+    if used or any(word.search(text) for text in others):
+        raise Declined(f"`{name.id}` is used for something else, too")
     return value
 
 
-def _assigned(module: SyntaxTree, name: cst.Name) -> tuple[cst.CSTNode, cst.BaseExpression] | None:
+def _assigned(module: SyntaxTree, name: ast.Name) -> tuple[ast.AST, ast.expr] | None:
     """Return the only name that gets a value in the file itself, and the value; None where it is not so."""
     bound = module.bound(name)
-    target = module.parent(bound[0]) if len(bound) == 1 else None
-    assignment = module.parent(target) if isinstance(target, cst.AssignTarget) else None
-    top = assignment is not None and module.is_top_level(assignment)
-    if not (top and isinstance(assignment, cst.Assign) and len(assignment.targets) == 1):
+    assignment = module.parent(bound[0]) if len(bound) == 1 else None
+    if not isinstance(assignment, ast.Assign) or len(assignment.targets) > 1:
         return None
-    return bound[0], assignment.value
+    return (bound[0], assignment.value) if module.is_top_level(assignment) else None

@@ -2,16 +2,15 @@
 
 import hashlib
 import posixpath
-import tokenize
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 from pathlib import Path
 
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import Declined
+from tfdoctor.source_code.tree import decoded
 from tfdoctor.terms.files import NotReadableError, content
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.record import Record
@@ -40,8 +39,7 @@ class SourceFile(Record):
             Declined: it is not text of that encoding, or another text has the same bytes.
         """
         try:
-            encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
-            text = data.decode(encoding)
+            encoding, text = decoded(data)
             same = text.encode(encoding) == data
         except (SyntaxError, UnicodeError, LookupError) as error:
             raise Declined(f"{path} cannot be read as Python ({error})") from error
@@ -62,26 +60,16 @@ class Sources:
         self.folders = recording.manifest.folders if recording.manifest else ()
         self.places = Places.of(recording)
         self.hashes = self.program.sources
-        self._read: dict[str, SourceFile | Declined] = {}
+        self._read = dict[str, SourceFile]()
 
     def __getitem__(self, path: str) -> SourceFile:
-        """Return the file that a location names.
+        """Return the file that a location names, from a folder of the run or from this one, such as another clone.
 
         Raises:
             Declined: it was not found, or has changed.
         """
-        if path not in self._read:
-            try:
-                self._read[path] = self._checked(path)
-            except Declined as reason:
-                self._read[path] = reason
-        source = self._read[path]
-        if isinstance(source, Declined):
-            raise Declined(str(source))
-        return source
-
-    def _checked(self, path: str) -> SourceFile:
-        """Read a file from a folder of the run, or from the current folder, such as another clone."""
+        if path in self._read:
+            return self._read[path]
         expected = self.hashes[self.recorded(path)]
         exists = False
         for folder in folders_of(self.folders):
@@ -91,7 +79,8 @@ class Sources:
             if file and data is not None and hashlib.sha256(data).hexdigest() == expected:
                 # Its name is that below the folder, with links resolved, as git needs it.
                 name = file.relative_to(folder).as_posix() if file.is_relative_to(folder) else ""
-                return SourceFile.read(path, data, name, within_repository(folder))
+                self._read[path] = SourceFile.read(path, data, name, within_repository(folder))
+                return self._read[path]
         if exists:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} was not found")

@@ -5,14 +5,14 @@ it, reads nothing that changes, and never needs the value of a tensor
 (https://www.tensorflow.org/guide/function#limitations).
 """
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-import libcst as cst
-
-from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined
-from tfdoctor.edits.syntax import given, last_name, own_methods
 from tfdoctor.edits.values import attributes, keras_class, made_by, why_not_fixed
+from tfdoctor.source_code.splice import Declined
+from tfdoctor.source_code.syntax import Function, arguments, dotted, given, last_name, own_methods, tail
+from tfdoctor.source_code.tree import SyntaxTree
 
 ONCE = "and a graph runs Python only once, when it is traced"
 
@@ -47,22 +47,13 @@ LISTS = ("variables", "weights", "losses", "metrics", "layers")
 CALLED_BY_KERAS = frozenset(["call", "compute_loss", "compute_mask", "compute_metrics", "test_step", "train_step"])
 BEFORE_STEPS = frozenset(["__init__", "build", "compile"])  # Methods that run before the first step
 
-# Syntax without a meaning of its own.
-PUNCTUATION = (
-    cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline, cst.Comma,
-    cst.Semicolon, cst.Colon, cst.Dot, cst.AssignEqual, cst.LeftParen, cst.RightParen, cst.LeftSquareBracket,
-    cst.RightSquareBracket, cst.LeftCurlyBrace, cst.RightCurlyBrace,
-)  # fmt: skip
-
 # Syntax without an effect of its own; its parts are checked.
 PLAIN = (
-    cst.BaseNumber, cst.SimpleString, cst.Ellipsis, cst.Tuple, cst.List, cst.Element, cst.Dict, cst.DictElement,
-    cst.Subscript, cst.SubscriptElement, cst.Index, cst.Slice, cst.BinaryOperation, cst.BaseBinaryOp,
-    cst.UnaryOperation, cst.Minus, cst.Plus, cst.Arg, cst.BaseAugOp, cst.AssignTarget, cst.AsName, cst.WithItem,
-    cst.IndentedBlock, cst.SimpleStatementLine, cst.Return, cst.Pass, cst.Expr, cst.Del,
+    ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Subscript, ast.Slice, ast.BinOp, ast.Pass,
+    ast.Expr, ast.Delete,
 )  # fmt: skip
 
-LITERAL_LISTS = (cst.List, cst.Tuple, cst.ListComp)
+LITERAL_LISTS = (ast.List, ast.Tuple, ast.ListComp)
 
 
 class Traceable:
@@ -74,354 +65,340 @@ class Traceable:
 
     def __init__(self, module: SyntaxTree, *, batch_is_known: bool) -> None:
         self.module, self.batch_is_known = module, batch_is_known
-        self.checked: set[cst.CSTNode] = set()
+        self.checked: set[ast.AST] = set()
 
-    def check(self, function: cst.FunctionDef) -> None:
+    def check(self, function: Function) -> None:
         """Decline unless a graph can hold a function and all functions of the file that it calls."""
         if function in self.checked:
             return
         self.checked.add(function)
-        if function.decorators:
-            raise Declined(f"{function.name.value}() has a decorator")
-        if function.asynchronous:
-            raise Declined(f"{function.name.value}() is asynchronous")
-        for part in function.body.children:
-            self._node(part, function)
+        if function.decorator_list:
+            raise Declined(f"{function.name}() has a decorator")
+        if isinstance(function, ast.AsyncFunctionDef):
+            raise Declined(f"{function.name}() is asynchronous")
+        self._all(function.body)
 
-    def check_class(self, definition: cst.ClassDef) -> None:
+    def check_class(self, definition: ast.ClassDef) -> None:
         """Decline unless a graph can hold the methods of a layer or a model that Keras calls in a step."""
         for method in own_methods(definition, *CALLED_BY_KERAS):
             self.check(method)
 
     # Nodes of a function: statements and expressions
 
-    def _node(self, node: cst.CSTNode, function: cst.FunctionDef) -> None:  # noqa: PLR0911 - one case a kind
-        match node:
-            case cst.Name():
-                return self._name(node, function)
-            case cst.Attribute():
-                return self._attribute(node, function)
-            case cst.Call():
-                return self._call(node, function)
-            case cst.Assign() | cst.AugAssign():
-                return self._assignment(node, function)
-            case cst.With():
-                return self._with(node, function)
-            case cst.For() | cst.CompFor():
-                return self._loop(node, function)
-            case cst.Return():
-                self._result(node, function)
-            case cst.If(test=test) | cst.IfExp(test=test):
-                self._condition(test)
-            case _:
-                pass  # only its parts count
-        for part in self._parts(node):
-            self._node(part, function)
-        return None
+    def _all(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            self._node(node)
 
-    def _parts(self, node: cst.CSTNode) -> Iterable[cst.CSTNode]:
+    def _node(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name():
+                self._name(node)
+            case ast.Attribute():
+                self._attribute(node)
+            case ast.Call():
+                self._call(node)
+            case ast.Assign() | ast.AugAssign():
+                self._assignment(node)
+            case ast.With():
+                self._with(node)
+            case ast.For():
+                self._loop(node, node.body, node.orelse)
+            case (
+                ast.ListComp(elt=made, generators=[loop, *more])
+                | ast.GeneratorExp(elt=made, generators=[loop, *more])
+            ):
+                self._node(made)
+                self._loop(loop, (), more)
+                for condition in loop.ifs:
+                    self._condition(condition)
+            case _:
+                self._all(self._parts(node))
+
+    def _parts(self, node: ast.AST) -> Iterable[ast.AST]:
         """Return the parts of a node without an effect of its own that are still to be checked."""
         match node:
-            case _ if isinstance(node, PUNCTUATION):
-                return ()
-            case cst.If(body=body, orelse=orelse) | cst.IfExp(body=body, orelse=orelse):
-                return [body] if orelse is None else [body, orelse]
-            case cst.Else(body=body):
-                return [body]
-            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as other]) if not isinstance(
-                other.operator, cst.In | cst.NotIn
-            ):
-                return [left, other.comparator]
-            case cst.ListComp(elt=made, for_in=loop) | cst.GeneratorExp(elt=made, for_in=loop):
-                return [made, loop]
-            case _ if isinstance(node, PLAIN):
-                return node.children
+            case ast.If(test=test, body=body, orelse=orelse):
+                self._condition(test)
+                return [*body, *orelse]
+            case ast.IfExp(test=test, body=made, orelse=other):
+                self._condition(test)
+                return [made, other]
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if not isinstance(op, ast.In | ast.NotIn):
+                return [left, right]
+            case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=operand):
+                return [operand]
+            case ast.Return(value=value):
+                self._result(node)
+                return [value] if value else []
+            case _ if isinstance(node, PLAIN) and None not in getattr(node, "keys", ()):  # as of {**other}
+                return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
             case _:
-                raise Declined(f"{self._at(node)} has Python that a graph may not keep")
+                raise Declined(f"{_at(node)} has Python that a graph may not keep")
 
-    def _name(self, name: cst.Name, function: cst.FunctionDef) -> None:
-        if name.value in ("True", "False", "None") or self._local(name, function):
+    def _name(self, name: ast.Name) -> None:
+        if self._local(name) or self.module.from_tensorflow(name):  # that is a part of a longer name
             return
-        if self.module.from_tensorflow(name):
-            return  # as a part of a longer name
-        if (own := self.module.function(name.value)) is not None:
+        if (own := self.module.function(name.id)) is not None:
             self.check(own)
         elif why := why_not_fixed(self.module, name):
-            raise Declined(f"{self._at(name)} uses a name of outside: {why}")
+            raise Declined(f"{_at(name)} uses a name of outside: {why}")
 
-    def _attribute(self, node: cst.Attribute, function: cst.FunctionDef) -> None:
+    def _attribute(self, node: ast.Attribute) -> None:
         if self.module.from_tensorflow(node):
             return
-        if node.attr.value in ("shape", "ndim") and not self.batch_is_known and not self._static(node):
-            raise Declined(f"{self._at(node)} reads a shape, whose batch size a graph may not know")
+        if node.attr in ("shape", "ndim") and not self.batch_is_known and not self._static(node):
+            raise Declined(f"{_at(node)} reads a shape, whose batch size a graph may not know")
         self._must_stay(node)
-        self._node(node.value, function)
+        self._node(node.value)
 
-    def _static(self, shape: cst.Attribute) -> bool:
+    def _static(self, shape: ast.Attribute) -> bool:
         """Say whether only dimensions after the first are read of a shape."""
         match self.module.parent(shape):
-            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(value=at)))]):
-                return at != "0"
-            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.UnaryOperation() as minus))]):
+            case ast.Subscript(slice=ast.Constant(value=int(at))):
+                return at != 0
+            case ast.Subscript(slice=ast.UnaryOp() as minus):
                 return self.module.written(minus) == "-1"
             case _:
-                return shape.attr.value == "ndim"
+                return shape.attr == "ndim"
 
-    def _assignment(self, node: cst.Assign | cst.AugAssign, function: cst.FunctionDef) -> None:
-        targets = [part.target for part in node.targets] if isinstance(node, cst.Assign) else [node.target]
-        for target in targets:
-            if not all(isinstance(part, cst.Name) and self._local(part, function) for part in _flat(target)):
-                raise Declined(f"{self._at(node)} changes an object outside of the function")
-        self._node(node.value, function)
+    def _assignment(self, node: ast.Assign | ast.AugAssign) -> None:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if not all(isinstance(part, ast.Name) and self._local(part) for part in _flat(target)):
+                raise Declined(f"{_at(node)} changes an object outside of the function")
+        self._node(node.value)
 
-    def _result(self, node: cst.Return, function: cst.FunctionDef) -> None:
+    def _result(self, node: ast.Return) -> None:
         """Decline a result that a graph would turn from a number into a tensor."""
         for value in _flat(node.value) if node.value else ():
-            constant = isinstance(value, cst.BaseNumber | cst.SimpleString)
-            if isinstance(value, cst.Name) and value.value != "None":
-                constant = not self._local(value, function)
-            if constant:
-                raise Declined(f"{self._at(node)} returns a constant, which a graph makes a tensor")
+            outer = isinstance(value, ast.Name) and not self._local(value)
+            if outer or (isinstance(value, ast.Constant) and value.value is not None):
+                raise Declined(f"{_at(node)} returns a constant, which a graph makes a tensor")
 
-    def _with(self, node: cst.With, function: cst.FunctionDef) -> None:
+    def _with(self, node: ast.With) -> None:
         for item in node.items:
-            call = item.item
-            origin = self.module.from_tensorflow(call.func) if isinstance(call, cst.Call) else ""
+            call = item.context_expr
+            origin = self.module.from_tensorflow(call.func) if isinstance(call, ast.Call) else ""
             if origin.rpartition(".")[2] not in ("GradientTape", "name_scope"):
-                raise Declined(f"{self._at(item)} has a `with` of something other than a tape")
-            self._node(call, function)
-        self._node(node.body, function)
+                raise Declined(f"{_at(call)} has a `with` of something other than a tape")
+            self._node(call)
+        self._all(node.body)
 
     # Loops and conditions: none may depend on the value of a tensor
 
-    def _loop(self, node: cst.For | cst.CompFor, function: cst.FunctionDef) -> None:
-        self._iterates(node.iter)
-        self._node(node.iter, function)
-        if isinstance(node, cst.For):
-            self._node(node.body, function)
-        if node.orelse if isinstance(node, cst.For) else node.inner_for_in:
-            raise Declined(f"{self._at(node)} has a loop in a loop")
-        for condition in node.ifs if isinstance(node, cst.CompFor) else ():
-            self._condition(condition.test)
+    def _loop(self, loop: ast.For | ast.comprehension, body: Iterable[ast.AST], more: Sequence[ast.AST]) -> None:
+        self._iterates(loop.iter)
+        self._all((loop.iter, *body))
+        if more:
+            raise Declined(f"{_at(loop.target)} has a loop in a loop")
 
-    def _iterates(self, through: cst.BaseExpression) -> None:
+    def _iterates(self, through: ast.expr) -> None:
         """Decline a loop over what may be a tensor."""
         match through:
-            case cst.Call(func=cst.Name(value="range"), args=args):
-                if not all(self._is_number(argument.value) for argument in args):
-                    raise Declined(f"{self._at(through)} loops as often as a value says")
-            case cst.Call(func=cst.Name(value="zip" | "enumerate" | "reversed" | "list"), args=args):
-                for argument in args:
-                    self._iterates(argument.value)
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value="gradient" | "items" | "values"))):
+            case ast.Call(func=ast.Name(id="range")):
+                if not all(map(self._is_number, arguments(through))):
+                    raise Declined(f"{_at(through)} loops as often as a value says")
+            case ast.Call(func=ast.Name(id="zip" | "enumerate" | "reversed" | "list")):
+                for argument in arguments(through):
+                    self._iterates(argument)
+            case ast.Call(func=ast.Attribute(attr="gradient" | "items" | "values")):
                 return
-            case cst.BinaryOperation(left=left, right=right):
+            case ast.BinOp(left=left, right=right):
                 self._iterates(left)
                 self._iterates(right)
             case _:
                 if not self._is_list(through):
-                    raise Declined(f"{self._at(through)} loops over what may be a tensor")
+                    raise Declined(f"{_at(through)} loops over what may be a tensor")
 
-    def _is_number(self, value: cst.BaseExpression) -> bool:
+    def _is_number(self, value: ast.expr) -> bool:
         """Say whether an expression is a Python number that does not change."""
-        own = isinstance(value, cst.Attribute) and self.module.written(value.value) == "self"
-        fixed = isinstance(value, cst.Name) and not why_not_fixed(self.module, value)
-        return isinstance(value, cst.Integer) or own or fixed
+        match value:
+            case ast.Constant(value=int()) | ast.Attribute(value=ast.Name(id="self")):
+                return True
+            case _:
+                return isinstance(value, ast.Name) and not why_not_fixed(self.module, value)
 
-    def _is_list(self, value: cst.BaseExpression) -> bool:
+    def _is_list(self, value: ast.expr) -> bool:
         """Say whether an expression is a list of variables, gradients or constants."""
         match value:
-            case cst.Name():
+            case ast.Name():
                 sources = self.module.sources(value)
                 held = (not source.each and _holds_list(source.value, source.place) for source in sources)
                 return bool(sources) and all(held)
-            case cst.Attribute(value=cst.Name(value="self")) if not last_name(value).endswith(LISTS):
-                function = self.module.nearest(value, cst.FunctionDef)
-                made = self._made(value, function) if function else []
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if not name.endswith(LISTS):
+                made = self._made(value)
                 return bool(made) and all(isinstance(one, LITERAL_LISTS) for one in made)
             case _:
-                return not isinstance(value, cst.Call) and _holds_list(value, -1)
+                return not isinstance(value, ast.Call) and _holds_list(value, -1)
 
-    def _condition(self, test: cst.BaseExpression) -> None:
+    def _condition(self, test: ast.expr) -> None:
         """Decline a condition that may be a tensor: left are training, `x is None` and constants."""
         match test:
-            case cst.Name(value="training" | "True" | "False"):
+            case ast.Name(id="training") | ast.Constant(value=bool()):
                 return
-            case cst.Comparison(
-                comparisons=[
-                    cst.ComparisonTarget(operator=cst.Is() | cst.IsNot(), comparator=cst.Name(value="None"))
-                ]
-            ):
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
                 return
-            case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
                 self._condition(inner)
-            case cst.BooleanOperation(left=left, right=right):
-                self._condition(left)
-                self._condition(right)
+            case ast.BoolOp(values=parts):
+                for part in parts:
+                    self._condition(part)
             case _:
-                raise Declined(f"{self._at(test)} decides by what may be the value of a tensor")
+                raise Declined(f"{_at(test)} decides by what may be the value of a tensor")
 
     # Calls: of TensorFlow, of layers, and of functions and methods of the file
 
-    def _call(self, call: cst.Call, function: cst.FunctionDef) -> None:
-        self._called(call, function)
-        for argument in call.args:
-            if argument.star == "**":
-                raise Declined(f"{self._at(call)} passes arguments with **")
-            self._node(argument.value, function)
+    def _call(self, call: ast.Call) -> None:
+        self._called(call)
+        if not all(word.arg for word in call.keywords):
+            raise Declined(f"{_at(call)} passes arguments with **")
+        self._all(one.value if isinstance(one, ast.Starred) else one for one in arguments(call))
 
-    def _called(self, call: cst.Call, function: cst.FunctionDef) -> None:  # noqa: PLR0911 - one case a kind
-        func, line = call.func, self._at(call)
+    def _called(self, call: ast.Call) -> None:  # noqa: PLR0911 - one case a kind
+        func, line = call.func, _at(call)
         name = last_name(func)
         if origin := self.module.from_tensorflow(func):
             return _must_be_allowed(origin, line)
         match func:
-            case cst.Name() if self._local(func, function):
-                return self._given(func, function)
-            case cst.Name() if (own := self.module.function(name)) is not None:
+            case ast.Name() if self._local(func):
+                return self._given(func)
+            case ast.Name() if (own := self.module.function(name)) is not None:
                 return self.check(own)
-            case cst.Name() if name in NEED_VALUES:
+            case ast.Name() if name in NEED_VALUES:
                 raise Declined(f"{line} calls {name}(), which needs the values of a tensor")
-            case cst.Name() if name in BUILTINS and not self.module.bound(func):
+            case ast.Name() if name in BUILTINS and not self.module.bound(func):
                 return None
-            case cst.Name(value="sum") if not self.module.bound(func) and len(call.args) == 1:
-                return self._iterates(call.args[0].value)
-            case cst.Name() if not self.module.bound(func) or self.module.imports.get(name):
+            case ast.Name(id="sum") if not self.module.bound(func) and len(arguments(call)) == 1:
+                return self._iterates(arguments(call)[0])
+            case ast.Name() if not self.module.bound(func) or self.module.imports.get(name):
                 raise Declined(f"{line} calls {name}(), {ONCE}")
-            case cst.Name():
+            case ast.Name():
                 return self._object(func)
-            case cst.Attribute():
-                return self._method(call, func, function)
-            case cst.Call():
-                return self._called(func, function)
+            case ast.Attribute():
+                return self._method(call, func)
+            case ast.Call():
+                return self._called(func)
             case _:
                 raise Declined(f"{line} calls what the file does not name")
 
-    def _given(self, name: cst.Name, function: cst.FunctionDef) -> None:
+    def _given(self, name: ast.Name) -> None:
         """Check the call of a name that the function is given, or that goes through its layers."""
         sources = self.module.sources(name)
         for source in sources:
             through = source.value
-            if source.each and source.place < 0 and isinstance(through, cst.Attribute):
-                self._list_of_layers(through, function)
-            elif isinstance(through, cst.Name) and source.whole:
+            if source.each and source.place < 0 and isinstance(through, ast.Attribute):
+                self._list_of_layers(through)
+            elif isinstance(through, ast.Name) and source.whole:
                 self._object(through)
             else:
                 sources = []
         if not sources:
-            raise Declined(f"{self._at(name)} calls {name.value}(), which may be any Python")
+            raise Declined(f"{_at(name)} calls {name.id}(), which may be any Python")
 
-    def _object(self, name: cst.Name) -> None:
+    def _object(self, name: ast.Name) -> None:
         """Decline the call of a name that stands for no layer, model, loss or metric."""
         if why := why_not_fixed(self.module, name):
-            raise Declined(f"{self._at(name)} calls {name.value}(): {why}")
+            raise Declined(f"{_at(name)} calls {name.id}(): {why}")
 
-    def _method(self, call: cst.Call, func: cst.Attribute, function: cst.FunctionDef) -> None:
-        line, name, of = self._at(call), func.attr.value, func.value
+    def _method(self, call: ast.Call, func: ast.Attribute) -> None:
+        line, name, of = _at(call), func.attr, func.value
         if name in ("numpy", "item", "tolist"):
             raise Declined(f"{line} calls .{name}(), which needs the values of a tensor")
-        if isinstance(of, cst.Call) and last_name(of.func) == "super":
-            return
-        if isinstance(of, cst.Name) and of.value == "self":
-            self._own(func, function)
-            return
-        # The method of a layer or model whose class the file defines
-        made = made_by(self.module, of) if isinstance(of, cst.Name) else None
-        kind = made.func.value if isinstance(made, cst.Call) and isinstance(made.func, cst.Name) else ""
-        if method := next(iter(own_methods(keras_class(self.module, kind), name)), None):
-            self.check(method)
-            return
-        methods = (f for f in self.module.all(cst.FunctionDef) if f.name.value == name)
-        classes = [self.module.nearest(method, cst.ClassDef) for method in methods]
-        pythons = any(found and not keras_class(self.module, found.name.value) for found in classes)
+        if isinstance(of, ast.Call) and tail(of) == "super":
+            return None
+        if isinstance(of, ast.Name) and of.id == "self":
+            return self._own(func)
+        made = made_by(self.module, of) if isinstance(of, ast.Name) else None
+        kind = dotted(made.func) if isinstance(made, ast.Call) else ""
+        for method in own_methods(keras_class(self.module, kind), name):
+            return self.check(method)  # of a layer or model whose class the file defines
+        methods = (method for method in self.module.functions if method.name == name)
+        classes = [self.module.nearest(method, ast.ClassDef) for method in methods]
+        pythons = any(found and not keras_class(self.module, found.name) for found in classes)
         if name not in METHODS or pythons:
             raise Declined(f"{line} calls .{name}(), {ONCE}")
-        self._node(of, function)
+        return self._node(of)
 
-    def _own(self, func: cst.Attribute, function: cst.FunctionDef) -> None:
+    def _own(self, func: ast.Attribute) -> None:
         """Check a method of the class, or decline an attribute that is no layer of its __init__."""
-        definition, name = self.module.nearest(function, cst.ClassDef), func.attr.value
+        definition, name = self.module.nearest(func, ast.ClassDef), func.attr
         if method := next(iter(own_methods(definition, name)), None):
             self.check(method)
-        elif not (name in METHODS and definition and keras_class(self.module, definition.name.value)):
-            made = self._made(func, function)
+        elif not (name in METHODS and definition and keras_class(self.module, definition.name)):
+            made = self._made(func)
             if len(made) != 1 or not self._is_layer(made[0]):
-                what = f"self.{name}, which is no layer of Keras made in __init__"
-                raise Declined(f"{self._at(func)} calls {what}")
+                raise Declined(f"{_at(func)} calls self.{name}, which is no layer of Keras made in __init__")
 
     # Objects: layers, models, and attributes that do not change between steps
 
-    def _at(self, node: cst.CSTNode) -> str:
-        return f"line {self.module.line(node)}"
-
-    def _local(self, name: cst.Name, function: cst.FunctionDef) -> bool:
+    def _local(self, name: ast.Name) -> bool:
         """Say whether the function binds a name itself."""
-        first, last = self.module.span(function)
-        bound = self.module.bound(name)
-        return bool(bound) and all(first < self.module.span(node)[0] < last for node in bound)
+        function, bound = self.module.function_around(name), self.module.bound(name)
+        return bool(bound) and all(function in [*self.module.outward(node)] for node in bound)
 
-    def _must_stay(self, node: cst.Attribute) -> None:
+    def _must_stay(self, node: ast.Attribute) -> None:
         """Decline an attribute that the file sets outside of __init__ and build."""
-        for target in self.module.all(cst.AssignTarget) + self.module.all(cst.AugAssign):
-            set_to, name = target.target, node.attr.value
-            same = isinstance(set_to, cst.Attribute) and last_name(set_to) == name
+        for target in (*self.module.targets, *(one.target for one in self.module.all(ast.AugAssign))):
+            same = isinstance(target, ast.Attribute) and target.attr == node.attr
             if same and self.module.home(target) not in BEFORE_STEPS:
-                raise Declined(f"{self._at(target)} sets .{name}, which the step reads")
+                raise Declined(f"{_at(target)} sets .{node.attr}, which the step reads")
 
-    def _made(self, node: cst.Attribute, function: cst.FunctionDef) -> list[cst.BaseExpression]:
+    def _made(self, node: ast.Attribute) -> list[ast.expr]:
         """Return what the methods of the class assign to an attribute of self, outside of steps."""
         self._must_stay(node)
-        own = isinstance(node.value, cst.Name) and node.value.value == "self"
-        made = attributes(self.module, self.module.nearest(function, cst.ClassDef)) if own else {}
-        return made.get(node.attr.value, [])
+        own = isinstance(node.value, ast.Name) and node.value.id == "self"
+        made = attributes(self.module, self.module.nearest(node, ast.ClassDef)) if own else {}
+        return made.get(node.attr, [])
 
-    def _is_layer(self, value: cst.BaseExpression) -> bool:
+    def _is_layer(self, value: ast.expr) -> bool:
         match value:
-            case cst.Call(func=func):
-                own = isinstance(func, cst.Name) and keras_class(self.module, func.value)
+            case ast.Call(func=func):
+                own = isinstance(func, ast.Name) and keras_class(self.module, func.id)
                 return bool(self.module.from_tensorflow(func) or own)
-            case cst.Attribute():
+            case ast.Attribute():
                 return bool(self.module.from_tensorflow(value))
-            case cst.Name():
+            case ast.Name():
                 return self._is_given(value)
             case _:
                 return False
 
-    def _is_given(self, name: cst.Name) -> bool:
+    def _is_given(self, name: ast.Name) -> bool:
         """Say whether a parameter of __init__ or compile() gets an object of Keras from the only call."""
-        method, definition = self.module.nearest(name, cst.FunctionDef), self.module.nearest(name, cst.ClassDef)
-        parameter = all(isinstance(node, cst.Param) for node in self.module.bound(name))
+        method, definition = self.module.function_around(name), self.module.nearest(name, ast.ClassDef)
+        parameter = all(isinstance(node, ast.arg) for node in self.module.bound(name))
         if method is None or definition is None or not parameter:
             return False
-        if method.name.value == "compile":
+        if method.name == "compile":
             return True  # what compile() gets is checked where it is called
-        kind = definition.name.value
-        calls = [call for call in self.module.all(cst.Call) if self.module.written(call.func) == kind]
-        value = given(method, calls[0], name.value, skip=1) if len(calls) == 1 else None
-        if isinstance(value, cst.Name):
+        calls = [call for call in self.module.all(ast.Call) if self.module.written(call.func) == definition.name]
+        value = given(method, calls[0], name.id, skip=1) if len(calls) == 1 else None
+        if isinstance(value, ast.Name):
             return not why_not_fixed(self.module, value)
         return value is not None and self._is_layer(value)
 
-    def _list_of_layers(self, node: cst.Attribute, function: cst.FunctionDef) -> None:
+    def _list_of_layers(self, node: ast.Attribute) -> None:
         """Decline an attribute of self that is no list of layers made in __init__."""
-        made = self._made(node, function)
+        made = self._made(node)
         for value in made:
-            items = value.elements if isinstance(value, cst.List | cst.Tuple) else ()
-            inner = [value.elt] if isinstance(value, cst.ListComp) else [item.value for item in items]
+            items = value.elts if isinstance(value, ast.List | ast.Tuple) else []
+            inner = [value.elt] if isinstance(value, ast.ListComp) else items
             if not inner or not all(map(self._is_layer, inner)):
                 made = []
         if not made:
-            raise Declined(f"{self._at(node)} uses self.{node.attr.value}, which is no list of layers")
+            raise Declined(f"{_at(node)} uses self.{node.attr}, which is no list of layers")
 
 
-def _holds_list(value: cst.BaseExpression, place: int) -> bool:
+def _at(node: Any) -> str:  # noqa: ANN401 - of any class that has a place
+    return f"line {node.lineno}"
+
+
+def _holds_list(value: ast.expr, place: int) -> bool:
     match value:
-        case cst.Call(func=func):
+        case ast.Call(func=func):
             name = last_name(func)
             return name == "gradient" or (name == "clip_by_global_norm" and place == 0)
-        case cst.Attribute():
+        case ast.Attribute():
             return last_name(value).endswith(LISTS)
-        case cst.BinaryOperation(left=left, right=right):
+        case ast.BinOp(left=left, right=right):
             return _holds_list(left, place) and _holds_list(right, place)
         case _:
             return isinstance(value, LITERAL_LISTS) and place < 0
@@ -440,11 +417,11 @@ def _must_be_allowed(origin: str, line: str) -> None:
         raise Declined(f"{line} creates a {name} in each step")
 
 
-def _flat(value: cst.BaseExpression) -> Iterable[cst.BaseExpression]:
+def _flat(value: ast.expr) -> Iterable[ast.expr]:
     """Yield the parts of a tuple, a list or a dictionary, else the expression."""
     match value:
-        case cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Dict(elements=elements):
-            for element in elements:
-                yield from _flat(element.value)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            for part in parts:
+                yield from _flat(part)
         case _:
             yield value

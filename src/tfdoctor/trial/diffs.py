@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tfdoctor.edits.patch import FileChange, unified
 from tfdoctor.edits.source import within_repository
-from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
+from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.errors import InputError
 from tfdoctor.trial.program import Texts, Variant
 

@@ -14,9 +14,9 @@ from tfdoctor.capture.agent.process.masking import MASK, masked
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import RunSaving, Saving
-from tfdoctor.edits.splice import Splice
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.recording import Recording
+from tfdoctor.source_code.splice import Splice
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record, field

@@ -10,15 +10,15 @@ from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving
-from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.patch import changed_files
 from tfdoctor.edits.sizes import larger_batch, width
 from tfdoctor.edits.source import Sources
-from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLine
+from tfdoctor.source_code.splice import Declined, Splice
+from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Remedy
 from tfdoctor.trial.diffs import merged

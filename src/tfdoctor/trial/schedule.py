@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tfdoctor.diagnosis.savings import Order, Relationship
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingState, is_broken
-from tfdoctor.edits.splice import Declined
+from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trial import statistics
 from tfdoctor.trial.program import Variant

@@ -12,7 +12,7 @@ from tests.capture import agent
 from tests.capture.run.test_loops import USERS, caller
 from tfdoctor.capture.sources.frames import At
 from tfdoctor.capture.sources.makers import assigned
-from tfdoctor.capture.sources.source import UserSource
+from tfdoctor.source_code.tree import SyntaxTree
 
 traced_arguments = agent.load("run.traced_arguments")
 
@@ -23,7 +23,7 @@ def numbers(source: str) -> list[tuple[str, str, int | None]]:
     text = f"def step(x, lr, kind='a'): ...\n{source}"
 
     def function(*args: object, **kwargs: object) -> object:
-        made, at = SimpleNamespace(python_function=names["step"]), At(UserSource(text.encode()), caller().f_lineno)
+        made, at = SimpleNamespace(python_function=names["step"]), At(SyntaxTree(text), caller().f_lineno)
         for one in traced_arguments.traced_numbers(made, args, kwargs):
             line = assigned(at, "f", len(args) + len(kwargs), one["place"])
             found.append((one["name"], one["value"], line))

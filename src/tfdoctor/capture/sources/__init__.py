@@ -17,15 +17,16 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from tfdoctor.capture.sources.frames import At
+from tfdoctor.capture.sources.kept import keeping
 from tfdoctor.capture.sources.makers import assigned, makers
-from tfdoctor.capture.sources.source import UserSource
-from tfdoctor.capture.sources.statements import keeping
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
 from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, LoopMakers, RunLog
+from tfdoctor.source_code.splice import Declined
+from tfdoctor.source_code.tree import SyntaxTree, decoded
 from tfdoctor.terms.files import content
 
-Files = Callable[[str], UserSource | None]  # By their recorded paths
+Files = Callable[[str], SyntaxTree | None]  # By their recorded paths
 
 MOST_TOLD = 20  # Statements that are told of a run
 MOST_BYTES = 60_000  # Bytes of a file that is read: some 1,700 lines, which take 35 ms; one of 100 lines takes 2 ms
@@ -105,12 +106,12 @@ def _frames(frames: tuple[tuple[str, int, str], ...], files: Files) -> Iterator[
         yield at
 
 
-def _source(path: str, name: str, since: float) -> UserSource | None:
+def _source(path: str, name: str, since: float) -> SyntaxTree | None:
     """Return the source of a file, or of code by its name; None where it has changed since, or cannot be read."""
     try:
         file, text = Path(path).resolve(), "".join(linecache.getlines(name)).encode() if name else b""
         if not name and file.stat().st_mtime <= since:
             text = content(file, MOST_BYTES)
-        return UserSource(text, path) if text and len(text) <= MOST_BYTES else None
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return SyntaxTree(decoded(text)[1], path) if text and len(text) <= MOST_BYTES else None
+    except (OSError, SyntaxError, ValueError, Declined):
         return None

@@ -4,38 +4,40 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tfdoctor.capture.sources.source import Function, Scope, UserSource, tail
+from tfdoctor.source_code.syntax import Function, Loop, tail
+from tfdoctor.source_code.tree import Scope, SyntaxTree
 
 
 class At:
     """A frame: the line in its scope, and the loops of the scope around that, the outermost first."""
 
-    def __init__(self, source: UserSource, line: int) -> None:
+    def __init__(self, source: SyntaxTree, line: int) -> None:
         self.source, self.line = source, line
         self.scope = source.scope_at(line)
-        self.loops = source.loops(self.scope, line)
+        around = (loop for loop in source.loops_at(line) if source.scope_of(loop) is self.scope)
+        self.loops = [loop for loop in around if _repeats(loop, line)]
         self.name = self.scope.name if isinstance(self.scope, Function) else "<module>"
 
     def nodes(self) -> Iterator[ast.AST]:
         """Yield all that runs in its scope."""
-        return self.source.own(self.scope, self.scope)
+        return self.source.own(self.scope)
 
 
 class Region(NamedTuple):
     """What runs again and again: a loop, or a function that is called in one."""
 
-    source: UserSource
+    source: SyntaxTree
     root: ast.AST
     scope: Scope
 
     def nodes(self) -> Iterator[ast.AST]:
         """Yield all of it that runs in its scope."""
-        return self.source.own(self.root, self.scope)
+        return self.source.own(self.root)
 
     def called(self) -> Iterator[Function]:
         """Yield the functions of the file that it calls."""
         for node in self.nodes():
-            function = self.source.function(tail(node)) if isinstance(node, ast.Call) else None
+            function = self.source.callable(tail(node)) if isinstance(node, ast.Call) else None
             if function is not None:
                 yield function
 
@@ -69,7 +71,7 @@ class Frames:
             return False
         return not at.source.within(node, at.loops[0]) if at.loops else not self.made_anew(at)
 
-    def calls(self) -> Iterator[tuple[UserSource, ast.Call]]:
+    def calls(self) -> Iterator[tuple[SyntaxTree, ast.Call]]:
         """Yield the calls that run again and again, with their files."""
         for region in self.regions:
             yield from ((region.source, node) for node in region.nodes() if isinstance(node, ast.Call))
@@ -83,10 +85,16 @@ class Frames:
         statements = list(_unconditional(at.loops[-1].body))
         yield from statements
         values = (one.value for one in statements if isinstance(one, ast.Expr | ast.Assign))
-        called = (at.source.function(tail(value)) for value in values)
+        called = (at.source.callable(tail(value)) for value in values)
         for function in (*called, *(inner.scope for inner in self.all[:number])):
             if isinstance(function, Function):
                 yield from _unconditional(function.body)
+
+
+def _repeats(loop: Loop, line: int) -> bool:
+    """Say whether a loop repeats one of its lines, and does not make what is on it once, or at its end."""
+    first: ast.stmt = loop if isinstance(loop, ast.While) else loop.body[0]
+    return first.lineno <= line <= (loop.body[-1].end_lineno or 0)
 
 
 def _unconditional(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

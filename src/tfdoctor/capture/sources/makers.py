@@ -2,68 +2,60 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 
 from tfdoctor.capture.sources.frames import At
-from tfdoctor.capture.sources.source import UserSource, last_line, position, tail
+from tfdoctor.source_code.syntax import arguments, root_name, spread, tail
+from tfdoctor.source_code.tree import SyntaxTree, place
 
 Span = tuple[int, int]  # The first and the last line of a statement
 
 SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return
 
 
-def makers(source: UserSource, line: int) -> tuple[Span, ...] | None:
+def makers(source: SyntaxTree, line: int) -> tuple[Span, ...] | None:
     """Return the lines of a loop's statements that the arguments of the call at a line come from.
 
     None where no loop holds the call. Statements count that assign what the call, or another such
     statement, reads; or that may change an object which outlives a round of the loop, as `buffer.add(x)`.
     """
-    loops = [node for node in source.nodes if isinstance(node, ast.For | ast.While) and _holds(node, line)]
-    loop = max(loops, key=attrgetter("lineno"), default=None)
-    simple = [node for node in ast.walk(loop) if isinstance(node, SIMPLE)] if loop is not None else []
-    call = next((statement for statement in simple if _holds(statement, line)), None)
-    if loop is None or call is None:
+    loop: ast.AST = [source.tree, *source.loops_at(line)][-1]
+    simple = [node for node in ast.walk(loop) if isinstance(node, SIMPLE)]
+    call = next((statement for statement in simple if source.covers(statement, line)), None)
+    if loop is source.tree or call is None:
         return None
     chosen, wanted = _origins(call, simple, _outliving(source, loop, call), _readings(source, call))
-    spans = [(statement.lineno, last_line(statement)) for statement in chosen]
+    spans = [(statement.lineno, statement.end_lineno or 0) for statement in chosen]
     if isinstance(loop, ast.For) and _names(loop.target, ast.Store) & wanted:
-        spans.append((loop.lineno, last_line(loop.iter)))
+        spans.append((loop.lineno, loop.iter.end_lineno or 0))
     return tuple(spans)
 
 
-def assigned(at: At, function: str, given: int, place: int) -> int | None:
+def assigned(at: At, function: str, given: int, from_last: int) -> int | None:
     """Return the line that assigned the plain name that a call passes, as the loops around the call repeat it.
 
     That is within the innermost loop that assigns the name at all: above the call, or else below it. The argument
     is the one at a place from the last on, of so many; None where it is no name, or the call is not certain.
     """
     source, statement = at.source, at.source.statement(at.scope, at.line)
-    every = [call for call in _calls(statement) if _holds(call, at.line)] if statement else []
-    calls = [call for call in every if len(_arguments(call)) == given]
+    every = [call for call in _calls(statement) if source.covers(call, at.line)] if statement else []
+    calls = [call for call in every if len(arguments(call)) == given and not spread(call)]
     calls = [call for call in calls if tail(call) == function] or calls
-    value = _arguments(calls[0])[-place] if len(calls) == 1 and 0 < place <= given else None
+    value = arguments(calls[0])[-from_last] if len(calls) == 1 and 0 < from_last <= given else None
     if not isinstance(value, ast.Name):
         return None
     scope = source.scope_of_name(value.id, at.scope)
-    stores = [one for one in source.stores.get((scope, value.id), ()) if source.scope_of(one) is at.scope]
+    stores = [one for one in source.stores(scope, value.id) if source.scope_of(one) is at.scope]
     for loop in (*reversed(at.loops), source.tree):
-        within = sorted((one for one in stores if source.within(one, loop)), key=position)
-        above = [one for one in within if position(one) < position(value) and not _gets(one, statement, source)]
+        within = sorted((one for one in stores if source.within(one, loop)), key=place)
+        above = [one for one in within if place(one) < place(value) and not _gets(one, statement, source)]
         if above or (within and loop is not source.tree):
             return (above or within)[-1].lineno
     return None
 
 
-def _gets(target: ast.Name, statement: ast.stmt | None, source: UserSource) -> bool:
+def _gets(target: ast.Name, statement: ast.stmt | None, source: SyntaxTree) -> bool:
     """Say whether a target gets what a statement computes."""
     return source.statement_of(target) is statement and not isinstance(statement, ast.For | ast.With)
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    """Return the arguments of a call; [] where it does not show them."""
-    if any(isinstance(one, ast.Starred) for one in call.args) or any(word.arg is None for word in call.keywords):
-        return []
-    return [*call.args, *(word.value for word in call.keywords)]
 
 
 def _origins(
@@ -84,25 +76,19 @@ def _origins(
     return chosen, wanted
 
 
-def _readings(source: UserSource, call: ast.stmt) -> dict[str, set[str]]:
+def _readings(source: SyntaxTree, call: ast.stmt) -> dict[str, set[str]]:
     """Return what the functions of a file read besides their own names, without those that a statement calls."""
-    trains = {_first(node.func) for node in _calls(call)}
+    trains = {root_name(node.func) for node in _calls(call)}
     return {
-        name: _names(one, ast.Load) - _names(one, ast.Store) - {arg.arg for arg in one.args.args}
-        for name, functions in source.functions.items()
-        for one in functions
-        if isinstance(one, ast.FunctionDef) and name not in trains
+        one.name: _names(one, ast.Load) - _names(one, ast.Store) - {arg.arg for arg in one.args.args}
+        for one in source.functions
+        if one.name not in trains
     }
 
 
-def _outliving(source: UserSource, loop: ast.AST, call: ast.stmt) -> set[str]:
+def _outliving(source: SyntaxTree, loop: ast.AST, call: ast.stmt) -> set[str]:
     """Return the names of objects that a loop only reads, without modules and what the call is called on."""
-    modules = {
-        (alias.asname or alias.name).partition(".")[0]
-        for node in source.nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
+    modules = {(alias.asname or alias.name).partition(".")[0] for alias in source.all(ast.alias)}
     parts = [part for node in _calls(call) for part in (*node.args, *node.keywords)]
     given = set[str]().union(*(_names(part, ast.Load) for part in parts))
     on = set[str]().union(*(_names(node.func, ast.Load) for node in _calls(call))) - given
@@ -113,28 +99,17 @@ def _changed(statement: ast.stmt) -> set[str]:
     """Return the objects that a statement may change: by a method, as an argument, or by a part of them."""
     match statement:
         case ast.Expr(value=ast.Call(func=function, args=arguments)):
-            return set(map(_first, (*([function] if isinstance(function, ast.Attribute) else ()), *arguments)))
+            return set(map(root_name, (*([function] if isinstance(function, ast.Attribute) else ()), *arguments)))
         case ast.Assign(targets=targets):
-            return set(map(_first, targets))
+            return set(map(root_name, targets))
         case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-            return {_first(target)}
+            return {root_name(target)}
         case _:
             return set()
 
 
-def _first(part: ast.expr) -> str:
-    """Return the name that `name`, `name.part` and `name[part]` begin with; "" of others."""
-    while isinstance(part, ast.Attribute | ast.Subscript):
-        part = part.value
-    return part.id if isinstance(part, ast.Name) else ""
-
-
 def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
     return (node for node in ast.walk(statement) if isinstance(node, ast.Call))
-
-
-def _holds(node: ast.stmt | ast.expr, line: int) -> bool:
-    return node.lineno <= line <= last_line(node)
 
 
 def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:

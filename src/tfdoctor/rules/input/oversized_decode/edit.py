@@ -12,19 +12,20 @@ _SIZED = re.compile(r"crop|slice|pad|shape|^size$|extract_patches|reshape")
 def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give the ``ratio`` of the rule's example to the only decode_jpeg() on a line."""
     ratio = re.search(r"ratio=([248])\b", example)
-    calls = [call for call in module.on(cst.Call, line) if module.from_tensorflow(call.func) in DECODERS]
+    calls = [call for call in module.on(ast.Call, line) if module.from_tensorflow(call.func) in DECODERS]
     if ratio is None or len(calls) != 1:
         raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of decode_jpeg()")
-    function = known(module.nearest(calls[0], cst.FunctionDef), "the images are decoded in no function")
-    sized: list[cst.CSTNode] = [
+    function = known(module.function_around(calls[0]), "the images are decoded in no function")
+    sized: list[ast.expr] = [
         call
-        for call in module.inside(cst.Call, function)
-        if (name := last_name(call.func)) not in ("ensure_shape", "set_shape") and _SIZED.search(name)
+        for call in module.inside(ast.Call, function)
+        if (name := tail(call)) not in ("ensure_shape", "set_shape") and _SIZED.search(name)
     ]
-    for item in module.inside(cst.Subscript, function):
-        sized += [item for part in item.slice if isinstance(part.slice, cst.Slice)]
+    for item in module.inside(ast.Subscript, function):
+        parts = item.slice.elts if isinstance(item.slice, ast.Tuple) else [item.slice]
+        sized += [item for part in parts if isinstance(part, ast.Slice)]
     if sized:
-        raise Declined(f"line {module.line(sized[0])} may count the pixels of the decoded image")
+        raise Declined(f"line {sized[0].lineno} may count the pixels of the decoded image")
     return [setting(module, calls[0], "ratio", ratio[1], instead_of=("1",), position=POSITION)]
 
 

@@ -9,13 +9,13 @@ def earlier_shuffle(module: SyntaxTree, line: int, example: str) -> list[Splice]
     """Exchange ``.batch(n).shuffle(k)``, with a buffer for as many examples, or ``.repeat().shuffle(k)``."""
     call = only_call(module, line, {"shuffle"})
     before = receiver(call)
-    if not isinstance(before, cst.Call) or method_of(before) not in ("batch", "repeat"):
+    if not isinstance(before, ast.Call) or method_of(before) not in ("batch", "repeat"):
         raise Declined("no batch() or repeat() stands directly before shuffle() in one chain")
     earlier, later = exchanged(module, before, call)
     if (buffer := re.search(r"\.shuffle\((\d+)\)\.batch", example)) is not None:
-        if any(argument.star for argument in call.args):
+        if spread(call):
             raise Declined("shuffle() is called with * or **")
-        size = named(call).get("buffer_size") or next(iter(positional(call)), None)
+        size = named(call).get("buffer_size") or next(iter(call.args), None)
         if size is None:
             raise Declined("shuffle() shows no size of its buffer")
         if earlier.new.count(module.written(size)) != 1:

@@ -14,13 +14,12 @@ def fused_batch_norm(module: SyntaxTree, line: int, example: str) -> list[Splice
     The class computes inputs that the fused operation does not take as Keras does.
     """
     header = known(re.match(r"class (\w+)\(([\w.]+)\):", example), "the finding does not contain the class")
-    calls = [call for call in module.all(cst.Call) if _is_class(module, call.func)]
+    calls = [call for call in module.all(ast.Call) if _is_class(module, call.func)]
     if not any(module.covers(call, line) for call in calls):
         raise Declined("the recorded line does not create a BatchNormalization layer of Keras")
-    made = {module.span(call.func) for call in calls}
-    for node in (*module.all(cst.Attribute), *module.all(cst.Name)):  # a value or a base, which the edit leaves
-        imported = module.nearest(node, cst.ImportAlias)
-        if _is_class(module, node) and not imported and module.span(node) not in made:
+    made = [call.func for call in calls]
+    for node in (*module.all(ast.Attribute), *module.all(ast.Name)):  # a value or a base, which the edit leaves
+        if _is_class(module, node) and node not in made:
             raise Declined(f"the file also uses {last_name(node)} without creating a layer at once")
     if header[1] in module.text:
         raise Declined(f"the file uses the name {header[1]} already")
@@ -38,7 +37,7 @@ def fused_batch_norm(module: SyntaxTree, line: int, example: str) -> list[Splice
     return [put, *(module.replaced(call.func, header[1]) for call in calls)]
 
 
-def _is_class(module: SyntaxTree, node: cst.BaseExpression) -> bool:
+def _is_class(module: SyntaxTree, node: ast.expr) -> bool:
     return any(module.means(node, origin) for origin in ORIGINS)
 
 

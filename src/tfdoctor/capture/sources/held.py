@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
 from tfdoctor.capture.sources.frames import At
-from tfdoctor.capture.sources.source import UserSource, head, last_line, tail
+from tfdoctor.source_code.syntax import arguments, head, tail
+from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.kinds import KeptValue
 
 ORDER = (KeptValue.HISTORY, KeptValue.MODEL, KeptValue.RESULT)  # What counts where an expression holds several
@@ -27,7 +28,7 @@ OF_NUMBERS = frozenset(["sqrt", "exp", "log"])
 MOST = 300  # Expressions that are looked at, from one name to what it is bound to, before the answer is: not sure
 
 
-def is_plain(source: UserSource, node: ast.expr) -> bool:
+def is_plain(source: SyntaxTree, node: ast.expr) -> bool:
     """Say whether an expression is plainly a number, a string, or a few of them; False is not sure.
 
     It is so whatever the tensors that it comes from: they are not kept.
@@ -38,7 +39,7 @@ def is_plain(source: UserSource, node: ast.expr) -> bool:
 class _Plain:
     """One answer: a name that depends on itself is plain if all else is."""
 
-    def __init__(self, source: UserSource) -> None:
+    def __init__(self, source: SyntaxTree) -> None:
         self.source, self.left, self.asked = source, MOST, set[ast.AST]()
 
     def holds(self, node: ast.expr | None) -> bool:
@@ -65,14 +66,14 @@ class _Plain:
         return bool(bound) and all(self.holds(self.source.value(node)) for node in new)
 
     def _call(self, call: ast.Call) -> bool:
-        name, first, arguments = tail(call), head(call), [*call.args, *(word.value for word in call.keywords)]
+        name, first, passed = tail(call), head(call), arguments(call)
         if isinstance(call.func, ast.Attribute):
             if first in NUMPY and name in REDUCES | OF_NUMBERS:
-                return (name in REDUCES and len(arguments) == 1) or all(map(self.holds, arguments))
+                return (name in REDUCES and len(passed) == 1) or all(map(self.holds, passed))
             return name in PLAIN_METHODS and first not in TENSORFLOW
         if name in PLAIN_FUNCTIONS:
             return True
-        given = arguments if name in KEEPS_PLAIN else self.source.given(name)
+        given = passed if name in KEEPS_PLAIN else self.source.given(name)
         return bool(given) and all(map(self.holds, given))
 
 
@@ -117,18 +118,18 @@ class Held:
                 self.given[call] = [] if tail(call).endswith(("_on_batch", "run")) else [KeptValue.RESULT]
                 self.tapes = [node for node in at.nodes() if _is_tape(node)] if tail(call) == "gradient" else []
 
-    def kind(self, node: ast.expr, source: UserSource) -> KeptValue | None:
+    def kind(self, node: ast.expr, source: SyntaxTree) -> KeptValue | None:
         """Return what an expression holds; None where that is nothing, or not certain."""
         return None if is_plain(source, node) else self._kind(node, source)
 
     def _returned(self, inner: At) -> list[KeptValue | None]:
-        match inner.source.returned(inner.scope):
+        match [value for value in inner.source.returned(inner.scope) if value]:
             case [ast.Tuple(elts=parts)]:
                 return [self.kind(part, inner.source) for part in parts]
             case values:
                 return [_first_kind(self.kind(value, inner.source) for value in values)]
 
-    def _kind(self, node: ast.expr, source: UserSource) -> KeptValue | None:
+    def _kind(self, node: ast.expr, source: SyntaxTree) -> KeptValue | None:
         given = self.given.get(node, [])
         if len(given) == 1 and given[0]:
             return given[0]
@@ -138,8 +139,8 @@ class Held:
                 return kinds.pop() if len(kinds) == 1 else None
             case ast.Attribute(value=value, attr="model"):
                 return KeptValue.MODEL if self._kind(value, source) is KeptValue.HISTORY else None
-            case ast.Call(args=arguments):
-                tensors = [self._kind(part, source) for part in arguments] if head(node) in TENSORFLOW else []
+            case ast.Call(args=parts):
+                tensors = [self._kind(part, source) for part in parts] if head(node) in TENSORFLOW else []
             case ast.Subscript(value=value):
                 tensors = [self._kind(value, source)]
             case _:
@@ -147,14 +148,14 @@ class Held:
                 return _first_kind(self._kind(part, source) for part in parts)
         return KeptValue.RESULT if KeptValue.RESULT in tensors else None
 
-    def _bound(self, name: ast.Name, source: UserSource) -> KeptValue | None:
+    def _bound(self, name: ast.Name, source: SyntaxTree) -> KeptValue | None:
         """Return what a name holds where it is bound in a frame; one that depends on itself holds nothing new."""
         if name not in self.known and source.scope_of(name) in self.scopes:
             self.known[name] = None
             self.known[name] = self._assigned(name, source)
         return self.known.get(name)
 
-    def _assigned(self, name: ast.Name, source: UserSource) -> KeptValue | None:
+    def _assigned(self, name: ast.Name, source: SyntaxTree) -> KeptValue | None:
         """Return what an assignment gives a name; parts are given by parts."""
         node = next((one for one in source.outward(name) if isinstance(one, ASSIGNS)), None)
         if node is None or node.value is None:
@@ -187,7 +188,7 @@ def _is_tape(node: ast.AST) -> TypeGuard[ast.With]:
 def _call(at: At, name: str) -> ast.Call | None:
     """Return the outermost call of that name that the line of a frame makes; "" is any that may train."""
     for node in ast.walk(at.source.statement(at.scope, at.line) or ast.Pass()):
-        if isinstance(node, ast.Call) and node.lineno <= at.line <= last_line(node):
+        if isinstance(node, ast.Call) and at.source.covers(node, at.line):
             on_call = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
             if tail(node) == name if name else not on_call and tail(node) not in WRAPS:
                 return node

@@ -9,9 +9,10 @@ import copy
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.capture.sources.frames import At, Frames, Region
-from tfdoctor.capture.sources.source import Function, UserSource, key_of, root, tail
-from tfdoctor.capture.sources.values import Held, is_plain
+from tfdoctor.capture.sources.held import Held, is_plain
 from tfdoctor.recording.run_log import KeptStatement
+from tfdoctor.source_code.syntax import Function, tail
+from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.kinds import KeptValue
 
 LIST, DICT, SET = "list", "dict", "set"
@@ -21,6 +22,8 @@ MAXLEN = 2  # Positional arguments of a deque that has a longest length
 MAKERS = frozenset(["__init__", "__post_init__"])
 # Methods that add to a container: which argument they add, and what kind of container has them.
 ADDS = {"append": (0, LIST), "appendleft": (0, LIST), "extend": (0, LIST), "insert": (1, LIST), "add": (0, SET)}
+# Methods that take something out of a container.
+SHRINKS = frozenset(["clear", "pop", "popitem", "popleft", "remove", "discard"])
 LONGEST = 60  # Characters of an expression that are told
 
 
@@ -66,16 +69,16 @@ def _added(node: ast.stmt) -> tuple[ast.expr, ast.expr, str] | None:
 
 def _outlives(container: ast.expr, needs: str, region: Region, frames: Frames) -> bool:
     """Say whether a container of a kind is made outside of all loops, and keeps what it gets in a region."""
-    key, source = key_of(container), region.source
+    key, source = _key_of(container), region.source
     if key is None or _may_lose(source, key, frames):
         return False
-    by_name, name = key
-    bound = _names_bound(name, region, frames) if by_name == "name" else _attributes_bound(name, source, frames)
+    kind, name = key
+    bound = _names_bound(name, region, frames) if kind is ast.Name else _attributes_bound(name, source, frames)
     values = [source.value(node) for node in bound]
     kinds = {_kind(value) for value in values if not (isinstance(value, ast.Constant) and value.value is None)}
     if not kinds or None in kinds:
         return False
-    in_another = container is not root(container) and needs != DICT
+    in_another = container is not _root(container) and needs != DICT
     return needs in kinds or (in_another and bool(kinds & {DICT, LIST}))
 
 
@@ -86,18 +89,20 @@ def _names_bound(name: str, region: Region, frames: Frames) -> Sequence[ast.expr
     at = frames.of(scope)
     if scope is not source.tree and (at is None or frames.made_anew(at)):
         return ()
-    bound = [one for one in source.stores.get((scope, name), ()) if not _extends(one, source)]
+    bound = [one for one in source.stores(scope, name) if not _extends(one, source)]
     # A function may bind a name of the module.
     own = all(source.scope_of(one) is scope and (at is None or frames.once(one, scope)) for one in bound)
     return bound if own else ()
 
 
-def _attributes_bound(name: str, source: UserSource, frames: Frames) -> Sequence[ast.expr]:
+def _attributes_bound(name: str, source: SyntaxTree, frames: Frames) -> Sequence[ast.expr]:
     """Return where attributes of that name are bound; () where that may be in the loops.
 
     Outside of them is also where an object is made that is made outside of them.
     """
-    bound = [one for one in source.attributes.get(name, ()) if not _extends(one, source)]
+    attributes = (one for one in source.all(ast.Attribute) if one.attr == name and isinstance(one.ctx, ast.Store))
+    of_classes = (one for definition in source.all(ast.ClassDef) for one in source.stores(definition, name))
+    bound = [one for one in (*attributes, *of_classes) if not _extends(one, source)]
     for node in bound:
         scope = source.scope_of(node)
         maker = isinstance(scope, Function) and scope.name in MAKERS
@@ -108,12 +113,40 @@ def _attributes_bound(name: str, source: UserSource, frames: Frames) -> Sequence
     return bound
 
 
-def _may_lose(source: UserSource, key: tuple[str, str], frames: Frames) -> bool:
+def _may_lose(source: SyntaxTree, key: tuple[type, str], frames: Frames) -> bool:
     """Say whether a container may lose something in the loops, there or in a function of the user's."""
-    if not all(frames.once(node, source.scope_of(node)) for node in source.shrinks.get(key, ())):
+    shrinks = (node for node in source.nodes if key in map(_key_of, _shrunk(node)))
+    if not all(frames.once(node, source.scope_of(node)) for node in shrinks):
         return True
-    calls = (call for file, call in frames.calls() if tail(call) in file.functions)
-    return any(key in map(key_of, call.args) for call in calls)
+    calls = (call for file, call in frames.calls() if any(tail(call) == one.name for one in file.functions))
+    return any(key in map(_key_of, call.args) for call in calls)
+
+
+def _shrunk(node: ast.AST) -> list[ast.expr]:
+    """Return the containers that a node takes something out of, or all."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=container, attr=name)) if name in SHRINKS:
+            return [container]
+        case ast.Delete(targets=targets):
+            return [one.value if isinstance(one, ast.Subscript) else one for one in targets]
+        case ast.Assign(targets=targets):
+            parts = [one for one in targets if isinstance(one, ast.Subscript)]
+            return [part.value for part in parts if isinstance(part.slice, ast.Slice)]
+        case _:
+            return []
+
+
+def _root(container: ast.expr) -> ast.expr:
+    """Return what a container is a part of: `history` of `history["loss"]`."""
+    while isinstance(container, ast.Subscript):
+        container = container.value
+    return container
+
+
+def _key_of(container: ast.expr) -> tuple[type, str] | None:
+    """Return what tells a container from others of the file: its name, or that of the attribute."""
+    whole = _root(container)
+    return (type(whole), tail(whole)) if isinstance(whole, ast.Name | ast.Attribute) else None
 
 
 LITERALS: dict[type, str] = {
@@ -134,9 +167,9 @@ def _kind(value: ast.expr | None) -> str | None:
     return None if bounded else MADE.get(name)
 
 
-def _extends(node: ast.expr, source: UserSource) -> bool:
+def _extends(node: ast.expr, source: SyntaxTree) -> bool:
     """Say whether a target is that of `+=` and a list: it keeps its container."""
-    parent = source.parents[node]
+    parent = source.parent(node)
     return isinstance(parent, ast.AugAssign) and isinstance(parent.value, ast.List | ast.ListComp)
 
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import TypeVar
 
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Replacement
 
 Found = TypeVar("Found")
 
@@ -103,8 +102,10 @@ class Lines(Record):
         return line_end.group() if line_end else "\n"
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a line (from 1) and a column (from 0, in characters)."""
-        return self.starts[line - 1] + column
+        """Return the offset of a line (from 1) and a column (from 0, in bytes of UTF-8, as ``ast`` counts)."""
+        start = self.starts[line - 1]
+        before = self.text[start : start + column]
+        return start + (column if before.isascii() else len(before.encode()[:column].decode()))
 
     def number(self, offset: int) -> int:
         """Return the line (from 1) that an offset is on."""
@@ -132,19 +133,6 @@ class Lines(Record):
         """Return the white space in front of the line of an offset."""
         line = self.text[self.start(offset) : self.end(offset)]
         return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def replaced(text: str, splices: Iterable[Splice]) -> tuple[Replacement, ...]:
-    """Return the splices by lines and columns; those at one place are one."""
-    lines = Lines.of(text)
-    found: list[Replacement] = []
-    for splice in sorted(set(splices)):
-        start, end = lines.place(splice.start), lines.place(splice.end)
-        if found and found[-1].end == start == found[-1].start:
-            found[-1] = Replacement(start, end, found[-1].text + splice.new)
-        else:
-            found.append(Replacement(start, end, splice.new))
-    return tuple(found)
 
 
 def before_and_after(text: str, splices: Iterable[Splice]) -> tuple[int, str, str]:
