@@ -232,9 +232,11 @@ def test_a_lost_scheduler_is_no_fault_of_recordings(source: Path, tmp_path: Path
     out = tmp_path / "out"
     with contextlib.ExitStack() as stack:
         address, scheduler = stack.enter_context(scheduler_alone(tmp_path))
-        words = [sys.executable, "-m", "tfdoctor", "fleet", source, "--on", address, "--out", out, "--no-reports"]
+        words = ["tfdoctor", "fleet", str(source), "--on", address, "--out", str(out), "--no-reports"]
         run = stack.enter_context(
-            subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                [sys.executable, "-m", *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
         )
         assert run.stderr
         assert "has no worker yet: waiting" in run.stderr.readline()
