@@ -44,6 +44,7 @@ class Machine:
     examples: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of its batches, else 32
     finite: bool = True
     updates: int = 1  # of the weights, a step
+    uncounted: str = ""  # the change after which these cannot be counted
     at_once: int = 1  # runs
     tick: Tick = lambda _: None
     order: list[str] = field(default_factory=list)
@@ -60,7 +61,7 @@ class Machine:
         step = 10 * self.factors.get(variant.name, float(parts)) * np.exp(self.random.normal(0, self.between))
         spans = step * np.exp(self.random.normal(0, 0.02, 300))
         digest = self.digests.get(variant.name, "same").replace("*", str(len(self.order)))
-        updates = [[step, step * self.updates] for step in (20, 296)]
+        updates = [[step, step * self.updates] for step in (20, 296) if variant.name != self.uncounted]
         made = loop(spans.tolist(), examples=[*self.examples.get(variant.name, [32] * 4)], updates=updates)
         state = TrainedState(20, digest, dict(enumerate(_losses(digest), 1)))
         return TrialRun(*times_of(Loop.read(made)), state, finite=self.finite, seconds=self.seconds)

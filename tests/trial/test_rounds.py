@@ -100,6 +100,12 @@ def run_of_a(**changes: Any) -> TrialRun:
             )
             for one in ("a", OTHER)
         ),
+        (  # nor has one whose steps may be others
+            {"factors": {"a": 0.5}, "uncounted": "a"},
+            "a",
+            [],
+            {"a": "its steps cannot be compared: the updates of the weights could not be counted"},
+        ),
         (  # one that adds nothing beside another is not kept
             {"factors": {"a": 0.6, "b": 0.8, "b + a": 0.6}},
             "ba",

@@ -21,10 +21,9 @@ from tfdoctor.trial.of_recording import Request
 from tfdoctor.trial.program import AS_IS, Variant
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.taking_out import LEAST_STEPS, RecordedRun
+from tfdoctor.trial.taking_out import LEAST_STEPS, Length
 
-LONG = RecordedRun(seconds=3600.0, steps=10_000)
-SHORT = RecordedRun(seconds=20.0, steps=500)
+LONG, SHORT = (3600.0, 10_000), (20.0, 500)
 HERE = Location("train.py", 9)
 
 
@@ -33,7 +32,7 @@ def part(name: str, *, in_step: bool | None = True, share: float = 0.3, **change
     return Variant(name, without=taken, share=share)
 
 
-def taken_out(machine: Any, *variants: Variant, recorded: RecordedRun = LONG) -> Trials:
+def taken_out(machine: Any, *variants: Variant, recorded: Length = LONG) -> Trials:
     """Take parts out of a program, of which no more is asked than to run."""
     before = Trials(rows=(), runs=3, rounds=1, minutes=2.0)
     return taking_out.conduct(stage_of(machine), variants, recorded, 60.0, lambda _: None, before)
@@ -57,7 +56,7 @@ class FailsAtTheEnd(Machine):
     ],
 )
 def test_a_part_is_measured_by_steps_or_by_whole_runs(
-    clock: Tick, machine: Any, recorded: RecordedRun, *, in_step: bool | None, of_run: bool
+    clock: Tick, machine: Any, recorded: Length, *, in_step: bool | None, of_run: bool
 ) -> None:
     """It is added to a trial, and to none of its savings."""
     machine.tick = clock
@@ -104,8 +103,7 @@ PARTS = st.lists(st.sampled_from([True, False, None]), max_size=6).map(
 def test_each_part_is_measured_in_one_way(
     variants: list[Variant], seconds: float, steps: int, minutes: float
 ) -> None:
-    recorded = RecordedRun(seconds, steps)
-    of_runs, of_steps = taking_out.divided(variants, recorded, minutes)
+    of_runs, of_steps = taking_out.divided(variants, (seconds, steps), minutes)
     assert sorted(one.name for one in (*of_runs, *of_steps)) == [one.name for one in variants]
     known = [one for one in variants if one.without and one.without.in_step is False]
     assert all(one in of_runs for one in known)

@@ -118,7 +118,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
             plan = trial.Agenda(variants, join, share * request.minutes, request.say, rivals, share)
             trials, kept = trial.conduct(stage, plan)
         if without and not trials.ended_early:
-            recorded = taking_out.RecordedRun.of(diagnosis)
+            recorded = taking_out.recorded_length(diagnosis)
             trials = taking_out.conduct(stage, without, recorded, clock.left_s / 60, request.say, trials)
     check()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept

@@ -34,11 +34,15 @@ MOST_SPOILED = 3  # Rounds without a figure of the program as it is after which 
 
 def shortage(runs: Runs, variants: Sequence[Variant]) -> str:
     """Return that the time allows fewer rounds than each variant is to get, and how much would; else ""."""
-    each = "the change" if len(variants) == 1 else f"each of {counted(len(variants), 'change')}"
-    fewest, needed = AROUND + 1, AROUND + len(variants)
-    return runs.clock.shortage(
-        f"{counted(LEAST_ROUNDS, 'round')} of {each}", LEAST_ROUNDS * needed, FEWEST_ROUNDS * fewest
+    rounds, each = (
+        LEAST_ROUNDS,
+        "the change" if len(variants) == 1 else f"each of {counted(len(variants), 'change')}",
     )
+    if runs.whole:
+        rounds, each = FEWEST_ROUNDS, "whole runs"
+    done = int(runs.whole)  # the first whole run is part of the first round
+    more, fewest = rounds * (AROUND + len(variants)) - done, FEWEST_ROUNDS * (AROUND + 1) - done
+    return runs.clock.shortage(f"{counted(rounds, 'round')} of {each}", more, fewest)
 
 
 def by_promise(variants: Sequence[Variant]) -> list[Variant]:
@@ -136,13 +140,6 @@ def whole_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
         turn = [variant for variant in turn if variant.name not in runs.why]
         if runs.clock.affordable() < AROUND + len(turn) or len(runs.rounds) >= MOST_WHOLE:
             return
-
-
-def whole_shortage(runs: Runs, variants: Sequence[Variant]) -> str:
-    """Return that two rounds of all variants do not fit into the time, and what would do; "" where they do."""
-    more = FEWEST_ROUNDS * (AROUND + len(variants)) - 1  # the first run is part of the first round
-    least = FEWEST_ROUNDS * (AROUND + 1) - 1
-    return runs.clock.shortage(f"{counted(FEWEST_ROUNDS, 'round')} of whole runs", more, least)
 
 
 def rivals(order: Order | None) -> Pairs:

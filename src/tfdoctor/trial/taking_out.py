@@ -8,7 +8,6 @@ comes so seldom that fifty steps may hold none of it, shows in whole runs only.
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
-from typing import Self
 
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnosis import Diagnosis
@@ -19,7 +18,6 @@ from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import Part
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import prose
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trial import schedule, trial
@@ -88,23 +86,17 @@ def _variant(part: RunPart, share: float, diagnosis: Diagnosis) -> Variant:
     )
 
 
-class RecordedRun(Record):
-    """What the recording shows of the run: how long it takes, and how many steps it has."""
+Length = tuple[float, int]  # Of a run: seconds and steps
 
-    seconds: float
-    steps: int
 
-    @classmethod
-    def of(cls, diagnosis: Diagnosis) -> Self:
-        """Read the account of the run; without one, the run is taken to be long."""
-        run = diagnosis.run
-        if run is None or not run.whole:
-            return cls(inf, diagnosis.steps.count)
-        return cls(run.total_ms / MS_PER_S, run.steps)
+def recorded_length(diagnosis: Diagnosis) -> Length:
+    """Return how long the run takes by its account; without one, it is taken to be long."""
+    run = diagnosis.run
+    return (run.total_ms / MS_PER_S, run.steps) if run and run.whole else (inf, diagnosis.steps.count)
 
 
 def conduct(
-    stage: Runner, variants: Sequence[Variant], recorded: RecordedRun, minutes: float, say: Say, trials: Trials
+    stage: Runner, variants: Sequence[Variant], recorded: Length, minutes: float, say: Say, trials: Trials
 ) -> Trials:
     """Run the program without each part and as it is, by turns; add what that shows to a trial.
 
@@ -122,19 +114,17 @@ def conduct(
     return replace(trials, parts=tuple(rows[one.name] for one in variants if one.name in rows))
 
 
-def divided(
-    variants: Sequence[Variant], recorded: RecordedRun, minutes: float
-) -> tuple[list[Variant], list[Variant]]:
+def divided(variants: Sequence[Variant], recorded: Length, minutes: float) -> tuple[list[Variant], list[Variant]]:
     """Return the parts that are timed by whole runs, and those by steps.
 
     Where it is not known how often a part comes, whole runs tell for certain, if they fit into the time.
     """
-    rounds = FEWEST_ROUNDS * (AROUND + len(variants))
-    fits = rounds * recorded.seconds <= 60 * minutes
+    seconds, steps = recorded
+    fits = FEWEST_ROUNDS * (AROUND + len(variants)) * seconds <= 60 * minutes
 
     def by_run(variant: Variant) -> bool:
         in_step = variant.without.in_step if variant.without else None
-        if recorded.steps < LEAST_STEPS:
+        if steps < LEAST_STEPS:
             return True
         return fits if in_step is None else not in_step
 
@@ -147,12 +137,11 @@ def _measured(runs: Runs, variants: Sequence[Variant], rows: dict[str, PartTrial
     if not variants or trials.ended_early:
         return trials
     try:
-        if runs.whole:
-            trial.run_whole(runs, variants)
-        else:
-            with runs.until_interrupted():
-                trial.begin(runs, variants)
-                schedule.first_rounds(runs, variants)
+        with runs.until_interrupted():
+            trial.begin(runs, variants)
+            if runs.whole:
+                schedule.whole_rounds(runs, variants)
+            else:
                 schedule.narrow(runs, variants)
     except (CaptureError, InterruptedTrialError) as error:
         sentence = str(error).rstrip(".")

@@ -100,18 +100,18 @@ def _numbers(runs: Runs) -> Trials:
     )
 
 
-def run_whole(runs: Runs, variants: Sequence[Variant]) -> None:
-    """Run the rounds of whole runs that fit into the time.
+def begin(runs: Runs, variants: Sequence[Variant]) -> None:
+    """Run the program as it is, and tell where the time allows too few rounds of these variants.
 
     Raises:
-        CaptureError: the program cannot be timed as it is.
-        InterruptedTrialError: Ctrl-C came before a round had ended.
+        CaptureError: the program cannot be timed.
     """
-    with runs.until_interrupted():
+    if runs.whole:
         runs.first_whole()
-        if short := schedule.whole_shortage(runs, variants):
-            runs.say(short)
-        schedule.whole_rounds(runs, variants)
+    else:
+        _check(runs.first(), runs)
+    if short := schedule.shortage(runs, variants):
+        runs.say(short)
 
 
 def how_long(runs: Runs) -> str:
@@ -122,7 +122,9 @@ def how_long(runs: Runs) -> str:
 
 def _by_whole_runs(stage: Runner, plan: Agenda) -> Outcome:
     runs = Runs(stage, TrialClock(plan.minutes, share=plan.share), plan.say, whole=True)
-    run_whole(runs, plan.variants)
+    with runs.until_interrupted():
+        begin(runs, plan.variants)
+        schedule.whole_rounds(runs, plan.variants)
     rows = [_row(runs, variant) for variant in plan.variants]
     shown = [row for row in rows if row.measured and row.measured.difference is Difference.SAVES]
     best = max(shown, key=lambda row: row.measured.share if row.measured else 0.0, default=None)
@@ -157,17 +159,6 @@ def _by_steps(stage: Runner, plan: Agenda) -> Outcome:
         together=best.name if best is not None and len(kept) > 1 else "",
     )
     return trials, kept
-
-
-def begin(runs: Runs, variants: Sequence[Variant]) -> None:
-    """Run the program as it is, and tell where the time allows too few rounds of steps of these variants.
-
-    Raises:
-        CaptureError: the program cannot be timed.
-    """
-    _check(runs.first(), runs)
-    if short := schedule.shortage(runs, variants):
-        runs.say(short)
 
 
 def _check(run: TrialRun, runs: Runs) -> None:
