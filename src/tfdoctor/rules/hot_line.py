@@ -1,7 +1,8 @@
+from tfdoctor.facts.kit import summed
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller, summed
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,9 +1,10 @@
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.kit import summed
 from tfdoctor.facts.step_time.host_lines import SlowCalls
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine, summed
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

@@ -1,9 +1,9 @@
 from tfdoctor.facts.input.input_lines import MOST_LINES, OTHERS, InputLines
 from tfdoctor.facts.input.input_pipeline import GENERATOR
 from tfdoctor.facts.input.training_inputs import Conversions
+from tfdoctor.facts.kit import summed
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import summed
 from tfdoctor.families.kit import *
 from tfdoctor.terms import text
 from tfdoctor.terms.kinds import InputKind

@@ -12,7 +12,6 @@ from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import RoundUnit, SteadySteps
 from tfdoctor.facts.timeline.activity import Activity, captured_executions
 from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers, waits_before
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
 
 NEVER = np.iinfo(np.int64).max  # The launch time of work whose launching call is not in the trace

@@ -5,7 +5,7 @@ makes its elements on another thread, an ``XProduce`` event there contains the u
 user's function runs in executor events with the id of its ``InstantiatedCapturedFunction``.
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
@@ -19,7 +19,6 @@ from tfdoctor.facts.timeline.host_events import (
     nearest,
     operation_label,
 )
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
 # The iterator that the trainer calls; those that it calls in turn have longer names.
@@ -46,8 +45,7 @@ def consumer(path: str) -> str:
     return re.sub(r"\[\d+\]$", "", path.rpartition("::")[0])
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """One stage: all calls of one iterator over all epochs. Times in ps."""
 
     path: str  # "Root::Prefetch::Map"

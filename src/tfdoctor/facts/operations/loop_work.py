@@ -12,7 +12,6 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, spans_of
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
 
 PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
@@ -122,10 +121,7 @@ def _loops(operations: Operations, program: Program | None, numbered: float, tra
     If no operation of a loop was recorded in the steps, the loop is that of the program; if it has several, the one
     whose operations are in the trace at another time, or one without a name.
     """
-    groups: dict[str, list[OperationTime]] = defaultdict(list)
-    for row in operations.rows:
-        if frame := _frame(row.name):
-            groups[_scope(frame)].append(row)
+    groups = by_key((_scope(frame), row) for row in operations.rows if (frame := _frame(row.name)))
     recorded = program.by_name.values() if program else ()
     built = {one.name: one for one in recorded if one.type in WHILES and GRADIENT_SCOPE not in one.name}
     alone = independent(program, built.values())

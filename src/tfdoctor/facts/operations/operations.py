@@ -63,10 +63,10 @@ class Operations(Record):
         if not share.sum():
             raise Unavailable("the trace contains no operation inside its steady steps")
         times = share * (breakdown["device"] / share.sum())
-        kernels: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)  # of each operation
-        for label in np.flatnonzero(calls).tolist():
-            row = _row(work, label, float(times[label]), float(calls[label]), program or Program(), traced)
-            kernels[row.name, row.type].append(row)
+        program = program or Program()
+        labels = ((at, float(times[at]), float(calls[at])) for at in np.flatnonzero(calls).tolist())
+        rows = (_row(work, *label, program, traced) for label in labels)
+        kernels = by_key(((row.name, row.type), row) for row in rows)  # of each operation
         return cls(tuple(sorted(map(_merged, kernels.values()), key=lambda row: -row.ms)))
 
     @property

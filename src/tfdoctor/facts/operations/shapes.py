@@ -11,8 +11,6 @@ from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE, MATMULS,
 from tfdoctor.facts.run.program import Operation, Program, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import is_named, operation_label
-from tfdoctor.terms.record import field
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import STREAM_PREFIX
 
 # A tensor as the profiler writes it; "?" or other texts instead of sizes are unknown.

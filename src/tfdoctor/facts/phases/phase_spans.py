@@ -4,7 +4,7 @@ Calls that the log tells one by one have exact begins and ends. The rest of each
 are, in the order of Phase.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 
 from tfdoctor.facts.kit import *
@@ -12,7 +12,7 @@ from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.run_course import MS, RunCourse
 from tfdoctor.facts.phases.run_pieces import Stretch, first_steps
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording.run_log import Line
+from tfdoctor.recording.program import SourceLine
 from tfdoctor.terms.run_time import PhaseSegment
 
 MOST_SPANS = 400  # Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at
@@ -26,7 +26,7 @@ class _Part:
     phase: Phase
     start: float
     end: float
-    lines: dict[Line | None, float] = field(default_factory=dict)
+    lines: dict[SourceLine | None, float]
 
     @property
     def length(self) -> float:
@@ -84,12 +84,11 @@ def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
 
     A gap has parts as long as the phases' shares, in the order of Phase.
     """
-    left: dict[Phase, dict[Line | None, float]] = defaultdict(lambda: defaultdict(float))
-    for piece in stretch.pieces:
-        left[piece.phase][piece.seen.at] += piece.ms
+    pieces = by_key((piece.phase, (piece.seen.at, piece.ms)) for piece in stretch.pieces)
+    left = {phase: summed(own) for phase, own in pieces.items()}
     times = {phase: sum(lines.values()) for phase, lines in left.items()}
     for part in exact:
-        part.lines = part.lines or dict(left.get(part.phase, {}))
+        part.lines = part.lines or {**left.get(part.phase, {})}
         times[part.phase] = times.get(part.phase, 0.0) - part.length * MS
     total = sum(ms for ms in times.values() if ms > 0)
     shares = {phase: ms / total for phase, ms in times.items() if total and ms > LEAST_SHARE * total}

@@ -54,22 +54,18 @@ class RunLine(PhaseLine, kw_only=True):
 
 def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
     """Return the lines of all phases, the largest first."""
-    held: dict[tuple[object, ...], list[RunPiece]] = defaultdict(list)
-    for piece in pieces:
-        one = piece.seen
-        held[piece.phase, one.at, one.caller, one.calls or "", one.function].append(piece)
+    seen = ((piece.phase, piece.seen, piece) for piece in pieces)
+    held = by_key(((of, one.at, one.caller, one.calls or "", one.function), piece) for of, one, piece in seen)
     lines = []
     for own in held.values():
         phase, line = own[0].phase, own[0].seen
-        ms, runs = sum(piece.ms for piece in own), defaultdict[str, float](float)
-        for piece in own:
-            runs[piece.seen.runs or ""] += piece.ms
+        ms, runs = sum(piece.ms for piece in own), summed((piece.seen.runs or "", piece.ms) for piece in own)
         repeats = [piece.seen.repeats for piece in own if piece.seen.repeats is not None]
         lines.append(
             RunLine(
                 phase=phase, at=place(line.at), ms=ms, samples=round(sum(piece.samples for piece in own)),
                 function=line.function, caller=place(line.caller), calls=line.calls or "",
-                runs=max(runs, key=lambda name: runs[name]),
+                runs=next(iter(runs)),
                 repeats=any(repeats) if repeats else None, loops=max(piece.seen.loops for piece in own),
                 executes_ms=sum(ms for name, ms in runs.items() if name.rpartition(".")[2] in EXECUTING),
                 exact=sum(piece.ms for piece in own if piece.exact) > HALF * ms,
@@ -166,11 +162,8 @@ class RunPhases(Record, kw_only=True):
 
 def _times(parts: Iterable[Stretch]) -> dict[Phase, float]:
     """Return the time of each phase that takes any, in the order of Phase."""
-    times: dict[Phase, float] = defaultdict(float)
-    for part in parts:
-        for piece in part.pieces:
-            times[piece.phase] += piece.ms
-    return {phase: times[phase] for phase in Phase if times[phase] > 0}
+    times = summed((piece.phase, piece.ms) for part in parts for piece in part.pieces)
+    return {phase: times[phase] for phase in Phase if times.get(phase, 0.0) > 0}
 
 
 def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Which device did the work, and whether the trace shows it."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 
 

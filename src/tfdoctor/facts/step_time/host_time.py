@@ -8,7 +8,6 @@ from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers
-from tfdoctor.trace import Line
 from tfdoctor.trace.intervals import Times
 from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
 

@@ -15,7 +15,6 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.trace.events import LIMIT_PS
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import SAMPLED
 
 PS_PER_NS, PS_PER_US = 1_000, 1_000_000

@@ -22,7 +22,6 @@ from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step, bounds_of, compilations, steps_between
 from tfdoctor.facts.timeline.host_events import trainer_waits
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import FUNCTION_RUNS
 
 __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from tfdoctor.facts.kit import summed
 from tfdoctor.facts.phases import run_course
 from tfdoctor.facts.phases.run_course import numbered
 from tfdoctor.facts.phases.run_growth import Trend, mean_growth
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.timed_line import summed
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Line, RunLog, SeenStack
