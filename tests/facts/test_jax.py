@@ -8,25 +8,13 @@ programs that do not train and events without duration were taken out.
 """
 
 import gzip
-from pathlib import Path
 
-import pytest
-
-from tests.builders import Machine, Row, chart, device, line, recording, trace
+from tests.facts.kit import *
 from tfdoctor.diagnose import diagnose
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.run.framework import JAX, PYTORCH, TENSORFLOW, Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
+from tfdoctor.facts.run.framework import PYTORCH, TENSORFLOW
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import NotApplicable
-from tfdoctor.trace import xplane
 
-TRACES = Path(__file__).parent / "traces"
+OWN_TRACES = Path(__file__).parent / "traces"
 KERAS, ANNOTATED = "keras-on-jax-cpu", "jax-cpu-annotated"
 
 PIPELINE_RULES = ("input-bound", "missing-prefetch", "python-input", "sequential-map")
@@ -37,7 +25,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recording]:
     found = {}
     for name in (KERAS, ANNOTATED):
         folder = tmp_path_factory.mktemp(name)
-        data = gzip.decompress((TRACES / f"{name}.xplane.pb.gz").read_bytes())
+        data = gzip.decompress((OWN_TRACES / f"{name}.xplane.pb.gz").read_bytes())
         (folder / "host.xplane.pb").write_bytes(data)
         found[name] = Recording.open(folder)
     return found

@@ -1,23 +1,7 @@
 """Each doubt about a recording, on both sides of its limit; and which samples count."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.builders import Thread, chart, line, manifest, marker, markers, recording, trace, v100
-from tests.run_logs import Run
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
-from tfdoctor.recording.agent import Missing, StepsSeen, TracedWindow, UntracedSteps, WindowCost
-from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest
-from tfdoctor.recording.run_log import ProcessEnd, RunFramework, RunLog, RunProcess
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Trace
+from tests.facts.kit import *
+from tfdoctor.facts.steps.steps import FEWEST_STEPS
 
 SECOND = 1_000_000_000
 

@@ -1,12 +1,6 @@
 """Detours are told by the names of copies and by the operations of the host between them."""
 
-from typing import Any
-
-import pytest
-
-from tests.builders import chart, line, markers, trace, v100
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.gpu.host_syncs import Detours, HostSyncs
+from tests.facts.kit import *
 
 STEPS = 8
 THERE, BACK = "model/dense/Relu/_30:_HostRecv", "model/smooth/EagerPyFunc/_32:_Recv"

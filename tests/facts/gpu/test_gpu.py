@@ -1,35 +1,9 @@
 """Kernels, idle gaps, copies, collectives and waits of GPUs, in traces of a few events."""
 
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import Row, Thread, chart, device, executor, line, marker, markers, trace, v100, wait
+from tests.facts.kit import *
 from tfdoctor.diagnose.summary import devices
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.gpu.activity import (
-    CLEAR,
-    D2D,
-    D2H,
-    H2D,
-    OTHER,
-    PAGEABLE,
-    PEER,
-    PINNED,
-    UNKNOWN,
-    Collectives,
-    GpuActivities,
-    HostMemoryKind,
-    Transfer,
-    Transfers,
-)
-from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps
-from tfdoctor.terms.verdict import Stage
+from tfdoctor.facts.gpu.activity import CLEAR, D2D, D2H, H2D, OTHER, PAGEABLE, PEER, PINNED, UNKNOWN
+from tfdoctor.facts.steps.steps import TRACE
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"

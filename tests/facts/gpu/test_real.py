@@ -1,24 +1,14 @@
 """The GPUs' facts over the real traces are those measured in them by hand (the README of the traces)."""
 
-from dataclasses import dataclass
-from functools import cache
-
-import pytest
-
-from tests.builders import chart
-from tests.xspaces import TRACES
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.gpu.activity import D2D, H2D, UNKNOWN, GpuActivities, Transfers
-from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
+from tests.facts.kit import *
+from tfdoctor.facts.gpu.activity import D2D, H2D, UNKNOWN
 from tfdoctor.facts.steps.steps import STEP
-from tfdoctor.facts.timeline.host_events import trainer_waits
-from tfdoctor.trace import Intervals, Trace, xplane
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 
 
 @dataclass(frozen=True)
-class Row:
+class Real:
     """The README's row; milliseconds, of the busiest GPU, None where it says nothing."""
 
     kernels: float
@@ -31,15 +21,15 @@ class Row:
 
 
 ROWS = {
-    "v100x8-bert-partial-step": Row(14.9, 21.3, idle=6.4),
-    "mi300x-jax-conv": Row(3.52),
-    "mi300x-jax-attention": Row(3.76, copies=0.083),
-    "mi355x-jax-te-attention": Row(12.1, copies=0.0),
-    "tf24-v100-input-wait": Row(41.6, 62_185, 22.6, 62_116, copied=100.7e6, rate=4.5),
-    "tf24-v100-resnet50-fp32": Row(363.7, 406.0, 28.8, 0.12, 13.6, 100.7e6, 3.5),
-    "tf23-p4-alexnet-fp32": Row(160.3, 201.0, 24.9, 0.13, 15.8, 100.7e6, 4.0),
-    "tf24-rtx2060-launch-bound": Row(1.34, 10.6, 0.04, 0.48, 9.2),
-    "tf24-t4-lenet": Row(5.7, 9.0, 0.0887, 0.09, 3.3),
+    "v100x8-bert-partial-step": Real(14.9, 21.3, idle=6.4),
+    "mi300x-jax-conv": Real(3.52),
+    "mi300x-jax-attention": Real(3.76, copies=0.083),
+    "mi355x-jax-te-attention": Real(12.1, copies=0.0),
+    "tf24-v100-input-wait": Real(41.6, 62_185, 22.6, 62_116, copied=100.7e6, rate=4.5),
+    "tf24-v100-resnet50-fp32": Real(363.7, 406.0, 28.8, 0.12, 13.6, 100.7e6, 3.5),
+    "tf23-p4-alexnet-fp32": Real(160.3, 201.0, 24.9, 0.13, 15.8, 100.7e6, 4.0),
+    "tf24-rtx2060-launch-bound": Real(1.34, 10.6, 0.04, 0.48, 9.2),
+    "tf24-t4-lenet": Real(5.7, 9.0, 0.0887, 0.09, 3.3),
 }
 """Rounded there to 1.3, 0.08 and 0.09, which is coarser than 5 %: those three are given a digit more."""
 

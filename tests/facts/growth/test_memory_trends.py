@@ -1,36 +1,11 @@
 """Memory that grows, counts that grow along, and statements that keep what they are given."""
 
 import json
-from dataclasses import replace
-from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import recording
-from tests.run_logs import FOLDER, Run
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.growth.memory_trends import (
-    LEAST,
-    FillingMemory,
-    KeptResult,
-    KeptResults,
-    MemoryTrends,
-    about_span,
-    clause,
-    counts_table,
-    growing_counts,
-    kept_table,
-)
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.recording.files import Notes, run_log
-from tfdoctor.recording.run_log import KeptStatement
-from tfdoctor.terms.kinds import KeptValue
-from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity, Table
+from tests.facts.kit import *
+from tests.run_logs import FOLDER
+from tfdoctor.facts.growth.memory_trends import LEAST, about_span, clause, counts_table, growing_counts, kept_table
+from tfdoctor.recording.files import run_log
 
 RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
 

@@ -1,44 +1,10 @@
 """What datasets are like, from the record that the agent wrote."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.builders import (
-    Row,
-    chart,
-    executor,
-    graph_operation,
-    line,
-    manifest,
-    marker,
-    program_of,
-    recording,
-    trace,
-)
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
-from tfdoctor.facts.input.feeding_datasets import PATHS, SourceFiles, TunedBuffers
-from tfdoctor.facts.input.input_lines import InputLines
-from tfdoctor.facts.input.iterators import Iterators, Node
-from tfdoctor.facts.input.training_inputs import Conversions
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import (
-    Dataset,
-    DatasetParameters,
-    FileList,
-    Operation,
-    Program,
-    RunSettings,
-    kind_of,
-)
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.recording.manifest import CapturePlan
-from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
-from tfdoctor.terms.verdict import Location
+from tests.builders import program_of
+from tests.facts.kit import *
+from tfdoctor.facts.input.dataset_properties import repeatable, spec_bytes
+from tfdoctor.facts.input.feeding_datasets import PATHS
+from tfdoctor.facts.run.program import kind_of
 
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"

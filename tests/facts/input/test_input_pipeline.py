@@ -1,30 +1,7 @@
 """What the iterators of tf.data tell: each stage's work, and what limits the pipeline."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
-import pytest
-
-from tests.builders import (
-    Row,
-    Thread,
-    captured,
-    chart,
-    executor,
-    iterator,
-    line,
-    marker,
-    markers,
-    recording,
-    trace,
-    wait,
-)
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.input.iterators import Iterators, Node, consumer
-from tfdoctor.terms.verdict import Location
+from tests.facts.kit import *
+from tfdoctor.facts.input.iterators import consumer
 
 STEPS, EACH = 4, 100
 

@@ -1,22 +1,7 @@
 """How many threads and cores a run kept at work, told by its trace or by the samples."""
 
-from dataclasses import replace
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import PS, Thread, chart, executor, line, manifest, markers, recording, trace
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.machine.cores import CROWDED, Cores, CpuContention, Threads
-from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Trace
+from tests.facts.kit import *
+from tfdoctor.facts.machine.cores import CROWDED
 
 FOUR = Hardware(DeviceKind.CPU, "x", cores=4.0)
 COMPUTE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 0, 40))

@@ -1,35 +1,20 @@
 """What kernels' names tell, family by family; what they do not tell stays unknown."""
 
 from functools import partial
-from typing import Any
-
-import pytest
 
 from scripts.synthetic import kernels as synthetic
-from tests.builders import chart, device, graph_operation, line, manifest, markers, matmul, recording, trace, v100
-from tfdoctor.facts.chart import Unavailable
+from tests.facts.kit import *
 from tfdoctor.facts.operations.kernel_kinds import (
     DOCS,
     FAMILIES,
     SEEN,
-    Kernel,
-    KernelRole,
     kernel,
     multiplies,
     of_operation,
     precision_of,
 )
-from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn, is_eligible
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.operations.matmuls import is_eligible
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import HostMachine
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Trace
 
 ON = {
     "volta_h884gemm_64x128_ldg8_nn": "fp16",

@@ -1,22 +1,12 @@
 """Kernels of real traces are told apart as the traces' README measured them by hand."""
 
 from collections import defaultdict
-from functools import cache
 
-import pytest
-
-from tests.builders import recording
-from tests.xspaces import TRACES
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.kernel_kinds import KernelRole, kernel
-from tfdoctor.facts.operations.matmuls import MatrixUnit
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device, work_lines
-from tfdoctor.facts.run.hardware import Hardware
+from tests.facts.kit import *
+from tfdoctor.facts.operations.kernel_kinds import kernel
+from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
 from tfdoctor.rules import float32_matmul, idle_matrix_unit
-from tfdoctor.terms.verdict import Finding, NotApplicable
-from tfdoctor.trace import xplane
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 

@@ -1,41 +1,14 @@
 """What the device's time went to, and what the program says of it."""
 
 from itertools import product as every
-from math import prod
-from typing import Any
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import (
-    Row,
-    chart,
-    device,
-    executor,
-    graph_operation,
-    line,
-    marker,
-    markers,
-    matmul,
-    recording,
-    trace,
-    v100,
-)
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dataflow import Dataflow, Source
+from tests.facts.kit import *
 from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
-from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
-from tfdoctor.facts.operations.operations import Operations, Roofline
+from tfdoctor.facts.operations.operation_time import by_layer
 from tfdoctor.facts.operations.shapes import einsum_flops, flops_of, shared_dimension_flops
-from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import base_type
-from tfdoctor.facts.run.program import Attributes, KerasPart, Operation, Program, RunSettings, Shape
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Location, Measure
-from tfdoctor.trace import Trace
+from tfdoctor.facts.run.program import Shape
+from tfdoctor.terms.units import ratio
 
 HERE = ["/home/me/train.py", 7]
 

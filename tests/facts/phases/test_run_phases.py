@@ -1,40 +1,8 @@
 """Every ms of a run is in exactly one phase, at the line that it belongs to."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import manifest, recording
-from tests.run_logs import BUILDING, IMPORTING, PID, START_NS, Run
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.memory import MemoryWanted
+from tests.facts.kit import *
+from tests.run_logs import BUILDING, IMPORTING, PID, START_NS
 from tfdoctor.facts.phases.phase_spans import MOST_SPANS
-from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording.agent import TracedWindow, WindowCost
-from tfdoctor.recording.manifest import CapturePlan, EndedProcess, Ending, HostMachine, RunTimes
-from tfdoctor.recording.run_log import (
-    Bucket,
-    BucketSteps,
-    CallPlace,
-    FunctionTrace,
-    LongStep,
-    ProcessEnd,
-    RunFramework,
-    RunLog,
-    RunProcess,
-    SeenStack,
-    Span,
-)
-from tfdoctor.terms.kinds import Phase, RunCall, RunWork
-from tfdoctor.terms.verdict import Location
 
 FIT, LOOP = "train.py:20", "train.py:12"
 

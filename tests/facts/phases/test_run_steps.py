@@ -2,43 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any
 
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import PS, recording
-from tests.run_logs import Run
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import NUMBERED, ChangingNumber, MadeCall, RunCalls, RunTraces
-from tfdoctor.facts.phases.run_course import Floats
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines, RunSteps, long_steps
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Step, Steps
-from tfdoctor.recording.agent import StepsSeen, TracedFunction, UntracedSteps
-from tfdoctor.recording.program import ProgramRecord, RunSettings
-from tfdoctor.recording.run_log import (
-    AssignedNumber,
-    Bucket,
-    BucketSteps,
-    CallPlace,
-    Census,
-    FunctionTrace,
-    LongStep,
-    RunLog,
-    RunProcess,
-    SeenStack,
-    TracedNumber,
-)
-from tfdoctor.terms.kinds import RunCall, RunWork, StepSource
-from tfdoctor.terms.verdict import Location
-from tfdoctor.trace import Intervals
+from tests.facts.kit import *
+from tfdoctor.facts.phases.run_calls import NUMBERED
+from tfdoctor.facts.phases.run_steps import long_steps
 
 LOOP = "train.py:12"
 

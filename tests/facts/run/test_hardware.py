@@ -1,18 +1,8 @@
 """What is known of a machine, and what is not; and which of its devices the report is about."""
 
-from typing import Any
-
-import pytest
-
-from tests.builders import chart, device, line, manifest, markers, recording, trace, v100
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device, MissingWork
-from tfdoctor.facts.run.hardware import AMD_RATES, GPU_RATES, Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.recording.manifest import HostMachine
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound
+from tests.facts.kit import *
+from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION
+from tfdoctor.facts.run.hardware import AMD_RATES, GPU_RATES
 
 KERNEL = line("Stream #1(Compute)", ("k", 0, 5))
 

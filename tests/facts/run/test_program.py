@@ -1,29 +1,17 @@
 """How many batches one pass over recorded datasets has, and how recorded lines are shown."""
 
-from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from scripts.mutation.cases import write_intact
 from scripts.mutation.originals import ON_CPU, originals
-from tests.h100 import h100
+from tests.facts.kit import *
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnose.engine import examine
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.operation_types import CALLS, OPAQUE, RANDOM, READS, SHAPES, UPDATES
-from tfdoctor.facts.run.program import FOREVER, Dataset, DatasetParameters, Operation, Places, batches_of, line_of
-from tfdoctor.facts.run.xla_operations import XlaOperations, operation
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Manifest
+from tfdoctor.facts.run.program import FOREVER, batches_of, line_of
+from tfdoctor.facts.run.xla_operations import operation
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import Errored, Location
-from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass, Shape
+from tfdoctor.trace.hlo import Shape
 
 
 def chain(*stages: tuple[str, int | None]) -> tuple[Dataset, ...]:

@@ -1,37 +1,11 @@
 """What effects save of the run: never a ms twice, never more than a phase takes."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import all_ran, chart, graph_operation, line, matmul, recording, trace
+from tests.builders import all_ran
+from tests.facts.kit import *
 from tests.rules.cases.hot_operation import group
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.hardware import Hardware, SixteenBit
-from tfdoctor.facts.run.program import Dataset, Layer, Operation, Program, Shape
-from tfdoctor.facts.savings.dispatch import Dispatch, DispatchShares
-from tfdoctor.facts.savings.energy import Energy, EnergyMeter
-from tfdoctor.facts.savings.layer_work import LayerCalls, frozen_reads, repeated, results_bytes, why_different
-from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups, loop_of
-from tfdoctor.facts.savings.run_model import RunModel
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.breakdown import PARTS
-from tfdoctor.recording.agent import TracedWindow
-from tfdoctor.recording.manifest import Manifest
-from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Location, RunEffect, Stage, StepWork
+from tfdoctor.facts.run.program import Shape
+from tfdoctor.facts.savings.layer_work import frozen_reads, repeated, results_bytes, why_different
+from tfdoctor.facts.savings.operation_groups import loop_of
 
 TIMES = {Phase.PREPARING: 20_000.0, Phase.STEPS: 60_000.0, Phase.BOUNDARIES: 10_000.0}
 RUN_PARTS = {stage.value: 0.0 for stage in Stage} | {"device": 60.0, "host": 40.0, "unknown": 0.0}

@@ -1,19 +1,7 @@
 """What the step model promises, for every step and every set of effects."""
 
-from dataclasses import replace
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import chart, executor, iterator, line, manifest, markers, recording, trace, v100, wait
-from tfdoctor.facts.input.input_pipeline import PipelineSegment
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
-from tfdoctor.facts.step_time.breakdown import PARTS, TracingCost
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Stage
+from tests.facts.kit import *
+from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL
 
 EXACT = 1e-6
 """Milliseconds; steps are below a second."""

@@ -1,29 +1,7 @@
 """Which host holds up the others: hosts of known work, in any order, with and without chance."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import chart, executor, line, markers, trace
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.scale.hosts import (
-    NS_PER_MS,
-    NTP,
-    ONE_CLOCK,
-    ClockSkew,
-    Comparison,
-    HostSteps,
-    MatchedBy,
-    clock_skew,
-    compare,
-    lower_bound,
-    match,
-)
-from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
+from tests.facts.kit import *
+from tfdoctor.facts.scale.hosts import NS_PER_MS, NTP, ONE_CLOCK, clock_skew, compare, lower_bound, match
 from tfdoctor.trace.names import COLLECTIVE_OPERATION
 
 SEED = np.random.default_rng(7)

@@ -1,55 +1,13 @@
 """Every instant of a step belongs to one part, and the parts sum to the step."""
 
 from itertools import combinations
-from typing import Any
 
-import numpy as np
-import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example
 
-from tests.builders import (
-    Row,
-    Thread,
-    chart,
-    device,
-    executor,
-    graph_operation,
-    line,
-    manifest,
-    marker,
-    markers,
-    recording,
-    trace,
-    v100,
-    wait,
-)
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import (
-    INPUT_SHARE,
-    MOST_MS,
-    PARTS,
-    READY_MS,
-    Breakdown,
-    TracingCost,
-    parts_in,
-)
-from tfdoctor.facts.step_time.host_lines import SlowCalls
-from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOperations, _nested, _walked
-from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
-from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
-from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen, UntracedSteps
-from tfdoctor.rules.python_in_loop import LoopLines
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Effect, Location, Stage
-from tfdoctor.trace import Line, Trace
+from tests.facts.kit import *
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, MOST_MS, READY_MS, parts_in
+from tfdoctor.facts.step_time.host_time import _nested, _walked
+from tfdoctor.facts.steps.steps import PS_PER_MS
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
 

@@ -1,25 +1,10 @@
 """Costly calls by stack samples: which functions, which lines, and whether in every step."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
+from tests.facts.kit import *
 from tests.facts.step_time.sampled import place as seen_at
 from tests.facts.step_time.sampled import sampled, traced
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
-from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
-from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
-from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, by_caller, shown, slow_call, work_of
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.recording.program import PythonRecord, SeenPlace
-from tfdoctor.recording.run_log import LoopMakers, RunLog, RunProcess
-from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
+from tfdoctor.facts.step_time.timed_line import by_caller, shown, slow_call, work_of
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.xplane import measured
 

@@ -2,40 +2,14 @@
 
 import gzip
 import itertools
-from pathlib import Path
 from random import Random
 
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import (
-    PS,
-    Machine,
-    Row,
-    Stats,
-    Thread,
-    chart,
-    device,
-    executor,
-    line,
-    manifest,
-    marker,
-    recording,
-    trace,
-)
+from tests.builders import Stats
+from tests.facts.kit import *
 from tests.facts.test_jax import calls, gpu_work, marked
-from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.search import search
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen, TracedWindow
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.trace import Trace, xplane
+from tfdoctor.facts.steps.xla_steps import compiled_steps
 
 RECORDED = Path(__file__).parents[1] / "traces"
 

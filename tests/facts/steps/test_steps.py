@@ -1,23 +1,7 @@
 """Where the steps are: markers, a device's own line, calls of Keras' train function, or nowhere."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any
-
-import numpy as np
-import pytest
-
-from tests.builders import PS, Row, Thread, chart, device, line, manifest, marker, markers, recording, trace, v100
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.facts.steps.steps import Step, Steps, StepSpans
-from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace, slowdown
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import Missing, StepsSeen, TracedWindow, UntracedSteps
-from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import FunctionTrace, RunLog, RunProcess
-from tfdoctor.trace import Intervals, Trace
+from tests.facts.kit import *
+from tfdoctor.facts.steps.untraced_pace import slowdown
 
 
 def steps(of: Trace, beside: Manifest | None = None) -> Steps:

@@ -1,25 +1,11 @@
 """What ran when, on whose account."""
 
-from collections.abc import Sequence
-from itertools import pairwise
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import PS, captured, chart, device, executor, line, markers, only_line, trace, v100, wait
-from tests.h100 import h100
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.run.xla_operations import XlaOperations
-from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tests.builders import only_line
+from tests.facts.kit import *
 from tfdoctor.facts.timeline import host_events as nesting
-from tfdoctor.facts.timeline.activity import Activity, Work, kernel_operations
-from tfdoctor.facts.timeline.host_events import leaves, operation_label, trainer_waits
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import Event, EventType, Trace
-from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Shape
+from tfdoctor.facts.timeline.activity import kernel_operations
+from tfdoctor.facts.timeline.host_events import leaves, operation_label
+from tfdoctor.trace.hlo import Shape
 
 spans = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 50)).map(lambda x: (x[0], sum(x))))
 

@@ -1,18 +1,8 @@
 """Real traces of JAX on TPUs and AMD GPUs: each statement of the README of the traces, within 5 %."""
 
-import pytest
-
-from tests.xspaces import TRACES
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import JAX, Framework
+from tests.facts.kit import *
 from tfdoctor.facts.run.xla_programs import module_runs
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.tpu.operations import Padding, TpuOperations
-from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, TpuLaunches, TpuTime
-from tfdoctor.recording import Recording
-from tfdoctor.trace import xplane
+from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 
@@ -21,14 +11,14 @@ ARRAY = 5 * 1024 * 1024 * 256 * 4
 """Bytes of the tensor that the stress test copies to and fro."""
 
 
-def chart(name: str) -> Chart:
+def chart_of_file(name: str) -> Chart:
     recording = Recording.open(TRACES / name)
     return Chart([xplane.read(recording.traces[0]), recording])
 
 
 @pytest.fixture(scope="module")
 def offload() -> Chart:
-    return chart(OFFLOAD)
+    return chart_of_file(OFFLOAD)
 
 
 def near(value: float) -> object:
@@ -109,7 +99,7 @@ def test_the_host_launches_late_before_the_loop(offload: Chart) -> None:
     ],
 )
 def test_runs_of_jax_on_amd_have_no_step_time(name: str, why: str) -> None:
-    one = chart(name)
+    one = chart_of_file(name)
     framework = one.fact(Framework)
     assert framework.name == JAX
     assert framework.evidence.startswith("the trace contains the event PjitFunction(")

@@ -1,57 +1,46 @@
 """What the facts say of a synthetic run on a TPU is what is known of it, within 2 %."""
 
-from dataclasses import dataclass, replace
-from math import prod
-from pathlib import Path
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from scripts.synthetic import samples, tpu
 from scripts.synthetic.network import Network
 from scripts.synthetic.operation import Kind, Op
-from scripts.synthetic.run import Chip, Run, duration, padded, traffic
+from scripts.synthetic.run import Chip, duration, padded, traffic
+from scripts.synthetic.run import Run as Synthetic
 from scripts.synthetic.tpu import Recorded, Schedule
 from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors
 from scripts.synthetic.xspace import MS, Space
+from tests.facts.kit import *
 from tfdoctor.diagnose.summary.devices import tpu_time
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.tpu.operations import Padding, TpuOperations
-from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
-from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED, TpuLaunches, TpuTime
-from tfdoctor.recording import Recording
-from tfdoctor.trace import xplane
+from tfdoctor.facts.tpu.shapes import arrays, convolves_each_alone
+from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED
 from tfdoctor.trace.hlo import Shape
 
 WAITS = Network(width=160, depthwise=True)
 
 RUNS = {
-    "v3": (Run(device="v3", input_ms=2.0, network=Network(depthwise=True)), Recorded()),
-    "v3 without a step line": (Run(device="v3", gap_us=4.0), Recorded(step_line=False)),
-    "v5e padded": (Run(device="v5e", precision="bf16", network=Network(width=144)), Recorded(program=True)),
+    "v3": (Synthetic(device="v3", input_ms=2.0, network=Network(depthwise=True)), Recorded()),
+    "v3 without a step line": (Synthetic(device="v3", gap_us=4.0), Recorded(step_line=False)),
+    "v5e padded": (Synthetic(device="v5e", precision="bf16", network=Network(width=144)), Recorded(program=True)),
     "v5e as JAX records it": (
-        Run(device="v5e", precision="bf16", network=WAITS, between_ms=0.3),
+        Synthetic(device="v5e", precision="bf16", network=WAITS, between_ms=0.3),
         Recorded(step_line=False, markers=False, program=True),
     ),
-    "v5e without infeed": (Run(device="v5e", input_ms=1.0), Recorded(infeed=False, program=True)),
-    "v6e": (Run(device="v6e", precision="bf16", network=Network(width=300), gap_us=5.0), Recorded(program=True)),
+    "v5e without infeed": (Synthetic(device="v5e", input_ms=1.0), Recorded(infeed=False, program=True)),
+    "v6e": (Synthetic(device="v6e", precision="bf16", network=Network(width=300), gap_us=5.0), Recorded(program=True)),
     "v6e, its clock drifting": (
-        Run(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
+        Synthetic(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
     ),
     "v6e with a copy": (
-        Run(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3),
+        Synthetic(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3),
     ),
     "v5e, its host late": (
-        Run(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),
+        Synthetic(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),
     ),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Case:
-    run: Run
+    run: Synthetic
     recorded: Recorded
     plan: Schedule
     chip: Chip
@@ -75,7 +64,7 @@ def one(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
     return cases[request.param]
 
 
-def case(run: Run, recorded: Recorded, folder: Path) -> Case:
+def case(run: Synthetic, recorded: Recorded, folder: Path) -> Case:
     chart = opened(tpu.build(run, recorded), folder)
     return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
 
