@@ -34,6 +34,7 @@ from tests.builders import (
     v100,
     wait,
 )  # fmt: skip
+from tests.cases import cases, each
 from tests.h100 import h100
 from tests.run_logs import Run
 from tests.xspaces import TRACES
@@ -178,6 +179,18 @@ __all__ += ["TRACES", "Steps", "StepsSeen", "Table", "Thread", "Threads", "Timed
 __all__ += ["TpuLaunches", "TpuOperations", "TpuTime", "Trace", "TracedFunction", "TracedNumber", "TracedShapes"]
 __all__ += ["TracedWindow", "TracingCost", "Transfer", "Transfers", "Trend", "TunedBuffers", "Unavailable"]
 __all__ += ["Unexplained", "UntracedPace", "UntracedSteps", "WindowCost", "Work", "XlaOperations", "XlaPrograms"]
-__all__ += ["cache", "captured", "chart", "dataclass", "device", "executor", "given", "graph_operation", "h100"]
+__all__ += [
+    "cache",
+    "captured",
+    "cases",
+    "chart",
+    "dataclass",
+    "device",
+    "each",
+    "executor",
+    "given",
+    "graph_operation",
+    "h100",
+]
 __all__ += ["iterator", "line", "manifest", "marker", "markers", "matmul", "ms", "np", "pairwise", "prod", "pytest"]
 __all__ += ["recording", "replace", "st", "trace", "trainer_waits", "v100", "wait", "xplane"]

@@ -26,7 +26,7 @@ def measured(*args: Any, **more: Any) -> Detours:
     return traced(*args, **more).fact(Detours)
 
 
-@pytest.mark.parametrize("stat", ["tf_op", "annotation", "level 0"])
+@each("tf_op", "annotation", "level 0")
 def test_a_detour_costs_both_copies_and_the_wait(stat: str) -> None:
     (row,) = measured(stat=stat).rows
     assert (row.name, row.type) == ("model/smooth/EagerPyFunc", "EagerPyFunc")
@@ -34,20 +34,17 @@ def test_a_detour_costs_both_copies_and_the_wait(stat: str) -> None:
     assert row.calls == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("work", "reads"), [(WORK, 0.0), ("other/Mul:Mul", 1.0)])
+@cases((WORK, 0.0), ("other/Mul:Mul", 1.0))
 def test_python_does_not_read_what_an_operation_on_the_host_takes(work: str, reads: float) -> None:
     assert traced(work=work).fact(HostSyncs).reads == pytest.approx(reads)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"kernel_between": True},  # Trap: the result is needed later only, and the GPU goes on meanwhile.
-        # Trap: the loss goes to the host, and a batch comes in the same step.
-        {"back": "IteratorGetNext/_2:_Recv", "work": "IteratorGetNext:IteratorGetNext"},
-        {"work": "other/Mul:Mul"},  # copies of something else
-        {"there": "#edge_name=copy#"},  # a value that Python reads has no name
-    ],
+@each(
+    {"kernel_between": True},  # Trap: the result is needed later only, and the GPU goes on meanwhile.
+    # Trap: the loss goes to the host, and a batch comes in the same step.
+    {"back": "IteratorGetNext/_2:_Recv", "work": "IteratorGetNext:IteratorGetNext"},
+    {"work": "other/Mul:Mul"},  # copies of something else
+    {"there": "#edge_name=copy#"},  # a value that Python reads has no name
     ids=["goes on", "a batch", "something else", "a value"],
 )
 def test_what_is_no_detour(changed: dict[str, Any]) -> None:

@@ -93,12 +93,9 @@ def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
     assert devices.gpu_time(known)[0].label == "whole trace"
 
 
-@pytest.mark.parametrize(
-    ("waits", "runs", "before"),
-    [
-        ([(1, 1), (5, 5)], [executor(4, 6, 1), executor(8, 15, 5)], 3),  # another execution's ended before
-        ([(5, 5), (13, 5)], [executor(4, 19, 5)], 0),  # within the step: several replicas, or a loop, in one
-    ],
+@cases(
+    ([(1, 1), (5, 5)], [executor(4, 6, 1), executor(8, 15, 5)], 3),  # another execution's ended before
+    ([(5, 5), (13, 5)], [executor(4, 19, 5)], 0),  # within the step: several replicas, or a loop, in one
 )
 def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work(
     waits: list[tuple[int, int]], runs: list[Row], before: float
@@ -214,19 +211,16 @@ ASYNC = ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4)
 FETCH = ("EagerLocalExecute: IteratorGetNext", 1, 9)
 
 
-@pytest.mark.parametrize(
-    ("thread", "ms"),
-    [
-        (line("python", FETCH, wait(2, 8)), 0),  # another thread that fetches batches is not the trainer
-        (line("tf_Compute/1", ("IteratorGetNext/_3:_Send", 0, 9)), 0),  # the copy of a batch
-        (line("tf_data_iterator_get_next", ASYNC), 4),  # of distributed datasets
-    ],
+@cases(
+    (line("python", FETCH, wait(2, 8)), 0),  # another thread that fetches batches is not the trainer
+    (line("tf_Compute/1", ("IteratorGetNext/_3:_Send", 0, 9)), 0),  # the copy of a batch
+    (line("tf_data_iterator_get_next", ASYNC), 4),  # of distributed datasets
 )
 def test_waits_for_batches_are_the_trainers(thread: Thread, ms: float) -> None:
     assert facts(markers(1, step=10), thread, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == ms
 
 
-@pytest.mark.parametrize("name", ["IteratorGetNext", "IteratorGetNextSync"])
+@each("IteratorGetNext", "IteratorGetNextSync")
 def test_the_trainers_own_eager_call_for_a_batch_is_a_wait(name: str) -> None:
     ask = (f"EagerLocalExecute: {name}", 1, 4)
     known = facts(line("python", marker(0, 0, 10), ask, ("tfdoctor_end", 10, 10)), work=((KERNEL, 3, 10),))
@@ -244,28 +238,28 @@ def copied(name: str, text: str) -> Transfer:
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "direction"),
-    [
-        ("MemcpyH2D", H2D), ("MemcpyHToD", H2D), ("MemcpyD2H", D2H), ("MemcpyD2D", D2D),
-        ("MemcpyP2P", PEER), ("Memset", CLEAR), ("MemcpyOther", OTHER), ("MemcpyA2D", OTHER),
-    ],
-)  # fmt: skip
+@cases(
+    ("MemcpyH2D", H2D),
+    ("MemcpyHToD", H2D),
+    ("MemcpyD2H", D2H),
+    ("MemcpyD2D", D2D),
+    ("MemcpyP2P", PEER),
+    ("Memset", CLEAR),
+    ("MemcpyOther", OTHER),
+    ("MemcpyA2D", OTHER),
+)
 def test_directions(name: str, direction: str) -> None:
     found = copied(name, "")
     assert (found.direction, found.ms, found.exposed_ms) == (direction, 4, 2)
     assert (found.nbytes, found.rate) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "memory"),
-    [
-        ("MemcpyH2D", "kind_src:pageable kind_dst:device size:4000 dest:0 async:1", PAGEABLE),
-        ("MemcpyH2D", "kind_src:pinned kind_dst:device size:4000 dest:0 async:1", PINNED),
-        ("MemcpyD2H", "kind_src:device kind_dst:pageable size:4000 dest:0 async:1", PAGEABLE),
-        ("MemcpyH2D", "size:4000 dest:0 async:1", UNKNOWN),
-        ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
-    ],
+@cases(
+    ("MemcpyH2D", "kind_src:pageable kind_dst:device size:4000 dest:0 async:1", PAGEABLE),
+    ("MemcpyH2D", "kind_src:pinned kind_dst:device size:4000 dest:0 async:1", PINNED),
+    ("MemcpyD2H", "kind_src:device kind_dst:pageable size:4000 dest:0 async:1", PAGEABLE),
+    ("MemcpyH2D", "size:4000 dest:0 async:1", UNKNOWN),
+    ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
 )
 def test_sizes_and_memory(name: str, text: str, memory: HostMemoryKind) -> None:
     found = copied(name, text)
@@ -275,7 +269,7 @@ def test_sizes_and_memory(name: str, text: str, memory: HostMemoryKind) -> None:
     assert found.memory[memory] == 4000
 
 
-@pytest.mark.parametrize("text", ["kind:Unknown size:0 dest:512 async:1", "size:²", "size:-4", "x"])
+@each("kind:Unknown size:0 dest:512 async:1", "size:²", "size:-4", "x")
 def test_a_size_that_is_not_told_is_unknown_and_not_nothing(text: str) -> None:
     found = copied("MemcpyH2D", text)
     assert (found.nbytes, found.rate, found.host_memory) == (None, None, UNKNOWN)

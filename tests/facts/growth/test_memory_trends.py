@@ -33,15 +33,13 @@ def test_each_memory_has_its_own_limit() -> None:
     assert (unknown.left_s, unknown.end, unknown.severity) == (None, "", Severity.NOTE)
 
 
-@pytest.mark.parametrize(("allocator", "out"), [("", [True, False]), ("GPU_0_bfc", [False, True])])
+@cases(("", [True, False]), ("GPU_0_bfc", [False, True]))
 def test_the_memory_that_ran_out_is_told(allocator: str, out: list[bool]) -> None:
     ending = replace(ENDING, kind=EndKind.OUT_OF_MEMORY, allocator=allocator)
     assert [memory.ran_out for memory in memories(DEVICE, RESIDENT, ending=ending)] == out
 
 
-@pytest.mark.parametrize(
-    ("epochs", "planned", "expected"), [(2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0)]
-)
+@cases((2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0))
 def test_a_plan_tells_how_long_the_run_goes_on(epochs: int, planned: int | None, expected: float) -> None:
     (memory,) = memories(RESIDENT, device=None, calls=RunCalls((), epochs=epochs, planned_epochs=planned))
     assert memory.planned_s == expected
@@ -61,10 +59,7 @@ def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: 
     assert fast.left_s >= 0
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(9.0, "9.00 s"), (150.0, "2 min"), (2_400.0, "40 min"), (10_800.0, "3 h"), (432_000.0, "5 days")],
-)
+@cases((9.0, "9.00 s"), (150.0, "2 min"), (2_400.0, "40 min"), (10_800.0, "3 h"), (432_000.0, "5 days"))
 def test_spans_are_told_in_their_own_unit(seconds: float, words: str) -> None:
     assert about_span(seconds) == words
 
@@ -99,22 +94,19 @@ def test_what_does_not_certainly_grow_is_left_out() -> None:
     assert growing_counts(None) == ()
 
 
-@pytest.mark.parametrize(
-    ("trend", "words"),
-    [
-        (GRAPH, "the default graph grew by 12 operations a step"),
-        (replace(GRAPH, over_steps=0), "the default graph grew from 100 to 1,300 operations"),
-        (replace(GRAPH, what=Grows.FUNCTIONS), "1,200 functions were traced meanwhile"),
-        (replace(GRAPH, what=Grows.OBJECTS, name="Tensor"), "live Tensor objects grew from 100 to 1,300"),
-        (replace(GRAPH, what=Grows.BLOCKS), "Python kept 12 memory blocks more a step"),
-        (replace(GRAPH, what=Grows.FILES), "open files grew from 100 to 1,300"),
-    ],
+@cases(
+    (GRAPH, "the default graph grew by 12 operations a step"),
+    (replace(GRAPH, over_steps=0), "the default graph grew from 100 to 1,300 operations"),
+    (replace(GRAPH, what=Grows.FUNCTIONS), "1,200 functions were traced meanwhile"),
+    (replace(GRAPH, what=Grows.OBJECTS, name="Tensor"), "live Tensor objects grew from 100 to 1,300"),
+    (replace(GRAPH, what=Grows.BLOCKS), "Python kept 12 memory blocks more a step"),
+    (replace(GRAPH, what=Grows.FILES), "open files grew from 100 to 1,300"),
 )
 def test_growth_in_words(trend: Trend, words: str) -> None:
     assert clause(trend) == words
 
 
-@pytest.mark.parametrize(("grown", "named"), [(50_000, True), (49_000, False)])
+@cases((50_000, True), (49_000, False))
 def test_blocks_are_compared_with_the_steps(grown: int, *, named: bool) -> None:
     blocks = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + grown, over_steps=100_000)
     assert bool(growing(blocks)) is named
@@ -161,18 +153,15 @@ def test_the_log_is_read_as_the_agent_writes_it(tmp_path: Path) -> None:
     assert log.kept == (KeptStatement(("/p/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),)
 
 
-@pytest.mark.parametrize(
-    ("statements", "of_steps", "of_fits"),
-    [
-        ((), None, None),
-        ((OTHER,), None, None),
-        ((LOSSES, OTHER), LOSSES, None),
-        ((LOSSES, KeptResult(AT, "more", "z", KeptValue.RESULT)), None, None),
-        ((MODEL, LOSSES), LOSSES, MODEL),
-        ((HISTORY,), None, HISTORY),
-        ((MODEL, HISTORY), None, None),
-        ((KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True),), None, None),
-    ],
+@cases(
+    ((), None, None),
+    ((OTHER,), None, None),
+    ((LOSSES, OTHER), LOSSES, None),
+    ((LOSSES, KeptResult(AT, "more", "z", KeptValue.RESULT)), None, None),
+    ((MODEL, LOSSES), LOSSES, MODEL),
+    ((HISTORY,), None, HISTORY),
+    ((MODEL, HISTORY), None, None),
+    ((KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True),), None, None),
 )
 def test_one_is_named_only_if_it_is_the_only_one(
     statements: tuple[KeptResult, ...], of_steps: KeptResult | None, of_fits: KeptResult | None
@@ -181,14 +170,11 @@ def test_one_is_named_only_if_it_is_the_only_one(
     assert (kept.of_steps, kept.of_fits) == (of_steps, of_fits)
 
 
-@pytest.mark.parametrize(
-    ("statement", "words"),
-    [
-        (LOSSES, "train.py:47 adds (loss, z) to history in each step"),
-        (OTHER, "train.py:12 adds transition to memory in the loop"),
-        (MODEL, "train.py:60 adds model to models in the loop"),
-        (HISTORY, "train.py:61 adds run, which holds the model, to runs after each fit"),
-    ],
+@cases(
+    (LOSSES, "train.py:47 adds (loss, z) to history in each step"),
+    (OTHER, "train.py:12 adds transition to memory in the loop"),
+    (MODEL, "train.py:60 adds model to models in the loop"),
+    (HISTORY, "train.py:61 adds run, which holds the model, to runs after each fit"),
 )
 def test_it_is_told_as_a_clause(statement: KeptResult, words: str) -> None:
     assert statement.clause == words

@@ -27,44 +27,38 @@ def properties(*datasets: Dataset, seen: int = 0, stop_after: bool = False, **se
 SOURCE = fed_dataset(0, "_TensorSliceDataset")
 
 
-@pytest.mark.parametrize(
-    ("spec", "batch", "size"),
-    [
-        (PAIR, None, 48 * 48 * 3 * 4 + 8),
-        (LABEL, None, 8),
-        (BATCHED, 32, 32 * 48 * 48 * 3 * 4),
-        (BATCHED, None, None),
-        ("TensorSpec(shape=(None, None, 3), dtype=tf.uint8, name=None)", 32, None),
-        ("TensorSpec(shape=(), dtype=tf.string, name=None)", None, None),
-        (f"({IMAGE}, RaggedTensorSpec(TensorShape([None]), tf.int32, 1, tf.int64))", None, None),
-        ("TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)", None, None),
-        ("", None, None),
-        (f"({', '.join([LABEL] * 20)}"[:500], None, None),
-    ],
+@cases(
+    (PAIR, None, 48 * 48 * 3 * 4 + 8),
+    (LABEL, None, 8),
+    (BATCHED, 32, 32 * 48 * 48 * 3 * 4),
+    (BATCHED, None, None),
+    ("TensorSpec(shape=(None, None, 3), dtype=tf.uint8, name=None)", 32, None),
+    ("TensorSpec(shape=(), dtype=tf.string, name=None)", None, None),
+    (f"({IMAGE}, RaggedTensorSpec(TensorShape([None]), tf.int32, 1, tf.int64))", None, None),
+    ("TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)", None, None),
+    ("", None, None),
+    (f"({', '.join([LABEL] * 20)}"[:500], None, None),
 )
 def test_the_bytes_of_an_element(spec: str, batch: int | None, size: int | None) -> None:
     assert spec_bytes(spec, batch) == size
 
 
-@pytest.mark.parametrize("name", ["_ParallelMapDataset", "ParallelMapDataset"])
+@each("_ParallelMapDataset", "ParallelMapDataset")
 def test_a_kind_has_one_name_in_all_versions(name: str) -> None:
     assert kind_of(Dataset(id=0, kind=name)) == "ParallelMap"
     assert kind_of(Dataset(id=0, kind="TextLineDatasetV2")) == "TextLine"
 
 
-@pytest.mark.parametrize(
-    ("types", "stateful", "same"),
-    [
-        ({"Cast", "DecodePng"}, set(), True),
-        ({"RandomUniform", "Cast"}, {"RandomUniform"}, False),
-        ({"StatelessRandomUniformV2"}, set(), False),
-        ({"SampleDistortedBoundingBoxV2"}, {"SampleDistortedBoundingBoxV2"}, False),
-        ({"Assert", "If", "LookupTableFindV2"}, {"Assert", "If", "LookupTableFindV2"}, True),
-        ({"TFRecordDataset"}, {"TFRecordDataset"}, True),
-        ({"ReadVariableOp"}, {"ReadVariableOp"}, None),
-        ({"EagerPyFunc"}, {"EagerPyFunc"}, None),
-        (None, None, None),
-    ],
+@cases(
+    ({"Cast", "DecodePng"}, set(), True),
+    ({"RandomUniform", "Cast"}, {"RandomUniform"}, False),
+    ({"StatelessRandomUniformV2"}, set(), False),
+    ({"SampleDistortedBoundingBoxV2"}, {"SampleDistortedBoundingBoxV2"}, False),
+    ({"Assert", "If", "LookupTableFindV2"}, {"Assert", "If", "LookupTableFindV2"}, True),
+    ({"TFRecordDataset"}, {"TFRecordDataset"}, True),
+    ({"ReadVariableOp"}, {"ReadVariableOp"}, None),
+    ({"EagerPyFunc"}, {"EagerPyFunc"}, None),
+    (None, None, None),
 )
 def test_whether_a_function_does_the_same_each_time(
     *, types: set[str] | None, stateful: set[str] | None, same: bool | None
@@ -79,15 +73,12 @@ def test_whether_a_function_does_the_same_each_time(
     assert repeatable(mapped) is same
 
 
-@pytest.mark.parametrize(
-    ("kind", "more", "same"),
-    [
-        ("_BatchDataset", {}, True),
-        ("_ShuffleDataset", {}, False),
-        ("_ShuffleDataset", {"reshuffle_each_iteration": False}, True),
-        ("_RandomDataset", {}, None),
-        ("_MyDataset", {}, None),
-    ],
+@cases(
+    ("_BatchDataset", {}, True),
+    ("_ShuffleDataset", {}, False),
+    ("_ShuffleDataset", {"reshuffle_each_iteration": False}, True),
+    ("_RandomDataset", {}, None),
+    ("_MyDataset", {}, None),
 )
 def test_datasets_without_a_function(kind: str, more: Any, *, same: bool | None) -> None:
     assert repeatable(Dataset(id=0, kind=kind, parameters=DatasetParameters(**more))) is same
@@ -96,18 +87,10 @@ def test_datasets_without_a_function(kind: str, more: Any, *, same: bool | None)
 REPEATED = fed_dataset(1, "_RepeatDataset", cardinality=3200)
 
 
-@pytest.mark.parametrize(
-    ("between", "last", "elements", "nbytes"),
-    [
-        (
-            [REPEATED],
-            fed_dataset(2, "_MapDataset", element=PAIR, cardinality=3200),
-            320,
-            320 * (48 * 48 * 3 * 4 + 8),
-        ),
-        ([], fed_dataset(1, "_FilterDataset", cardinality=None), 320, None),  # keeps at most all
-        ([], fed_dataset(1, "_FlatMapDataset", cardinality=None, element=LABEL), None, None),  # what files hold
-    ],
+@cases(
+    ([REPEATED], fed_dataset(2, "_MapDataset", element=PAIR, cardinality=3200), 320, 320 * (48 * 48 * 3 * 4 + 8)),
+    ([], fed_dataset(1, "_FilterDataset", cardinality=None), 320, None),  # keeps at most all
+    ([], fed_dataset(1, "_FlatMapDataset", cardinality=None, element=LABEL), None, None),  # what files hold
 )
 def test_elements_and_bytes_of_one_pass_leave_repetitions_out(
     between: list[Dataset], last: Dataset, elements: int | None, nbytes: int | None
@@ -123,18 +106,15 @@ ENDLESS = fed_dataset(1, "_RepeatDataset", cardinality=-1)
 BATCHES = replace(BATCH, id=2, inputs=(1,), cardinality=-1)
 
 
-@pytest.mark.parametrize(
-    ("datasets", "seen", "settings", "passes"),
-    [
-        ([BATCH], 25, {"epochs": 4, "steps_per_epoch": 10}, 4.0),
-        ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 10}, 1.0),
-        ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 160}, 16.0),
-        ([BATCH], 25, {}, 2.5),
-        ([BATCH], 25, {"stop_after": True}, None),  # the run was not seen to its end
-        ([ENDLESS, BATCHES], 40, {}, 4.0),  # repeating before batching counts
-        ([FILES], 99, {"epochs": 6, "steps_per_epoch": None}, 6.0),  # files of unknown length: once an epoch
-        ([FILES], 99, {"epochs": 6, "steps_per_epoch": 20}, None),
-    ],
+@cases(
+    ([BATCH], 25, {"epochs": 4, "steps_per_epoch": 10}, 4.0),
+    ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 10}, 1.0),
+    ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 160}, 16.0),
+    ([BATCH], 25, {}, 2.5),
+    ([BATCH], 25, {"stop_after": True}, None),  # the run was not seen to its end
+    ([ENDLESS, BATCHES], 40, {}, 4.0),  # repeating before batching counts
+    ([FILES], 99, {"epochs": 6, "steps_per_epoch": None}, 6.0),  # files of unknown length: once an epoch
+    ([FILES], 99, {"epochs": 6, "steps_per_epoch": 20}, None),
 )
 def test_passes_over_the_data(datasets: list[Dataset], seen: int, settings: Any, passes: float | None) -> None:
     assert properties(SOURCE, *datasets, seen=seen, **settings).passes == passes
@@ -149,16 +129,13 @@ SERIES = "TensorSpec(shape=(None, None, 16), dtype=tf.float32, name=None)"
 SHORT = "TensorSpec(shape=(128, 64, 16), dtype=tf.float32, name='x')"
 
 
-@pytest.mark.parametrize(
-    ("given", "size"),
-    [
-        ((SHORT,), 128 * 64 * 16 * 4),
-        ((SHORT, SHORT), None),
-        ((SHORT.replace("float32", "float16"),), None),
-        ((SHORT.replace("16)", "8)"),), None),
-        ((SHORT.replace("128, ", ""),), None),
-        ((SHORT.replace("128", "None"),), None),
-    ],
+@cases(
+    ((SHORT,), 128 * 64 * 16 * 4),
+    ((SHORT, SHORT), None),
+    ((SHORT.replace("float32", "float16"),), None),
+    ((SHORT.replace("16)", "8)"),), None),
+    ((SHORT.replace("128, ", ""),), None),
+    ((SHORT.replace("128", "None"),), None),
 )
 def test_the_training_function_may_know_the_shape_of_a_batch(given: tuple[str, ...], size: int | None) -> None:
     """timeseries_dataset_from_array leaves the length of its windows open."""
@@ -178,13 +155,8 @@ def test_the_passes_that_the_trace_shows_are_the_least() -> None:
         assert found.passes == passes
 
 
-@pytest.mark.parametrize(
-    ("kind", "length", "passes"),
-    [
-        ("_DirectedInterleaveDataset", 320, 0.5),
-        ("_DirectedInterleaveDataset", None, None),
-        ("_ZipDataset", 320, 1.0),
-    ],
+@cases(
+    ("_DirectedInterleaveDataset", 320, 0.5), ("_DirectedInterleaveDataset", None, None), ("_ZipDataset", 320, 1.0)
 )
 def test_pipelines_that_repeat_before_they_meet(kind: str, length: int | None, passes: float | None) -> None:
     """All of them make one pass together; the longer side of a Zip gives its length alone."""
@@ -195,7 +167,7 @@ def test_pipelines_that_repeat_before_they_meet(kind: str, length: int | None, p
     assert properties(SOURCE, other, repeated, both, taken, seen=320).passes == passes
 
 
-@pytest.mark.parametrize(("epochs", "passes"), [(4, 4.0), (None, None)])
+@cases((4, 4.0), (None, None))
 def test_arrays_beside_their_indices_are_passed_once_an_epoch(epochs: int | None, passes: float | None) -> None:
     """Batches of indices, joined with the arrays, which repeat for each batch (ArrayDataAdapter, Keras 3)."""
     arrays = fed_dataset(2, "_TensorDataset", inputs=(), cardinality=1)
@@ -229,16 +201,13 @@ def test_a_list_of_files_says_how_many_and_where() -> None:
     assert (found.count, found.network, found.remote) == (40, "gs://", True)
 
 
-@pytest.mark.parametrize(
-    ("file_system", "network", "local"),
-    [
-        ("nfs4", "NFS", False),
-        ("fuse.gcsfuse", "Cloud Storage FUSE", False),
-        ("ext4", "", True),
-        ("overlay", "", False),
-        ("9p", "", False),
-        ("", "", False),
-    ],
+@cases(
+    ("nfs4", "NFS", False),
+    ("fuse.gcsfuse", "Cloud Storage FUSE", False),
+    ("ext4", "", True),
+    ("overlay", "", False),
+    ("9p", "", False),
+    ("", "", False),
 )
 def test_a_mount_says_whether_files_lie_across_a_network(file_system: str, network: str, *, local: bool) -> None:
     files = FileList(count=40, file_system=file_system)
@@ -256,12 +225,9 @@ LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
 LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
 
 
-@pytest.mark.parametrize(
-    "datasets",
-    [
-        [LISTED, dataset(1, "_BatchDataset")],  # nothing opens these texts
-        [*LISTS, Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))],  # two lists are not guessed from
-    ],
+@each(
+    [LISTED, dataset(1, "_BatchDataset")],  # nothing opens these texts
+    [*LISTS, Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))],  # two lists are not guessed from
 )
 def test_texts_that_nothing_opens_are_no_files(datasets: list[Dataset]) -> None:
     with pytest.raises(Unavailable, match="files that the pipeline reads"):
@@ -324,7 +290,7 @@ def test_each_argument_has_the_time_of_its_conversions() -> None:
     assert (first.host_ms, first.same, second.same, first.nbytes) == (0.0, True, False, 720_000)
 
 
-@pytest.mark.parametrize(("arguments", "function"), [((MATRIX,), "step"), ((MATRIX, LABELS), "another")])
+@cases(((MATRIX,), "step"), ((MATRIX, LABELS), "another"))
 def test_calls_unlike_the_arguments_are_not_guessed(arguments: tuple[dict[str, Any], ...], function: str) -> None:
     with pytest.raises(Unavailable, match="does not show"):
         conversions(*arguments, function=function)
@@ -357,7 +323,7 @@ def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
     assert second.cast is None
 
 
-@pytest.mark.parametrize("record", [{"python": {"places": []}}, {"python": {"fed": None}}])
+@each({"python": {"places": []}}, {"python": {"fed": None}})
 def test_a_recorded_run_without_such_a_call_says_which_calls_are_looked_at(record: Any) -> None:
     """fit() takes arrays itself: the training function is given an iterator."""
     with pytest.raises(Unavailable, match="looked at only where") as why:
@@ -401,12 +367,9 @@ def test_a_small_array_gets_none_of_pythons_own_work_in_the_session() -> None:
     assert found.host_ms < 0.1
 
 
-@pytest.mark.parametrize(
-    ("facts", "why"),
-    [
-        (fed(TABLE, {"place": "rows", "kind": "python"}), "fed lists beside arrays"),
-        (fed(TABLE, starts=False), "does not show how Session"),
-    ],
+@cases(
+    (fed(TABLE, {"place": "rows", "kind": "python"}), "fed lists beside arrays"),
+    (fed(TABLE, starts=False), "does not show how Session"),
 )
 def test_what_feeds_take_is_not_guessed(facts: Chart, why: str) -> None:
     with pytest.raises(Unavailable, match=why):

@@ -23,13 +23,10 @@ def steps_with(*threads: Thread, tasks: tuple[tuple[float, float], ...] = ()) ->
 LATE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
 
 
-@pytest.mark.parametrize(
-    ("compute", "tasks", "by_type"),
-    [
-        (COMPUTE, ((0, 10), (20, 40)), {"Conv2D": 1.75}),
-        (LATE, ((10, 30), (35, 90)), {"Conv2D": 1.75}),  # of a task that begins before, what lies within
-        (COMPUTE, (), {}),
-    ],
+@cases(
+    (COMPUTE, ((0, 10), (20, 40)), {"Conv2D": 1.75}),
+    (LATE, ((10, 30), (35, 90)), {"Conv2D": 1.75}),  # of a task that begins before, what lies within
+    (COMPUTE, (), {}),
 )
 def test_the_pools_threads_count_for_the_operation_that_they_ran_beside(
     compute: Thread, tasks: tuple[tuple[float, float], ...], by_type: dict[str, float]
@@ -78,16 +75,13 @@ CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)
 
 
-@pytest.mark.parametrize(
-    ("device", "cores", "crowded"),
-    [
-        (CPU, Cores(2.0, 2.0 * CROWDED), True),
-        (CPU, Cores(2.0, 1.4), False),
-        (CPU, Cores(2.0, 1.0, others=0.5), True),
-        (CPU, Cores(2.0, 2.0, sampled=False), None),
-        (CPU, None, None),
-        (GPU, Cores(2.0, 2.0), False),
-    ],
+@cases(
+    (CPU, Cores(2.0, 2.0 * CROWDED), True),
+    (CPU, Cores(2.0, 1.4), False),
+    (CPU, Cores(2.0, 1.0, others=0.5), True),
+    (CPU, Cores(2.0, 2.0, sampled=False), None),
+    (CPU, None, None),
+    (GPU, Cores(2.0, 2.0), False),
 )
 def test_only_a_cpu_whose_cores_are_at_work_is_crowded(
     device: Device, cores: Cores | None, *, crowded: bool | None

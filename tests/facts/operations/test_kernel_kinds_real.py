@@ -99,10 +99,7 @@ def test_kernels_of_amds_gpus_take_what_was_measured_by_hand(name: str, part: st
     assert taken == pytest.approx(KERNELS[name, part], rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("name", "on", "maybe"),
-    [("mi300x-jax-conv", 1.5, 0), ("mi300x-jax-attention", 1.53, 0.36), ("mi355x-jax-te-attention", 6.93, 3.63)],
-)  # fmt: skip
+@cases(("mi300x-jax-conv", 1.5, 0), ("mi300x-jax-attention", 1.53, 0.36), ("mi355x-jax-te-attention", 6.93, 3.63))
 def test_matrix_cores_of_amds_gpus_are_recognised(name: str, on: float, maybe: float) -> None:
     """Triton's products are unknown, everything else is told by its name."""
     sums: dict[bool | None, float] = defaultdict(float)
@@ -122,10 +119,7 @@ def test_the_share_of_products_in_the_attention_on_amd() -> None:
     assert sums["loop_convert_fusion.kd"] / total == pytest.approx(0.40, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("name", "chip", "peak", "bandwidth"),
-    [("mi300x-jax-conv", "gfx942", 1307e12, 5.3e12), ("mi355x-jax-te-attention", "gfx950", 2517e12, 8.0e12)],
-)  # fmt: skip
+@cases(("mi300x-jax-conv", "gfx942", 1307e12, 5.3e12), ("mi355x-jax-te-attention", "gfx950", 2517e12, 8.0e12))
 def test_amds_gpus_are_known_by_their_planes(name: str, chip: str, peak: float, bandwidth: float) -> None:
     """Peaks of the data sheets, which name neither trace's plane."""
     found = opened(name).fact(Hardware)

@@ -26,20 +26,12 @@ def measured(*kernels: Row, memory: tuple[Row, ...] = ()) -> OperationTime:
     return row
 
 
-@pytest.mark.parametrize(
-    ("operation", "shapes", "flops", "dimensions"),
-    [
-        ("m/d/MatMul:MatMul", ["(half[32,100];half[100,10])"], 2 * 32 * 100 * 10, (100, 10)),
-        (
-            "m/d/MatMul:MatMul",
-            ["(half[32,9];half[9,10])", "(half[7,9];half[9,10])"],
-            None,
-            None,
-        ),  # runs that differ
-        # the gradient by a convolution's input needs no more; that by its weights has an operand of sizes
-        ("g/C:Conv2DBackpropInput", [f"(int32[4];{W};float{Y})"], CONVOLUTION, (3, 3, 3, 16)),
-        ("g/C:Conv2DBackpropFilter", [f"({X};int32[4];float{Y})"], None, None),
-    ],
+@cases(
+    ("m/d/MatMul:MatMul", ["(half[32,100];half[100,10])"], 2 * 32 * 100 * 10, (100, 10)),
+    ("m/d/MatMul:MatMul", ["(half[32,9];half[9,10])", "(half[7,9];half[9,10])"], None, None),  # runs that differ
+    # the gradient by a convolution's input needs no more; that by its weights has an operand of sizes
+    ("g/C:Conv2DBackpropInput", [f"(int32[4];{W};float{Y})"], CONVOLUTION, (3, 3, 3, 16)),
+    ("g/C:Conv2DBackpropFilter", [f"({X};int32[4];float{Y})"], None, None),
 )
 def test_a_products_flops_and_dimensions(
     operation: str, shapes: list[str], flops: float | None, dimensions: tuple[int, ...] | None
@@ -66,16 +58,13 @@ def test_a_trace_without_shapes_has_none() -> None:
     assert found.fact(TracedShapes).operations == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "tensors"),
-    [
-        ("(float[2,3];int32[4])", (("float32", (2, 3)), ("int32", (4,)))),
-        ("(bfloat16[])", (("bfloat16", ()),)),
-        ("(half[2,?])", None),
-        ("(float[2,3];)", None),
-        ("", None),
-        ("<unknown>", None),
-    ],
+@cases(
+    ("(float[2,3];int32[4])", (("float32", (2, 3)), ("int32", (4,)))),
+    ("(bfloat16[])", (("bfloat16", ()),)),
+    ("(half[2,?])", None),
+    ("(float[2,3];)", None),
+    ("", None),
+    ("<unknown>", None),
 )
 def test_texts_of_shapes(text: str, tensors: object) -> None:
     assert parse(text) == tensors
@@ -138,19 +127,16 @@ BEFORE = op("before", "TensorListGetItem", "list", "index")
 ROW_OF = op("row", "ResourceGather", "table", "index")
 
 
-@pytest.mark.parametrize(
-    ("variables", "inner", "independent"),
-    [
-        ([(LIST, written("work"))], [ROWS, READ, WORK], True),  # a map writes what it makes of its row
-        ([(LIST, written("noise"))], [NOISE], True),  # random numbers are drawn in any order
-        ([(LIST, written("new")), (STATE, STATE)], [ROWS, READ, ADDED], True),  # what stays the same is no state
-        ([(STATE, WORK)], [ROWS, READ], True),  # each iteration replaces it, and none reads it
-        ([(LIST, written("row"))], [ROW_OF, entering("table", "resource", SCALAR)], True),  # a lookup has no effect
-        # Trap: tf.scan writes a list as tf.map_fn does.
-        ([(LIST, written("new")), (STATE, ADDED)], [ROWS, READ], False),
-        ([(STATE, op("total", "AddV2", "state", "read"))], [ROWS, READ], False),  # a sum
-        ([(LIST, written("before"))], [BEFORE], False),  # Trap: dynamic programming over a table.
-    ],
+@cases(
+    ([(LIST, written("work"))], [ROWS, READ, WORK], True),  # a map writes what it makes of its row
+    ([(LIST, written("noise"))], [NOISE], True),  # random numbers are drawn in any order
+    ([(LIST, written("new")), (STATE, STATE)], [ROWS, READ, ADDED], True),  # what stays the same is no state
+    ([(STATE, WORK)], [ROWS, READ], True),  # each iteration replaces it, and none reads it
+    ([(LIST, written("row"))], [ROW_OF, entering("table", "resource", SCALAR)], True),  # a lookup has no effect
+    # Trap: tf.scan writes a list as tf.map_fn does.
+    ([(LIST, written("new")), (STATE, ADDED)], [ROWS, READ], False),
+    ([(STATE, op("total", "AddV2", "state", "read"))], [ROWS, READ], False),  # a sum
+    ([(LIST, written("before"))], [BEFORE], False),  # Trap: dynamic programming over a table.
     ids=["map", "random", "constant", "last", "lookup", "scan", "sum", "table"],
 )
 def test_iterations_that_need_none_of_another(variables: Any, inner: list[Operation], *, independent: bool) -> None:
@@ -168,7 +154,7 @@ def test_a_whole_number_that_does_not_count_is_a_state() -> None:
     assert not is_independent([(token, op("new", "AddV2", "token", "x"))], op("x", "Mul", "token"))
 
 
-@pytest.mark.parametrize("kind", ["AssignAddVariableOp", "ResourceScatterAdd", "EagerPyFunc"])
+@each("AssignAddVariableOp", "ResourceScatterAdd", "EagerPyFunc")
 def test_iterations_can_depend_on_each_other_without_an_edge(kind: str) -> None:
     assert not is_independent([(LIST, written("work"))], ROWS, READ, WORK, op("side", kind, "read"))
 

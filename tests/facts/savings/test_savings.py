@@ -29,15 +29,12 @@ def effect(phase: Phase, of: float, subject: str = "", scales: float = 0.0) -> R
     return RunEffect(phase=phase, of=ms(of), subject=subject, scales=scales)
 
 
-@pytest.mark.parametrize(
-    ("run", "scales", "saved"),
-    [
-        (model(), 1 / 6, 30_000),
-        (model(steps(window_share=0.2)), 1 / 6, 6_000),  # steps unlike the traced ones save nothing
-        (model(steps(1000, mean_ms=60.0)), 1 / 6, 30_000),  # their share, where a traced one takes 100 ms
-        (model(steps(100, mean_ms=600.0)), 1 / 6, 5_000),  # slow ones no more than the model saves of each
-        (model(), 2.0, -36_000),
-    ],
+@cases(
+    (model(), 1 / 6, 30_000),
+    (model(steps(window_share=0.2)), 1 / 6, 6_000),  # steps unlike the traced ones save nothing
+    (model(steps(1000, mean_ms=60.0)), 1 / 6, 30_000),  # their share, where a traced one takes 100 ms
+    (model(steps(100, mean_ms=600.0)), 1 / 6, 5_000),  # slow ones no more than the model saves of each
+    (model(), 2.0, -36_000),
 )
 def test_a_cheaper_step_saves_in_each_step_of_the_run(run: RunModel, scales: float, saved: float) -> None:
     assert run.saving_ms([Effect(Stage.DEVICE, scales=scales)], []) == pytest.approx(saved)
@@ -46,22 +43,19 @@ def test_a_cheaper_step_saves_in_each_step_of_the_run(run: RunModel, scales: flo
 EIGHT = effect(Phase.PREPARING, 8_000, "a.py:3")
 
 
-@pytest.mark.parametrize(
-    ("of_step", "of_run", "saved"),
-    [
-        ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3")], 8_000),  # about the same time
-        ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3"), effect(Phase.PREPARING, 5_000, "a.py:9")], 13_000),
-        ([], [effect(Phase.PREPARING, 20_000, scales=0.5), EIGHT], 10_000 + 4_000),  # a phase and its subject
-        ([HALF_STEP], [effect(Phase.BOUNDARIES, 10_000)], 40_000),
-        ([HALF_STEP], [effect(Phase.STEPS, 60_000, "growing", scales=0.5)], 45_000),
-        ([], [effect(Phase.SAVING, 5_000)], 0),  # a phase that the run does not have
-    ],
+@cases(
+    ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3")], 8_000),  # about the same time
+    ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3"), effect(Phase.PREPARING, 5_000, "a.py:9")], 13_000),
+    ([], [effect(Phase.PREPARING, 20_000, scales=0.5), EIGHT], 10_000 + 4_000),  # a phase and its subject
+    ([HALF_STEP], [effect(Phase.BOUNDARIES, 10_000)], 40_000),
+    ([HALF_STEP], [effect(Phase.STEPS, 60_000, "growing", scales=0.5)], 45_000),
+    ([], [effect(Phase.SAVING, 5_000)], 0),  # a phase that the run does not have
 )
 def test_no_time_is_counted_twice(of_step: list[Effect], of_run: list[RunEffect], saved: float) -> None:
     assert model().saving_ms(of_step, of_run) == pytest.approx(saved)
 
 
-@pytest.mark.parametrize(("account_ms", "saved"), [(40_000.0, 40_000.0), (20_000.0, 30_000.0)])
+@cases((40_000.0, 40_000.0), (20_000.0, 30_000.0))
 def test_the_account_of_the_same_work_is_the_least_that_steps_save(account_ms: float, saved: float) -> None:
     """Trap: a file that grows is written in each step, and the traced ones are among the first."""
     written = Effect(Stage.DEVICE, 0.0, "writing", ms(50.0))
@@ -70,11 +64,8 @@ def test_the_account_of_the_same_work_is_the_least_that_steps_save(account_ms: f
     assert model().saving_ms([], [run]) == pytest.approx(account_ms)
 
 
-@pytest.mark.parametrize(
-    ("bound", "wait_longer", "saved"),
-    [(Bound.AT_MOST, True, 30_000), (Bound.AT_MOST, False, 5_000), (Bound.EXPECTED, True, 5_000)],
-)
-def test_longer_waits_are_in_the_bound_of_less_waiting(bound: Bound, saved: float, *, wait_longer: bool) -> None:
+@cases((Bound.AT_MOST, True, 30_000), (Bound.AT_MOST, False, 5_000), (Bound.EXPECTED, True, 5_000))
+def test_longer_waits_are_in_the_bound_of_less_waiting(bound: Bound, *, wait_longer: bool, saved: float) -> None:
     """100 steps of 600 ms; a traced one took 100 ms, half of them a wait for input."""
     parts = RUN_PARTS | {"input": 50.0, "device": 50.0, "host": 0.0}
     step = StepModel(device=DeviceKind.GPU, exposed=parts)
@@ -186,13 +177,10 @@ def test_without_a_counter_there_is_no_figure() -> None:
         meters(window(105, 115), {"unix_ns": 1, "host": {}})
 
 
-@pytest.mark.parametrize(
-    ("joules", "more", "devices", "without", "power"),
-    [
-        (1e6, {"visible": False}, 1, 0, BUSY),  # the run may not use it
-        (None, {}, 1, 1, BUSY),  # it has no counter
-        (100.0, {}, 2, 0, BUSY + 100),
-    ],
+@cases(
+    (1e6, {"visible": False}, 1, 0, BUSY),  # the run may not use it
+    (None, {}, 1, 1, BUSY),  # it has no counter
+    (100.0, {}, 2, 0, BUSY + 100),
 )
 def test_two_boards_add_up(joules: float | None, more: Any, devices: int, without: int, power: float) -> None:
     second = [board(100 + at, joules and joules * at, 100.0, index=1, **more) for at in range(21)]
@@ -266,13 +254,10 @@ def test_calls_on_the_same_value_are_equal() -> None:
     assert layer.repeated_ms == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        call(1, 0),  # another tensor
-        call(1, 2, ports=[1, 0]),  # another result of the same operation
-        call(1, 2, read=""),  # a recording without attributes, or an operation whose results differ
-    ],
+@each(
+    call(1, 0),  # another tensor
+    call(1, 2, ports=[1, 0]),  # another result of the same operation
+    call(1, 2, read=""),  # a recording without attributes, or an operation whose results differ
 )
 def test_other_inputs_are_not_equal(second: list[dict[str, Any]]) -> None:
     (layer,) = measured(*start(), *call(0, 2), *second).layers
@@ -301,15 +286,12 @@ def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:
     return graph_operation(name, kind, [X, X], [X], layer="dense")
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        # Trap: TensorFlow repeats the layer's scope for the loop's own operations.
-        [scoped("net/dense_1/MatMul"), scoped("net/dense_1/while/net/dense_1/while/MatMul")],
-        [scoped("net/dense_1/MatMul"), scoped("net_1/build/dense/MatMul")],  # building a layer
-        # Keras calls a recurrent layer's cell before the loop, for the shapes: nothing uses the result.
-        [scoped("net/while/dense_1/MatMul"), scoped("net/dense_2/Cast", "Cast")],
-    ],
+@each(
+    # Trap: TensorFlow repeats the layer's scope for the loop's own operations.
+    [scoped("net/dense_1/MatMul"), scoped("net/dense_1/while/net/dense_1/while/MatMul")],
+    [scoped("net/dense_1/MatMul"), scoped("net_1/build/dense/MatMul")],  # building a layer
+    # Keras calls a recurrent layer's cell before the loop, for the shapes: nothing uses the result.
+    [scoped("net/while/dense_1/MatMul"), scoped("net/dense_2/Cast", "Cast")],
     ids=["a loop inside", "building", "unused"],
 )
 def test_what_is_no_call(rows: list[dict[str, Any]]) -> None:
@@ -355,33 +337,25 @@ def groups(
     return found.groups
 
 
-@pytest.mark.parametrize(
-    ("nbytes", "dtype", "least_ms"),
-    [(1e9, "float32", 4.0), (1e9, "float16", 2.0), (6e9, "float32", 6.0)],  # float32: half of the peak
-)
+@cases((1e9, "float32", 4.0), (1e9, "float16", 2.0), (6e9, "float32", 6.0))
 def test_bytes_and_flops_count_in_the_type_that_runs(nbytes: float, dtype: str, least_ms: float) -> None:
     (one,) = groups(matmul(ms=10.0, nbytes=nbytes, flops=2e11, dtype=dtype))
     assert one.least_ms == pytest.approx(least_ms)
     assert one.attained == pytest.approx(least_ms / 10)
 
 
-@pytest.mark.parametrize(
-    ("row", "hardware", "missing"),
-    [
-        (matmul(flops=1e9), GPU, "shapes unknown"),
-        (matmul(nbytes=1e9), GPU, "FLOPs unknown"),
-        (matmul(nbytes=1e9, flops=1e9), CPU, "memory bandwidth unknown"),
-        (matmul(nbytes=1e9, flops=1e9, dtype="float64"), GPU, "FLOPs unknown"),
-    ],
+@cases(
+    (matmul(flops=1e9), GPU, "shapes unknown"),
+    (matmul(nbytes=1e9), GPU, "FLOPs unknown"),
+    (matmul(nbytes=1e9, flops=1e9), CPU, "memory bandwidth unknown"),
+    (matmul(nbytes=1e9, flops=1e9, dtype="float64"), GPU, "FLOPs unknown"),
 )
 def test_what_is_not_known_is_said(row: OperationTime, hardware: Hardware, missing: str) -> None:
     (one,) = groups(row, hardware=hardware)
     assert (one.least_ms, one.attained, one.missing) == (None, None, missing)
 
 
-@pytest.mark.parametrize(
-    ("kind", "cpu", "gpu"), [("Mul", True, True), ("Exp", False, True), ("TopKV2", False, False)]
-)
+@cases(("Mul", True, True), ("Exp", False, True), ("TopKV2", False, False))
 def test_bytes_bound_what_streams(kind: str, *, cpu: bool, gpu: bool) -> None:
     """Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes."""
     row = OperationTime(name="x", type=kind, ms=10.0, nbytes=1e9)
@@ -401,14 +375,11 @@ def test_operations_of_a_type_and_line_are_one_group() -> None:
     assert (one.ms, one.calls, one.each_ms, one.layers) == (4.0, 8.0, 0.5, ("a", "b"))
 
 
-@pytest.mark.parametrize(
-    ("name", "loop"),
-    [
-        ("map/while/body/_1/map/while/Mul", "map/while"),
-        ("gradient_tape/map/while_2/map/while_grad/body/_6/Mul", "map/while_2"),
-        ("meanwhile/Mul", ""),
-        ("dense/MatMul", ""),
-    ],
+@cases(
+    ("map/while/body/_1/map/while/Mul", "map/while"),
+    ("gradient_tape/map/while_2/map/while_grad/body/_6/Mul", "map/while_2"),
+    ("meanwhile/Mul", ""),
+    ("dense/MatMul", ""),
 )
 def test_the_loop_is_in_the_name(name: str, loop: str) -> None:
     assert loop_of(name) == loop
@@ -428,10 +399,7 @@ def flat(shape: Shape, layer: str = "") -> OperationTime:
     return OperationTime(name="Cumsum", type="Cumsum", ms=1.0, ran=ran, nbytes=128.0, operation=graph, layer=layer)
 
 
-@pytest.mark.parametrize(
-    ("row", "nbytes"),
-    [(flat((None, 8), "d"), 128.0), (flat((16,)), 128.0), (flat((None,), "d"), None), (flat((None, 8)), None)],
-)
+@cases((flat((None, 8), "d"), 128.0), (flat((16,)), 128.0), (flat((None,), "d"), None), (flat((None, 8)), None))
 def test_open_dimensions_are_the_batch_in_layers_only(row: OperationTime, nbytes: float | None) -> None:
     assert AllocatedResults().sized(row).nbytes == nbytes
 
@@ -508,23 +476,17 @@ def flipped(*kinds: str, cardinality: int | None = 100) -> str:
     return why_different(DatasetProperties(tuple(reversed(chain)), 4.0))
 
 
-@pytest.mark.parametrize("more", [(), ("Shuffle",), ("Repeat",)])
+@each((), ("Shuffle",), ("Repeat",))
 def test_a_cache_after_random_draws_keeps_them(more: tuple[str, ...]) -> None:
     why = flipped("TensorSlice", "Map", "Cache", *more)
     assert "in each pass" in why
     assert "only cache() after it" in why
 
 
-@pytest.mark.parametrize(
-    ("kinds", "cardinality"),
-    [
-        (("TensorSlice", "Map"), 100),
-        (("TensorSlice", "Cache", "Map"), 100),
-        (
-            ("TensorSlice", "Map", "Repeat", "Cache"),
-            -1,
-        ),  # Trap: a cache after an endless repeat() is never complete.
-    ],
+@cases(
+    (("TensorSlice", "Map"), 100),
+    (("TensorSlice", "Cache", "Map"), 100),
+    (("TensorSlice", "Map", "Repeat", "Cache"), -1),  # Trap: a cache after an endless repeat() is never complete.
 )
 def test_draws_that_no_cache_keeps_differ(kinds: tuple[str, ...], cardinality: int) -> None:
     why = flipped(*kinds, cardinality=cardinality)
@@ -551,21 +513,18 @@ HOST_BOUND = StepModel(
 )
 
 
-@pytest.mark.parametrize(
-    ("effects", "share"),
-    [
-        ((), 1.0),
-        ((device_effect("large", 6.0),), 0.25),
-        ((device_effect("large", 6.0), device_effect("small", 2.0)), 0.0),
-        ((device_effect("large", 6.0, 0.05),), 1.0 - 0.95 * 0.75),
-        ((device_effect("large", 6.0, 0.06),), 1.0),
-        ((device_effect("small", 2.0),), 0.75),
-        ((device_effect("small", 2.0, bound=Bound.AT_MOST),), 0.1),
-        ((device_effect("large", 6.0, 0.5, Bound.AT_MOST),), 1.0 - 0.5 * 0.75),
-        ((device_effect("a group of them", 4.0),), 0.5),
-        ((device_effect(StepWork.LOOP_BODY, 4.0),), 1.0),
-        ((device_effect("", 8.0),), 1.0),
-    ],
+@cases(
+    ((), 1.0),
+    ((device_effect("large", 6.0),), 0.25),
+    ((device_effect("large", 6.0), device_effect("small", 2.0)), 0.0),
+    ((device_effect("large", 6.0, 0.05),), 1.0 - 0.95 * 0.75),
+    ((device_effect("large", 6.0, 0.06),), 1.0),
+    ((device_effect("small", 2.0),), 0.75),
+    ((device_effect("small", 2.0, bound=Bound.AT_MOST),), 0.1),
+    ((device_effect("large", 6.0, 0.5, Bound.AT_MOST),), 1.0 - 0.5 * 0.75),
+    ((device_effect("a group of them", 4.0),), 0.5),
+    ((device_effect(StepWork.LOOP_BODY, 4.0),), 1.0),
+    ((device_effect("", 8.0),), 1.0),
 )
 def test_the_hosts_work_goes_with_operations_that_are_removed(effects: tuple[Effect, ...], share: float) -> None:
     """Faster operations are started as before; an upper bound also counts how many there are."""
@@ -594,13 +553,10 @@ def test_an_effect_that_states_what_the_host_starts_less_counts_once() -> None:
 TEN_CALLS = group(calls=10.0)
 
 
-@pytest.mark.parametrize(
-    ("left_ms", "subjects", "counted_ms"),
-    [
-        (9.0, frozenset(), 5.0),
-        (2.0, frozenset(), 2.0),  # what other rules explain is none of theirs
-        (9.0, frozenset({StepWork.LAUNCHING}), 0.0),
-    ],
+@cases(
+    (9.0, frozenset(), 5.0),
+    (2.0, frozenset(), 2.0),  # what other rules explain is none of theirs
+    (9.0, frozenset({StepWork.LAUNCHING}), 0.0),
 )
 def test_only_what_is_unexplained_counts(left_ms: float, subjects: frozenset[str], counted_ms: float) -> None:
     dispatch = Dispatch(in_loops_ms=9.0, outside_ms=0.5)

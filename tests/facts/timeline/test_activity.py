@@ -91,21 +91,18 @@ def test_leaves_hold_nothing() -> None:
     assert leaves(only_line()).tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("name", "display", "label"),
-    [
-        ("m/c:Conv2D", "Conv2D", ("m/c", "Conv2D", "m/c:Conv2D")),
-        ("a:b/c:Mul", "Mul", ("a:b/c", "Mul", "a:b/c:Mul")),
-        ("m/c:Conv2D", "", None),
-        ("m/c:Conv2D", "Relu", None),
-        ("Iterator::Root", "Root", None),
-        ("IteratorGetNextOp::DoCompute", "DoCompute", None),
-        ("IteratorGetNext:IteratorGetNext", "IteratorGetNext", None),
-        ("IteratorGetNext/_3:IteratorGetNextAsOptional", "IteratorGetNextAsOptional", None),
-        ("x:_Arg", "_Arg", None),
-        (":Add", "Add", None),
-        ("Add", "Add", None),
-    ],
+@cases(
+    ("m/c:Conv2D", "Conv2D", ("m/c", "Conv2D", "m/c:Conv2D")),
+    ("a:b/c:Mul", "Mul", ("a:b/c", "Mul", "a:b/c:Mul")),
+    ("m/c:Conv2D", "", None),
+    ("m/c:Conv2D", "Relu", None),
+    ("Iterator::Root", "Root", None),
+    ("IteratorGetNextOp::DoCompute", "DoCompute", None),
+    ("IteratorGetNext:IteratorGetNext", "IteratorGetNext", None),
+    ("IteratorGetNext/_3:IteratorGetNextAsOptional", "IteratorGetNextAsOptional", None),
+    ("x:_Arg", "_Arg", None),
+    (":Add", "Add", None),
+    ("Add", "Add", None),
 )
 def test_which_events_are_operations(name: str, display: str, label: tuple[str, str, str] | None) -> None:
     assert operation_label(EventType(name, display)) == label
@@ -165,7 +162,7 @@ def test_what_launches_on_the_host_is_dispatch_and_no_work_of_the_device() -> No
     assert found.of(Stage.DEVICE).total == 4 * PS
 
 
-@pytest.mark.parametrize("stat", ["tf_op", "annotation", "level 0"])
+@each("tf_op", "annotation", "level 0")
 def test_the_operation_of_a_kernel_under_its_old_and_new_names(stat: str) -> None:
     stats = {stat: "model/c/Conv2D:Conv2D#id=3#"}
     gpu = v100(line("Stream #13(Compute)", ("volta_scudnn", 0, 4, stats)))
@@ -188,20 +185,17 @@ def test_a_gpu_without_kernels_says_why_nothing_is_known() -> None:
 # On a TPU
 
 
-@pytest.mark.parametrize(
-    ("category", "stage"),
-    [
-        ("infeed", Stage.INPUT),
-        ("outfeed", Stage.TRANSFER),
-        ("copy-done", Stage.TRANSFER),
-        ("host send-done", Stage.TRANSFER),
-        ("all-reduce", Stage.COLLECTIVE),
-        ("all-reduce fusion", Stage.COLLECTIVE),
-        ("reduce-scatter", Stage.COLLECTIVE),
-        ("convolution fusion", Stage.DEVICE),
-        ("loop fusion", Stage.DEVICE),
-        ("", Stage.DEVICE),
-    ],
+@cases(
+    ("infeed", Stage.INPUT),
+    ("outfeed", Stage.TRANSFER),
+    ("copy-done", Stage.TRANSFER),
+    ("host send-done", Stage.TRANSFER),
+    ("all-reduce", Stage.COLLECTIVE),
+    ("all-reduce fusion", Stage.COLLECTIVE),
+    ("reduce-scatter", Stage.COLLECTIVE),
+    ("convolution fusion", Stage.DEVICE),
+    ("loop fusion", Stage.DEVICE),
+    ("", Stage.DEVICE),
 )
 def test_the_categories_of_a_tpus_operations(category: str, stage: Stage) -> None:
     tpu = device(line("XLA Ops", ("%op", 0, 3)), kinds={"%op": {"hlo_category": category}})
@@ -320,11 +314,7 @@ def test_kernels_of_a_library_follow_the_order_of_its_calls() -> None:
     assert found(*reversed(runs)) == ["second", "first", "second", "first"]
 
 
-@pytest.mark.parametrize(
-    "names",
-    [("gemm_0", "gemm_1", "gemm_0"), ("gemm_0", "gemm_1", "gemm_1", "gemm_0")],
-    ids=["cut off", "another order"],
-)
+@each(("gemm_0", "gemm_1", "gemm_0"), ("gemm_0", "gemm_1", "gemm_1", "gemm_0"), ids=["cut off", "another order"])
 def test_an_order_that_is_not_certain_names_nothing(names: tuple[str, ...]) -> None:
     assert set(found(*(kernel(name, at) for at, name in enumerate(names)))) == {None}
 
@@ -334,14 +324,11 @@ def test_a_kernel_of_an_unknown_program_stays_unnamed() -> None:
     assert found(other) == [None]
 
 
-@pytest.mark.parametrize(
-    ("trace", "flops"),
-    [
-        ("convnet-bfloat16", 1.784e12),
-        ("convnet-float32", 1.784e12),
-        ("mlp-bfloat16-4000", 3.146e12 * 23 / 24),  # nothing needs the gradient of the first input
-        ("mlp-bfloat16-4001", 3.147e12 * 23 / 24),
-    ],
+@cases(
+    ("convnet-bfloat16", 1.784e12),
+    ("convnet-float32", 1.784e12),
+    ("mlp-bfloat16-4000", 3.146e12 * 23 / 24),  # nothing needs the gradient of the first input
+    ("mlp-bfloat16-4001", 3.147e12 * 23 / 24),
 )
 def test_all_matmuls_of_a_real_step_are_found(trace: str, flops: float) -> None:
     """The script's own count, of three passes; the first convolution has no gradient of its input either."""
@@ -362,7 +349,7 @@ def waited(*events: tuple[str, float, float]) -> float:
     return trainer_waits(trace([line("python", *events)]).host_lines).total / PS
 
 
-@pytest.mark.parametrize(("until", "ms"), [(1.9, 0.0), (2.0, 1.0), (301.0, 300.0)])
+@cases((1.9, 0.0), (2.0, 1.0), (301.0, 300.0))
 def test_the_end_of_an_iterator_is_a_wait_if_it_takes_long(until: float, ms: float) -> None:
     assert waited(MADE, RUN, ("TFE_DeleteTensorHandle", 1.0, until)) == pytest.approx(ms)
 

@@ -90,13 +90,10 @@ def test_the_host_launches_late_before_the_loop(offload: Chart) -> None:
     assert launches.between_ms / launches.window_ms == near(0.13)
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("mi300x-jax-conv", "no compiled program computes gradients .*forward_3d_conv"),
-        ("mi300x-jax-attention", "no compiled program computes gradients"),
-        ("mi355x-jax-te-attention", "loss_fn computes gradients .* not show that it changes weights"),
-    ],
+@cases(
+    ("mi300x-jax-conv", "no compiled program computes gradients .*forward_3d_conv"),
+    ("mi300x-jax-attention", "no compiled program computes gradients"),
+    ("mi355x-jax-te-attention", "loss_fn computes gradients .* not show that it changes weights"),
 )
 def test_runs_of_jax_on_amd_have_no_step_time(name: str, why: str) -> None:
     one = chart_of_file(name)
