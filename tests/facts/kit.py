@@ -100,7 +100,7 @@ from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOpera
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
-from tfdoctor.facts.steps.steps import SteadySteps, Step, Steps, StepSpans
+from tfdoctor.facts.steps.steps import SteadySteps, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace
 from tfdoctor.facts.steps.xla_steps import TimedProgram
 from tfdoctor.facts.timeline.activity import Activity, Work
@@ -174,7 +174,7 @@ __all__ += ["RunEffect", "RunEnding", "RunFramework", "RunGrowth", "RunLine", "R
 __all__ += ["RunPart", "RunParts", "RunPhases", "RunProcess", "RunSettings", "RunSteps", "RunTimes", "RunTraces"]
 __all__ += ["RunWork", "Samples", "SeenPlace", "SeenStack", "Sequence", "Severity", "SingleOperations"]
 __all__ += ["SixteenBit", "SlowCall", "SlowCalls", "SlowSteps", "Source", "SourceFiles", "Span", "StackSamples"]
-__all__ += ["Stage", "StageTime", "SteadySteps", "Step", "StepModel", "StepSource", "StepSpans", "StepWork"]
+__all__ += ["Stage", "StageTime", "SteadySteps", "Step", "StepModel", "StepSource", "StepWork"]
 __all__ += ["TRACES", "Steps", "StepsSeen", "Table", "Thread", "Threads", "TimedLine", "TimedProgram"]
 __all__ += ["TpuLaunches", "TpuOperations", "TpuTime", "Trace", "TracedFunction", "TracedNumber", "TracedShapes"]
 __all__ += ["TracedWindow", "TracingCost", "Transfer", "Transfers", "Trend", "TunedBuffers", "Unavailable"]

@@ -173,7 +173,7 @@ def test_the_mean_keeps_the_outliers() -> None:
 
 
 def test_the_window_holds_the_typical_steps_half_open() -> None:
-    window = StepSpans.of(of_times(10, 10, 100, 10, 10))
+    window = of_times(10, 10, 100, 10, 10).steady_spans
     times = np.array([-1, 0, 9.999, 10, 20, 119.9, 120, 139.9, 140]) * PS
     inside = window.holds(times.astype(np.int64)).tolist()
     assert inside == [False, True, True, True, False, False, True, True, False]

@@ -105,7 +105,7 @@ class GpuUtilization(Record):
         """Sum up every GPU's work."""
         before = 0.0  # the first step's batch, before that step begins
         if steady.unit is RoundUnit.STEP:
-            before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
+            before = steady.scaled(waits_before(trace.host_lines, steady.stretches.spans[0]).total)
         gpus = []
         for gpu in activities.gpus:
             kinds, traced_ms = (gpu.kernels, gpu.copies, gpu.collectives, gpu.busy), gpu.kernels.total / PS_PER_MS
@@ -163,9 +163,7 @@ class IdleGaps(Record):
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork) -> Self:
         """Divide the idle time of every steady step."""
         gpu = activities.busiest
-        gaps = pairs_of(
-            gap for stretch in steady.stretches for gap in (Intervals((stretch,)) - gpu.busy.within(*stretch)).spans
-        )
+        gaps = pairs_of((steady.stretches - gpu.busy).spans)
         starts, launched = launches(trace, gpu.plane)
         after = starts.searchsorted(gaps[:, 1])
         queued = np.append(starts, NEVER)[after] == gaps[:, 1]  # it ends with work

@@ -11,7 +11,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select, spans_of
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
@@ -46,8 +46,7 @@ class Threads(Record):
         """Count the threads at work from the first traced step to the last."""
         if trace.host is None:
             raise Unavailable("the trace contains no threads of the host; trace the host too")
-        window = StepSpans.of(steps)
-        start, end = window.starts_ps[0], steps.steps[-1].end_ps
+        start, end = steps.steady_spans.starts_ps[0], steps.steps[-1].end_ps
         tasks = np.concatenate([np.zeros((0, 2), np.int64), *(line.tasks_ps for line in trace.host.lines)])
         begins, ends = np.sort(tasks, axis=0).T
         before, done_before = (np.concatenate(([0], np.cumsum(edges))) for edges in (begins, ends))

@@ -74,13 +74,13 @@ class LoopWork(Record):
             raise Unavailable("one call contains several steps, so the loop inside a step cannot be told apart")
         lines = [line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD)]
         steady = SteadySteps.of(steps)
-        iterating, numbered = _iterations(lines, steady.stretches)
+        iterating, numbered = _iterations(lines, steady.stretches.spans)
         loops = _loops(operations, program, numbered, trace)
         if not loops:
             return cls(())
         busy = activity.of(Stage.DEVICE) | activity.wait
         scheduling = steady.ms(iterating - busy)
-        waiting = steady.ms((_spans(lines, steady.stretches) | iterating) - busy)
+        waiting = steady.ms((_spans(lines, steady.stretches.spans) | iterating) - busy)
         return cls(loops, scheduling, max(scheduling, waiting), numbered)
 
     @property

@@ -11,7 +11,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import COMPILED, base_type
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity, Work
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.trace.names import EAGER_OPERATION
@@ -55,7 +55,7 @@ class Operations(Record):
         work = activity.stages.get(Stage.DEVICE)
         if device.missing or work is None or not len(work.label):
             raise Unavailable(str(device.missing or "the trace contains no operation"))
-        inside = StepSpans.of(steps).holds(work.start_ps)
+        inside = steps.steady_spans.holds(work.start_ps)
         number, size = sum(step.calls for step in steps.steady_steps), len(work.labels)
         # (labels,) ps per step
         share = np.bincount(work.label[inside], work.attributed_ps()[inside], size) / number

@@ -45,7 +45,7 @@ class LoopBody(Record):
         if not taken:
             raise Unavailable("the trace does not show a tf.function that Python calls")
         steady = SteadySteps.of(steps)
-        return cls(*steady.split_ms(Intervals.union(steady.stretches) - taken - working(activity, *WORKING)))
+        return cls(*steady.split_ms(steady.stretches - taken - working(activity, *WORKING)))
 
 
 class SingleOperations(Record):

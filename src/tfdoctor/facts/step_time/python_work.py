@@ -95,7 +95,7 @@ def _least(lines: list[Line], whole: Intervals, steady: SteadySteps) -> float:
     for line in lines:
         single = is_named(line, EAGER_KERNEL.__eq__) & ~whole.holds(line.start_ps)
         starts, lasting = line.start_ps[single], line.duration_ps[single]
-        first, last = starts.searchsorted(pairs_of(steady.stretches).T)
+        first, last = map(starts.searchsorted, (steady.stretches.starts_ps, steady.stretches.ends_ps))
         (usual, often), *_ = Counter((last - first).tolist()).most_common(1) or [(0, 0)]
         if usual and 2 * often >= len(first):
             equal = first[last - first == usual]
