@@ -1,12 +1,10 @@
 """Every instant of a step belongs to one part, and the parts sum to the step."""
 
-from itertools import combinations
-
 from hypothesis import example
 
 from tests.facts.kit import *
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, MOST_MS, READY_MS, parts_in
-from tfdoctor.facts.step_time.host_time import _nested, _walked
+from tfdoctor.facts.step_time.host_time import _held
 from tfdoctor.facts.steps.steps import PS_PER_MS
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
@@ -336,14 +334,20 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
     events = sorted(events, key=lambda event: (event[0], -event[1]))
     starts, lengths = np.array(events, np.int64).reshape(-1, 2).T
     thread = Line("python", 1, (), np.arange(len(events), dtype=np.int32), starts, lengths)
-    walked, nested = _walked(thread, *window), _nested(thread, *window)
-    crossing = [1 for (a, n), (b, m) in combinations(events, 2) if a < b < a + n < b + m]
-    assert nested or crossing
-    kinds, starts, ends, inner, around = nested or walked
-    passed = np.bincount(kinds, ends - starts, 12)
-    passed -= np.bincount(kinds[around], (ends - starts)[inner], 12)
-    kinds, starts, ends, *_ = walked
-    assert passed.tolist() == np.bincount(kinds, np.maximum(ends - starts, 0), 12).tolist()
+    first, last = window
+    spans = [(kind, max(at, first), min(at + length, last)) for kind, (at, length) in enumerate(events)]
+    times, stack = [0] * 12, list[tuple[int, int]]()
+    for now in range(first, last):
+        while stack and stack[-1][1] <= now:
+            stack.pop()
+        for kind, end in ((kind, end) for kind, start, end in spans if start == now < end):
+            stack.append((kind, min(end, stack[-1][1] if stack else last)))
+        if stack:
+            times[stack[-1][0]] += 1
+    kinds, begun, ended, around = _held(thread, *window)
+    passed = np.bincount(kinds, ended - begun, 12)
+    passed -= np.bincount(kinds[around[around >= 0]], (ended - begun)[around >= 0], 12)
+    assert passed.tolist() == times
 
 
 def test_a_trace_without_a_host_has_none() -> None:
