@@ -67,7 +67,7 @@ from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines, RunSteps
 from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.run.device import Device, MissingWork
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import (
@@ -165,7 +165,7 @@ __all__ += ["JAX", "InputLines", "InputPipeline", "Instruction", "Intervals", "I
 __all__ += ["KeptResults", "KeptStatement", "KeptValue", "KerasPart", "Kernel", "KernelRole", "Layer", "LayerCalls"]
 __all__ += ["Line", "LineWork", "Location", "LongLine", "LongStep", "LongStepLines", "LoopBody", "LoopLines"]
 __all__ += ["LoopMakers", "Machine", "MadeCall", "Manifest", "Mapping", "MatchedBy", "MatrixUnit", "Measure"]
-__all__ += ["MemoryTrends", "MemoryWanted", "Missing", "MissingWork", "Node", "NotApplicable", "Notes", "OneDnn"]
+__all__ += ["MemoryTrends", "MemoryWanted", "Missing", "Node", "NotApplicable", "Notes", "OneDnn"]
 __all__ += ["Operation", "OperationGroup", "OperationGroups", "OperationTime", "Operations", "OptimizerWork"]
 __all__ += ["PARTS", "PS", "Padding", "Part", "PartEvents", "Pass", "PassStarts", "Path", "Phase"]
 __all__ += ["PipelineSegment", "Places", "ProcessEnd", "Program", "ProgramRecord", "PythonRecord", "Quality"]

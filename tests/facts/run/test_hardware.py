@@ -228,7 +228,7 @@ def test_a_tpu_goes_before_a_gpu() -> None:
     ("CUPTI: the user does not have privileges to profile", NO_PERMISSION),
     ("", NO_KERNELS),
 )
-def test_why_a_gpu_has_no_kernels(error: str, reason: MissingWork) -> None:
+def test_why_a_gpu_has_no_kernels(error: str, reason: Unavailable) -> None:
     for told in (trace([], gpus=[v100()], errors=(error,)), trace([], gpus=[v100()], warnings=(error,))):
         device = chart(told).fact(Device)
         assert (device.missing, device.used) == (reason, 0)

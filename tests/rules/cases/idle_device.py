@@ -1,7 +1,6 @@
 """The cases of idle-device: what its tests judge, and the examples of its page."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.device import MissingWork
 from tfdoctor.rules.idle_device import check
 
 
@@ -12,7 +11,7 @@ def example(
     *,
     kind: DeviceKind = DeviceKind.GPU,
     steps: int = 20,
-    missing: MissingWork | None = None,
+    missing: Unavailable | None = None,
 ) -> Verdict:
     """One of four GPUs works."""
     device = Device(kind, visible, used, missing=missing)
