@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tfdoctor.facts.chart import Unavailable
+
 T = TypeVar("T", bound=Callable[..., object])
 
 
@@ -23,3 +25,14 @@ def cases(*rows: tuple[Any, ...], ids: Sequence[str] | None = None) -> Callable[
 def each(*values: Any, ids: Sequence[str] | None = None) -> Callable[[T], T]:
     """Have a test run with each value of its first parameter."""
     return cases(*((value,) for value in values), ids=ids)
+
+
+def unavailable(*rows: tuple[Callable[[], object], str]) -> Callable[..., None]:
+    """Return a test: what each row asks for is unavailable, for a reason that matches."""
+
+    @cases(*rows)
+    def test(asked: Callable[[], object], why: str) -> None:
+        with pytest.raises(Unavailable, match=why):
+            asked()
+
+    return test

@@ -34,7 +34,7 @@ from tests.builders import (
     v100,
     wait,
 )  # fmt: skip
-from tests.cases import cases, each
+from tests.cases import cases, each, unavailable
 from tests.h100 import h100
 from tests.run_logs import Run
 from tests.xspaces import TRACES
@@ -193,4 +193,4 @@ __all__ += [
     "h100",
 ]
 __all__ += ["iterator", "line", "manifest", "marker", "markers", "matmul", "ms", "np", "pairwise", "prod", "pytest"]
-__all__ += ["recording", "replace", "st", "trace", "trainer_waits", "v100", "wait", "xplane"]
+__all__ += ["recording", "replace", "st", "trace", "trainer_waits", "unavailable", "v100", "wait", "xplane"]

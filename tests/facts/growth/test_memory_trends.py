@@ -45,11 +45,6 @@ def test_a_plan_tells_how_long_the_run_goes_on(epochs: int, planned: int | None,
     assert memory.planned_s == expected
 
 
-def test_without_a_trend_of_memory_it_is_unavailable() -> None:
-    with pytest.raises(Unavailable, match="too short"):
-        memories()
-
-
 @given(st.floats(1.0, 1e12), st.floats(1.0, 1e12), st.floats(1.0, 1e9))
 def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: float) -> None:
     slow = FillingMemory(trend=replace(RESIDENT, last=last, slope=slope), limit=limit)
@@ -57,11 +52,6 @@ def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: 
     assert fast.severity >= slow.severity
     assert fast.left_s is not None
     assert fast.left_s >= 0
-
-
-@cases((9.0, "9.00 s"), (150.0, "2 min"), (2_400.0, "40 min"), (10_800.0, "3 h"), (432_000.0, "5 days"))
-def test_spans_are_told_in_their_own_unit(seconds: float, words: str) -> None:
-    assert about_span(seconds) == words
 
 
 GRAPH = Trend(
@@ -94,28 +84,11 @@ def test_what_does_not_certainly_grow_is_left_out() -> None:
     assert growing_counts(None) == ()
 
 
-@cases(
-    (GRAPH, "the default graph grew by 12 operations a step"),
-    (replace(GRAPH, over_steps=0), "the default graph grew from 100 to 1,300 operations"),
-    (replace(GRAPH, what=Grows.FUNCTIONS), "1,200 functions were traced meanwhile"),
-    (replace(GRAPH, what=Grows.OBJECTS, name="Tensor"), "live Tensor objects grew from 100 to 1,300"),
-    (replace(GRAPH, what=Grows.BLOCKS), "Python kept 12 memory blocks more a step"),
-    (replace(GRAPH, what=Grows.FILES), "open files grew from 100 to 1,300"),
-)
-def test_growth_in_words(trend: Trend, words: str) -> None:
-    assert clause(trend) == words
-
-
 @cases((50_000, True), (49_000, False))
 def test_blocks_are_compared_with_the_steps(grown: int, *, named: bool) -> None:
     blocks = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + grown, over_steps=100_000)
     assert bool(growing(blocks)) is named
     assert growing(replace(blocks, over_steps=0)) == ()
-
-
-def test_without_counts_there_is_no_table() -> None:
-    assert counts_table(()) == ()
-    assert len(counts_table((GRAPH,))[0].rows) == 1
 
 
 AT = Location("train.py", 47)
@@ -135,9 +108,9 @@ def test_statements_become_places_in_the_order_of_lines() -> None:
     assert KeptResults.measure(run.recording()) == KeptResults((OTHER, LOSSES))
 
 
-def test_without_an_account_of_the_run_nothing_is_known() -> None:
-    with pytest.raises(Unavailable, match="not recorded"):
-        KeptResults.measure(recording())
+test_what_is_not_known = unavailable(
+    (memories, "too short"), (lambda: KeptResults.measure(recording()), "not recorded")
+)
 
 
 def test_the_log_is_read_as_the_agent_writes_it(tmp_path: Path) -> None:
@@ -171,13 +144,21 @@ def test_one_is_named_only_if_it_is_the_only_one(
 
 
 @cases(
-    (LOSSES, "train.py:47 adds (loss, z) to history in each step"),
-    (OTHER, "train.py:12 adds transition to memory in the loop"),
-    (MODEL, "train.py:60 adds model to models in the loop"),
-    (HISTORY, "train.py:61 adds run, which holds the model, to runs after each fit"),
+    (LOSSES.clause, "train.py:47 adds (loss, z) to history in each step"),
+    (OTHER.clause, "train.py:12 adds transition to memory in the loop"),
+    (MODEL.clause, "train.py:60 adds model to models in the loop"),
+    (HISTORY.clause, "train.py:61 adds run, which holds the model, to runs after each fit"),
+    (clause(GRAPH), "the default graph grew by 12 operations a step"),
+    (clause(replace(GRAPH, over_steps=0)), "the default graph grew from 100 to 1,300 operations"),
+    (clause(replace(GRAPH, what=Grows.FUNCTIONS)), "1,200 functions were traced meanwhile"),
+    (clause(replace(GRAPH, what=Grows.OBJECTS, name="Tensor")), "live Tensor objects grew from 100 to 1,300"),
+    (clause(replace(GRAPH, what=Grows.BLOCKS)), "Python kept 12 memory blocks more a step"),
+    (clause(replace(GRAPH, what=Grows.FILES)), "open files grew from 100 to 1,300"),
+    *zip(map(about_span, (9, 150, 2_400, 10_800)), ("9.00 s", "2 min", "40 min", "3 h"), strict=True),
+    (about_span(432_000), "5 days"),
 )
-def test_it_is_told_as_a_clause(statement: KeptResult, words: str) -> None:
-    assert statement.clause == words
+def test_what_grows_and_what_keeps_it_in_words(said: str, words: str) -> None:
+    assert said == words
 
 
 def test_the_table_has_three_rows_at_most_and_a_place_for_the_named_one_alone() -> None:
@@ -188,4 +169,5 @@ def test_the_table_has_three_rows_at_most_and_a_place_for_the_named_one_alone() 
     (without,) = kept_table(kept, None)
     finding = Finding(summary="", evidence=(without,), remedies=(Remedy("Change it"),), severity=Severity.NOTE)
     assert finding.at is None
-    assert kept_table(KeptResults(()), None) == kept_table(None, None) == ()
+    assert kept_table(KeptResults(()), None) == kept_table(None, None) == counts_table(()) == ()
+    assert len(counts_table((GRAPH,))[0].rows) == 1

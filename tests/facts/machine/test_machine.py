@@ -37,14 +37,13 @@ def test_the_pools_threads_count_for_the_operation_that_they_ran_beside(
     assert bool(found.why_unknown) == (not tasks)
 
 
-def test_the_threads_of_operations_and_of_the_pool_are_at_work() -> None:
-    assert steps_with(COMPUTE, tasks=((0, 10), (20, 40))).fact(Threads).at_work == pytest.approx(0.7)
+DATA = line("tf_data_private_threadpool/1", executor(0, 30))
+WAITS = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
 
 
-def test_what_tf_data_executes_is_at_work_but_not_what_waits() -> None:
-    data = line("tf_data_private_threadpool/1", executor(0, 30))
-    waits = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
-    assert steps_with(data, waits).fact(Threads).at_work == pytest.approx(0.3)
+@cases((steps_with(COMPUTE, tasks=((0, 10), (20, 40))), 0.7), (steps_with(DATA, WAITS), 0.3))
+def test_operations_the_pool_and_what_tf_data_executes_are_at_work(facts: Chart, threads: float) -> None:
+    assert facts.fact(Threads).at_work == pytest.approx(threads)
 
 
 def test_samples_come_before_what_the_trace_shows() -> None:
@@ -62,11 +61,10 @@ def test_without_samples_the_traces_threads_count(samples: Samples | None, at_wo
     assert not found.certain
 
 
-def test_without_either_the_cores_are_unknown() -> None:
-    with pytest.raises(Unavailable, match="how many cores"):
-        Cores.measure(Hardware(DeviceKind.CPU, "x"), None, Threads(1.0, {}), Framework())
-    with pytest.raises(Unavailable, match="no host"):
-        Cores.measure(FOUR, None, Unavailable("no host"), Framework())
+test_without_either_the_cores_are_unknown = unavailable(
+    (lambda: Cores.measure(Hardware(DeviceKind.CPU, "x"), None, Threads(1.0, {}), Framework()), "how many cores"),
+    (lambda: Cores.measure(FOUR, None, Unavailable("no host"), Framework()), "no host"),
+)
 
 
 # What the input's work takes from a CPU's compute.
