@@ -2,7 +2,7 @@
 
 from tests.facts.kit import *
 from tests.run_logs import BUILDING, IMPORTING, PID, START_NS
-from tfdoctor.facts.phases.phase_spans import MOST_SPANS
+from tfdoctor.facts.phases.run_phases import MOST_SPANS
 
 FIT, LOOP = "train.py:20", "train.py:12"
 

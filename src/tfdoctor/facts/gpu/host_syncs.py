@@ -84,7 +84,6 @@ def _source(copy: Event) -> str:
 
 
 def _on_host(trace: Trace) -> Mapping[str, list[Event]]:
-    """Return the operations that the host's threads ran, by name."""
     threads = (line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD))
     named = ((*event.name.rpartition(":"), event) for line in threads for event in line.events())
     return by_key((CALLED.sub("", name), event) for name, _, kind, event in named if name and kind.isidentifier())

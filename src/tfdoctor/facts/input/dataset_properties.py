@@ -154,7 +154,6 @@ def spec_bytes(spec: str, batch: int | None = None) -> int | None:
 
 
 def _tensors(spec: str) -> list[tuple[list[str], str]]:
-    """Return the dimensions and the type of each tensor of an element_spec."""
     found = TENSOR.findall(spec)
     return [([size.strip() for size in shape.split(",") if size.strip()], dtype) for shape, dtype in found]
 

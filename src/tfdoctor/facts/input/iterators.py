@@ -159,7 +159,6 @@ class Iterators(Record, eq=False):
 
 
 def _in_steps(line: Line, test: Callable[[str], object], window: Intervals) -> NDArray[np.intp]:
-    """Return the (n,) events whose names pass a test and that begin within the steps."""
     events = np.flatnonzero(is_named(line, test))
     return events[window.holds(line.start_ps[events])]
 

@@ -71,7 +71,6 @@ class MatrixUnit(Record, kw_only=True):
 
 
 def _of_kernels(rows: tuple[OperationTime, ...], hardware: Hardware) -> dict[str, Any]:
-    """Return the fields of a MatrixUnit that the names of kernels tell."""
     fields = dict.fromkeys(("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms", "unused_ms"), 0.0)
     precisions = list[tuple[str, float]]()
     for row in rows:  # the first kernel stands for all where their times are unknown

@@ -80,7 +80,6 @@ def parse(text: str) -> tuple[Tensor, ...] | None:
 
 
 def _shape_texts(plane: Plane) -> Iterator[tuple[Key, str]]:
-    """Yield name and type of each operation that has a `shape` text, and the text."""
     for line in work_lines(plane) or plane.lines:
         if line.name.startswith(STREAM_PREFIX):
             for event in map(line.event, line.stats.having("shape").tolist()):

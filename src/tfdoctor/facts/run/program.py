@@ -250,7 +250,6 @@ class Places(Record):
 
 
 def _shown(record: Any, place: Places) -> dict[str, Any]:
-    """Return the fields of a record, with its lines as reports show them."""
     values = {one.name: getattr(record, one.name) for one in fields(record)}
     return values | {name: place(values[name]) for name in ("at", "by") if name in values}
 

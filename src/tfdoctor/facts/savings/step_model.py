@@ -119,7 +119,6 @@ class StepModel(Record, kw_only=True):
 
     @property
     def _serial(self) -> float:
-        """The input work that is done while the trainer waits."""
         return min(self.exposed[Stage.INPUT], sum(one.ms for one in self.segments if not one.overlapped))
 
     @property

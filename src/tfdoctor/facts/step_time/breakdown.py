@@ -108,7 +108,6 @@ class Breakdown(Record):
 
 
 def _layers(activity: Activity) -> dict[Stage, Intervals]:
-    """Return disjoint intervals of the stages that a trace shows, by priority."""
     taken, layers = Intervals(), dict[Stage, Intervals]()
     for stage in WORKING:
         at_work = activity.of(stage) | (activity.wait if stage is Stage.INPUT else Intervals())
