@@ -30,9 +30,9 @@ def each(*values: Any, ids: Sequence[str] | None = None) -> Callable[[T], T]:
 def unavailable(*rows: tuple[Callable[[], object], str]) -> Callable[..., None]:
     """Return a test: what each row asks for is unavailable, for a reason that matches."""
 
-    @cases(*rows)
+    @cases(*rows, ids=[f"{number} {why}" for number, (_, why) in enumerate(rows)])
     def test(asked: Callable[[], object], why: str) -> None:
-        with pytest.raises(Unavailable, match=why):
+        with pytest.raises(Unavailable, match=why or None):
             asked()
 
     return test

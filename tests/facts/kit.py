@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from math import prod
 from pathlib import Path
@@ -192,5 +192,18 @@ __all__ += [
     "graph_operation",
     "h100",
 ]
-__all__ += ["iterator", "line", "manifest", "marker", "markers", "matmul", "ms", "np", "pairwise", "prod", "pytest"]
+__all__ += [
+    "iterator",
+    "line",
+    "manifest",
+    "marker",
+    "markers",
+    "matmul",
+    "ms",
+    "np",
+    "pairwise",
+    "partial",
+    "prod",
+    "pytest",
+]
 __all__ += ["recording", "replace", "st", "trace", "trainer_waits", "unavailable", "v100", "wait", "xplane"]

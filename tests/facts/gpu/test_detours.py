@@ -51,12 +51,7 @@ def test_what_is_no_detour(changed: dict[str, Any]) -> None:
     assert measured(**changed).rows == ()
 
 
-def test_a_run_on_a_cpu_has_none() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace([markers(STEPS, 20.0)])).fact(Detours)
-
-
-def test_copies_without_names_tell_nothing() -> None:
-    """As in traces of JAX."""
-    with pytest.raises(Unavailable, match="name"):
-        measured(there="", back="")
+test_what_is_not_known = unavailable(
+    (lambda: chart(trace([markers(STEPS, 20.0)])).fact(Detours), "GPU"),
+    (lambda: measured(there="", back=""), "name"),  # as in traces of JAX
+)

@@ -120,11 +120,6 @@ def test_passes_over_the_data(datasets: list[Dataset], seen: int, settings: Any,
     assert properties(SOURCE, *datasets, seen=seen, **settings).passes == passes
 
 
-def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
-    with pytest.raises(Unavailable, match=r"no recorded tf\.data pipeline"):
-        DatasetProperties.measure(Program(), recording(), None)
-
-
 SERIES = "TensorSpec(shape=(None, None, 16), dtype=tf.float32, name=None)"
 SHORT = "TensorSpec(shape=(128, 64, 16), dtype=tf.float32, name='x')"
 
@@ -225,15 +220,6 @@ LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
 LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
 
 
-@each(
-    [LISTED, dataset(1, "_BatchDataset")],  # nothing opens these texts
-    [*LISTS, Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))],  # two lists are not guessed from
-)
-def test_texts_that_nothing_opens_are_no_files(datasets: list[Dataset]) -> None:
-    with pytest.raises(Unavailable, match="files that the pipeline reads"):
-        measured(*datasets)
-
-
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
 
 
@@ -290,17 +276,6 @@ def test_each_argument_has_the_time_of_its_conversions() -> None:
     assert (first.host_ms, first.same, second.same, first.nbytes) == (0.0, True, False, 720_000)
 
 
-@cases(((MATRIX,), "step"), ((MATRIX, LABELS), "another"))
-def test_calls_unlike_the_arguments_are_not_guessed(arguments: tuple[dict[str, Any], ...], function: str) -> None:
-    with pytest.raises(Unavailable, match="does not show"):
-        conversions(*arguments, function=function)
-
-
-def test_an_older_recording_does_not_tell_what_the_arguments_are() -> None:
-    with pytest.raises(Unavailable, match="not recorded"):
-        conversions({"shape": [300, 300], "anew": True})
-
-
 def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
     double, single = ["float64", [300, 300]], ["float32", [300, 300]]
     operations = [
@@ -329,11 +304,6 @@ def test_a_recorded_run_without_such_a_call_says_which_calls_are_looked_at(recor
     with pytest.raises(Unavailable, match="looked at only where") as why:
         chart(trace(host=[line("python", *converting(0))]), recording(record)).fact(Conversions)
     assert "tfdoctor profile" not in str(why.value)
-
-
-def test_a_trace_alone_has_to_be_recorded_again() -> None:
-    with pytest.raises(Unavailable, match="tfdoctor profile"):
-        chart(trace(host=[line("python", *converting(0))]), recording()).fact(Conversions)
 
 
 TABLE = {"place": "table", "kind": "numpy", "dtype": "float64", "shape": [60000, 100], "same": True}
@@ -365,15 +335,6 @@ def test_a_small_array_gets_none_of_pythons_own_work_in_the_session() -> None:
     """Trap: weights of ten classes, alone beside a small batch."""
     found = fed({**TOKENS, "shape": [10], "same": True}, TOKENS).fact(Conversions)
     assert found.host_ms < 0.1
-
-
-@cases(
-    (fed(TABLE, {"place": "rows", "kind": "python"}), "fed lists beside arrays"),
-    (fed(TABLE, starts=False), "does not show how Session"),
-)
-def test_what_feeds_take_is_not_guessed(facts: Chart, why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        facts.fact(Conversions)
 
 
 # Which lines make input in Python, from the stack samples of all threads.
@@ -427,11 +388,6 @@ def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
     assert input_lines(trainer=(place(36, 9, inside=True), fit)).threads == 0.0
 
 
-def test_worker_processes_are_not_seen() -> None:
-    with pytest.raises(Unavailable, match="worker processes"):
-        input_lines(place(36, 9, runs="multiprocessing.connection.wait"))
-
-
 def test_python_within_the_training_function_is_told_from_input() -> None:
     program = Program(operations=(Operation(name="py", type="EagerPyFunc"),))
     assert seen(input_lines(place(36, 9), place(20, 9, TF_DATA), program=program)) == [(36, 9)]
@@ -440,10 +396,25 @@ def test_python_within_the_training_function_is_told_from_input() -> None:
     assert seen(input_lines(place(20, 9, TF_DATA), program=Program())) == [(20, 9)]
 
 
-def test_an_older_recording_has_no_other_threads() -> None:
-    with pytest.raises(Unavailable, match="not sampled"):
-        InputLines.measure(recorded(ProgramRecord(python=PythonRecord())), Framework(), None, None)
-
-
 def recorded(record: ProgramRecord) -> Recording:
     return Recording(None, None, (), record, (), ())
+
+
+ZIPPED = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
+
+test_what_is_not_known = unavailable(
+    (lambda: DatasetProperties.measure(Program(), recording(), None), r"no recorded tf\.data pipeline"),
+    (lambda: measured(LISTED, dataset(1, "_BatchDataset")), "files that the pipeline"),  # nothing opens these texts
+    (lambda: measured(*LISTS, ZIPPED), "files that the pipeline reads"),  # two lists are not guessed from
+    (lambda: conversions(MATRIX), "does not show"),  # two arrays are converted
+    (lambda: conversions(MATRIX, LABELS, function="another"), "does not show"),
+    (lambda: conversions({"shape": [300, 300], "anew": True}), "not recorded"),  # by an older version
+    (lambda: chart(trace(host=[line("p", *converting(0))]), recording()).fact(Conversions), "tfdoctor profile"),
+    (lambda: fed(TABLE, {"place": "rows", "kind": "python"}).fact(Conversions), "fed lists beside arrays"),
+    (lambda: fed(TABLE, starts=False).fact(Conversions), "does not show how Session"),
+    (lambda: input_lines(place(36, 9, runs="multiprocessing.connection.wait")), "worker processes"),
+    (
+        lambda: InputLines.measure(recorded(ProgramRecord(python=PythonRecord())), Framework(), None, None),
+        "not sampled",
+    ),  # by an older version
+)

@@ -1,7 +1,5 @@
 """What kernels' names tell, family by family; what they do not tell stays unknown."""
 
-from functools import partial
-
 from scripts.synthetic import kernels as synthetic
 from tests.facts.kit import *
 from tfdoctor.facts.operations.kernel_kinds import (
@@ -262,13 +260,6 @@ def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -
     assert why in seen.why_unknown
 
 
-def test_nothing_is_said_of_accelerators_or_without_products() -> None:
-    with pytest.raises(Unavailable, match="on a GPU"):
-        OneDnn.measure(Operations((matmul(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework())
-    with pytest.raises(Unavailable, match="no matmul"):
-        found(OperationTime(name="add", type="AddV2", ms=1.0))
-
-
 # What could run on the matrix unit as it is: by type, dtype and dimensions, on this device.
 
 
@@ -387,15 +378,21 @@ def test_a_tpu_tells_its_flops_and_its_peak() -> None:
 OLD = device(line("Stream #1", ("k", 0, 1)), compute_cap_major=6, compute_cap_minor=1)
 
 
-@cases(
-    (trace([markers(1, 10), line("t", ("a:MatMul", 0, 5))]), "CPU"),
-    (trace([markers(1, 100)], gpus=[OLD]), r"6\.1"),
-    (trace([markers(1, 100)], gpus=[v100()]), r"not recorded|no kernel on it"),
-    (trace([markers(1, 100)], gpus=[v100(line("Stream #1", ("mystery", 0, 9)))]), "does not name"),
+def unit_of(*threads: Thread, gpu: Machine | None = None) -> MatrixUnit:
+    return chart(trace([markers(1, 100), *threads], gpus=[gpu] if gpu else [])).fact(MatrixUnit)
+
+
+ADD = OperationTime(name="add", type="AddV2", ms=1.0)
+NO_CPU = Device(DeviceKind.GPU, 1, 1)
+
+test_what_is_not_judged = unavailable(
+    (lambda: unit_of(line("t", ("a:MatMul", 0, 5))), "CPU"),
+    (lambda: unit_of(gpu=OLD), r"6\.1"),
+    (lambda: unit_of(gpu=v100()), r"not recorded|no kernel on it"),
+    (lambda: unit_of(gpu=v100(line("Stream #1", ("mystery", 0, 9)))), "does not name"),
+    (lambda: OneDnn.measure(Operations((matmul(),)), NO_CPU, machine("avx2"), Framework()), "on a GPU"),
+    (lambda: found(ADD), "no matmul"),
 )
-def test_what_is_not_judged(of: Trace, why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        chart(of).fact(MatrixUnit)
 
 
 def test_a_step_without_matrix_work_is_known_to_have_none() -> None:

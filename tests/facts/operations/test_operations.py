@@ -184,14 +184,12 @@ def test_work_whose_operation_is_unknown_is_counted_as_such(kernels: list[Row], 
     assert bool(why) == bool(found.why_unnamed)
 
 
-@cases(
-    (trace([markers(1, 10)], gpus=[v100()], errors=("Failed to load libcupti",)), "CUPTI"),
-    (trace([markers(1, 10)]), "no operation"),
-    (trace([markers(1, 10), line("t", ("a:Conv2D", 50, 60))]), "steady steps"),
+test_what_is_not_known = unavailable(
+    (lambda: chart(trace([markers(1, 10)], gpus=[v100()], errors=("libcupti",))).fact(Operations), "CUPTI"),
+    (lambda: chart(trace([markers(1, 10)])).fact(Operations), "no operation"),
+    (lambda: chart(trace([markers(1, 10), line("t", ("a:Conv2D", 50, 60))])).fact(Operations), "steady steps"),
+    (lambda: chart(trace([])).fact(Program), "tfdoctor profile"),
 )
-def test_a_step_without_any_operation_has_none(of: Trace, why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        chart(of).fact(Operations)
 
 
 # Arithmetic, by hand
@@ -305,11 +303,6 @@ def test_a_depthwise_convolution_is_no_work_for_a_matrix_unit() -> None:
 
 
 # The program
-
-
-def test_without_a_program_record_it_is_said_how_to_get_one() -> None:
-    with pytest.raises(Unavailable, match="tfdoctor profile"):
-        chart(trace([])).fact(Program)
 
 
 def test_operations_do_not_need_a_program() -> None:

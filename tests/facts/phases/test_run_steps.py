@@ -126,15 +126,6 @@ def test_long_steps_at_equal_distances_have_a_period(numbers: list[int], every: 
     assert found.every == every
 
 
-def test_a_run_without_steps_has_none() -> None:
-    run = Run()
-    run.python(1.0, "p.py:1")
-    with pytest.raises(Unavailable, match="no training step"):
-        measured(run)
-    with pytest.raises(Unavailable, match="not recorded"):
-        RunSteps.measure(recording(), None, None, None)
-
-
 def test_the_long_steps_of_bursts_are_no_long_steps() -> None:
     """Steps of 2 and 150 ms in turn: all are like the traced ones, and one of 400 ms is long."""
     run = Run()
@@ -202,13 +193,6 @@ def test_the_call_that_trains_is_no_cause(work: RunWork, *, names: bool) -> None
     log = RunLog(RunProcess(), {0: fit}, {1: seen}, (bucket,))
     (line,) = RunLongLines.measure(replace(recording(), run=log)).lines
     assert line.sure is names
-
-
-def test_without_a_sample_of_a_long_step_nothing_is_known() -> None:
-    with pytest.raises(Unavailable, match="no step that takes long"):
-        lines(Bucket(0, 1, stacks={"3": 700.0}, samples={"3": 14}))
-    with pytest.raises(Unavailable, match="not recorded"):
-        RunLongLines.measure(recording())
 
 
 # The calls of a run by the line that makes them.
@@ -305,10 +289,22 @@ def test_parts_of_loops_are_no_calls() -> None:
     assert kinds == {RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT}
 
 
-@each(RunCalls, RunTraces, RunGrowth)
-def test_without_a_log_nothing_is_known(kind: type[RunCalls | RunTraces | RunGrowth]) -> None:
-    with pytest.raises(Unavailable, match="not recorded"):
-        kind.measure(recording())
+def short() -> Run:
+    run = Run()
+    run.during(RunCall.PREDICT, 1.0, "p.py:3", "Model.predict")
+    return run
+
+
+test_what_is_not_known = unavailable(
+    (lambda: lines(Bucket(0, 1, stacks={"3": 700.0}, samples={"3": 14})), "no step that takes long"),
+    (lambda: measured(short()), "no training step"),
+    (lambda: growth(short()), "too short"),
+    (lambda: RunSteps.measure(recording(), None, None, None), "not recorded"),
+    *(
+        (partial(kind.measure, recording()), "not recorded")
+        for kind in (RunLongLines, RunCalls, RunTraces, RunGrowth)
+    ),
+)
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -616,13 +612,6 @@ def test_types_of_objects_that_grow_in_number_are_named() -> None:
 @each([100, 200, 300], [100, 300, 400, 401, 402, 402], [5, 9, 3, 8, 4])
 def test_types_that_are_counted_seldom_or_stay_are_not(counts: list[int]) -> None:
     assert not growth(with_objects(counts)).objects
-
-
-def test_a_short_run_shows_no_growth() -> None:
-    run = Run()
-    run.during(RunCall.PREDICT, 1.0, "p.py:3", "Model.predict")
-    with pytest.raises(Unavailable, match="too short"):
-        growth(run)
 
 
 def test_steps_that_were_only_counted_have_a_trend() -> None:

@@ -210,11 +210,6 @@ def test_an_effect_on_a_distorted_step_saves_untraced_time() -> None:
     assert facts.fact(StepModel).saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
 
 
-def test_nothing_is_known_without_untraced_steps() -> None:
-    with pytest.raises(Unavailable):
-        traced(None).fact(TracingCost)
-
-
 @cases((1.9, "each traced step"), (1.95, "each step"))
 def test_sentences_about_slowed_steps_say_that_they_were_traced(untraced_ms: float, said: str) -> None:
     assert traced(untraced_ms).fact(Breakdown).each_step == said
@@ -350,9 +345,9 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
     assert passed.tolist() == times
 
 
-def test_a_trace_without_a_host_has_none() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace()).fact(PartEvents)
+test_what_is_not_known = unavailable(
+    (lambda: traced(None).fact(TracingCost), "without tracing"), (lambda: chart(trace()).fact(PartEvents), "")
+)
 
 
 # Where Python was between the training calls, and what decides the arguments of the next one.
