@@ -166,6 +166,7 @@ MAP = "Root::Map"
 BESIDE = fed(model(input=40, device=10), {MAP: 50.0})
 SERIAL = fed(model(input=40, device=20), serial={MAP: 40.0})
 SLOWEST = fed(model(input=40, device=10), {"a": 30.0, "b": 15.0}, {"c": 20.0})
+WORKERS = replace(model(input=73.4, device=2.4), device=DeviceKind.CPU, cores=Cores(2.0, 2.0), input_ms=73.4)
 HALVED, TENTH, AHEAD = Effect(Stage.DEVICE, 0.5), Effect(Stage.DEVICE, 0.1), Effect(Stage.INPUT, overlaps=True)
 CONV, BN = Effect(Stage.DEVICE, 0.5, "conv", ms(8.0)), Effect(Stage.DEVICE, 0.5, "bn", ms(4.0))
 
@@ -194,6 +195,10 @@ CONV, BN = Effect(Stage.DEVICE, 0.5, "conv", ms(8.0)), Effect(Stage.DEVICE, 0.5,
     (replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9), [TENTH], 3),
     # what is unknown stays
     (model(unknown=7, input=1, device=2, between=3), [Effect(stage, 0.0) for stage in Stage], 7),
+    # time between steps saves although the trainer waits a little for its input
+    (fed(model(input=3.0, host=2.0, device=6.3, between=16.5), {"a": 9.0}), [Effect(Stage.BETWEEN, 0.0)], 12.0),
+    # Two processes that make the batches use both cores; the step's own work uses them 2.4 of 76 ms.
+    (WORKERS, [Effect(Stage.INPUT, 0.0)], 2.4),
     # effects on several parts of a stage add up, and those on one multiply
     (model(device=20), [CONV, BN], 14),
     (model(device=20), [CONV, CONV], 14),
@@ -248,11 +253,6 @@ def test_a_change_to_the_rest_saves_all_that_the_inputs_own_time_does_not_hide(
 def test_less_input_work_saves_the_wait_whatever_sets_the_pace(wait: float, made: float, device: float) -> None:
     run = fed(model(input=wait, device=device), {"a": made})
     assert run.saving([Effect(Stage.INPUT, 0.0)]) == pytest.approx(wait, abs=EXACT)
-
-
-def test_time_between_steps_saves_although_the_trainer_waits_a_little_for_its_input() -> None:
-    run = fed(model(input=3.0, host=2.0, device=6.3, between=16.5), {"a": 9.0})
-    assert run.saving([Effect(Stage.BETWEEN, 0.0)]) == pytest.approx(15.8)
 
 
 @cases(
@@ -319,10 +319,7 @@ def test_an_input_of_many_elements_may_keep_up_untraced(elements: float, device:
     cost = TracingCost.of(run.exposed, {}, 1.2)
     assert replace(run, tracing=cost, slowdown=1.2).doubts_input is doubted
     assert not replace(run, tracing=cost, slowdown=1.6).doubts_input
-
-
-def test_a_step_without_a_pipeline_has_no_doubt() -> None:
-    assert not replace(model(device=33.0), elements=9000.0).doubts_input
+    assert not replace(run, segments=()).doubts_input  # without a pipeline
 
 
 # From a trace
@@ -388,9 +385,3 @@ def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(product:
     faster = Effect(Stage.DEVICE, product, "conv", ms(32.0))  # 20 ms untraced
     assert on_cpu.predict([*change, faster]) == pytest.approx(left)
     assert on_cpu.predict([*change, *change, faster]) == pytest.approx(left)
-
-
-def test_cores_that_worker_processes_keep_busy_are_the_inputs() -> None:
-    """Two processes that make the batches use both cores; the step's own work uses them 2.4 of 76 ms."""
-    waiting = replace(model(input=73.4, device=2.4), device=DeviceKind.CPU, cores=Cores(2.0, 2.0), input_ms=73.4)
-    assert waiting.saving([Effect(Stage.INPUT, scales=0.0)]) == pytest.approx(73.4, abs=0.01)

@@ -62,17 +62,14 @@ def test_one_call_may_hold_several_training_steps() -> None:
     assert (found.count, found.steps[0].total_ms) == (8, 10)
     assert steps(trace([line("p", marker(0, 0, 8, steps=0))])).count == 1
     assert steps(trace([markers(3, step=10, call=8)])).steps[-1].call_end_ps == 28 * PS
+    overlapping = steps(trace([line("a", marker(0, 0, 15)), line("b", marker(1, 10, 25))]))
+    assert all(step.call_end_ps <= step.end_ps for step in overlapping.steps)
 
 
 def test_the_recorder_knows_better_which_steps_count_and_where_its_markers_come_from() -> None:
     found = steps(trace([markers(4, step=10)]), manifest(steps=StepsSeen(source="tf-data-loop", discarded=(1, 2))))
     assert spans(found) == [(0, 0, 10), (3, 30, 40)]  # those discarded still end the one before
     assert found.source == "tf-data-loop"
-
-
-def test_markers_that_overlap_leave_no_negative_time_between_steps() -> None:
-    overlapping = [line("a", marker(0, 0, 15)), line("b", marker(1, 10, 25))]
-    assert all(s.call_end_ps <= s.end_ps for s in steps(trace(overlapping)).steps)
 
 
 # Markers of Keras 2 and of users, which do not tell how many steps they hold
@@ -84,18 +81,22 @@ def keras2(*numbers: int, each: float = 10) -> Thread:
     return line("p", *(("train", at * each, at * each + 8, stat) for at, stat in enumerate(stats)))
 
 
-def test_numbers_that_begin_anew_are_numbered_through() -> None:
-    found = steps(trace([keras2(7, 8, 9, 0, 1)]))
-    assert [step.number for step in found.steps] == [7, 8, 9, 10, 11]
-
-
-def test_the_recorder_knows_the_first_number_and_the_steps_of_a_call() -> None:
-    recorded = manifest(
-        window=TracedWindow(first_step=40, steps=20, calls=4), steps=StepsSeen(source="keras-fit", discarded=(50,))
-    )
-    found = steps(trace([keras2(15, 0, 5, 10)]), recorded)
-    assert [(step.number, step.calls) for step in found.steps] == [(40, 5), (45, 5), (55, 5)]
-    assert found.source == "keras-fit"
+@cases(
+    ([7, 8, 9, 0, 1], None, [(7, 1), (8, 1), (9, 1), (10, 1), (11, 1)]),  # numbered through
+    # the recorder knows the first number and the steps of a call
+    (
+        [15, 0, 5, 10],
+        manifest(
+            window=TracedWindow(first_step=40, steps=20, calls=4),
+            steps=StepsSeen(source="keras-fit", discarded=(50,)),
+        ),
+        [(40, 5), (45, 5), (55, 5)],
+    ),
+)
+def test_numbers_that_begin_anew(numbers: list[int], known: Manifest | None, found: list[tuple[int, int]]) -> None:
+    measured = steps(trace([keras2(*numbers)]), known)
+    assert [(step.number, step.calls) for step in measured.steps] == found
+    assert measured.source == ("keras-fit" if known else "markers")
 
 
 def test_without_a_recorder_the_loop_in_a_call_of_keras_2_tells_its_steps() -> None:
@@ -116,16 +117,9 @@ def test_a_device_counts_its_own_steps() -> None:
     idle = v100(line("Stream #1(Compute)", ("k", 0, 1)), line("Steps", ("0", 0, 99)))
     busy = v100(line("Stream #1(Compute)", ("k", 0, 9), ("k", 10, 19)), line("Steps", ("21", 0, 9), ("22", 10, 20)))
     assert spans(steps(trace([], gpus=[idle, busy]))) == [(21, 0, 10), (22, 10, 20)]
-
-
-def test_a_tpu_says_that_the_steps_are_its_own() -> None:
     tpu = device(line("XLA Ops", ("%fusion", 0, 9)), line("Steps", ("0", 0, 9), ("1", 10, 19)))
     assert steps(trace([], tpus=[tpu])).source == "tpu-steps"
-
-
-def test_markers_go_before_a_devices_steps() -> None:
-    gpu = v100(line("Stream #1(Compute)", ("k", 0, 9)), line("Steps", ("5", 1, 9)))
-    assert steps(trace([markers(2, step=10)], gpus=[gpu])).count == 2
+    assert steps(trace([markers(3, step=10)], gpus=[busy])).count == 3  # markers go before
 
 
 # Nothing
@@ -255,18 +249,17 @@ def test_steps_short_and_long_in_turn_are_judged_by_all_of_their_time(times: lis
     assert steps.usual_ms == pytest.approx(sum(times) / len(times))
 
 
-@cases(
-    ([10.0, 11.0, 12.0, 13.0] * 4, 0.95),  # of one kind
-    ([150.0, 2.0] * 6, 0.3),  # long for another reason
-    ([2.0] * 8 + [150.0] * 8, 0.95),  # a queue that is empty from then on
+LACKING = UntracedSteps(count=40, median_ms=2.0, of="steps", total_ms=100.0)
+
+
+@each(
+    bursts([10.0, 11.0, 12.0, 13.0] * 4),  # of one kind
+    bursts([150.0, 2.0] * 6, 0.3),  # long for another reason
+    bursts([2.0] * 8 + [150.0] * 8),  # a queue that is empty from then on
+    bursts([150.0, 2.0] * 6, untraced=LACKING),  # the untraced steps lack them
 )
-def test_other_steps_are_judged_by_their_median(times: list[float], waited: float) -> None:
-    assert not bursts(times, waited).in_bursts
-
-
-def test_bursts_that_the_untraced_steps_lack_are_none() -> None:
-    untraced = UntracedSteps(count=40, median_ms=2.0, of="steps", total_ms=100.0)
-    assert not bursts([150.0, 2.0] * 6, untraced=untraced).in_bursts
+def test_other_steps_are_judged_by_their_median(found: Steps) -> None:
+    assert not found.in_bursts
 
 
 # The steps outside of the traced window: what tracing costs, slow steps, the first ones of a pass.
@@ -335,15 +328,8 @@ def test_traced_and_untraced_steps_add_up() -> None:
     found = slow(untraced)
     assert (found.number, found.timed, found.prevail) == (3, 90, True)
     assert (found.ms, found.timed_ms, found.mean_ms) == pytest.approx((1180.0, 1476.0, 1476.0 / 90))
-
-
-@cases((76.0, True), (75.0, False), (4.0, False))
-def test_they_prevail_with_half_of_the_time(long_ms: float, *, prevail: bool) -> None:
-    assert slow(long_ms=long_ms).prevail is prevail
-
-
-def test_untraced_steps_without_their_sum_do_not_count() -> None:
-    assert slow(UntracedSteps(count=70, median_ms=3.0, of="steps")) == slow()
+    assert slow(replace(untraced, total_ms=None, long=())) == slow()
+    assert [slow(long_ms=ms).prevail for ms in (76.0, 75.0, 4.0)] == [True, False, False]  # half of the time
 
 
 FED = Program(datasets=(Dataset(id=1, kind="_BatchDataset", cardinality=30),), feeds=1)
@@ -361,10 +347,7 @@ def test_the_first_steps_of_passes_are_told_from_the_last() -> None:
     found = starts(*FILLS)
     assert (found.number, found.pass_steps, found.long_ms, found.usual_ms) == (3, 30, 390.0, 30.0)
     assert (found.share, found.each_step_ms) == pytest.approx((3 * 360.0 / 5000.0, 10.8))
-
-
-def test_one_extreme_step_does_not_raise_the_share() -> None:
-    """Other programs delay a step now and then."""
+    # Other programs delay a step now and then, which does not raise the share.
     assert starts((30, 3000.0), *FILLS[1:]).share == pytest.approx(3 * 360.0 / 5000.0)
 
 
