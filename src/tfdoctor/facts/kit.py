@@ -27,7 +27,19 @@ __all__ = ["Any", "Bound", "Callable", "ClassVar", "Collection", "Counter", "Dev
 __all__ += ["EventType", "Intervals", "Iterable", "Iterator", "Line", "Location", "Mapping", "NDArray", "Phase"]
 __all__ += ["Plane", "Record", "Recording", "RunCall", "RunWork", "Self", "Sequence", "Stage", "StepSource"]
 __all__ += ["StrEnum", "Table", "Trace", "Unavailable", "by_key", "cached_property", "ceil", "count", "defaultdict"]
-__all__ += ["field", "inf", "milliseconds", "ms", "nbytes", "np", "number", "pairs_of", "pairwise", "percent"]
+__all__ += [
+    "exclusive",
+    "field",
+    "inf",
+    "milliseconds",
+    "ms",
+    "nbytes",
+    "np",
+    "number",
+    "pairs_of",
+    "pairwise",
+    "percent",
+]
 __all__ += ["prod", "re", "replace", "summed"]
 
 K = TypeVar("K")
@@ -41,6 +53,15 @@ def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return groups
+
+
+def exclusive(claims: Mapping[K, Intervals]) -> dict[K, Intervals]:
+    """Return the time that each claims and none before it does: each instant belongs to the first."""
+    taken, parts = Intervals(), dict[K, Intervals]()
+    for key, claimed in claims.items():
+        parts[key] = claimed - taken
+        taken |= claimed
+    return parts
 
 
 def summed(amounts: Iterable[tuple[K, N]]) -> dict[K, N]:

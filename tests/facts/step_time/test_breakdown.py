@@ -3,9 +3,8 @@
 from hypothesis import example
 
 from tests.facts.kit import *
-from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, MOST_MS, READY_MS, parts_in
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, MOST_MS, READY_MS
 from tfdoctor.facts.step_time.host_time import _held
-from tfdoctor.facts.steps.steps import PS_PER_MS
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
 
@@ -23,25 +22,6 @@ def breakdown(of: Trace) -> Breakdown:
 def gpu_trace(steps: Thread, *work: Row, host: tuple[Thread, ...] = ()) -> Trace:
     stream = v100(line("Stream #14(Compute)", *work), line("Stream #15", ("warm-up", -9, -8)))
     return trace([steps, *host], gpus=[stream])
-
-
-@given(kernels=spans, copies=spans, waits=spans, gaps=st.lists(st.integers(1, 9)))
-def test_the_intervals_of_a_steps_parts_last_as_long_as_its_row_says(
-    kernels: list[tuple[float, float]],
-    copies: list[tuple[float, float]],
-    waits: list[tuple[float, float]],
-    gaps: list[int],
-) -> None:
-    """The timeline shows the intervals; all rows are computed at once."""
-    starts = [0, *(sum(gaps[: n + 1]) for n in range(len(gaps)))]
-    steps = line("p", *(marker(n, at, at + 1) for n, at in enumerate(starts)))
-    work = [(KERNEL, *span) for span in kernels] + [(COPY, *span) for span in copies]
-    facts = chart(gpu_trace(steps, *work, host=(line("q", *(wait(*span) for span in waits)),)))
-    activity, where = facts.fact(Activity), facts.fact(Device)
-    for step, row in zip(facts.fact(Steps).steps, facts.fact(Breakdown).steps, strict=True):
-        intervals = parts_in(step, activity, where)
-        lengths = {part: spans.total / PS_PER_MS / step.calls for part, spans in intervals.items()}
-        assert {part: row[part] for part in intervals} == pytest.approx(lengths)
 
 
 @given(kernels=spans, copies=spans, nccl=spans, waits=spans, gaps=st.lists(st.integers(1, 9)))

@@ -168,20 +168,17 @@ class IdleGaps(Record):
         after = starts.searchsorted(gaps[:, 1])
         queued = np.append(starts, NEVER)[after] == gaps[:, 1]  # it ends with work
         queued &= np.append(launched, NEVER)[after] <= gaps[:, 0]  # that was launched before it began
-        left = Intervals.merged(*gaps.T)
+        idle = Intervals.merged(*gaps.T)
         claims = {
             IdleCause.INPUT: host.waits,
-            IdleCause.BETWEEN: left - steady.calls,
+            IdleCause.BETWEEN: idle - steady.calls,
             IdleCause.QUEUED: Intervals.merged(*gaps[queued].T),
             IdleCause.DISPATCH: host.launches,
             IdleCause.SYNC: host.syncs,
             IdleCause.PYTHON: host.python or Intervals(),  # where it is not known, its time is of an unknown cause
         }
-        parts: dict[IdleCause, Intervals] = {}
-        for cause, claimed in claims.items():
-            parts[cause] = left & claimed
-            left -= claimed
-        parts[IdleCause.UNKNOWN], dispatch = left, parts[IdleCause.DISPATCH]
+        parts = exclusive({**{cause: idle & claimed for cause, claimed in claims.items()}, IdleCause.UNKNOWN: idle})
+        dispatch = parts[IdleCause.DISPATCH]
         size = np.searchsorted(_EDGES_PS, gaps[:, 1] - gaps[:, 0], side="right")
         by_size = {name: gaps[size == place] for place, name in enumerate(GapSize)}
         times = {name: Intervals.merged(*sized.T) for name, sized in by_size.items()}

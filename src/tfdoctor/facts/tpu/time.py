@@ -79,11 +79,11 @@ class TpuCore(Record):
         inside = (operations.start_ps >= starts[0]) & (operations.start_ps < end)
         scale, begin = PS_PER_MS * len(starts), int(starts[0])
         kinds = np.array([PARTS.index(part_of(category_of(kind))) for kind in operations.types])
-        mask, taken, layers = inside & counted(operations), Intervals(), {}
-        for index, part in enumerate(PARTS[:-1]):
-            of_part = mask & (kinds[operations.kind] == index)
-            layers[part] = spans_of(operations, of_part).within(begin, end) - taken
-            taken |= layers[part]
+        mask = inside & counted(operations)
+        ran = {
+            part: spans_of(operations, mask & (kinds[operations.kind] == at)) for at, part in enumerate(PARTS[:-1])
+        }
+        layers = exclusive({part: spans.within(begin, end) for part, spans in ran.items()})
         pairs, under_way = copies(operations, inside, len(starts))
         parts = {part: layer.total / scale for part, layer in layers.items()}
         total = (end - begin) / scale
