@@ -1,11 +1,9 @@
 """The chart supplies facts by annotation, measures each one once, and passes reasons on."""
 
-from dataclasses import dataclass
 from typing import Self
 
-import pytest
-
-from tfdoctor.facts.chart import Chart, Unavailable, kind_of, needs
+from tests.facts.kit import *
+from tfdoctor.facts.chart import kind_of, needs
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,13 @@ programs that do not train and events without duration were taken out.
 """
 
 import gzip
-from pathlib import Path
 
-import pytest
-
-from tests.builders import Machine, Row, chart, device, line, recording, trace
+from tests.facts.kit import *
 from tfdoctor.diagnose import diagnose
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.run.framework import JAX, PYTORCH, TENSORFLOW, Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
+from tfdoctor.facts.run.framework import PYTORCH, TENSORFLOW
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import NotApplicable
-from tfdoctor.trace import xplane
 
-TRACES = Path(__file__).parent / "traces"
+OWN_TRACES = Path(__file__).parent / "traces"
 KERAS, ANNOTATED = "keras-on-jax-cpu", "jax-cpu-annotated"
 
 PIPELINE_RULES = ("input-bound", "missing-prefetch", "python-input", "sequential-map")
@@ -37,7 +25,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recording]:
     found = {}
     for name in (KERAS, ANNOTATED):
         folder = tmp_path_factory.mktemp(name)
-        data = gzip.decompress((TRACES / f"{name}.xplane.pb.gz").read_bytes())
+        data = gzip.decompress((OWN_TRACES / f"{name}.xplane.pb.gz").read_bytes())
         (folder / "host.xplane.pb").write_bytes(data)
         found[name] = Recording.open(folder)
     return found
@@ -82,8 +70,8 @@ def test_operations_bear_the_frameworks_names_and_flops(charts: dict[str, Chart]
     assert depthwise.flops == 2 * 32 * 12 * 12 * 16 * 3 * 3
 
 
-@pytest.mark.parametrize("name", [KERAS, ANNOTATED])
-def test_rules_of_the_pipeline_do_not_apply_and_say_why(opened: dict[str, Recording], name: str) -> None:
+@each(KERAS, ANNOTATED)
+def test_rules_of_the_pipeline_do_not_apply_and_say_why(name: str, opened: dict[str, Recording]) -> None:
     diagnosis = diagnose.diagnose(opened[name], all_rules(), "run", ask_xprof=False)
     outcomes = {result.rule.name: result.outcome for result in diagnosis.results}
     for rule in PIPELINE_RULES:
@@ -115,16 +103,13 @@ def marked(count: int, each: float, length: float, name: str) -> list[Row]:
     return [(name, n * each, n * each + length, {"_r": 1, "step_num": n}) for n in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("event", "framework"),
-    [
-        ("PjitFunction(f)", JAX),
-        ("PjRtComputationClient::ExecuteComputation", PYTORCH),
-        ("XLAGraphExecutor::SyncTensorsGraphInternal", PYTORCH),
-        ("FunctionRun", TENSORFLOW),
-        ("Iterator::Root::Prefetch", TENSORFLOW),
-        ("something else", ""),
-    ],
+@cases(
+    ("PjitFunction(f)", JAX),
+    ("PjRtComputationClient::ExecuteComputation", PYTORCH),
+    ("XLAGraphExecutor::SyncTensorsGraphInternal", PYTORCH),
+    ("FunctionRun", TENSORFLOW),
+    ("Iterator::Root::Prefetch", TENSORFLOW),
+    ("something else", ""),
 )
 def test_the_framework_by_its_events(event: str, framework: str) -> None:
     found = chart(trace([line("python", (event, 0, 1))])).fact(Framework)
@@ -132,10 +117,7 @@ def test_the_framework_by_its_events(event: str, framework: str) -> None:
     assert (event in found.evidence) == bool(framework)
 
 
-@pytest.mark.parametrize(
-    ("event", "how"),
-    [("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"), ("PjRtComputationClient::Get", "xp.StepTrace")],
-)
+@cases(("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"), ("PjRtComputationClient::Get", "xp.StepTrace"))
 def test_without_steps_it_says_how_such_a_run_is_recorded(event: str, how: str) -> None:
     one = chart(trace([line("python", (event, 0, 1))]))
     with pytest.raises(Unavailable, match=how):
@@ -144,9 +126,7 @@ def test_without_steps_it_says_how_such_a_run_is_recorded(event: str, how: str) 
     assert how in doubt.remedy
 
 
-@pytest.mark.parametrize(
-    ("name", "count"), [("train", 6), ("Training_Step", 6), ("my_loop", 6), ("eval", 0), ("epoch", 0)]
-)
+@cases(("train", 6), ("Training_Step", 6), ("my_loop", 6), ("eval", 0), ("epoch", 0))
 def test_which_markers_are_steps(name: str, count: int) -> None:
     rows = [*marked(6, 10, 9, name), *calls(6, 10, 9, "f")]
     one = chart(trace([line("python", *rows)]))
@@ -157,7 +137,7 @@ def test_which_markers_are_steps(name: str, count: int) -> None:
             one.fact(Steps)
 
 
-@pytest.mark.parametrize(("each", "steps"), [(10, 10.0), (1, None)])
+@cases((10, 10.0), (1, None))
 def test_markers_that_the_host_ran_ahead_with_are_none(each: float, steps: float | None) -> None:
     rows = [*marked(6, each, 0.9 * each, "train"), *calls(6, each, each / 2)]
     one = chart(trace([line("python", *rows)], gpus=[gpu_work(6, 10)]))

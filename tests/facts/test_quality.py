@@ -1,23 +1,7 @@
 """Each doubt about a recording, on both sides of its limit; and which samples count."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.builders import Thread, chart, line, manifest, marker, markers, recording, trace, v100
-from tests.run_logs import Run
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
-from tfdoctor.recording.agent import Missing, StepsSeen, TracedWindow, UntracedSteps, WindowCost
-from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest
-from tfdoctor.recording.run_log import ProcessEnd, RunFramework, RunLog, RunProcess
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Trace
+from tests.facts.kit import *
+from tfdoctor.facts.steps.steps import FEWEST_STEPS
 
 SECOND = 1_000_000_000
 
@@ -52,13 +36,10 @@ def test_damage_is_a_doubt() -> None:
     assert said == ["two times were cut off", "1 damaged value of samples.jsonl left out: x"]
 
 
-@pytest.mark.parametrize(
-    ("count", "doubt", "level"),
-    [
-        (FEWEST_STEPS, "", "high"),
-        (FEWEST_STEPS - 1, "only 4 training steps were traced", "medium"),
-        (1, "only 1 training step was traced, which may be the start-up", "low"),
-    ],
+@cases(
+    (FEWEST_STEPS, "", "high"),
+    (FEWEST_STEPS - 1, "only 4 training steps were traced", "medium"),
+    (1, "only 1 training step was traced, which may be the start-up", "low"),
 )
 def test_few_steps(count: int, doubt: str, level: str) -> None:
     traced = trace([markers(count, 10)])
@@ -72,23 +53,20 @@ def test_no_step_at_all() -> None:
     assert "no training step" in found.doubts[0].what
 
 
-@pytest.mark.parametrize(("long", "uneven"), [(12.4, False), (13.0, True)])
+@cases((12.4, False), (13.0, True))
 def test_uneven_steps(long: float, *, uneven: bool) -> None:
     traced = trace([steps_of(*[10.0, long] * 5)])
     assert ("step times vary" in doubts(traced)) is uneven
 
 
-@pytest.mark.parametrize(
-    ("told", "beside", "said", "level"),
-    [
-        ({"warnings": ("Detected GPU events dropped on vm: 12 events",)}, {}, "dropped events", "low"),
-        ({"warnings": ("something harmless",)}, {}, "", "high"),
-        ({"errors": ("boom",)}, {}, "the profiler reported an error (boom)", "low"),
-        ({}, {"window": TracedWindow(contains_warmup=True)}, "warm-up", "medium"),
-        ({}, {"window": TracedWindow()}, "", "high"),
-        ({}, {"missing": (Missing("graphs", "3 of 40 graphs were not"),)}, "3 of 40 graphs were not", "medium"),
-        ({}, {"finished": False}, "cut off", "medium"),
-    ],
+@cases(
+    ({"warnings": ("Detected GPU events dropped on vm: 12 events",)}, {}, "dropped events", "low"),
+    ({"warnings": ("something harmless",)}, {}, "", "high"),
+    ({"errors": ("boom",)}, {}, "the profiler reported an error (boom)", "low"),
+    ({}, {"window": TracedWindow(contains_warmup=True)}, "warm-up", "medium"),
+    ({}, {"window": TracedWindow()}, "", "high"),
+    ({}, {"missing": (Missing("graphs", "3 of 40 graphs were not"),)}, "3 of 40 graphs were not", "medium"),
+    ({}, {"finished": False}, "cut off", "medium"),
 )
 def test_what_the_profiler_and_the_recorder_say(
     told: dict[str, Any], beside: dict[str, Any], said: str, level: str
@@ -116,13 +94,13 @@ def test_a_trace_that_was_cut_for_its_cost_is_said_with_it() -> None:
     assert doubts(None, manifest(window=TracedWindow(steps=5, stopped_by="steps"), costs=costs)) == ""
 
 
-@pytest.mark.parametrize(("before", "slowed"), [(9.2, False), (9.0, True)])
+@cases((9.2, False), (9.0, True))
 def test_steps_that_profiling_slowed_down(before: float, *, slowed: bool) -> None:
     seen = StepsSeen(untraced=UntracedSteps(count=50, median_ms=before))
     assert ("tracing made the steps" in doubts(None, manifest(steps=seen))) is slowed
 
 
-@pytest.mark.parametrize(("of", "times"), [("steps", "25 %"), ("", "")])
+@cases(("steps", "25 %"), ("", ""))
 def test_whole_steps_are_compared_with_whole_steps(of: str, times: str) -> None:
     seen = StepsSeen(untraced=UntracedSteps(count=50, median_ms=8.0, of=of))
     found = doubts(trace([markers(8, 10, call=8)]), manifest(steps=seen))
@@ -136,7 +114,7 @@ def test_calls_that_hold_the_steps_show_what_tracing_costs_them() -> None:
     assert "tracing made the steps 25 % slower (8.00 ms without tracing)" in found
 
 
-@pytest.mark.parametrize(("percent", "busy"), [(50.0, False), (51.0, True)])
+@cases((50.0, False), (51.0, True))
 def test_a_machine_that_was_busy_with_other_work(percent: float, *, busy: bool) -> None:
     assert ("other programs" in doubts(None, other_cpu_pct=percent)) is busy
 
@@ -165,16 +143,13 @@ def samples(*rows: dict[str, Any], window: tuple[float, float | None] | None = N
 ROWS = [sample(at, run_cpu_pct=at * 100) for at in range(1, 10)]
 
 
-@pytest.mark.parametrize(
-    ("window", "count", "cores"),
-    [
-        ((2.5, 6.5), 3, (4 + 5 + 6) / 3),  # but for the first, which began before it
-        ((2.5, 3.5), 1, 3),
-        ((4.2, 4.3), 1, 5),  # the sample at 5 covers what was before it
-        ((9.2, 9.3), 1, 9),  # the run ended before the next one
-        (None, 9, 5),
-        ((3, None), 9, 5),  # not closed
-    ],
+@cases(
+    ((2.5, 6.5), 3, (4 + 5 + 6) / 3),  # but for the first, which began before it
+    ((2.5, 3.5), 1, 3),
+    ((4.2, 4.3), 1, 5),  # the sample at 5 covers what was before it
+    ((9.2, 9.3), 1, 9),  # the run ended before the next one
+    (None, 9, 5),
+    ((3, None), 9, 5),  # not closed
 )
 def test_samples_of_the_window_count(window: tuple[float, float | None] | None, count: int, cores: float) -> None:
     found = samples(*ROWS, window=window)
@@ -218,9 +193,7 @@ def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
         samples()
 
 
-@pytest.mark.parametrize(
-    ("untraced_ms", "more"), [(5.0, ""), (4.9, ", because most of the traced time is the profiler's own cost")]
-)
+@cases((5.0, ""), (4.9, ", because most of the traced time is the profiler's own cost"))
 def test_steps_that_are_mostly_the_profilers_are_not_trusted(untraced_ms: float, more: str) -> None:
     slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=untraced_ms)))
     found = quality(trace([markers(20, 10)]), slowed)
@@ -228,7 +201,7 @@ def test_steps_that_are_mostly_the_profilers_are_not_trusted(untraced_ms: float,
     assert found.doubts[0].remedy == f"confirm with a timer before you change anything{more}"
 
 
-@pytest.mark.parametrize(("long", "level"), [(89.0, "high"), (91.0, "medium"), (359.0, "medium"), (361.0, "low")])
+@cases((89.0, "high"), (91.0, "medium"), (359.0, "medium"), (361.0, "low"))
 def test_steps_left_out_with_most_of_the_time(long: float, level: str) -> None:
     """Nine steps of 10 ms, and one that takes about as long as ten usual ones."""
     traced = trace([steps_of(*(10.0,) * 4, long, *(10.0,) * 5)])
@@ -249,7 +222,7 @@ def test_steps_left_out_are_in_the_account_of_a_run() -> None:
     assert [doubt.cause for doubt in found.doubts] == ["the account of the run has their time"]
 
 
-@pytest.mark.parametrize(("ms", "doubtful"), [(0.9, True), (1.1, False)])
+@cases((0.9, True), (1.1, False))
 def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubtful: bool) -> None:
     """A foreign trace has no untraced steps to compare."""
     gpu, steps = Device(DeviceKind.GPU, 1, 1), Steps.uniform(8, ms)
@@ -257,13 +230,10 @@ def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubt
     assert any("without the profiler" in doubt.what for doubt in found.doubts) == doubtful
 
 
-@pytest.mark.parametrize(
-    ("plan", "seen", "said"),
-    [
-        (CapturePlan(), 0, []),  # trains nothing
-        (CapturePlan(trace=False), 500, []),  # as was asked for
-        (CapturePlan(), 7, ["no training step was traced"]),
-    ],
+@cases(
+    (CapturePlan(), 0, []),  # trains nothing
+    (CapturePlan(trace=False), 500, []),  # as was asked for
+    (CapturePlan(), 7, ["no training step was traced"]),
 )
 def test_an_account_of_the_run_needs_no_traced_step(plan: CapturePlan, seen: int, said: list[str]) -> None:
     found = of_run(plan=plan, steps=StepsSeen(seen=seen)).fact(Quality)
@@ -271,7 +241,7 @@ def test_an_account_of_the_run_needs_no_traced_step(plan: CapturePlan, seen: int
     assert found.account
 
 
-@pytest.mark.parametrize("code", [0, 1])
+@each(0, 1)
 def test_a_run_that_waits_for_children_says_how_to_record_them(code: int) -> None:
     run = Run()
     run.python(3.0, "launch.py:4", calls="subprocess.run")
@@ -291,7 +261,7 @@ def test_a_run_that_trains_may_wait_for_children() -> None:
     assert chart(trace([]), of).fact(Quality).doubts == ()
 
 
-@pytest.mark.parametrize(("plan", "code"), [(CapturePlan(), 0), (CapturePlan(), 1), (CapturePlan(trace=False), 0)])
+@cases((CapturePlan(), 0), (CapturePlan(), 1), (CapturePlan(trace=False), 0))
 def test_a_run_of_another_framework_is_no_run_without_training(plan: CapturePlan, code: int) -> None:
     account = replace(ACCOUNT, frameworks=(RunFramework("jax", "0.10.2"),))
     found = of_run(account, plan=plan, outcome=Ending(exit_code=code))
@@ -299,7 +269,7 @@ def test_a_run_of_another_framework_is_no_run_without_training(plan: CapturePlan
     assert found.fact(Framework).title == "JAX 0.10.2"
 
 
-@pytest.mark.parametrize(("pid", "level"), [(1, "low"), (7, "high")])
+@cases((1, "low"), (7, "high"))
 def test_what_goes_on_in_the_background_is_doubted_until_it_has_ended(pid: int, level: str) -> None:
     account = replace(ACCOUNT, process=RunProcess(pid), end=ProcessEnd(1.0, "exit"))
     found = of_run(account, background=(7,)).fact(Quality)

@@ -1,13 +1,10 @@
 """growing-step: steps and calls that certainly get slower, with what grows along; and what only looks like it."""
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.kit import *
-from tests.rules.run_facts import run_line
 from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack, Span
 from tfdoctor.rules.run import growing_step

@@ -1,7 +1,5 @@
 """hot-line: the lines that take the host's time, where no other finding explains it."""
 
-from collections.abc import Mapping
-
 import pytest
 
 from tests.rules.kit import *

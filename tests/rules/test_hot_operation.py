@@ -1,7 +1,5 @@
 """hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it; and cheaper forms."""
 
-from collections.abc import Mapping
-
 import pytest
 
 from tests.rules.kit import *

@@ -8,7 +8,7 @@ from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from tests.rules.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.facts.run.device import NO_CUPTI, MissingWork
+from tfdoctor.facts.run.device import NO_CUPTI, Unavailable
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.scale import idle_device
@@ -18,7 +18,7 @@ from tfdoctor.trace import xplane
 
 def example(
     used: int = 1, visible: int = 4, replicas: Replicas = Replicas(), *, kind: DeviceKind = DeviceKind.GPU,
-    steps: int = 20, missing: MissingWork | None = None,
+    steps: int = 20, missing: Unavailable | None = None,
 ) -> Verdict:  # fmt: skip
     """One of four GPUs works."""
     device = Device(kind, visible, used, missing=missing)

@@ -2,7 +2,6 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import GapSize
-from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import kernel_launch_bound
 from tfdoctor.rules.execution.kernel_launch_bound import check

@@ -5,7 +5,6 @@ import pytest
 from tests.rules import test_unaligned_dimension as width_cases
 from tests.rules import test_unfused_batch_norm as norm_cases
 from tests.rules.kit import *
-from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.step_parts import MOMENTS
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.input import input_bound, missing_prefetch, sequential_map

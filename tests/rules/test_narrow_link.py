@@ -1,7 +1,6 @@
 """narrow-link: a link counts by its rate, while the GPU is busy and the step waits for copies."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.machine.samples import Board, GpuBoards
 from tfdoctor.rules.scale.narrow_link import Limits, check
 
 

@@ -1,7 +1,6 @@
 """out-of-memory: what died, where, and what fits instead."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import FillingMemory
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.rules.run.out_of_memory import check
 

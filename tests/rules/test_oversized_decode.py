@@ -4,7 +4,6 @@ import pytest
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage
-from tfdoctor.facts.run.program import FileList
 from tfdoctor.recording.program import Attributes
 from tfdoctor.rules.input import oversized_decode
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.rules.input import python_input
 from tfdoctor.rules.input.python_input import DRAW, Limits, in_place
 from tfdoctor.terms.kinds import InputKind

@@ -4,7 +4,6 @@ from tests.rules.kit import *
 from tests.rules.test_retracing import example
 from tfdoctor.facts.phases.run_calls import ChangingNumber
 from tfdoctor.rules.tracing.retracing import KEPT_OPTIMIZER
-from tfdoctor.terms.verdict import Recurrence
 
 FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)
 

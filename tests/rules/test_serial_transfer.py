@@ -2,7 +2,6 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
-from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import serial_transfer
 from tfdoctor.rules.execution.serial_transfer import check

@@ -5,8 +5,6 @@ import pytest
 from tests.builders import Row
 from tests.facts.step_time.sampled import place, sampled
 from tests.rules.kit import *
-from tfdoctor.facts.step_time.host_lines import SlowCalls
-from tfdoctor.facts.step_time.timed_line import SlowCall
 from tfdoctor.rules.execution import slow_call
 from tfdoctor.rules.execution.slow_call import INSTEAD
 from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCalls

@@ -58,7 +58,7 @@ def test_each_obstacle_has_a_remedy() -> None:
 
 def test_a_cpu_has_no_cudnn() -> None:
     """Trap: the same loop on a CPU, which recurrent-loop judges."""
-    steady, cpu = SteadySteps(STEP, (), Intervals(), 1), Hardware(DeviceKind.CPU, "x")
+    steady, cpu = SteadySteps(STEP, Intervals(), Intervals(), 1), Hardware(DeviceKind.CPU, "x")
     facts = (RecurrentLayers((), 1), Breakdown.of(device=9.0), cpu, steady)
     assert isinstance(applied(slow_cudnn_path, *facts), NotApplicable)
 

@@ -4,7 +4,6 @@ from tests.rules.kit import *
 from tests.rules.run_facts import line, made, steps
 from tfdoctor.rules.run import slow_prediction
 from tfdoctor.rules.run.slow_prediction import check
-from tfdoctor.terms.verdict import Recurrence
 
 EXAMPLE_AT = Location("predict.py", 20)
 

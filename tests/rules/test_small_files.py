@@ -4,7 +4,6 @@ import pytest
 
 from tests.builders import line
 from tests.rules.kit import *
-from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.files import small_files
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes

@@ -4,7 +4,7 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 
 from tests.rules.kit import *
-from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
+from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.execution import step_outlier

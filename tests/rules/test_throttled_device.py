@@ -2,11 +2,10 @@
 
 from tests.builders import line
 from tests.rules.kit import *
-from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClock, GpuClocks
+from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.rules.scale import throttled_device
 from tfdoctor.rules.scale.throttled_device import POWER_CAP, Limits, check
 from tfdoctor.terms.humanize import quantity
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(

@@ -1,8 +1,6 @@
 """tuning-loop: models one after another whose memory stays, or whose tracing takes much of the run."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults
-from tfdoctor.facts.phases.run_growth import RunGrowth
 from tfdoctor.rules.run import tuning_loop
 
 EXAMPLE_FIT = made_call(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.builders import matmul
 from tests.h100 import TIMED_MS, h100, judged
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Tile

@@ -3,10 +3,8 @@
 from tests.replicas import examine, replica
 from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import DeviceSkew
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.scale import uneven_replicas
 from tfdoctor.rules.scale.uneven_replicas import Limits, check
-from tfdoctor.terms.verdict import Verdict
 
 
 def example(lag: float = 4.0, waited: float = 4.0, each: float = 8.0, step: Breakdown | None = None) -> Verdict:

@@ -18,7 +18,7 @@ class Unavailable(Exception):  # noqa: N818 - it is an answer, not a fault
     def __init__(self, reason: str, remedy: str = "") -> None:
         """Keep the remedy apart, so that nobody has to find it in the message."""
         super().__init__(f"{reason}; {remedy}" if remedy else reason)
-        self.remedy = remedy
+        self.reason, self.remedy = reason, remedy
 
 
 @cache

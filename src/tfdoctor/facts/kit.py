@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, inf, prod
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,55 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import milliseconds, number, percent
-from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import ms, nbytes
-from tfdoctor.terms.verdict import Bound, Effect, Location, Stage
-from tfdoctor.trace import Event, EventType, Intervals, Plane, Trace
+from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, RunWork, StepSource
+from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.units import count, ms, nbytes
+from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
+from tfdoctor.trace import Event, EventType, Intervals, Line, Plane, Trace
+from tfdoctor.trace.intervals import pairs_of
 
-__all__ = ["Any", "Bound", "Callable", "Collection", "Counter", "DeviceKind", "Effect", "Event", "EventType"]
-__all__ += ["Intervals", "Iterable", "Iterator", "Location", "Mapping", "NDArray", "Phase", "Plane", "Record"]
-__all__ += ["Recording", "RunCall", "Self", "Sequence", "Stage", "StepSource", "StrEnum", "Trace"]
-__all__ += ["Unavailable", "cached_property", "ceil", "defaultdict", "inf", "milliseconds", "ms", "nbytes"]
-__all__ += ["np", "number", "pairwise", "percent", "prod", "re", "replace"]
+__all__ = ["Any", "Bound", "Callable", "ClassVar", "Collection", "Counter", "DeviceKind", "Effect", "Event"]
+__all__ += ["EventType", "Intervals", "Iterable", "Iterator", "Line", "Location", "Mapping", "NDArray", "Phase"]
+__all__ += ["Plane", "Record", "Recording", "RunCall", "RunWork", "Self", "Sequence", "Stage", "StepSource"]
+__all__ += ["StrEnum", "Table", "Trace", "Unavailable", "by_key", "cached_property", "ceil", "count", "defaultdict"]
+__all__ += [
+    "exclusive",
+    "field",
+    "inf",
+    "milliseconds",
+    "ms",
+    "nbytes",
+    "np",
+    "number",
+    "pairs_of",
+    "pairwise",
+    "percent",
+]
+__all__ += ["prod", "re", "replace", "summed"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+N = TypeVar("N", int, float)
+
+
+def by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the values of each key, all in the order in which they come."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
+def exclusive(claims: Mapping[K, Intervals]) -> dict[K, Intervals]:
+    """Return the time that each claims and none before it does: each instant belongs to the first."""
+    taken, parts = Intervals(), dict[K, Intervals]()
+    for key, claimed in claims.items():
+        parts[key] = claimed - taken
+        taken |= claimed
+    return parts
+
+
+def summed(amounts: Iterable[tuple[K, N]]) -> dict[K, N]:
+    """Add amounts by key; the key with most comes first, of equal ones the first that came."""
+    groups = by_key(amounts)
+    return dict(sorted(((key, sum(own)) for key, own in groups.items()), key=lambda one: -one[1]))

@@ -81,7 +81,7 @@ class Quality(Record):
     ) -> Self:
         """Collect every reason to doubt the figures."""
         missing = device.missing
-        doubts = [Doubt(missing.why, missing.remedy, grave=True)] if missing else []
+        doubts = [Doubt(missing.reason, missing.remedy, grave=True)] if missing else []
         fewer = "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)"
         dropped = [text for text in trace.warnings if EVENTS_DROPPED in text]
         doubts += [Doubt(f"the profiler dropped events ({text})", fewer, grave=True) for text in dropped]

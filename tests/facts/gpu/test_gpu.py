@@ -1,35 +1,9 @@
 """Kernels, idle gaps, copies, collectives and waits of GPUs, in traces of a few events."""
 
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import Row, Thread, chart, device, executor, line, marker, markers, trace, v100, wait
+from tests.facts.kit import *
 from tfdoctor.diagnose.summary import devices
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.gpu.activity import (
-    CLEAR,
-    D2D,
-    D2H,
-    H2D,
-    OTHER,
-    PAGEABLE,
-    PEER,
-    PINNED,
-    UNKNOWN,
-    Collectives,
-    GpuActivities,
-    HostMemoryKind,
-    Transfer,
-    Transfers,
-)
-from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import TRACE, SteadySteps
-from tfdoctor.terms.verdict import Stage
+from tfdoctor.facts.gpu.activity import CLEAR, D2D, D2H, H2D, OTHER, PAGEABLE, PEER, PINNED, UNKNOWN
+from tfdoctor.facts.steps.steps import TRACE
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"
@@ -119,12 +93,9 @@ def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
     assert devices.gpu_time(known)[0].label == "whole trace"
 
 
-@pytest.mark.parametrize(
-    ("waits", "runs", "before"),
-    [
-        ([(1, 1), (5, 5)], [executor(4, 6, 1), executor(8, 15, 5)], 3),  # another execution's ended before
-        ([(5, 5), (13, 5)], [executor(4, 19, 5)], 0),  # within the step: several replicas, or a loop, in one
-    ],
+@cases(
+    ([(1, 1), (5, 5)], [executor(4, 6, 1), executor(8, 15, 5)], 3),  # another execution's ended before
+    ([(5, 5), (13, 5)], [executor(4, 19, 5)], 0),  # within the step: several replicas, or a loop, in one
 )
 def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work(
     waits: list[tuple[int, int]], runs: list[Row], before: float
@@ -240,19 +211,16 @@ ASYNC = ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4)
 FETCH = ("EagerLocalExecute: IteratorGetNext", 1, 9)
 
 
-@pytest.mark.parametrize(
-    ("thread", "ms"),
-    [
-        (line("python", FETCH, wait(2, 8)), 0),  # another thread that fetches batches is not the trainer
-        (line("tf_Compute/1", ("IteratorGetNext/_3:_Send", 0, 9)), 0),  # the copy of a batch
-        (line("tf_data_iterator_get_next", ASYNC), 4),  # of distributed datasets
-    ],
+@cases(
+    (line("python", FETCH, wait(2, 8)), 0),  # another thread that fetches batches is not the trainer
+    (line("tf_Compute/1", ("IteratorGetNext/_3:_Send", 0, 9)), 0),  # the copy of a batch
+    (line("tf_data_iterator_get_next", ASYNC), 4),  # of distributed datasets
 )
 def test_waits_for_batches_are_the_trainers(thread: Thread, ms: float) -> None:
     assert facts(markers(1, step=10), thread, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == ms
 
 
-@pytest.mark.parametrize("name", ["IteratorGetNext", "IteratorGetNextSync"])
+@each("IteratorGetNext", "IteratorGetNextSync")
 def test_the_trainers_own_eager_call_for_a_batch_is_a_wait(name: str) -> None:
     ask = (f"EagerLocalExecute: {name}", 1, 4)
     known = facts(line("python", marker(0, 0, 10), ask, ("tfdoctor_end", 10, 10)), work=((KERNEL, 3, 10),))
@@ -270,28 +238,28 @@ def copied(name: str, text: str) -> Transfer:
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "direction"),
-    [
-        ("MemcpyH2D", H2D), ("MemcpyHToD", H2D), ("MemcpyD2H", D2H), ("MemcpyD2D", D2D),
-        ("MemcpyP2P", PEER), ("Memset", CLEAR), ("MemcpyOther", OTHER), ("MemcpyA2D", OTHER),
-    ],
-)  # fmt: skip
+@cases(
+    ("MemcpyH2D", H2D),
+    ("MemcpyHToD", H2D),
+    ("MemcpyD2H", D2H),
+    ("MemcpyD2D", D2D),
+    ("MemcpyP2P", PEER),
+    ("Memset", CLEAR),
+    ("MemcpyOther", OTHER),
+    ("MemcpyA2D", OTHER),
+)
 def test_directions(name: str, direction: str) -> None:
     found = copied(name, "")
     assert (found.direction, found.ms, found.exposed_ms) == (direction, 4, 2)
     assert (found.nbytes, found.rate) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "memory"),
-    [
-        ("MemcpyH2D", "kind_src:pageable kind_dst:device size:4000 dest:0 async:1", PAGEABLE),
-        ("MemcpyH2D", "kind_src:pinned kind_dst:device size:4000 dest:0 async:1", PINNED),
-        ("MemcpyD2H", "kind_src:device kind_dst:pageable size:4000 dest:0 async:1", PAGEABLE),
-        ("MemcpyH2D", "size:4000 dest:0 async:1", UNKNOWN),
-        ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
-    ],
+@cases(
+    ("MemcpyH2D", "kind_src:pageable kind_dst:device size:4000 dest:0 async:1", PAGEABLE),
+    ("MemcpyH2D", "kind_src:pinned kind_dst:device size:4000 dest:0 async:1", PINNED),
+    ("MemcpyD2H", "kind_src:device kind_dst:pageable size:4000 dest:0 async:1", PAGEABLE),
+    ("MemcpyH2D", "size:4000 dest:0 async:1", UNKNOWN),
+    ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
 )
 def test_sizes_and_memory(name: str, text: str, memory: HostMemoryKind) -> None:
     found = copied(name, text)
@@ -301,7 +269,7 @@ def test_sizes_and_memory(name: str, text: str, memory: HostMemoryKind) -> None:
     assert found.memory[memory] == 4000
 
 
-@pytest.mark.parametrize("text", ["kind:Unknown size:0 dest:512 async:1", "size:²", "size:-4", "x"])
+@each("kind:Unknown size:0 dest:512 async:1", "size:²", "size:-4", "x")
 def test_a_size_that_is_not_told_is_unknown_and_not_nothing(text: str) -> None:
     found = copied("MemcpyH2D", text)
     assert (found.nbytes, found.rate, found.host_memory) == (None, None, UNKNOWN)
@@ -396,3 +364,60 @@ def test_what_is_launched_after_the_value_is_read_waits_for_the_host() -> None:
     # Trap: the loss is copied back at each step's end, and nobody waits for it.
     ahead, unread = syncs(reads=True, launched=-5.0), syncs(reads=False, launched=1.0)
     assert (ahead.syncs, ahead.host_ms, ahead.between_ms, unread.host_ms, unread.between_ms) == (0,) * 5
+
+
+# Detours over the host: by the names of copies, and by the operations of the host between them.
+
+ROUNDS = 8
+THERE, BACK = "model/dense/Relu/_30:_HostRecv", "model/smooth/EagerPyFunc/_32:_Recv"
+WORK = "model/smooth/EagerPyFunc:EagerPyFunc"
+
+
+def traced(
+    there: str = THERE, back: str = BACK, work: str = WORK, *, kernel_between: bool = False, stat: str = "tf_op"
+) -> Chart:
+    """Trace steps of 20 ms: a copy of 1 ms at 5 ms, work on the host, and a copy of 1 ms at 10 ms."""
+    starts = [20.0 * step for step in range(ROUNDS)]
+    between = [(7, 8)] if kernel_between else []
+    kernels = [("gemm", at + a, at + b) for at in starts for a, b in ((1, 5), *between, (11, 15))]
+    copies: list[Any] = [("MemcpyD2H", at + 5, at + 6, {stat: there}) for at in starts]
+    copies += [("MemcpyH2D", at + 10, at + 11, {stat: back}) for at in starts]
+    host = line("tf_Compute/1", *((work, at + 6.5, at + 9.5) for at in starts))
+    gpu = v100(line("Stream #1", *kernels), line("Stream #2", *copies))
+    return chart(trace([markers(ROUNDS, 20.0, 18.0), host], gpus=[gpu]))
+
+
+def measured(*args: Any, **more: Any) -> Detours:
+    """Measure the detours of such steps."""
+    return traced(*args, **more).fact(Detours)
+
+
+@each("tf_op", "annotation", "level 0")
+def test_a_detour_costs_both_copies_and_the_wait(stat: str) -> None:
+    (row,) = measured(stat=stat).rows
+    assert (row.name, row.type) == ("model/smooth/EagerPyFunc", "EagerPyFunc")
+    assert (row.copies_ms, row.waiting_ms) == pytest.approx((2.0, 4.0))
+    assert row.calls == pytest.approx(1.0)
+
+
+@cases((WORK, 0.0), ("other/Mul:Mul", 1.0))
+def test_python_does_not_read_what_an_operation_on_the_host_takes(work: str, reads: float) -> None:
+    assert traced(work=work).fact(HostSyncs).reads == pytest.approx(reads)
+
+
+@each(
+    {"kernel_between": True},  # Trap: the result is needed later only, and the GPU goes on meanwhile.
+    # Trap: the loss goes to the host, and a batch comes in the same step.
+    {"back": "IteratorGetNext/_2:_Recv", "work": "IteratorGetNext:IteratorGetNext"},
+    {"work": "other/Mul:Mul"},  # copies of something else
+    {"there": "#edge_name=copy#"},  # a value that Python reads has no name
+    ids=["goes on", "a batch", "something else", "a value"],
+)
+def test_what_is_no_detour(changed: dict[str, Any]) -> None:
+    assert measured(**changed).rows == ()
+
+
+test_what_is_not_known = unavailable(
+    (lambda: chart(trace([markers(ROUNDS, 20.0)])).fact(Detours), "GPU"),
+    (lambda: measured(there="", back=""), "name"),  # as in traces of JAX
+)

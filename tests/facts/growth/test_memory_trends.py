@@ -1,36 +1,11 @@
 """Memory that grows, counts that grow along, and statements that keep what they are given."""
 
 import json
-from dataclasses import replace
-from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import recording
-from tests.run_logs import FOLDER, Run
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.growth.memory_trends import (
-    LEAST,
-    FillingMemory,
-    KeptResult,
-    KeptResults,
-    MemoryTrends,
-    about_span,
-    clause,
-    counts_table,
-    growing_counts,
-    kept_table,
-)
-from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.recording.files import Notes, run_log
-from tfdoctor.recording.run_log import KeptStatement
-from tfdoctor.terms.kinds import KeptValue
-from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity, Table
+from tests.facts.kit import *
+from tests.run_logs import FOLDER
+from tfdoctor.facts.growth.memory_trends import LEAST, about_span, clause, counts_table, growing_counts, kept_table
+from tfdoctor.recording.files import run_log
 
 RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
 
@@ -58,23 +33,16 @@ def test_each_memory_has_its_own_limit() -> None:
     assert (unknown.left_s, unknown.end, unknown.severity) == (None, "", Severity.NOTE)
 
 
-@pytest.mark.parametrize(("allocator", "out"), [("", [True, False]), ("GPU_0_bfc", [False, True])])
+@cases(("", [True, False]), ("GPU_0_bfc", [False, True]))
 def test_the_memory_that_ran_out_is_told(allocator: str, out: list[bool]) -> None:
     ending = replace(ENDING, kind=EndKind.OUT_OF_MEMORY, allocator=allocator)
     assert [memory.ran_out for memory in memories(DEVICE, RESIDENT, ending=ending)] == out
 
 
-@pytest.mark.parametrize(
-    ("epochs", "planned", "expected"), [(2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0)]
-)
+@cases((2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0))
 def test_a_plan_tells_how_long_the_run_goes_on(epochs: int, planned: int | None, expected: float) -> None:
     (memory,) = memories(RESIDENT, device=None, calls=RunCalls((), epochs=epochs, planned_epochs=planned))
     assert memory.planned_s == expected
-
-
-def test_without_a_trend_of_memory_it_is_unavailable() -> None:
-    with pytest.raises(Unavailable, match="too short"):
-        memories()
 
 
 @given(st.floats(1.0, 1e12), st.floats(1.0, 1e12), st.floats(1.0, 1e9))
@@ -84,14 +52,6 @@ def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: 
     assert fast.severity >= slow.severity
     assert fast.left_s is not None
     assert fast.left_s >= 0
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(9.0, "9.00 s"), (150.0, "2 min"), (2_400.0, "40 min"), (10_800.0, "3 h"), (432_000.0, "5 days")],
-)
-def test_spans_are_told_in_their_own_unit(seconds: float, words: str) -> None:
-    assert about_span(seconds) == words
 
 
 GRAPH = Trend(
@@ -124,31 +84,11 @@ def test_what_does_not_certainly_grow_is_left_out() -> None:
     assert growing_counts(None) == ()
 
 
-@pytest.mark.parametrize(
-    ("trend", "words"),
-    [
-        (GRAPH, "the default graph grew by 12 operations a step"),
-        (replace(GRAPH, over_steps=0), "the default graph grew from 100 to 1,300 operations"),
-        (replace(GRAPH, what=Grows.FUNCTIONS), "1,200 functions were traced meanwhile"),
-        (replace(GRAPH, what=Grows.OBJECTS, name="Tensor"), "live Tensor objects grew from 100 to 1,300"),
-        (replace(GRAPH, what=Grows.BLOCKS), "Python kept 12 memory blocks more a step"),
-        (replace(GRAPH, what=Grows.FILES), "open files grew from 100 to 1,300"),
-    ],
-)
-def test_growth_in_words(trend: Trend, words: str) -> None:
-    assert clause(trend) == words
-
-
-@pytest.mark.parametrize(("grown", "named"), [(50_000, True), (49_000, False)])
+@cases((50_000, True), (49_000, False))
 def test_blocks_are_compared_with_the_steps(grown: int, *, named: bool) -> None:
     blocks = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + grown, over_steps=100_000)
     assert bool(growing(blocks)) is named
     assert growing(replace(blocks, over_steps=0)) == ()
-
-
-def test_without_counts_there_is_no_table() -> None:
-    assert counts_table(()) == ()
-    assert len(counts_table((GRAPH,))[0].rows) == 1
 
 
 AT = Location("train.py", 47)
@@ -168,9 +108,9 @@ def test_statements_become_places_in_the_order_of_lines() -> None:
     assert KeptResults.measure(run.recording()) == KeptResults((OTHER, LOSSES))
 
 
-def test_without_an_account_of_the_run_nothing_is_known() -> None:
-    with pytest.raises(Unavailable, match="not recorded"):
-        KeptResults.measure(recording())
+test_what_is_not_known = unavailable(
+    (memories, "too short"), (lambda: KeptResults.measure(recording()), "not recorded")
+)
 
 
 def test_the_log_is_read_as_the_agent_writes_it(tmp_path: Path) -> None:
@@ -186,18 +126,15 @@ def test_the_log_is_read_as_the_agent_writes_it(tmp_path: Path) -> None:
     assert log.kept == (KeptStatement(("/p/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),)
 
 
-@pytest.mark.parametrize(
-    ("statements", "of_steps", "of_fits"),
-    [
-        ((), None, None),
-        ((OTHER,), None, None),
-        ((LOSSES, OTHER), LOSSES, None),
-        ((LOSSES, KeptResult(AT, "more", "z", KeptValue.RESULT)), None, None),
-        ((MODEL, LOSSES), LOSSES, MODEL),
-        ((HISTORY,), None, HISTORY),
-        ((MODEL, HISTORY), None, None),
-        ((KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True),), None, None),
-    ],
+@cases(
+    ((), None, None),
+    ((OTHER,), None, None),
+    ((LOSSES, OTHER), LOSSES, None),
+    ((LOSSES, KeptResult(AT, "more", "z", KeptValue.RESULT)), None, None),
+    ((MODEL, LOSSES), LOSSES, MODEL),
+    ((HISTORY,), None, HISTORY),
+    ((MODEL, HISTORY), None, None),
+    ((KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True),), None, None),
 )
 def test_one_is_named_only_if_it_is_the_only_one(
     statements: tuple[KeptResult, ...], of_steps: KeptResult | None, of_fits: KeptResult | None
@@ -206,17 +143,22 @@ def test_one_is_named_only_if_it_is_the_only_one(
     assert (kept.of_steps, kept.of_fits) == (of_steps, of_fits)
 
 
-@pytest.mark.parametrize(
-    ("statement", "words"),
-    [
-        (LOSSES, "train.py:47 adds (loss, z) to history in each step"),
-        (OTHER, "train.py:12 adds transition to memory in the loop"),
-        (MODEL, "train.py:60 adds model to models in the loop"),
-        (HISTORY, "train.py:61 adds run, which holds the model, to runs after each fit"),
-    ],
+@cases(
+    (LOSSES.clause, "train.py:47 adds (loss, z) to history in each step"),
+    (OTHER.clause, "train.py:12 adds transition to memory in the loop"),
+    (MODEL.clause, "train.py:60 adds model to models in the loop"),
+    (HISTORY.clause, "train.py:61 adds run, which holds the model, to runs after each fit"),
+    (clause(GRAPH), "the default graph grew by 12 operations a step"),
+    (clause(replace(GRAPH, over_steps=0)), "the default graph grew from 100 to 1,300 operations"),
+    (clause(replace(GRAPH, what=Grows.FUNCTIONS)), "1,200 functions were traced meanwhile"),
+    (clause(replace(GRAPH, what=Grows.OBJECTS, name="Tensor")), "live Tensor objects grew from 100 to 1,300"),
+    (clause(replace(GRAPH, what=Grows.BLOCKS)), "Python kept 12 memory blocks more a step"),
+    (clause(replace(GRAPH, what=Grows.FILES)), "open files grew from 100 to 1,300"),
+    *zip(map(about_span, (9, 150, 2_400, 10_800)), ("9.00 s", "2 min", "40 min", "3 h"), strict=True),
+    (about_span(432_000), "5 days"),
 )
-def test_it_is_told_as_a_clause(statement: KeptResult, words: str) -> None:
-    assert statement.clause == words
+def test_what_grows_and_what_keeps_it_in_words(said: str, words: str) -> None:
+    assert said == words
 
 
 def test_the_table_has_three_rows_at_most_and_a_place_for_the_named_one_alone() -> None:
@@ -227,4 +169,5 @@ def test_the_table_has_three_rows_at_most_and_a_place_for_the_named_one_alone() 
     (without,) = kept_table(kept, None)
     finding = Finding(summary="", evidence=(without,), remedies=(Remedy("Change it"),), severity=Severity.NOTE)
     assert finding.at is None
-    assert kept_table(KeptResults(()), None) == kept_table(None, None) == ()
+    assert kept_table(KeptResults(()), None) == kept_table(None, None) == counts_table(()) == ()
+    assert len(counts_table((GRAPH,))[0].rows) == 1

@@ -1,44 +1,10 @@
 """What datasets are like, from the record that the agent wrote."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.builders import (
-    Row,
-    chart,
-    executor,
-    graph_operation,
-    line,
-    manifest,
-    marker,
-    program_of,
-    recording,
-    trace,
-)
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
-from tfdoctor.facts.input.feeding_datasets import PATHS, SourceFiles, TunedBuffers
-from tfdoctor.facts.input.input_lines import InputLines
-from tfdoctor.facts.input.iterators import Iterators, Node
-from tfdoctor.facts.input.training_inputs import Conversions
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import (
-    Dataset,
-    DatasetParameters,
-    FileList,
-    Operation,
-    Program,
-    RunSettings,
-    kind_of,
-)
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.recording.manifest import CapturePlan
-from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
-from tfdoctor.terms.verdict import Location
+from tests.builders import program_of
+from tests.facts.kit import *
+from tfdoctor.facts.input.dataset_properties import repeatable, spec_bytes
+from tfdoctor.facts.input.feeding_datasets import PATHS
+from tfdoctor.facts.run.program import kind_of
 
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"
@@ -61,44 +27,38 @@ def properties(*datasets: Dataset, seen: int = 0, stop_after: bool = False, **se
 SOURCE = fed_dataset(0, "_TensorSliceDataset")
 
 
-@pytest.mark.parametrize(
-    ("spec", "batch", "size"),
-    [
-        (PAIR, None, 48 * 48 * 3 * 4 + 8),
-        (LABEL, None, 8),
-        (BATCHED, 32, 32 * 48 * 48 * 3 * 4),
-        (BATCHED, None, None),
-        ("TensorSpec(shape=(None, None, 3), dtype=tf.uint8, name=None)", 32, None),
-        ("TensorSpec(shape=(), dtype=tf.string, name=None)", None, None),
-        (f"({IMAGE}, RaggedTensorSpec(TensorShape([None]), tf.int32, 1, tf.int64))", None, None),
-        ("TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)", None, None),
-        ("", None, None),
-        (f"({', '.join([LABEL] * 20)}"[:500], None, None),
-    ],
+@cases(
+    (PAIR, None, 48 * 48 * 3 * 4 + 8),
+    (LABEL, None, 8),
+    (BATCHED, 32, 32 * 48 * 48 * 3 * 4),
+    (BATCHED, None, None),
+    ("TensorSpec(shape=(None, None, 3), dtype=tf.uint8, name=None)", 32, None),
+    ("TensorSpec(shape=(), dtype=tf.string, name=None)", None, None),
+    (f"({IMAGE}, RaggedTensorSpec(TensorShape([None]), tf.int32, 1, tf.int64))", None, None),
+    ("TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)", None, None),
+    ("", None, None),
+    (f"({', '.join([LABEL] * 20)}"[:500], None, None),
 )
 def test_the_bytes_of_an_element(spec: str, batch: int | None, size: int | None) -> None:
     assert spec_bytes(spec, batch) == size
 
 
-@pytest.mark.parametrize("name", ["_ParallelMapDataset", "ParallelMapDataset"])
+@each("_ParallelMapDataset", "ParallelMapDataset")
 def test_a_kind_has_one_name_in_all_versions(name: str) -> None:
     assert kind_of(Dataset(id=0, kind=name)) == "ParallelMap"
     assert kind_of(Dataset(id=0, kind="TextLineDatasetV2")) == "TextLine"
 
 
-@pytest.mark.parametrize(
-    ("types", "stateful", "same"),
-    [
-        ({"Cast", "DecodePng"}, set(), True),
-        ({"RandomUniform", "Cast"}, {"RandomUniform"}, False),
-        ({"StatelessRandomUniformV2"}, set(), False),
-        ({"SampleDistortedBoundingBoxV2"}, {"SampleDistortedBoundingBoxV2"}, False),
-        ({"Assert", "If", "LookupTableFindV2"}, {"Assert", "If", "LookupTableFindV2"}, True),
-        ({"TFRecordDataset"}, {"TFRecordDataset"}, True),
-        ({"ReadVariableOp"}, {"ReadVariableOp"}, None),
-        ({"EagerPyFunc"}, {"EagerPyFunc"}, None),
-        (None, None, None),
-    ],
+@cases(
+    ({"Cast", "DecodePng"}, set(), True),
+    ({"RandomUniform", "Cast"}, {"RandomUniform"}, False),
+    ({"StatelessRandomUniformV2"}, set(), False),
+    ({"SampleDistortedBoundingBoxV2"}, {"SampleDistortedBoundingBoxV2"}, False),
+    ({"Assert", "If", "LookupTableFindV2"}, {"Assert", "If", "LookupTableFindV2"}, True),
+    ({"TFRecordDataset"}, {"TFRecordDataset"}, True),
+    ({"ReadVariableOp"}, {"ReadVariableOp"}, None),
+    ({"EagerPyFunc"}, {"EagerPyFunc"}, None),
+    (None, None, None),
 )
 def test_whether_a_function_does_the_same_each_time(
     *, types: set[str] | None, stateful: set[str] | None, same: bool | None
@@ -113,15 +73,12 @@ def test_whether_a_function_does_the_same_each_time(
     assert repeatable(mapped) is same
 
 
-@pytest.mark.parametrize(
-    ("kind", "more", "same"),
-    [
-        ("_BatchDataset", {}, True),
-        ("_ShuffleDataset", {}, False),
-        ("_ShuffleDataset", {"reshuffle_each_iteration": False}, True),
-        ("_RandomDataset", {}, None),
-        ("_MyDataset", {}, None),
-    ],
+@cases(
+    ("_BatchDataset", {}, True),
+    ("_ShuffleDataset", {}, False),
+    ("_ShuffleDataset", {"reshuffle_each_iteration": False}, True),
+    ("_RandomDataset", {}, None),
+    ("_MyDataset", {}, None),
 )
 def test_datasets_without_a_function(kind: str, more: Any, *, same: bool | None) -> None:
     assert repeatable(Dataset(id=0, kind=kind, parameters=DatasetParameters(**more))) is same
@@ -130,18 +87,10 @@ def test_datasets_without_a_function(kind: str, more: Any, *, same: bool | None)
 REPEATED = fed_dataset(1, "_RepeatDataset", cardinality=3200)
 
 
-@pytest.mark.parametrize(
-    ("between", "last", "elements", "nbytes"),
-    [
-        (
-            [REPEATED],
-            fed_dataset(2, "_MapDataset", element=PAIR, cardinality=3200),
-            320,
-            320 * (48 * 48 * 3 * 4 + 8),
-        ),
-        ([], fed_dataset(1, "_FilterDataset", cardinality=None), 320, None),  # keeps at most all
-        ([], fed_dataset(1, "_FlatMapDataset", cardinality=None, element=LABEL), None, None),  # what files hold
-    ],
+@cases(
+    ([REPEATED], fed_dataset(2, "_MapDataset", element=PAIR, cardinality=3200), 320, 320 * (48 * 48 * 3 * 4 + 8)),
+    ([], fed_dataset(1, "_FilterDataset", cardinality=None), 320, None),  # keeps at most all
+    ([], fed_dataset(1, "_FlatMapDataset", cardinality=None, element=LABEL), None, None),  # what files hold
 )
 def test_elements_and_bytes_of_one_pass_leave_repetitions_out(
     between: list[Dataset], last: Dataset, elements: int | None, nbytes: int | None
@@ -157,42 +106,31 @@ ENDLESS = fed_dataset(1, "_RepeatDataset", cardinality=-1)
 BATCHES = replace(BATCH, id=2, inputs=(1,), cardinality=-1)
 
 
-@pytest.mark.parametrize(
-    ("datasets", "seen", "settings", "passes"),
-    [
-        ([BATCH], 25, {"epochs": 4, "steps_per_epoch": 10}, 4.0),
-        ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 10}, 1.0),
-        ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 160}, 16.0),
-        ([BATCH], 25, {}, 2.5),
-        ([BATCH], 25, {"stop_after": True}, None),  # the run was not seen to its end
-        ([ENDLESS, BATCHES], 40, {}, 4.0),  # repeating before batching counts
-        ([FILES], 99, {"epochs": 6, "steps_per_epoch": None}, 6.0),  # files of unknown length: once an epoch
-        ([FILES], 99, {"epochs": 6, "steps_per_epoch": 20}, None),
-    ],
+@cases(
+    ([BATCH], 25, {"epochs": 4, "steps_per_epoch": 10}, 4.0),
+    ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 10}, 1.0),
+    ([BATCH], 25, {"epochs": 1, "steps_per_epoch": 160}, 16.0),
+    ([BATCH], 25, {}, 2.5),
+    ([BATCH], 25, {"stop_after": True}, None),  # the run was not seen to its end
+    ([ENDLESS, BATCHES], 40, {}, 4.0),  # repeating before batching counts
+    ([FILES], 99, {"epochs": 6, "steps_per_epoch": None}, 6.0),  # files of unknown length: once an epoch
+    ([FILES], 99, {"epochs": 6, "steps_per_epoch": 20}, None),
 )
 def test_passes_over_the_data(datasets: list[Dataset], seen: int, settings: Any, passes: float | None) -> None:
     assert properties(SOURCE, *datasets, seen=seen, **settings).passes == passes
-
-
-def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
-    with pytest.raises(Unavailable, match=r"no recorded tf\.data pipeline"):
-        DatasetProperties.measure(Program(), recording(), None)
 
 
 SERIES = "TensorSpec(shape=(None, None, 16), dtype=tf.float32, name=None)"
 SHORT = "TensorSpec(shape=(128, 64, 16), dtype=tf.float32, name='x')"
 
 
-@pytest.mark.parametrize(
-    ("given", "size"),
-    [
-        ((SHORT,), 128 * 64 * 16 * 4),
-        ((SHORT, SHORT), None),
-        ((SHORT.replace("float32", "float16"),), None),
-        ((SHORT.replace("16)", "8)"),), None),
-        ((SHORT.replace("128, ", ""),), None),
-        ((SHORT.replace("128", "None"),), None),
-    ],
+@cases(
+    ((SHORT,), 128 * 64 * 16 * 4),
+    ((SHORT, SHORT), None),
+    ((SHORT.replace("float32", "float16"),), None),
+    ((SHORT.replace("16)", "8)"),), None),
+    ((SHORT.replace("128, ", ""),), None),
+    ((SHORT.replace("128", "None"),), None),
 )
 def test_the_training_function_may_know_the_shape_of_a_batch(given: tuple[str, ...], size: int | None) -> None:
     """timeseries_dataset_from_array leaves the length of its windows open."""
@@ -212,13 +150,8 @@ def test_the_passes_that_the_trace_shows_are_the_least() -> None:
         assert found.passes == passes
 
 
-@pytest.mark.parametrize(
-    ("kind", "length", "passes"),
-    [
-        ("_DirectedInterleaveDataset", 320, 0.5),
-        ("_DirectedInterleaveDataset", None, None),
-        ("_ZipDataset", 320, 1.0),
-    ],
+@cases(
+    ("_DirectedInterleaveDataset", 320, 0.5), ("_DirectedInterleaveDataset", None, None), ("_ZipDataset", 320, 1.0)
 )
 def test_pipelines_that_repeat_before_they_meet(kind: str, length: int | None, passes: float | None) -> None:
     """All of them make one pass together; the longer side of a Zip gives its length alone."""
@@ -229,7 +162,7 @@ def test_pipelines_that_repeat_before_they_meet(kind: str, length: int | None, p
     assert properties(SOURCE, other, repeated, both, taken, seen=320).passes == passes
 
 
-@pytest.mark.parametrize(("epochs", "passes"), [(4, 4.0), (None, None)])
+@cases((4, 4.0), (None, None))
 def test_arrays_beside_their_indices_are_passed_once_an_epoch(epochs: int | None, passes: float | None) -> None:
     """Batches of indices, joined with the arrays, which repeat for each batch (ArrayDataAdapter, Keras 3)."""
     arrays = fed_dataset(2, "_TensorDataset", inputs=(), cardinality=1)
@@ -263,16 +196,13 @@ def test_a_list_of_files_says_how_many_and_where() -> None:
     assert (found.count, found.network, found.remote) == (40, "gs://", True)
 
 
-@pytest.mark.parametrize(
-    ("file_system", "network", "local"),
-    [
-        ("nfs4", "NFS", False),
-        ("fuse.gcsfuse", "Cloud Storage FUSE", False),
-        ("ext4", "", True),
-        ("overlay", "", False),
-        ("9p", "", False),
-        ("", "", False),
-    ],
+@cases(
+    ("nfs4", "NFS", False),
+    ("fuse.gcsfuse", "Cloud Storage FUSE", False),
+    ("ext4", "", True),
+    ("overlay", "", False),
+    ("9p", "", False),
+    ("", "", False),
 )
 def test_a_mount_says_whether_files_lie_across_a_network(file_system: str, network: str, *, local: bool) -> None:
     files = FileList(count=40, file_system=file_system)
@@ -288,18 +218,6 @@ def test_an_older_record_says_how_many_elements_an_interleave_takes() -> None:
 
 LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
 LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
-
-
-@pytest.mark.parametrize(
-    "datasets",
-    [
-        [LISTED, dataset(1, "_BatchDataset")],  # nothing opens these texts
-        [*LISTS, Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))],  # two lists are not guessed from
-    ],
-)
-def test_texts_that_nothing_opens_are_no_files(datasets: list[Dataset]) -> None:
-    with pytest.raises(Unavailable, match="files that the pipeline reads"):
-        measured(*datasets)
 
 
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
@@ -358,17 +276,6 @@ def test_each_argument_has_the_time_of_its_conversions() -> None:
     assert (first.host_ms, first.same, second.same, first.nbytes) == (0.0, True, False, 720_000)
 
 
-@pytest.mark.parametrize(("arguments", "function"), [((MATRIX,), "step"), ((MATRIX, LABELS), "another")])
-def test_calls_unlike_the_arguments_are_not_guessed(arguments: tuple[dict[str, Any], ...], function: str) -> None:
-    with pytest.raises(Unavailable, match="does not show"):
-        conversions(*arguments, function=function)
-
-
-def test_an_older_recording_does_not_tell_what_the_arguments_are() -> None:
-    with pytest.raises(Unavailable, match="not recorded"):
-        conversions({"shape": [300, 300], "anew": True})
-
-
 def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
     double, single = ["float64", [300, 300]], ["float32", [300, 300]]
     operations = [
@@ -391,17 +298,12 @@ def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
     assert second.cast is None
 
 
-@pytest.mark.parametrize("record", [{"python": {"places": []}}, {"python": {"fed": None}}])
+@each({"python": {"places": []}}, {"python": {"fed": None}})
 def test_a_recorded_run_without_such_a_call_says_which_calls_are_looked_at(record: Any) -> None:
     """fit() takes arrays itself: the training function is given an iterator."""
     with pytest.raises(Unavailable, match="looked at only where") as why:
         chart(trace(host=[line("python", *converting(0))]), recording(record)).fact(Conversions)
     assert "tfdoctor profile" not in str(why.value)
-
-
-def test_a_trace_alone_has_to_be_recorded_again() -> None:
-    with pytest.raises(Unavailable, match="tfdoctor profile"):
-        chart(trace(host=[line("python", *converting(0))]), recording()).fact(Conversions)
 
 
 TABLE = {"place": "table", "kind": "numpy", "dtype": "float64", "shape": [60000, 100], "same": True}
@@ -433,18 +335,6 @@ def test_a_small_array_gets_none_of_pythons_own_work_in_the_session() -> None:
     """Trap: weights of ten classes, alone beside a small batch."""
     found = fed({**TOKENS, "shape": [10], "same": True}, TOKENS).fact(Conversions)
     assert found.host_ms < 0.1
-
-
-@pytest.mark.parametrize(
-    ("facts", "why"),
-    [
-        (fed(TABLE, {"place": "rows", "kind": "python"}), "fed lists beside arrays"),
-        (fed(TABLE, starts=False), "does not show how Session"),
-    ],
-)
-def test_what_feeds_take_is_not_guessed(facts: Chart, why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        facts.fact(Conversions)
 
 
 # Which lines make input in Python, from the stack samples of all threads.
@@ -498,11 +388,6 @@ def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
     assert input_lines(trainer=(place(36, 9, inside=True), fit)).threads == 0.0
 
 
-def test_worker_processes_are_not_seen() -> None:
-    with pytest.raises(Unavailable, match="worker processes"):
-        input_lines(place(36, 9, runs="multiprocessing.connection.wait"))
-
-
 def test_python_within_the_training_function_is_told_from_input() -> None:
     program = Program(operations=(Operation(name="py", type="EagerPyFunc"),))
     assert seen(input_lines(place(36, 9), place(20, 9, TF_DATA), program=program)) == [(36, 9)]
@@ -511,10 +396,25 @@ def test_python_within_the_training_function_is_told_from_input() -> None:
     assert seen(input_lines(place(20, 9, TF_DATA), program=Program())) == [(20, 9)]
 
 
-def test_an_older_recording_has_no_other_threads() -> None:
-    with pytest.raises(Unavailable, match="not sampled"):
-        InputLines.measure(recorded(ProgramRecord(python=PythonRecord())), Framework(), None, None)
-
-
 def recorded(record: ProgramRecord) -> Recording:
     return Recording(None, None, (), record, (), ())
+
+
+ZIPPED = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
+
+test_what_is_not_known = unavailable(
+    (lambda: DatasetProperties.measure(Program(), recording(), None), r"no recorded tf\.data pipeline"),
+    (lambda: measured(LISTED, dataset(1, "_BatchDataset")), "files that the pipeline"),  # nothing opens these texts
+    (lambda: measured(*LISTS, ZIPPED), "files that the pipeline reads"),  # two lists are not guessed from
+    (lambda: conversions(MATRIX), "does not show"),  # two arrays are converted
+    (lambda: conversions(MATRIX, LABELS, function="another"), "does not show"),
+    (lambda: conversions({"shape": [300, 300], "anew": True}), "not recorded"),  # by an older version
+    (lambda: chart(trace(host=[line("p", *converting(0))]), recording()).fact(Conversions), "tfdoctor profile"),
+    (lambda: fed(TABLE, {"place": "rows", "kind": "python"}).fact(Conversions), "fed lists beside arrays"),
+    (lambda: fed(TABLE, starts=False).fact(Conversions), "does not show how Session"),
+    (lambda: input_lines(place(36, 9, runs="multiprocessing.connection.wait")), "worker processes"),
+    (
+        lambda: InputLines.measure(recorded(ProgramRecord(python=PythonRecord())), Framework(), None, None),
+        "not sampled",
+    ),  # by an older version
+)

@@ -1,30 +1,7 @@
 """What the iterators of tf.data tell: each stage's work, and what limits the pipeline."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
-import pytest
-
-from tests.builders import (
-    Row,
-    Thread,
-    captured,
-    chart,
-    executor,
-    iterator,
-    line,
-    marker,
-    markers,
-    recording,
-    trace,
-    wait,
-)
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.input.iterators import Iterators, Node, consumer
-from tfdoctor.terms.verdict import Location
+from tests.facts.kit import *
+from tfdoctor.facts.input.iterators import consumer
 
 STEPS, EACH = 4, 100
 
@@ -143,7 +120,7 @@ def parallel(kind: str, produces: str) -> tuple[Thread, ...]:
     )
 
 
-@pytest.mark.parametrize("kind", ["ParallelMapV2", "MapAndBatch", "LegacyParallelMapV2"])
+@each("ParallelMapV2", "MapAndBatch", "LegacyParallelMapV2")
 def test_the_threads_of_a_parallel_map_are_counted(kind: str) -> None:
     mapped = stage(pipeline(*parallel(kind, f"{kind.removesuffix('V2')}Produce")), f"Root::{kind}")
     assert mapped.asynchronous
@@ -222,7 +199,7 @@ def test_the_pipelines_of_two_epochs_are_one() -> None:
     assert stage(measured.fact(InputPipeline), "Root::Map").work_ms == pytest.approx(20)
 
 
-@pytest.mark.parametrize(("order", "remade"), [((4,) * (STEPS - 3) + (7, 1, 1), True), ((7,) * STEPS, False)])
+@cases(((4,) * (STEPS - 3) + (7, 1, 1), True), ((7,) * STEPS, False))
 def test_a_dataset_that_each_epoch_makes_anew_keeps_its_function(order: tuple[int, ...], *, remade: bool) -> None:
     """The record contains the one that was alive at its end; the trace saw others too."""
 
@@ -269,17 +246,14 @@ def test_several_batches_in_a_step_add_up() -> None:
 # Python
 
 
-@pytest.mark.parametrize(
-    ("runs", "python", "reading", "reads"),
-    [
-        ([executor(17, 55, 50)], 0, 0, 0),
-        ([executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)], 35, 0, 0),
-        ([executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)], 0, 0, 0),  # outside of the pipeline
-        # of files, one outside of the function
-        ([executor(17, 55, 50), *(("r:ReadFile", a, b) for a, b in [(18, 28), (30, 35), (58, 60)])], 0, 15, 2),
-    ],
+@cases(
+    ([executor(17, 55, 50)], 0, 0, 0),
+    ([executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)], 35, 0, 0),
+    ([executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)], 0, 0, 0),  # outside of the pipeline
+    # of files, one outside of the function
+    ([executor(17, 55, 50), *(("r:ReadFile", a, b) for a, b in [(18, 28), (30, 35), (58, 60)])], 0, 15, 2),
     ids=["other threads", "python", "another's python", "files"],
-)  # fmt: skip
+)
 def test_what_other_threads_do_for_a_map(runs: list[Row], python: float, reading: float, reads: int) -> None:
     mapped = stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP)
     assert (mapped.work_ms, mapped.python_ms, mapped.reading_ms) == pytest.approx((40, python, reading))
@@ -299,13 +273,10 @@ def test_a_generators_work_is_python_of_its_datasets_line_or_of_its_own_method()
     assert stage(found, "Root::FlatMap").at == Location("/home/me/train.py", 11)
 
 
-@pytest.mark.parametrize(
-    ("row", "missing"),
-    [
-        (wait(0, 60), "trace more steps"),  # the producer is outside of the window
-        (("m/c:Conv2D", 0, 5), "come from elsewhere"),
-        (iterator(PREFETCH, 1, 5, 2), "none that passes a batch"),  # a profiler that leaves out the handle
-    ],
+@cases(
+    (wait(0, 60), "trace more steps"),  # the producer is outside of the window
+    (("m/c:Conv2D", 0, 5), "come from elsewhere"),
+    (iterator(PREFETCH, 1, 5, 2), "none that passes a batch"),  # a profiler that leaves out the handle
 )
 def test_what_is_missing_is_said(row: Row, missing: str) -> None:
     with pytest.raises(Unavailable, match=missing):
@@ -336,16 +307,13 @@ OTHER = written(7, "MapDataset:4", "_MapDataset", "other")
 SOURCE = written(0, "TensorSliceDataset:0", "_TensorSliceDataset")
 
 
-@pytest.mark.parametrize(
-    ("path", "datasets", "feeds", "title", "at"),
-    [
-        (MAP, [SOURCE, MINE | {"inputs": [0]}], 1, "Map(decode)", 11),
-        (PREFETCH, [SOURCE, MINE | {"inputs": [0]}], 1, "Prefetch", None),
-        (MAP, [KERASS], 1, "Map", 11),  # a function of Keras's own names no stage
-        (SLICES, [MINE], 1, "TensorSlice", 11),  # of unknown origin: its consumer's line, not its function
-        (MAP, [OTHER, MINE], 1, "Map(decode)", 11),  # a name that two share is the training loop's
-        (MAP, [OTHER, MINE], None, "Map", None),  # nobody's where the feed is unknown
-    ],
+@cases(
+    (MAP, [SOURCE, MINE | {"inputs": [0]}], 1, "Map(decode)", 11),
+    (PREFETCH, [SOURCE, MINE | {"inputs": [0]}], 1, "Prefetch", None),
+    (MAP, [KERASS], 1, "Map", 11),  # a function of Keras's own names no stage
+    (SLICES, [MINE], 1, "TensorSlice", 11),  # of unknown origin: its consumer's line, not its function
+    (MAP, [OTHER, MINE], 1, "Map(decode)", 11),  # a name that two share is the training loop's
+    (MAP, [OTHER, MINE], None, "Map", None),  # nobody's where the feed is unknown
 )
 def test_a_stage_is_joined_to_its_line_by_the_name_that_tf_data_gave_it(
     path: str, datasets: list[dict[str, Any]], feeds: int | None, title: str, at: int | None
@@ -354,14 +322,11 @@ def test_a_stage_is_joined_to_its_line_by_the_name_that_tf_data_gave_it(
     assert (found.title, found.at) == (title, at and Location("/home/me/train.py", at))
 
 
-@pytest.mark.parametrize(
-    ("path", "kind", "parent"),
-    [
-        ("Root::Prefetch::Map", "Map", "Root::Prefetch"),
-        ("Root::Zip[1]::Map", "Map", "Root::Zip"),
-        ("Root::Zip[1]", "Zip", "Root"),
-        ("Root", "Root", ""),
-    ],
+@cases(
+    ("Root::Prefetch::Map", "Map", "Root::Prefetch"),
+    ("Root::Zip[1]::Map", "Map", "Root::Zip"),
+    ("Root::Zip[1]", "Zip", "Root"),
+    ("Root", "Root", ""),
 )
 def test_the_place_of_a_node_in_the_pipeline(path: str, kind: str, parent: str) -> None:
     assert (Node(path).kind, consumer(path)) == (kind, parent)

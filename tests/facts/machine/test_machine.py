@@ -1,22 +1,7 @@
 """How many threads and cores a run kept at work, told by its trace or by the samples."""
 
-from dataclasses import replace
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import PS, Thread, chart, executor, line, manifest, markers, recording, trace
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.machine.cores import CROWDED, Cores, CpuContention, Threads
-from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Trace
+from tests.facts.kit import *
+from tfdoctor.facts.machine.cores import CROWDED
 
 FOUR = Hardware(DeviceKind.CPU, "x", cores=4.0)
 COMPUTE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 0, 40))
@@ -38,13 +23,10 @@ def steps_with(*threads: Thread, tasks: tuple[tuple[float, float], ...] = ()) ->
 LATE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
 
 
-@pytest.mark.parametrize(
-    ("compute", "tasks", "by_type"),
-    [
-        (COMPUTE, ((0, 10), (20, 40)), {"Conv2D": 1.75}),
-        (LATE, ((10, 30), (35, 90)), {"Conv2D": 1.75}),  # of a task that begins before, what lies within
-        (COMPUTE, (), {}),
-    ],
+@cases(
+    (COMPUTE, ((0, 10), (20, 40)), {"Conv2D": 1.75}),
+    (LATE, ((10, 30), (35, 90)), {"Conv2D": 1.75}),  # of a task that begins before, what lies within
+    (COMPUTE, (), {}),
 )
 def test_the_pools_threads_count_for_the_operation_that_they_ran_beside(
     compute: Thread, tasks: tuple[tuple[float, float], ...], by_type: dict[str, float]
@@ -55,14 +37,13 @@ def test_the_pools_threads_count_for_the_operation_that_they_ran_beside(
     assert bool(found.why_unknown) == (not tasks)
 
 
-def test_the_threads_of_operations_and_of_the_pool_are_at_work() -> None:
-    assert steps_with(COMPUTE, tasks=((0, 10), (20, 40))).fact(Threads).at_work == pytest.approx(0.7)
+DATA = line("tf_data_private_threadpool/1", executor(0, 30))
+WAITS = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
 
 
-def test_what_tf_data_executes_is_at_work_but_not_what_waits() -> None:
-    data = line("tf_data_private_threadpool/1", executor(0, 30))
-    waits = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
-    assert steps_with(data, waits).fact(Threads).at_work == pytest.approx(0.3)
+@cases((steps_with(COMPUTE, tasks=((0, 10), (20, 40))), 0.7), (steps_with(DATA, WAITS), 0.3))
+def test_operations_the_pool_and_what_tf_data_executes_are_at_work(facts: Chart, threads: float) -> None:
+    assert facts.fact(Threads).at_work == pytest.approx(threads)
 
 
 def test_samples_come_before_what_the_trace_shows() -> None:
@@ -80,11 +61,10 @@ def test_without_samples_the_traces_threads_count(samples: Samples | None, at_wo
     assert not found.certain
 
 
-def test_without_either_the_cores_are_unknown() -> None:
-    with pytest.raises(Unavailable, match="how many cores"):
-        Cores.measure(Hardware(DeviceKind.CPU, "x"), None, Threads(1.0, {}), Framework())
-    with pytest.raises(Unavailable, match="no host"):
-        Cores.measure(FOUR, None, Unavailable("no host"), Framework())
+test_without_either_the_cores_are_unknown = unavailable(
+    (lambda: Cores.measure(Hardware(DeviceKind.CPU, "x"), None, Threads(1.0, {}), Framework()), "how many cores"),
+    (lambda: Cores.measure(FOUR, None, Unavailable("no host"), Framework()), "no host"),
+)
 
 
 # What the input's work takes from a CPU's compute.
@@ -93,16 +73,13 @@ CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)
 
 
-@pytest.mark.parametrize(
-    ("device", "cores", "crowded"),
-    [
-        (CPU, Cores(2.0, 2.0 * CROWDED), True),
-        (CPU, Cores(2.0, 1.4), False),
-        (CPU, Cores(2.0, 1.0, others=0.5), True),
-        (CPU, Cores(2.0, 2.0, sampled=False), None),
-        (CPU, None, None),
-        (GPU, Cores(2.0, 2.0), False),
-    ],
+@cases(
+    (CPU, Cores(2.0, 2.0 * CROWDED), True),
+    (CPU, Cores(2.0, 1.4), False),
+    (CPU, Cores(2.0, 1.0, others=0.5), True),
+    (CPU, Cores(2.0, 2.0, sampled=False), None),
+    (CPU, None, None),
+    (GPU, Cores(2.0, 2.0), False),
 )
 def test_only_a_cpu_whose_cores_are_at_work_is_crowded(
     device: Device, cores: Cores | None, *, crowded: bool | None

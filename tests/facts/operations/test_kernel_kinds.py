@@ -1,35 +1,18 @@
 """What kernels' names tell, family by family; what they do not tell stays unknown."""
 
-from functools import partial
-from typing import Any
-
-import pytest
-
 from scripts.synthetic import kernels as synthetic
-from tests.builders import chart, device, graph_operation, line, manifest, markers, matmul, recording, trace, v100
-from tfdoctor.facts.chart import Unavailable
+from tests.facts.kit import *
 from tfdoctor.facts.operations.kernel_kinds import (
     DOCS,
     FAMILIES,
     SEEN,
-    Kernel,
-    KernelRole,
     kernel,
     multiplies,
     of_operation,
     precision_of,
 )
-from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn, is_eligible
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.operations.matmuls import is_eligible
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import HostMachine
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Trace
 
 ON = {
     "volta_h884gemm_64x128_ldg8_nn": "fp16",
@@ -202,15 +185,12 @@ def test_synthetic_kernels_tell_unit_and_precision(gpu: str, precision: str) -> 
 WINOGRAD = "void cudnn::winograd_nonfused::winogradForwardData4x4<__half, __half>"
 
 
-@pytest.mark.parametrize(
-    ("names", "on_unit"),
-    [
-        (("nchwToNhwcKernel", next(iter(ON)), "splitKreduce_kernel"), True),  # one is enough
-        (("nchwToNhwcKernel", "void Eigen::internal::EigenMetaKernel<>"), None),  # helpers alone do not tell
-        ((), None),
-        ((WINOGRAD, "volta_sgemm_128x64_nn"), False),  # runs where its products do
-        ((WINOGRAD, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"), True),
-    ],
+@cases(
+    (("nchwToNhwcKernel", next(iter(ON)), "splitKreduce_kernel"), True),  # one is enough
+    (("nchwToNhwcKernel", "void Eigen::internal::EigenMetaKernel<>"), None),  # helpers alone do not tell
+    ((), None),
+    ((WINOGRAD, "volta_sgemm_128x64_nn"), False),  # runs where its products do
+    ((WINOGRAD, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"), True),
 )
 def test_where_an_operation_ran(names: tuple[str, ...], *, on_unit: bool | None) -> None:
     assert of_operation(names) is on_unit
@@ -263,31 +243,21 @@ def test_products_are_sorted_by_what_ran_them() -> None:
     assert seen.share == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize(
-    ("flags", "dtype", "best"),
-    [
-        (("avx2", "avx512f", "amx_tile"), "bfloat16", "AMX"),
-        (("avx2", "avx512f", "amx_tile"), "float32", "AVX-512"),
-        (("avx2", "avx512f"), "bfloat16", "AVX-512"),
-        (("avx2",), "float32", "AVX2"),
-    ],
+@cases(
+    (("avx2", "avx512f", "amx_tile"), "bfloat16", "AMX"),
+    (("avx2", "avx512f", "amx_tile"), "float32", "AVX-512"),
+    (("avx2", "avx512f"), "bfloat16", "AVX-512"),
+    (("avx2",), "float32", "AVX2"),
 )
 def test_the_instructions_follow_from_flags_and_precision(flags: tuple[str, ...], dtype: str, best: str) -> None:
     assert found(matmul(dtype=dtype), on=machine(*flags)).instructions == best
 
 
-@pytest.mark.parametrize(("on", "why"), [(recording(), "flags; record"), (machine("x"), "distinguishes")])
+@cases((recording(), "flags; record"), (machine("x"), "distinguishes"))
 def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -> None:
     seen = found(matmul(), on=on)
     assert not seen.instructions
     assert why in seen.why_unknown
-
-
-def test_nothing_is_said_of_accelerators_or_without_products() -> None:
-    with pytest.raises(Unavailable, match="on a GPU"):
-        OneDnn.measure(Operations((matmul(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework())
-    with pytest.raises(Unavailable, match="no matmul"):
-        found(OperationTime(name="add", type="AddV2", ms=1.0))
 
 
 # What could run on the matrix unit as it is: by type, dtype and dimensions, on this device.
@@ -302,40 +272,34 @@ V100, T4, A100, H100, P4 = gpu(7, 0), gpu(7, 5), gpu(8, 0), gpu(9, 0), gpu(6, 1)
 MI300X = gpu(9, 4, device_vendor="AMD")
 
 
-@pytest.mark.parametrize(
-    ("hardware", "dtype", "possible"),
-    [
-        (V100, "float16", True),
-        (V100, "float32", False),
-        (V100, "bfloat16", False),
-        (T4, "float16", True),
-        (T4, "bfloat16", False),
-        (A100, "float32", True),
-        (A100, "bfloat16", True),
-        (A100, "float64", True),
-        (gpu(8, 6), "float64", False),
-        (H100, "float16", True),
-        (MI300X, "float32", True),
-        (P4, "float16", False),
-        (gpu(7, 5, gpu_device_name="NVIDIA GeForce GTX 1650"), "float16", False),
-        (gpu(13, 0), "float16", None),
-        (gpu(11, 0, device_vendor="AMD"), "float16", None),
-    ],
+@cases(
+    (V100, "float16", True),
+    (V100, "float32", False),
+    (V100, "bfloat16", False),
+    (T4, "float16", True),
+    (T4, "bfloat16", False),
+    (A100, "float32", True),
+    (A100, "bfloat16", True),
+    (A100, "float64", True),
+    (gpu(8, 6), "float64", False),
+    (H100, "float16", True),
+    (MI300X, "float32", True),
+    (P4, "float16", False),
+    (gpu(7, 5, gpu_device_name="NVIDIA GeForce GTX 1650"), "float16", False),
+    (gpu(13, 0), "float16", None),
+    (gpu(11, 0, device_vendor="AMD"), "float16", None),
 )
 def test_by_device_and_type(hardware: Hardware, dtype: str, possible: object) -> None:
     assert is_eligible(matmul(dtype=dtype, weights=(3, 3, 64, 64)), hardware) is possible
 
 
-@pytest.mark.parametrize(
-    ("hardware", "weights", "possible"),
-    [
-        (V100, (3, 3, 64, 60), None),
-        (V100, (3, 3, 3, 64), None),
-        (A100, (3, 3, 64, 60), True),
-        (V100, (100, 10), None),
-        (V100, (104, 16), True),
-        (V100, (None, 64), None),
-    ],
+@cases(
+    (V100, (3, 3, 64, 60), None),
+    (V100, (3, 3, 3, 64), None),
+    (A100, (3, 3, 64, 60), True),
+    (V100, (100, 10), None),
+    (V100, (104, 16), True),
+    (V100, (None, 64), None),
 )
 def test_by_dimensions_where_old_libraries_mind(
     hardware: Hardware, weights: tuple[int | None, ...], possible: object
@@ -344,14 +308,11 @@ def test_by_dimensions_where_old_libraries_mind(
     assert is_eligible(row, hardware) is possible
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "possible"),
-    [
-        *((kind, "depthwise/batch_norm", True) for kind in ("Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2")),
-        *((kind, "depthwise/batch_norm", True) for kind in ("Einsum", "CudnnRNNV3", "MatMul")),
-        ("Relu", "conv/MatMul", False),
-        ("DepthwiseConv2dNative", "model/layer", False),
-    ],
+@cases(
+    *((kind, "depthwise/batch_norm", True) for kind in ("Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2")),
+    *((kind, "depthwise/batch_norm", True) for kind in ("Einsum", "CudnnRNNV3", "MatMul")),
+    ("Relu", "conv/MatMul", False),
+    ("DepthwiseConv2dNative", "model/layer", False),
 )
 def test_operations_that_multiply_whatever_they_are_called(kind: str, name: str, *, possible: bool) -> None:
     assert is_eligible(matmul(kind, dtype="float32", name=name), A100) is possible
@@ -417,18 +378,21 @@ def test_a_tpu_tells_its_flops_and_its_peak() -> None:
 OLD = device(line("Stream #1", ("k", 0, 1)), compute_cap_major=6, compute_cap_minor=1)
 
 
-@pytest.mark.parametrize(
-    ("of", "why"),
-    [
-        (trace([markers(1, 10), line("t", ("a:MatMul", 0, 5))]), "CPU"),
-        (trace([markers(1, 100)], gpus=[OLD]), r"6\.1"),
-        (trace([markers(1, 100)], gpus=[v100()]), r"not recorded|no kernel on it"),
-        (trace([markers(1, 100)], gpus=[v100(line("Stream #1", ("mystery", 0, 9)))]), "does not name"),
-    ],
+def unit_of(*threads: Thread, gpu: Machine | None = None) -> MatrixUnit:
+    return chart(trace([markers(1, 100), *threads], gpus=[gpu] if gpu else [])).fact(MatrixUnit)
+
+
+ADD = OperationTime(name="add", type="AddV2", ms=1.0)
+NO_CPU = Device(DeviceKind.GPU, 1, 1)
+
+test_what_is_not_judged = unavailable(
+    (lambda: unit_of(line("t", ("a:MatMul", 0, 5))), "CPU"),
+    (lambda: unit_of(gpu=OLD), r"6\.1"),
+    (lambda: unit_of(gpu=v100()), r"not recorded|no kernel on it"),
+    (lambda: unit_of(gpu=v100(line("Stream #1", ("mystery", 0, 9)))), "does not name"),
+    (lambda: OneDnn.measure(Operations((matmul(),)), NO_CPU, machine("avx2"), Framework()), "on a GPU"),
+    (lambda: found(ADD), "no matmul"),
 )
-def test_what_is_not_judged(of: Trace, why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        chart(of).fact(MatrixUnit)
 
 
 def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
@@ -446,7 +410,7 @@ def test_conversions_beside_a_product_count_for_neither_side() -> None:
     assert dict(found.precisions) == pytest.approx({"fp16": 4})
 
 
-@pytest.mark.parametrize("name", ["XlaModule:", "cluster_0_1/xla_run:_XlaRun"])
+@each("XlaModule:", "cluster_0_1/xla_run:_XlaRun")
 def test_what_xla_compiled_is_told_kernel_by_kernel(name: str) -> None:
     """JAX's programs and TensorFlow's clusters name all their kernels alike."""
     found = on_gpu((ON_UNIT, 0, 4, name), ("loop_add_fusion", 4, 6, name), ("gemm_fusion_dot", 6, 7, name))

@@ -1,41 +1,14 @@
 """What the device's time went to, and what the program says of it."""
 
 from itertools import product as every
-from math import prod
-from typing import Any
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import (
-    Row,
-    chart,
-    device,
-    executor,
-    graph_operation,
-    line,
-    marker,
-    markers,
-    matmul,
-    recording,
-    trace,
-    v100,
-)
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dataflow import Dataflow, Source
+from tests.facts.kit import *
 from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
-from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
-from tfdoctor.facts.operations.operations import Operations, Roofline
+from tfdoctor.facts.operations.operation_time import by_layer
 from tfdoctor.facts.operations.shapes import einsum_flops, flops_of, shared_dimension_flops
-from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import base_type
-from tfdoctor.facts.run.program import Attributes, KerasPart, Operation, Program, RunSettings, Shape
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Location, Measure
-from tfdoctor.trace import Trace
+from tfdoctor.facts.run.program import Shape
+from tfdoctor.terms.units import ratio
 
 HERE = ["/home/me/train.py", 7]
 
@@ -74,30 +47,27 @@ def test_an_operation_that_python_runs_is_not_the_graphs_of_the_same_name() -> N
     }
 
 
-@pytest.mark.parametrize(
-    ("ran", "kind"),
-    [
-        ("Conv2D", "Conv2D"),
-        ("_FusedConv2D", "Conv2D"),
-        ("_MklNativeConv2D", "Conv2D"),
-        ("_MklNativeFusedConv2D", "Conv2D"),
-        ("_MklNativeConv2DBackpropFilter", "Conv2DBackpropFilter"),
-        ("_MklNativeConv2DBackpropFilterWithBias", "Conv2DBackpropFilter"),
-        ("_MklNativeConv2DWithBias", "Conv2D"),
-        ("_MklNativeFusedMatMul", "MatMul"),
-        ("_MklNativeFusedBatchMatMulV2", "BatchMatMulV2"),
-        ("_MklNativeFusedDepthwiseConv2dNative", "DepthwiseConv2dNative"),
-        ("_FusedBatchNormEx", "FusedBatchNormV3"),
-        ("_MklFusedBatchNormGradV3", "FusedBatchNormGradV3"),
-        ("FusedBatchNormV3", "FusedBatchNormV3"),
-        ("Relu", "Relu"),
-    ],
+@cases(
+    ("Conv2D", "Conv2D"),
+    ("_FusedConv2D", "Conv2D"),
+    ("_MklNativeConv2D", "Conv2D"),
+    ("_MklNativeFusedConv2D", "Conv2D"),
+    ("_MklNativeConv2DBackpropFilter", "Conv2DBackpropFilter"),
+    ("_MklNativeConv2DBackpropFilterWithBias", "Conv2DBackpropFilter"),
+    ("_MklNativeConv2DWithBias", "Conv2D"),
+    ("_MklNativeFusedMatMul", "MatMul"),
+    ("_MklNativeFusedBatchMatMulV2", "BatchMatMulV2"),
+    ("_MklNativeFusedDepthwiseConv2dNative", "DepthwiseConv2dNative"),
+    ("_FusedBatchNormEx", "FusedBatchNormV3"),
+    ("_MklFusedBatchNormGradV3", "FusedBatchNormGradV3"),
+    ("FusedBatchNormV3", "FusedBatchNormV3"),
+    ("Relu", "Relu"),
 )
 def test_the_type_that_the_graph_had_before_it_was_rewritten(ran: str, kind: str) -> None:
     assert base_type(ran) == kind
 
 
-@pytest.mark.parametrize("last", ["BiasAdd", "Relu"])
+@each("BiasAdd", "Relu")
 def test_a_fused_convolution_is_found_under_its_activations_name(last: str) -> None:
     names = {"Conv2D": "seq/c1/convolution", "BiasAdd": "seq/c1/BiasAdd", "Relu": "seq/c1/Relu"}
     record = program(
@@ -123,14 +93,11 @@ def test_a_rewritten_operation_without_its_kind_nearby_keeps_what_its_name_says(
     assert row.nbytes is None
 
 
-@pytest.mark.parametrize(
-    "prefix",
-    [
-        "",
-        "StatefulPartitionedCall/",
-        "StatefulPartitionedCall/StatefulPartitionedCall_3/",
-        "while/body/_1/PartitionedCall/",
-    ],
+@each(
+    "",
+    "StatefulPartitionedCall/",
+    "StatefulPartitionedCall/StatefulPartitionedCall_3/",
+    "while/body/_1/PartitionedCall/",
 )
 def test_functions_within_functions_do_not_hide_an_operations_name(prefix: str) -> None:
     record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d"))
@@ -157,7 +124,7 @@ def test_the_functions_of_datasets_are_no_part_of_the_step() -> None:
     assert (row.layer, row.at) == ("", None)
 
 
-@pytest.mark.parametrize(("lines", "at"), [((3,), ("model.py", 3)), ((3, 4), ("train.py", 7))])
+@cases(((3,), ("model.py", 3)), ((3, 4), ("train.py", 7)))
 def test_the_line_is_the_layers_where_no_two_share_its_name(lines: tuple[int, ...], at: tuple[str, int]) -> None:
     layers = [{"name": "d", "class": "Dense", "at": ["/home/me/model.py", n]} for n in lines]
     record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d", at=HERE), layers=layers)
@@ -205,13 +172,10 @@ def test_the_kernels_of_one_operation_are_one_row() -> None:
     assert row.ran == ("nchwToNhwc", "volta_scudnn")
 
 
-@pytest.mark.parametrize(
-    ("kernels", "unnamed", "why"),
-    [
-        ([("my_kernel", 0, 1), ("volta_scudnn", 1, 5, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.2, "20 %"),
-        ([("my_kernel", 0, 1), ("volta_scudnn", 1, 10, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.1, ""),
-        ([("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})], 0, "no gradient"),  # no whole step to judge by
-    ],
+@cases(
+    ([("my_kernel", 0, 1), ("volta_scudnn", 1, 5, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.2, "20 %"),
+    ([("my_kernel", 0, 1), ("volta_scudnn", 1, 10, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.1, ""),
+    ([("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})], 0, "no gradient"),  # no whole step to judge by
 )
 def test_work_whose_operation_is_unknown_is_counted_as_such(kernels: list[Row], unnamed: float, why: str) -> None:
     found = on_gpu(*kernels)
@@ -220,17 +184,12 @@ def test_work_whose_operation_is_unknown_is_counted_as_such(kernels: list[Row], 
     assert bool(why) == bool(found.why_unnamed)
 
 
-@pytest.mark.parametrize(
-    ("of", "why"),
-    [
-        (trace([markers(1, 10)], gpus=[v100()], errors=("Failed to load libcupti",)), "CUPTI"),
-        (trace([markers(1, 10)]), "no operation"),
-        (trace([markers(1, 10), line("t", ("a:Conv2D", 50, 60))]), "steady steps"),
-    ],
+test_what_is_not_known = unavailable(
+    (lambda: chart(trace([markers(1, 10)], gpus=[v100()], errors=("libcupti",))).fact(Operations), "CUPTI"),
+    (lambda: chart(trace([markers(1, 10)])).fact(Operations), "no operation"),
+    (lambda: chart(trace([markers(1, 10), line("t", ("a:Conv2D", 50, 60))])).fact(Operations), "steady steps"),
+    (lambda: chart(trace([])).fact(Program), "tfdoctor profile"),
 )
-def test_a_step_without_any_operation_has_none(of: Trace, why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        chart(of).fact(Operations)
 
 
 # Arithmetic, by hand
@@ -245,7 +204,7 @@ def flops(operation: dict[str, Any], **more: Any) -> float | None:
 IMAGES, WEIGHTS, MAPS = f32(32, 28, 28, 16), f32(3, 3, 16, 24), f32(32, 26, 26, 24)
 
 
-@pytest.mark.parametrize("open_shape", [["float32", None], f32(None, None)])
+@each(["float32", None], f32(None, None))
 def test_an_unknown_shape_gives_no_number(open_shape: Any) -> None:
     assert flops(graph_operation("m", "MatMul", [open_shape, f32(4, 8)], [f32(2, 8)])) is None
 
@@ -265,7 +224,7 @@ def test_the_open_batch_is_filled_in_when_the_run_says_it() -> None:
     assert flops(matmul, run={"batch_size": 64}) == 2 * 64 * 100 * 10
 
 
-@pytest.mark.parametrize(("other", "nbytes"), [(["bfloat16", [10]], 400 + 20 + 400), (["resource", []], None)])
+@cases((["bfloat16", [10]], 400 + 20 + 400), (["resource", []], None))
 def test_bytes_are_those_of_all_operands_and_results(other: Any, nbytes: int | None) -> None:
     add = graph_operation("a", "AddV2", [f32(10, 10), other], [f32(10, 10)])
     assert only(on_cpu(("a:AddV2", 0, 10), record=program(add))).nbytes == nbytes
@@ -302,27 +261,24 @@ def test_a_tpu_counts_its_own_flops_and_bytes() -> None:
 # Kinds and precision
 
 
-@pytest.mark.parametrize(
-    ("kernel", "precision"),
-    [
-        ("volta_sgemm_128x64_nn", "float32"),
-        ("volta_scudnn_128x64_relu_interior_nn_v1", "float32"),
-        ("ampere_sgemm_64x64_nt", "float32"),
-        ("cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4", "float32"),
-        ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw", "float32"),
-        ("sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nchw", "float32"),
-        ("volta_h884gemm_64x128_ldg8_nn", "float16"),
-        ("volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_exp", "float16"),
-        ("turing_fp16_s1688cudnn_fp16_128x128", "float16"),
-        ("ampere_fp16_s16816gemm_fp16_128x128_ldg8", "float16"),
-        ("ampere_bf16_s16816gemm_bf16_128x128_ldg8", "bfloat16"),
-        ("sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc", "float16"),
-        ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", "bfloat16"),
-        ("nvjet_hsh_128x256_64x4", "float16"),
-        ("%fusion = f32[128,256]{1,0} fusion(%a)", "float32"),
-        ("%fusion = (bf16[128,256]{1,0}, f32[256]{0}) fusion(%a)", "bfloat16"),
-        ("some_kernel", ""),
-    ],
+@cases(
+    ("volta_sgemm_128x64_nn", "float32"),
+    ("volta_scudnn_128x64_relu_interior_nn_v1", "float32"),
+    ("ampere_sgemm_64x64_nt", "float32"),
+    ("cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4", "float32"),
+    ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw", "float32"),
+    ("sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nchw", "float32"),
+    ("volta_h884gemm_64x128_ldg8_nn", "float16"),
+    ("volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_exp", "float16"),
+    ("turing_fp16_s1688cudnn_fp16_128x128", "float16"),
+    ("ampere_fp16_s16816gemm_fp16_128x128_ldg8", "float16"),
+    ("ampere_bf16_s16816gemm_bf16_128x128_ldg8", "bfloat16"),
+    ("sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc", "float16"),
+    ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", "bfloat16"),
+    ("nvjet_hsh_128x256_64x4", "float16"),
+    ("%fusion = f32[128,256]{1,0} fusion(%a)", "float32"),
+    ("%fusion = (bf16[128,256]{1,0}, f32[256]{0}) fusion(%a)", "bfloat16"),
+    ("some_kernel", ""),
 )
 def test_the_precision_of_a_kernel_by_its_name(kernel: str, precision: str) -> None:
     row = OperationTime(name="m/c", type="Conv2D", ms=1, ran=(kernel,))
@@ -349,11 +305,6 @@ def test_a_depthwise_convolution_is_no_work_for_a_matrix_unit() -> None:
 # The program
 
 
-def test_without_a_program_record_it_is_said_how_to_get_one() -> None:
-    with pytest.raises(Unavailable, match="tfdoctor profile"):
-        chart(trace([])).fact(Program)
-
-
 def test_operations_do_not_need_a_program() -> None:
     assert only(on_cpu(("c:Conv2D", 0, 9))).layer == ""
 
@@ -370,10 +321,8 @@ def test_the_batch_size_is_that_of_the_dataset_that_feeds_the_training() -> None
     assert [one.id for one in found.feeding] == [2, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("recorded", "sources"),
-    [({"from": [0, None]}, ("hot", "")), ({}, ()), ({"from": [7]}, ("",))],
-    ids=["known", "of before", "not there"],
+@cases(
+    ({"from": [0, None]}, ("hot", "")), ({}, ()), ({"from": [7]}, ("",)), ids=["known", "of before", "not there"]
 )
 def test_the_program_tells_which_operations_feed_which(recorded: dict[str, Any], sources: tuple[str, ...]) -> None:
     rows = [graph_operation("hot", "OneHot"), graph_operation("m", "MatMul", **recorded)]
@@ -393,39 +342,42 @@ def flops_of_kind(kind: str, inputs: list[Shape], outputs: list[Shape], **attrs:
     return flops_of(kind, one, PROGRAM)
 
 
-@pytest.mark.parametrize(
-    ("kind", "inputs", "outputs", "attrs", "expected"),
-    [
-        ("MatMul", [(16, 8), (8, 4)], [(16, 4)], {}, 2 * 16 * 8 * 4),
-        ("MatMul", [(8, 16), (8, 4)], [(16, 4)], {"transpose_a": True}, 2 * 16 * 8 * 4),
-        ("MatMul", [(16, 8), (4, 8)], [(16, 4)], {}, 2 * 16 * 8 * 4),
-        ("MatMul", [(None, 8), (8, 4)], [(None, 4)], {}, 2 * 16 * 8 * 4),
-        ("BatchMatMulV2", [(3, 5, 7), (3, 7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
-        ("BatchMatMulV2", [(3, 7, 5), (3, 7, 2)], [(3, 5, 2)], {"adj_x": True}, 2 * 3 * 5 * 7 * 2),
-        ("BatchMatMulV3", [(3, 5, 7), (7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
-        ("Einsum", [(2, 3, 4), (4, 5, 6)], [], {"equation": "abc,cde->abde"}, 2 * 2 * 3 * 4 * 5 * 6),
-        ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [(2, 4, 4, 5)], {}, 2 * 2 * 16 * 9 * 3 * 5),
-        ("Conv2D", [(2, 8, 8, 6), (3, 3, 2, 9)], [(2, 8, 8, 9)], {}, 2 * 2 * 64 * 9 * 2 * 9),
-        ("Conv2D", [(2, 3, 8, 8), (3, 3, 3, 5)], [(2, 5, 4, 4)], {"data_format": "NCHW"},
-         2 * 2 * 16 * 9 * 3 * 5),
-        ("Conv3D", [(1, 4, 4, 4, 2), (3, 3, 3, 2, 5)], [(1, 4, 4, 4, 5)], {}, 2 * 64 * 27 * 2 * 5),
-        ("Conv3DBackpropFilterV2", [(2, 9, 9, 9, 4), (5,), (2, 7, 7, 7, 8)], [(3, 3, 3, 4, 8)], {},
-         2 * 2 * 7**3 * 8 * 27 * 4),
-        ("Conv2DBackpropInput", [(4,), (3, 3, 3, 5), (2, 4, 4, 5)], [(2, 8, 8, 3)], {},
-         2 * 2 * 16 * 9 * 3 * 5),
-        ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [(3, 3, 3, 5)], {},
-         2 * 2 * 16 * 9 * 3 * 5),
-        ("DepthwiseConv2dNative", [(2, 8, 8, 6), (3, 3, 6, 2)], [(2, 8, 8, 12)], {},
-         2 * 2 * 64 * 12 * 9),
-        ("DepthwiseConv2dNativeBackpropFilter", [(2, 8, 8, 6), (4,), (2, 8, 8, 6)], [(3, 3, 6, 1)], {},
-         2 * 2 * 64 * 6 * 9),
-        ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [], {}, None),
-        ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [], {}, None),
-        ("MatMul", [(16, 8)], [(16, 4)], {}, None),
-        ("MatMul", [(16, None), (8, 4)], [(16, 4)], {}, None),
-        ("Relu", [(16, 8)], [(16, 8)], {}, None),
-    ],
-)  # fmt: skip
+@cases(
+    ("MatMul", [(16, 8), (8, 4)], [(16, 4)], {}, 2 * 16 * 8 * 4),
+    ("MatMul", [(8, 16), (8, 4)], [(16, 4)], {"transpose_a": True}, 2 * 16 * 8 * 4),
+    ("MatMul", [(16, 8), (4, 8)], [(16, 4)], {}, 2 * 16 * 8 * 4),
+    ("MatMul", [(None, 8), (8, 4)], [(None, 4)], {}, 2 * 16 * 8 * 4),
+    ("BatchMatMulV2", [(3, 5, 7), (3, 7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
+    ("BatchMatMulV2", [(3, 7, 5), (3, 7, 2)], [(3, 5, 2)], {"adj_x": True}, 2 * 3 * 5 * 7 * 2),
+    ("BatchMatMulV3", [(3, 5, 7), (7, 2)], [(3, 5, 2)], {}, 2 * 3 * 5 * 7 * 2),
+    ("Einsum", [(2, 3, 4), (4, 5, 6)], [], {"equation": "abc,cde->abde"}, 2 * 2 * 3 * 4 * 5 * 6),
+    ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [(2, 4, 4, 5)], {}, 2 * 2 * 16 * 9 * 3 * 5),
+    ("Conv2D", [(2, 8, 8, 6), (3, 3, 2, 9)], [(2, 8, 8, 9)], {}, 2 * 2 * 64 * 9 * 2 * 9),
+    ("Conv2D", [(2, 3, 8, 8), (3, 3, 3, 5)], [(2, 5, 4, 4)], {"data_format": "NCHW"}, 2 * 2 * 16 * 9 * 3 * 5),
+    ("Conv3D", [(1, 4, 4, 4, 2), (3, 3, 3, 2, 5)], [(1, 4, 4, 4, 5)], {}, 2 * 64 * 27 * 2 * 5),
+    (
+        "Conv3DBackpropFilterV2",
+        [(2, 9, 9, 9, 4), (5,), (2, 7, 7, 7, 8)],
+        [(3, 3, 3, 4, 8)],
+        {},
+        2 * 2 * 7**3 * 8 * 27 * 4,
+    ),
+    ("Conv2DBackpropInput", [(4,), (3, 3, 3, 5), (2, 4, 4, 5)], [(2, 8, 8, 3)], {}, 2 * 2 * 16 * 9 * 3 * 5),
+    ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [(3, 3, 3, 5)], {}, 2 * 2 * 16 * 9 * 3 * 5),
+    ("DepthwiseConv2dNative", [(2, 8, 8, 6), (3, 3, 6, 2)], [(2, 8, 8, 12)], {}, 2 * 2 * 64 * 12 * 9),
+    (
+        "DepthwiseConv2dNativeBackpropFilter",
+        [(2, 8, 8, 6), (4,), (2, 8, 8, 6)],
+        [(3, 3, 6, 1)],
+        {},
+        2 * 2 * 64 * 6 * 9,
+    ),
+    ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [], {}, None),
+    ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [], {}, None),
+    ("MatMul", [(16, 8)], [(16, 4)], {}, None),
+    ("MatMul", [(16, None), (8, 4)], [(16, 4)], {}, None),
+    ("Relu", [(16, 8)], [(16, 8)], {}, None),
+)
 def test_products_of_all_kinds(
     kind: str, inputs: list[Shape], outputs: list[Shape], attrs: dict[str, object], expected: object
 ) -> None:
@@ -444,17 +396,14 @@ def test_an_einsum_multiplies_once_for_each_value_of_all_its_indices(sizes: list
     assert einsum_flops(equation, shapes) == 2 * count
 
 
-@pytest.mark.parametrize(
-    ("equation", "shapes", "expected"),
-    [
-        ("...ij,...jk->...ik", [(7, 2, 3), (7, 3, 5)], 2 * 7 * 2 * 3 * 5),
-        ("...ij,jk->...ik", [(7, 8, 2, 3), (3, 5)], 2 * 7 * 8 * 2 * 3 * 5),
-        ("ab->ba", [(2, 3)], 0),
-        ("a,b,c->abc", [(2,), (3,), (4,)], None),
-        ("ab,bc->ac", [(2, 3), None], None),
-        ("ab,bc->ac", [(2, 3, 4), (3, 4)], None),
-        ("", [(2, 3), (3, 4)], None),
-    ],
+@cases(
+    ("...ij,...jk->...ik", [(7, 2, 3), (7, 3, 5)], 2 * 7 * 2 * 3 * 5),
+    ("...ij,jk->...ik", [(7, 8, 2, 3), (3, 5)], 2 * 7 * 8 * 2 * 3 * 5),
+    ("ab->ba", [(2, 3)], 0),
+    ("a,b,c->abc", [(2,), (3,), (4,)], None),
+    ("ab,bc->ac", [(2, 3), None], None),
+    ("ab,bc->ac", [(2, 3, 4), (3, 4)], None),
+    ("", [(2, 3), (3, 4)], None),
 )
 def test_einsums(equation: str, shapes: list[tuple[int, ...] | None], expected: float | None) -> None:
     assert einsum_flops(equation, shapes) == expected
@@ -487,7 +436,7 @@ def test_operations_are_grouped_by_layer_or_by_their_own_name_the_longest_first(
     assert [(layer.name, len(layer.rows), layer.ms) for layer in layers] == [("l", 2, 2), ("c", 1, 1)]
 
 
-@pytest.mark.parametrize("least", [None, 0.1])
+@each(None, 0.1)
 def test_a_part_of_the_compute_is_stated_with_its_share(least: float | None) -> None:
     assert str(ComputePart(5.0, 20.0)) == "5.00 ms per step, 25 % of the compute time"
     assert ComputePart(5.0, 20.0).measures("in casts", least) == (
@@ -507,16 +456,13 @@ def floor(row: OperationTime, hardware: Hardware = GPU, *others: OperationTime) 
     return Roofline.measure(Operations((row, *others)), hardware).floors.get(row.name, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("row", "least"),
-    [
-        (matmul(ms=10.0, nbytes=4e9), 2.0),  # its bytes have to come from memory, in 16 bits
-        (matmul(ms=10.0, nbytes=4e9, dtype="bfloat16"), 4.0),
-        (matmul(ms=10.0, flops=3e11), 3.0),  # its products have to be computed
-        (matmul(ms=10.0, flops=3e11, calls=2.0), 6.0),
-        (matmul(ms=1.0, nbytes=1.9e6), 0.0),  # fits into caches
-        (matmul(ms=1.0, nbytes=4e9), 1.0),  # no floor is above what was measured
-    ],
+@cases(
+    (matmul(ms=10.0, nbytes=4e9), 2.0),  # its bytes have to come from memory, in 16 bits
+    (matmul(ms=10.0, nbytes=4e9, dtype="bfloat16"), 4.0),
+    (matmul(ms=10.0, flops=3e11), 3.0),  # its products have to be computed
+    (matmul(ms=10.0, flops=3e11, calls=2.0), 6.0),
+    (matmul(ms=1.0, nbytes=1.9e6), 0.0),  # fits into caches
+    (matmul(ms=1.0, nbytes=4e9), 1.0),  # no floor is above what was measured
 )
 def test_how_fast_an_operation_can_get(row: OperationTime, least: float) -> None:
     assert floor(row) == pytest.approx(least)
@@ -569,19 +515,16 @@ DATAFLOW = Dataflow(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "sources"),
-    [
-        ("range", ()),
-        ("svd", (Source.VARIABLES,)),
-        ("noise", (Source.RANDOM,)),
-        ("y", (Source.BATCH, Source.VARIABLES)),
-        ("lost", (Source.UNKNOWN,)),
-        ("numpy", (Source.UNKNOWN,)),
-        ("truncated", (Source.RANDOM,)),
-        ("next", (Source.BATCH,)),
-        ("absent", (Source.UNKNOWN,)),
-    ],
+@cases(
+    ("range", ()),
+    ("svd", (Source.VARIABLES,)),
+    ("noise", (Source.RANDOM,)),
+    ("y", (Source.BATCH, Source.VARIABLES)),
+    ("lost", (Source.UNKNOWN,)),
+    ("numpy", (Source.UNKNOWN,)),
+    ("truncated", (Source.RANDOM,)),
+    ("next", (Source.BATCH,)),
+    ("absent", (Source.UNKNOWN,)),
 )
 def test_sources(name: str, sources: tuple[Source, ...]) -> None:
     assert DATAFLOW.sources(name) == frozenset(sources)
@@ -602,9 +545,10 @@ def looped(ms: float, calls: float = 80.0, ran: str = "") -> OperationTime:
     return matmul("MatMul", ms=ms, dtype="", name="MatMul", ran=ran, calls=calls)
 
 
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [(looped(0.12), True), (looped(0.11), False), (looped(5.0, ran="volta_sgemm_128x64_nn"), False)],
+@cases(
+    (looped(0.12), True),
+    (looped(0.11), False),
+    (looped(5.0, ran="volta_sgemm_128x64_nn"), False),
     ids=["more than a tenth", "less", "a kernel that tells the precision"],
 )
 def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share(row: OperationTime, *, told: bool) -> None:
@@ -613,12 +557,12 @@ def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share(row: Ope
     assert said.startswith("the precision of 5.00 ms of 6.00 ms of matmuls and convolutions per step is")
 
 
-@pytest.mark.parametrize(
-    ("calls", "ms", "told"),
-    [
-        (4.0, 0.8, True), (3.0, 0.6, False), (4.0, 0.81, False),
-        (80.0, 0.0006 * 80, False), (80.0, 0.0007 * 80, True),  # a twentieth of the compute
-    ],
-)  # fmt: skip
+@cases(
+    (4.0, 0.8, True),
+    (3.0, 0.6, False),
+    (4.0, 0.81, False),
+    (80.0, 0.0006 * 80, False),
+    (80.0, 0.0007 * 80, True),  # a twentieth of the compute
+)
 def test_what_runs_again_and_again_is_small_and_often(calls: float, ms: float, *, told: bool) -> None:
     assert bool(repeated(Operations((looped(ms, calls), DENSE)), 4.0, 0.2, 0.05)) is told

@@ -1,17 +1,9 @@
 """Shapes of a run without program record, from what the profiler wrote beside operations and memory."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.builders import Machine, Row, chart, line, markers, trace, v100
+from tests.facts.kit import *
 from tfdoctor.facts.operations.loop_work import independent
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.shapes import TracedShapes, parse
-from tfdoctor.facts.run.program import Operation, Program, Shape
+from tfdoctor.facts.operations.shapes import parse
+from tfdoctor.facts.run.program import Shape
 
 X, W, Y = "float[2,8,8,3]", "float[3,3,3,16]", "[2,4,4,16]"
 POSITIONS = 2 * 4 * 4
@@ -34,20 +26,12 @@ def measured(*kernels: Row, memory: tuple[Row, ...] = ()) -> OperationTime:
     return row
 
 
-@pytest.mark.parametrize(
-    ("operation", "shapes", "flops", "dimensions"),
-    [
-        ("m/d/MatMul:MatMul", ["(half[32,100];half[100,10])"], 2 * 32 * 100 * 10, (100, 10)),
-        (
-            "m/d/MatMul:MatMul",
-            ["(half[32,9];half[9,10])", "(half[7,9];half[9,10])"],
-            None,
-            None,
-        ),  # runs that differ
-        # the gradient by a convolution's input needs no more; that by its weights has an operand of sizes
-        ("g/C:Conv2DBackpropInput", [f"(int32[4];{W};float{Y})"], CONVOLUTION, (3, 3, 3, 16)),
-        ("g/C:Conv2DBackpropFilter", [f"({X};int32[4];float{Y})"], None, None),
-    ],
+@cases(
+    ("m/d/MatMul:MatMul", ["(half[32,100];half[100,10])"], 2 * 32 * 100 * 10, (100, 10)),
+    ("m/d/MatMul:MatMul", ["(half[32,9];half[9,10])", "(half[7,9];half[9,10])"], None, None),  # runs that differ
+    # the gradient by a convolution's input needs no more; that by its weights has an operand of sizes
+    ("g/C:Conv2DBackpropInput", [f"(int32[4];{W};float{Y})"], CONVOLUTION, (3, 3, 3, 16)),
+    ("g/C:Conv2DBackpropFilter", [f"({X};int32[4];float{Y})"], None, None),
 )
 def test_a_products_flops_and_dimensions(
     operation: str, shapes: list[str], flops: float | None, dimensions: tuple[int, ...] | None
@@ -74,16 +58,13 @@ def test_a_trace_without_shapes_has_none() -> None:
     assert found.fact(TracedShapes).operations == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "tensors"),
-    [
-        ("(float[2,3];int32[4])", (("float32", (2, 3)), ("int32", (4,)))),
-        ("(bfloat16[])", (("bfloat16", ()),)),
-        ("(half[2,?])", None),
-        ("(float[2,3];)", None),
-        ("", None),
-        ("<unknown>", None),
-    ],
+@cases(
+    ("(float[2,3];int32[4])", (("float32", (2, 3)), ("int32", (4,)))),
+    ("(bfloat16[])", (("bfloat16", ()),)),
+    ("(half[2,?])", None),
+    ("(float[2,3];)", None),
+    ("", None),
+    ("<unknown>", None),
 )
 def test_texts_of_shapes(text: str, tensors: object) -> None:
     assert parse(text) == tensors
@@ -102,7 +83,7 @@ def op(name: str, kind: str, *sources: str, dtype: str = "float32", shape: Shape
     return Operation(name=name, type=kind, sources=sources, outputs=((dtype, shape),), graph=1)
 
 
-def given(name: str, dtype: str = "float32", shape: Shape | None = ROW) -> Operation:
+def entering(name: str, dtype: str = "float32", shape: Shape | None = ROW) -> Operation:
     return op(name, "Placeholder", dtype=dtype, shape=shape)
 
 
@@ -111,10 +92,10 @@ def returned(name: str, of: Operation) -> Operation:
 
 
 ONE = op("one", "Const", dtype="int32", shape=SCALAR)
-COUNT = given(COUNTER, "int32", SCALAR)
-INDEX = given("index", "int32", SCALAR)
-LIST = given("list", "variant", SCALAR)
-STATE = given("state")
+COUNT = entering(COUNTER, "int32", SCALAR)
+INDEX = entering("index", "int32", SCALAR)
+LIST = entering("list", "variant", SCALAR)
+STATE = entering("state")
 NEXT_COUNT = op("next_count", "AddV2", COUNT.name, "one", dtype="int32", shape=SCALAR)
 NEXT_INDEX = op("next_index", "AddV2", "index", "one", dtype="int32", shape=SCALAR)
 
@@ -131,7 +112,7 @@ def is_independent(
     return WHILE in independent(Program((loop, *body)), [loop])
 
 
-ROWS = given("rows", "variant", SCALAR)
+ROWS = entering("rows", "variant", SCALAR)
 READ = op("read", "TensorListGetItem", "rows", "index")
 WORK = op("work", "Square", "read")
 
@@ -146,19 +127,16 @@ BEFORE = op("before", "TensorListGetItem", "list", "index")
 ROW_OF = op("row", "ResourceGather", "table", "index")
 
 
-@pytest.mark.parametrize(
-    ("variables", "inner", "independent"),
-    [
-        ([(LIST, written("work"))], [ROWS, READ, WORK], True),  # a map writes what it makes of its row
-        ([(LIST, written("noise"))], [NOISE], True),  # random numbers are drawn in any order
-        ([(LIST, written("new")), (STATE, STATE)], [ROWS, READ, ADDED], True),  # what stays the same is no state
-        ([(STATE, WORK)], [ROWS, READ], True),  # each iteration replaces it, and none reads it
-        ([(LIST, written("row"))], [ROW_OF, given("table", "resource", SCALAR)], True),  # a lookup has no effect
-        # Trap: tf.scan writes a list as tf.map_fn does.
-        ([(LIST, written("new")), (STATE, ADDED)], [ROWS, READ], False),
-        ([(STATE, op("total", "AddV2", "state", "read"))], [ROWS, READ], False),  # a sum
-        ([(LIST, written("before"))], [BEFORE], False),  # Trap: dynamic programming over a table.
-    ],
+@cases(
+    ([(LIST, written("work"))], [ROWS, READ, WORK], True),  # a map writes what it makes of its row
+    ([(LIST, written("noise"))], [NOISE], True),  # random numbers are drawn in any order
+    ([(LIST, written("new")), (STATE, STATE)], [ROWS, READ, ADDED], True),  # what stays the same is no state
+    ([(STATE, WORK)], [ROWS, READ], True),  # each iteration replaces it, and none reads it
+    ([(LIST, written("row"))], [ROW_OF, entering("table", "resource", SCALAR)], True),  # a lookup has no effect
+    # Trap: tf.scan writes a list as tf.map_fn does.
+    ([(LIST, written("new")), (STATE, ADDED)], [ROWS, READ], False),
+    ([(STATE, op("total", "AddV2", "state", "read"))], [ROWS, READ], False),  # a sum
+    ([(LIST, written("before"))], [BEFORE], False),  # Trap: dynamic programming over a table.
     ids=["map", "random", "constant", "last", "lookup", "scan", "sum", "table"],
 )
 def test_iterations_that_need_none_of_another(variables: Any, inner: list[Operation], *, independent: bool) -> None:
@@ -167,16 +145,16 @@ def test_iterations_that_need_none_of_another(variables: Any, inner: list[Operat
 
 def test_a_whole_number_that_does_not_count_is_a_state() -> None:
     """Trap: a token that the next iteration reads."""
-    token = given("token", "int32", SCALAR)
+    token = entering("token", "int32", SCALAR)
     new = op("new", "ArgMax", "logits", dtype="int32", shape=SCALAR)
     logits = op("logits", "GatherV2", "table", "token")
-    assert not is_independent([(token, new), (LIST, written("logits"))], logits, given("table"))
+    assert not is_independent([(token, new), (LIST, written("logits"))], logits, entering("table"))
     double = op("double", "AddV2", "token", "token", dtype="int32", shape=SCALAR)
     assert not is_independent([(token, double)])
     assert not is_independent([(token, op("new", "AddV2", "token", "x"))], op("x", "Mul", "token"))
 
 
-@pytest.mark.parametrize("kind", ["AssignAddVariableOp", "ResourceScatterAdd", "EagerPyFunc"])
+@each("AssignAddVariableOp", "ResourceScatterAdd", "EagerPyFunc")
 def test_iterations_can_depend_on_each_other_without_an_edge(kind: str) -> None:
     assert not is_independent([(LIST, written("work"))], ROWS, READ, WORK, op("side", kind, "read"))
 

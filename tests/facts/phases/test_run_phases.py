@@ -1,40 +1,8 @@
 """Every ms of a run is in exactly one phase, at the line that it belongs to."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import manifest, recording
-from tests.run_logs import BUILDING, IMPORTING, PID, START_NS, Run
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.memory import MemoryWanted
-from tfdoctor.facts.phases.phase_spans import MOST_SPANS
-from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording.agent import TracedWindow, WindowCost
-from tfdoctor.recording.manifest import CapturePlan, EndedProcess, Ending, HostMachine, RunTimes
-from tfdoctor.recording.run_log import (
-    Bucket,
-    BucketSteps,
-    CallPlace,
-    FunctionTrace,
-    LongStep,
-    ProcessEnd,
-    RunFramework,
-    RunLog,
-    RunProcess,
-    SeenStack,
-    Span,
-)
-from tfdoctor.terms.kinds import Phase, RunCall, RunWork
-from tfdoctor.terms.verdict import Location
+from tests.facts.kit import *
+from tests.run_logs import BUILDING, IMPORTING, PID, START_NS
+from tfdoctor.facts.phases.run_phases import MOST_SPANS
 
 FIT, LOOP = "train.py:20", "train.py:12"
 
@@ -244,25 +212,18 @@ def one_after_another(*acts: tuple[float, str, dict[str, Any]] | int) -> Run:
 MODEL: dict[str, Any] = {"work": RunWork.MODEL}
 
 
-@pytest.mark.parametrize(
-    ("acts", "phase", "others"),
-    [
-        ([(2.0, "tokenize.py:7", {})], {Phase.PREPARING: 2.0}, set()),
-        (
-            [(1.0, "p.py:3", {}), (3.0, "p.py:7", {**MODEL, "tested": True})],
-            {Phase.PREDICTION: 3.0},
-            {Phase.PREPARING},
-        ),
-        ([(1.0, "train.py:7", MODEL), 500], {Phase.BUILDING: 1.0}, {Phase.STEPS}),
-        # a layer that a loop calls for each text, as of TextVectorization, builds no model
-        ([(4.0, "train.py:7", {**MODEL, "repeats": True}), 500], {Phase.PREPARING: 4.0}, {Phase.STEPS}),
-        # a loop around a model is known from its first call on
-        (
-            [400, (0.3, "train.py:20", {}), (0.7, "train.py:20", {"tested": True})],
-            {Phase.EVALUATION: 1.0},
-            {Phase.STEPS},
-        ),
-    ],
+@cases(
+    ([(2.0, "tokenize.py:7", {})], {Phase.PREPARING: 2.0}, set()),
+    ([(1.0, "p.py:3", {}), (3.0, "p.py:7", {**MODEL, "tested": True})], {Phase.PREDICTION: 3.0}, {Phase.PREPARING}),
+    ([(1.0, "train.py:7", MODEL), 500], {Phase.BUILDING: 1.0}, {Phase.STEPS}),
+    # a layer that a loop calls for each text, as of TextVectorization, builds no model
+    ([(4.0, "train.py:7", {**MODEL, "repeats": True}), 500], {Phase.PREPARING: 4.0}, {Phase.STEPS}),
+    # a loop around a model is known from its first call on
+    (
+        [400, (0.3, "train.py:20", {}), (0.7, "train.py:20", {"tested": True})],
+        {Phase.EVALUATION: 1.0},
+        {Phase.STEPS},
+    ),
     ids=["no model", "calls a model", "calls it once", "calls a layer", "a loop"],
 )
 def test_what_is_done_with_a_model_and_when(acts: list[Any], phase: dict[Phase, float], others: set[Phase]) -> None:
@@ -271,24 +232,21 @@ def test_what_is_done_with_a_model_and_when(acts: list[Any], phase: dict[Phase, 
     assert set(found) == {Phase.START, *phase, *others}
 
 
-@pytest.mark.parametrize(
-    ("stack", "waits"),
-    [
-        ({"calls": "subprocess.run", "runs": "selectors.PollSelector.select"}, True),
-        ({"calls": "subprocess.Popen.wait", "runs": "subprocess.Popen._wait"}, True),
-        ({"calls": "os.waitpid"}, True),
-        ({"calls": "os.spawnve", "runs": "os._spawnvef"}, True),
-        ({"calls": "posix.system"}, True),
-        ({"calls": "multiprocessing.pool.Pool.map", "children": True}, True),
-        ({"calls": "threading.Thread.join", "children": True}, True),
-        ({"calls": "threading.Thread.join"}, False),  # of a thread that works, or without children
-        ({"calls": "socket.socket.recv", "children": True}, True),
-        ({"calls": None, "children": True}, True),  # a line that reads a pipe
-        ({"calls": "time.sleep", "repeats": True, "children": True}, True),  # until `poll` says so
-        ({"calls": "time.sleep", "repeats": True}, False),
-        ({"calls": "time.sleep", "repeats": False, "children": True}, False),
-        ({"calls": "pandas.read_csv"}, False),
-    ],
+@cases(
+    ({"calls": "subprocess.run", "runs": "selectors.PollSelector.select"}, True),
+    ({"calls": "subprocess.Popen.wait", "runs": "subprocess.Popen._wait"}, True),
+    ({"calls": "os.waitpid"}, True),
+    ({"calls": "os.spawnve", "runs": "os._spawnvef"}, True),
+    ({"calls": "posix.system"}, True),
+    ({"calls": "multiprocessing.pool.Pool.map", "children": True}, True),
+    ({"calls": "threading.Thread.join", "children": True}, True),
+    ({"calls": "threading.Thread.join"}, False),  # of a thread that works, or without children
+    ({"calls": "socket.socket.recv", "children": True}, True),
+    ({"calls": None, "children": True}, True),  # a line that reads a pipe
+    ({"calls": "time.sleep", "repeats": True, "children": True}, True),  # until `poll` says so
+    ({"calls": "time.sleep", "repeats": True}, False),
+    ({"calls": "time.sleep", "repeats": False, "children": True}, False),
+    ({"calls": "pandas.read_csv"}, False),
 )
 def test_a_wait_for_child_processes_is_no_preparation(stack: Mapping[str, Any], *, waits: bool) -> None:
     run = Run()
@@ -299,9 +257,11 @@ def test_a_wait_for_child_processes_is_no_preparation(stack: Mapping[str, Any], 
     assert found.unseen == waits
 
 
-@pytest.mark.parametrize(
-    ("before", "meanwhile", "waits"),
-    [(1, 0, True), (2, 1, True), (1, 1, False), (1, 4, True)],
+@cases(
+    (1, 0, True),
+    (2, 1, True),
+    (1, 1, False),
+    (1, 4, True),
     ids=["over", "next to a logger", "a logger", "before other workers"],
 )
 def test_children_that_live_on_while_it_trains_are_no_wait(before: int, meanwhile: int, *, waits: bool) -> None:
@@ -355,7 +315,7 @@ def test_a_fit_of_another_backend_is_training() -> None:
     assert found.at(Phase.STEPS)[0].at == Location("train.py", 20)
 
 
-@pytest.mark.parametrize("names", [("jax",), ("torch", "jax"), ("tensorflow", "jax"), ()])
+@each(("jax",), ("torch", "jax"), ("tensorflow", "jax"), ())
 def test_the_work_of_a_program_of_another_framework_is_not_called_preparation(names: tuple[str, ...]) -> None:
     """What waits for a compiled function of JAX has no frame that says so."""
     run = Run()
@@ -431,7 +391,7 @@ def test_a_run_that_was_ended_after_its_traced_steps_is_known_as_such() -> None:
         assert RunPhases.measure(given, None).ended_early is asked
 
 
-@pytest.mark.parametrize(("silent", "end", "unnamed"), [(2.0, 2000, 0), (20.0, 0, 20_000)])
+@cases((2.0, 2000, 0), (20.0, 0, 20_000))
 def test_a_killed_run_ends_with_its_last_record(silent: float, end: float, unnamed: float) -> None:
     """A long silence before has no name."""
     run = own_loop(tail=False)
@@ -468,15 +428,12 @@ def test_other_processes_and_clocks_are_mentioned() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("steps", "too_long", "advice"),
-    [
-        (8, True, "--steps 4 traces less, --no-trace traces nothing."),
-        (1, True, "--no-trace traces nothing."),
-        (8, False, ""),
-    ],
+@cases(
+    (8, True, "--steps 4 traces less, --no-trace traces nothing."),
+    (1, True, "--no-trace traces nothing."),
+    (8, False, ""),
 )
-def test_a_profiler_that_took_too_long_is_told_with_its_seconds(steps: int, advice: str, *, too_long: bool) -> None:
+def test_a_profiler_that_took_too_long_is_told_with_its_seconds(steps: int, *, too_long: bool, advice: str) -> None:
     cost = WindowCost(steps, start_s=0.5, stop_s=6.0, run_s=26.0, too_long=too_long)
     found = RunPhases.measure(replace(own_loop().recording(), manifest=manifest(costs=(cost,))), None)
     told = f"To start and to stop the profiler took 6.5 s (25 % of the run until then): {advice}"
@@ -593,12 +550,9 @@ def test_a_timed_line_tells_how_much_of_it_tensorflow_executes() -> None:
     assert line.executes_ms == pytest.approx(2000, rel=0.1)
 
 
-@pytest.mark.parametrize(
-    ("run", "kind", "calls", "name"),
-    [
-        (own_loop(), RunCall.STEP, [(RunCall.FUNCTION, "train_step"), (RunCall.TEST, "test_step")], "train_step"),
-        (Run(), RunCall.TRACE, [(RunCall.TRACE, "serve")], "serve"),  # which another thread traces
-    ],
+@cases(
+    (own_loop(), RunCall.STEP, [(RunCall.FUNCTION, "train_step"), (RunCall.TEST, "test_step")], "train_step"),
+    (Run(), RunCall.TRACE, [(RunCall.TRACE, "serve")], "serve"),  # which another thread traces
 )
 def test_the_step_has_the_name_of_the_function_that_trains(
     run: Run, kind: RunCall, calls: list[tuple[RunCall, str]], name: str
@@ -643,17 +597,14 @@ def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) ->
     return RunEnding.measure(run().recording(None, times=times, outcome=outcome, finished=True))
 
 
-@pytest.mark.parametrize(
-    ("why", "error", "kind"),
-    [
-        (None, "", EndKind.RUNNING),  # unfinished
-        ("exit", "", EndKind.EXIT),
-        ("interrupt", "KeyboardInterrupt", EndKind.INTERRUPT),
-        ("exception", "ValueError", EndKind.EXCEPTION),
-        ("exception", "MemoryError", EndKind.OUT_OF_MEMORY),
-        ("exception", "ResourceExhaustedError", EndKind.OUT_OF_MEMORY),
-        ("exception", "InternalError", EndKind.EXCEPTION),
-    ],
+@cases(
+    (None, "", EndKind.RUNNING),  # unfinished
+    ("exit", "", EndKind.EXIT),
+    ("interrupt", "KeyboardInterrupt", EndKind.INTERRUPT),
+    ("exception", "ValueError", EndKind.EXCEPTION),
+    ("exception", "MemoryError", EndKind.OUT_OF_MEMORY),
+    ("exception", "ResourceExhaustedError", EndKind.OUT_OF_MEMORY),
+    ("exception", "InternalError", EndKind.EXCEPTION),
 )
 def test_a_process_tells_its_end(why: str | None, error: str, kind: EndKind) -> None:
     assert ended(why, error=error).kind is kind
@@ -680,16 +631,13 @@ def test_an_array_of_numpy_is_read() -> None:
     assert MemoryWanted.of("something else") == MemoryWanted()
 
 
-@pytest.mark.parametrize(
-    ("signal", "code", "oom_kills", "kind"),
-    [
-        (9, 137, 1, EndKind.OUT_OF_MEMORY),
-        (9, 137, 0, EndKind.KILLED),
-        (None, 137, 1, EndKind.OUT_OF_MEMORY),  # through a shell
-        (15, 143, 1, EndKind.KILLED),
-        (2, 130, 0, EndKind.INTERRUPT),
-        (None, 3, 0, EndKind.EXIT),  # os._exit
-    ],
+@cases(
+    (9, 137, 1, EndKind.OUT_OF_MEMORY),
+    (9, 137, 0, EndKind.KILLED),
+    (None, 137, 1, EndKind.OUT_OF_MEMORY),  # through a shell
+    (15, 143, 1, EndKind.KILLED),
+    (2, 130, 0, EndKind.INTERRUPT),
+    (None, 3, 0, EndKind.EXIT),  # os._exit
 )
 def test_the_launcher_sees_the_end_of_a_killed_process(
     signal: int | None, code: int, oom_kills: int, kind: EndKind

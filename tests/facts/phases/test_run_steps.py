@@ -2,43 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any
 
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import PS, recording
-from tests.run_logs import Run
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import NUMBERED, ChangingNumber, MadeCall, RunCalls, RunTraces
-from tfdoctor.facts.phases.run_course import Floats
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines, RunSteps, long_steps
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Step, Steps
-from tfdoctor.recording.agent import StepsSeen, TracedFunction, UntracedSteps
-from tfdoctor.recording.program import ProgramRecord, RunSettings
-from tfdoctor.recording.run_log import (
-    AssignedNumber,
-    Bucket,
-    BucketSteps,
-    CallPlace,
-    Census,
-    FunctionTrace,
-    LongStep,
-    RunLog,
-    RunProcess,
-    SeenStack,
-    TracedNumber,
-)
-from tfdoctor.terms.kinds import RunCall, RunWork, StepSource
-from tfdoctor.terms.verdict import Location
-from tfdoctor.trace import Intervals
+from tests.facts.kit import *
+from tfdoctor.facts.phases.run_calls import NUMBERED
+from tfdoctor.facts.phases.run_steps import long_steps
 
 LOOP = "train.py:12"
 
@@ -101,12 +68,9 @@ def test_a_call_of_several_steps_is_counted_as_several() -> None:
     assert (found.count, found.median_ms, found.mean_ms) == pytest.approx((1000, 5.0, 5.0))
 
 
-@pytest.mark.parametrize(
-    ("run", "traced_ms", "share"),
-    [
-        (of((200, 5.0), (200, 5.0, True), (100, 20.0)), 5.0, 2000 / 4000),  # steps like the traced ones
-        (of((400, 5.0), (100, 12.0, True), (400, 5.0)), 12.0, 4000 / 5200),  # only the profiler slows these
-    ],
+@cases(
+    (of((200, 5.0), (200, 5.0, True), (100, 20.0)), 5.0, 2000 / 4000),  # steps like the traced ones
+    (of((400, 5.0), (100, 12.0, True), (400, 5.0)), 12.0, 4000 / 5200),  # only the profiler slows these
 )
 def test_the_window_stands_for_steps_like_the_traced_ones(run: Run, traced_ms: float, share: float) -> None:
     found = measured(run)
@@ -149,29 +113,17 @@ def test_long_steps_say_what_they_cost() -> None:
     assert long_steps([]) is None
 
 
-@pytest.mark.parametrize(
-    ("numbers", "every"),
-    [
-        ([99, 199, 299, 399], 100),
-        ([99, 200, 299, 400, 499], 100),
-        ([99, 199, 299], None),  # too few
-        ([3, 50, 61, 200, 277, 300], None),
-        ([10, 11, 12, 13, 14], None),  # all of them
-    ],
+@cases(
+    ([99, 199, 299, 399], 100),
+    ([99, 200, 299, 400, 499], 100),
+    ([99, 199, 299], None),  # too few
+    ([3, 50, 61, 200, 277, 300], None),
+    ([10, 11, 12, 13, 14], None),  # all of them
 )
 def test_long_steps_at_equal_distances_have_a_period(numbers: list[int], every: int | None) -> None:
     found = long_steps([long(0, first=True), *map(long, numbers)])
     assert found is not None
     assert found.every == every
-
-
-def test_a_run_without_steps_has_none() -> None:
-    run = Run()
-    run.python(1.0, "p.py:1")
-    with pytest.raises(Unavailable, match="no training step"):
-        measured(run)
-    with pytest.raises(Unavailable, match="not recorded"):
-        RunSteps.measure(recording(), None, None, None)
 
 
 def test_the_long_steps_of_bursts_are_no_long_steps() -> None:
@@ -203,10 +155,7 @@ def waits(**parts: float) -> RunSteps:
     return RunSteps.measure(given, None, Breakdown.of(**parts), RunLongLines((at, other)))
 
 
-@pytest.mark.parametrize(
-    ("parts", "alike"),
-    [({"input": 3.0, "device": 2.0}, True), ({"input": 2.0, "device": 3.0}, False), ({"device": 5.0}, False)],
-)
+@cases(({"input": 3.0, "device": 2.0}, True), ({"input": 2.0, "device": 3.0}, False), ({"device": 5.0}, False))
 def test_long_steps_are_like_traced_ones_that_wait_as_well(parts: dict[str, float], *, alike: bool) -> None:
     found = waits(**parts)
     assert found.wait_longer is alike
@@ -235,10 +184,7 @@ def test_samples_of_a_line_add_up_over_stacks_and_buckets() -> None:
     assert (line.sure, replace(line, samples=4).sure, replace(line, at=None).sure) == (True, False, False)
 
 
-@pytest.mark.parametrize(
-    ("work", "names"),
-    [(RunWork.OTHER, False), (RunWork.MODEL, False), (RunWork.SAVING, True), (RunWork.INPUT, True)],
-)
+@cases((RunWork.OTHER, False), (RunWork.MODEL, False), (RunWork.SAVING, True), (RunWork.INPUT, True))
 def test_the_call_that_trains_is_no_cause(work: RunWork, *, names: bool) -> None:
     """But for a checkpoint of fit's, or its input."""
     fit = CallPlace(0, RunCall.FIT, ("train.py", 9), "Model.fit")
@@ -247,13 +193,6 @@ def test_the_call_that_trains_is_no_cause(work: RunWork, *, names: bool) -> None
     log = RunLog(RunProcess(), {0: fit}, {1: seen}, (bucket,))
     (line,) = RunLongLines.measure(replace(recording(), run=log)).lines
     assert line.sure is names
-
-
-def test_without_a_sample_of_a_long_step_nothing_is_known() -> None:
-    with pytest.raises(Unavailable, match="no step that takes long"):
-        lines(Bucket(0, 1, stacks={"3": 700.0}, samples={"3": 14}))
-    with pytest.raises(Unavailable, match="not recorded"):
-        RunLongLines.measure(recording())
 
 
 # The calls of a run by the line that makes them.
@@ -283,7 +222,7 @@ def test_calls_of_a_line_are_one_row_without_what_they_trace() -> None:
     assert (found.examples, found.batches, found.models) == (1.0, 1.0, 1)
 
 
-@pytest.mark.parametrize(("times", "looped"), [(1, False), (2, False), (3, True)])
+@cases((1, False), (2, False), (3, True))
 def test_many_calls_of_a_line_are_made_by_a_loop(times: int, *, looped: bool) -> None:
     assert only(predicts(times), RunCall.PREDICT).looped is looped
 
@@ -350,10 +289,22 @@ def test_parts_of_loops_are_no_calls() -> None:
     assert kinds == {RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT}
 
 
-@pytest.mark.parametrize("kind", [RunCalls, RunTraces, RunGrowth])
-def test_without_a_log_nothing_is_known(kind: type[RunCalls | RunTraces | RunGrowth]) -> None:
-    with pytest.raises(Unavailable, match="not recorded"):
-        kind.measure(recording())
+def short() -> Run:
+    run = Run()
+    run.during(RunCall.PREDICT, 1.0, "p.py:3", "Model.predict")
+    return run
+
+
+test_what_is_not_known = unavailable(
+    (lambda: lines(Bucket(0, 1, stacks={"3": 700.0}, samples={"3": 14})), "no step that takes long"),
+    (lambda: measured(short()), "no training step"),
+    (lambda: growth(short()), "too short"),
+    (lambda: RunSteps.measure(recording(), None, None, None), "not recorded"),
+    *(
+        (partial(kind.measure, recording()), "not recorded")
+        for kind in (RunLongLines, RunCalls, RunTraces, RunGrowth)
+    ),
+)
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -426,17 +377,14 @@ RATES = [f"0.{number}" for number in range(1, 8)]
 LR = ChangingNumber("lr", tuple(RATES), Location("tune.py", 61))
 
 
-@pytest.mark.parametrize(
-    ("traces", "told"),
-    [
-        ([{"lr": rate, "kind": "'a'"} for rate in RATES], (LR,)),
-        ([{"lr": rate} for rate in RATES for _ in range(2)], (LR,)),  # each for two shapes
-        ([{"lr": rate} for rate in ("0.1", "0.2") for _ in range(4)], ()),  # most have the old values
-        ([{"lr": "0.1"}] * 8, ()),
-        ([{}] * 30 + [{"lr": rate} for rate in RATES], ()),
-        ([{"training": truth} for truth in ("True", "False")], ()),  # a truth value is no cause
-        ([{"training": truth, "lr": rate} for rate in RATES for truth in ("True", "False")], (LR,)),
-    ],
+@cases(
+    ([{"lr": rate, "kind": "'a'"} for rate in RATES], (LR,)),
+    ([{"lr": rate} for rate in RATES for _ in range(2)], (LR,)),  # each for two shapes
+    ([{"lr": rate} for rate in ("0.1", "0.2") for _ in range(4)], ()),  # most have the old values
+    ([{"lr": "0.1"}] * 8, ()),
+    ([{}] * 30 + [{"lr": rate} for rate in RATES], ()),
+    ([{"training": truth} for truth in ("True", "False")], ()),  # a truth value is no cause
+    ([{"training": truth, "lr": rate} for rate in RATES for truth in ("True", "False")], (LR,)),
 )
 def test_python_numbers_that_change_are_told_with_their_line(
     traces: list[dict[str, str]], told: tuple[ChangingNumber, ...]
@@ -527,7 +475,7 @@ GROWTH: dict[str, Callable[[Random], Floats]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [*NO_GROWTH, "drift"])
+@each(*NO_GROWTH, "drift")
 def test_what_does_not_grow_is_rarely_called_growth(kind: str) -> None:
     """A drift by chance seldom."""
     assert alarms(NO_GROWTH.get(kind, walk)) < (0.08 if kind == "drift" else 0.01) * SEEDS
@@ -614,7 +562,7 @@ def test_a_graph_that_slows_its_own_steps_grows_with_each_step() -> None:
     assert not graph(*((min(500 + 100 * n, 1500), 1, 600.0) for n in range(40))).steady  # made once
 
 
-@pytest.mark.parametrize(("most", "steady"), [(5_000, True), (1_000, False)])
+@cases((5_000, True), (1_000, False))
 def test_few_counts_of_a_graph_are_exact(most: int, *, steady: bool) -> None:
     """Nine counts are too few for a trend of anything that has noise."""
     assert graph(*((min(300 + 2 * 75 * n, most), 75, 13.0) for n in range(9))).steady is steady
@@ -661,16 +609,9 @@ def test_types_of_objects_that_grow_in_number_are_named() -> None:
     assert (trend.name, trend.first, trend.last) == ("numpy.ndarray", 100, 600)
 
 
-@pytest.mark.parametrize("counts", [[100, 200, 300], [100, 300, 400, 401, 402, 402], [5, 9, 3, 8, 4]])
+@each([100, 200, 300], [100, 300, 400, 401, 402, 402], [5, 9, 3, 8, 4])
 def test_types_that_are_counted_seldom_or_stay_are_not(counts: list[int]) -> None:
     assert not growth(with_objects(counts)).objects
-
-
-def test_a_short_run_shows_no_growth() -> None:
-    run = Run()
-    run.during(RunCall.PREDICT, 1.0, "p.py:3", "Model.predict")
-    with pytest.raises(Unavailable, match="too short"):
-        growth(run)
 
 
 def test_steps_that_were_only_counted_have_a_trend() -> None:

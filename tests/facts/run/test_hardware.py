@@ -1,18 +1,8 @@
 """What is known of a machine, and what is not; and which of its devices the report is about."""
 
-from typing import Any
-
-import pytest
-
-from tests.builders import chart, device, line, manifest, markers, recording, trace, v100
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device, MissingWork
-from tfdoctor.facts.run.hardware import AMD_RATES, GPU_RATES, Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.recording.manifest import HostMachine
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound
+from tests.facts.kit import *
+from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION
+from tfdoctor.facts.run.hardware import AMD_RATES, GPU_RATES
 
 KERNEL = line("Stream #1(Compute)", ("k", 0, 5))
 
@@ -50,12 +40,9 @@ def test_a_v100_multiplies_in_float16() -> None:
     assert found.tile.multiple == 8
 
 
-@pytest.mark.parametrize(
-    ("capability", "dtype", "scales"),
-    [
-        ((7, 5), "float16", 1 / 8),
-        *[(known, "bfloat16", 1 / 2) for known in ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))],
-    ],
+@cases(
+    ((7, 5), "float16", 1 / 8),
+    *[(known, "bfloat16", 1 / 2) for known in ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))],
 )
 def test_from_ampere_on_float32_runs_as_tf32(capability: tuple[int, int], dtype: str, scales: float) -> None:
     found = capable(*capability)
@@ -67,14 +54,11 @@ def amd(major: int, minor: int, **stats: Any) -> Hardware:
     return capable(major, minor, device_vendor="AMD", **stats)
 
 
-@pytest.mark.parametrize(
-    ("version", "units", "clock", "chip", "tflops"),
-    [
-        ((9, 0), 120, 1_502_000, "gfx908", 184.6),
-        ((9, 0), 110, 1_700_000, "gfx90a", 191.5),
-        ((9, 4), 304, 2_100_000, "gfx942", 1307.4),
-        ((9, 5), 256, 2_400_000, "gfx950", 2516.6),
-    ],
+@cases(
+    ((9, 0), 120, 1_502_000, "gfx908", 184.6),
+    ((9, 0), 110, 1_700_000, "gfx90a", 191.5),
+    ((9, 4), 304, 2_100_000, "gfx942", 1307.4),
+    ((9, 5), 256, 2_400_000, "gfx950", 2516.6),
 )
 def test_an_amd_accelerator_is_told_by_its_version_and_units(
     version: tuple[int, int], units: int, clock: int, chip: str, tflops: float
@@ -100,20 +84,17 @@ def test_an_amd_board_is_told_by_its_name_first() -> None:
     assert amd(0, 0, gpu_device_name="gfx90a:sramecc+:xnack-").matrix_unit == "Matrix Core"
 
 
-@pytest.mark.parametrize(
-    ("found", "without", "missing"),
-    [
-        (amd(11, 0, core_count=96), False, "AMD"),
-        (amd(9, 0, core_count=96), False, "AMD"),
-        (amd(9, 0, core_count=64), True, "gfx906"),
-        (gpu(), False, "does not name the GPU"),
-        # Compute capability 7.5 is also that of the GTX 16 series, which has no Tensor Cores.
-        (capable(7, 5, gpu_device_name="NVIDIA GeForce GTX 1660 Ti"), True, "GTX 1660 Ti"),
-        *((capable(*one, gpu_device_name="Tesla"), True, "{}.{}".format(*one)) for one in ((6, 0), (6, 1), (3, 7))),
-        *((capable(*one, gpu_device_name="Tesla"), False, "{}.{}".format(*one)) for one in ((8, 7), (13, 0))),
-    ],
+@cases(
+    (amd(11, 0, core_count=96), False, "AMD"),
+    (amd(9, 0, core_count=96), False, "AMD"),
+    (amd(9, 0, core_count=64), True, "gfx906"),
+    (gpu(), False, "does not name the GPU"),
+    # Compute capability 7.5 is also that of the GTX 16 series, which has no Tensor Cores.
+    (capable(7, 5, gpu_device_name="NVIDIA GeForce GTX 1660 Ti"), True, "GTX 1660 Ti"),
+    *((capable(*one, gpu_device_name="Tesla"), True, "{}.{}".format(*one)) for one in ((6, 0), (6, 1), (3, 7))),
+    *((capable(*one, gpu_device_name="Tesla"), False, "{}.{}".format(*one)) for one in ((8, 7), (13, 0))),
 )
-def test_a_gpu_that_is_not_in_the_table_is_unknown(found: Hardware, missing: str, *, without: bool) -> None:
+def test_a_gpu_that_is_not_in_the_table_is_unknown(found: Hardware, *, without: bool, missing: str) -> None:
     """Only of generations before Volta is it known that they have no Tensor Cores."""
     assert (found.matrix_unit, found.sixteen_bit, found.tile, found.peak_flop_s) == ("", None, None, None)
     assert found.without_unit is without
@@ -128,14 +109,11 @@ def test_a_gpu_without_a_name_is_described_by_its_numbers() -> None:
     assert capable(7, 5, gpu_device_name="NVIDIA GeForce RTX 2060").sixteen_bit
 
 
-@pytest.mark.parametrize(
-    ("capability", "types"),
-    [
-        ((7, 0), {"float16"}),
-        ((7, 5), {"float16", "int8", "uint8"}),
-        ((8, 0), {"float16", "int8", "uint8", "bfloat16", "float32", "float64"}),
-        ((8, 6), {"float16", "int8", "uint8", "bfloat16", "float32"}),
-    ],
+@cases(
+    ((7, 0), {"float16"}),
+    ((7, 5), {"float16", "int8", "uint8"}),
+    ((8, 0), {"float16", "int8", "uint8", "bfloat16", "float32", "float64"}),
+    ((8, 6), {"float16", "int8", "uint8", "bfloat16", "float32"}),
 )
 def test_what_tensor_cores_multiply_by_generation(capability: tuple[int, int], types: set[str]) -> None:
     found = capable(*capability)
@@ -157,14 +135,11 @@ def test_every_rate_is_at_least_that_of_float32() -> None:
 # CPUs
 
 
-@pytest.mark.parametrize(
-    ("flags", "unit", "tile"),
-    [
-        (("avx2", "avx512f", "avx512_bf16", "amx_bf16"), "AMX", 16),
-        (("avx2", "avx512f", "avx512_bf16"), "AVX512-BF16", 16),
-        (("avx2", "avx512f"), "", 16),
-        (("avx2",), "", None),
-    ],
+@cases(
+    (("avx2", "avx512f", "avx512_bf16", "amx_bf16"), "AMX", 16),
+    (("avx2", "avx512f", "avx512_bf16"), "AVX512-BF16", 16),
+    (("avx2", "avx512f"), "", 16),
+    (("avx2",), "", None),
 )
 def test_a_cpus_flags_tell_its_unit(flags: tuple[str, ...], unit: str, tile: int | None) -> None:
     found = cpu(*flags)
@@ -195,12 +170,9 @@ def test_a_cpu_that_nobody_recorded_is_unknown() -> None:
 # TPUs
 
 
-@pytest.mark.parametrize(
-    ("name", "width"),
-    [
-        *[(f"TPU {generation}", 128) for generation in ("v2", "v3", "v4", "v5 lite", "v5p")],
-        *[(name, 256) for name in ("TPU v6 lite", "TPU v7x", "TPU7x")],
-    ],
+@cases(
+    *[(f"TPU {generation}", 128) for generation in ("v2", "v3", "v4", "v5 lite", "v5p")],
+    *[(name, 256) for name in ("TPU v6 lite", "TPU v7x", "TPU7x")],
 )
 def test_the_width_of_a_tpus_unit_by_generation(name: str, width: int) -> None:
     found = tpu(name, peak_teraflops_per_second=197.0, peak_hbm_bw_gigabytes_per_second=819.0)
@@ -227,13 +199,10 @@ def test_the_report_is_about_the_busiest_device() -> None:
     assert found.busiest.name == "/device:GPU:2"
 
 
-@pytest.mark.parametrize(
-    ("call", "kind"),
-    [
-        *[(call, "GPU") for call in ("cuLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernel")],
-        *[(call, "GPU") for call in ("cudaLaunchCooperativeKernel", "hipExtModuleLaunchKernel")],
-        *[(call, "CPU") for call in ("Launch", "my_LaunchKernel")],
-    ],
+@cases(
+    *[(call, "GPU") for call in ("cuLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernel")],
+    *[(call, "GPU") for call in ("cudaLaunchCooperativeKernel", "hipExtModuleLaunchKernel")],
+    *[(call, "CPU") for call in ("Launch", "my_LaunchKernel")],
 )
 def test_a_host_that_launches_kernels_has_a_gpu_that_the_trace_lacks(call: str, kind: str) -> None:
     """Work of a GPU whose plane was removed is no work of the CPU."""
@@ -253,24 +222,19 @@ def test_a_tpu_goes_before_a_gpu() -> None:
     assert chart(both).fact(Device).kind == "TPU"
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        ("Failed to load libcupti (is it installed and accessible?)", NO_CUPTI),
-        ("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", NO_PERMISSION),
-        ("CUPTI: the user does not have privileges to profile", NO_PERMISSION),
-        ("", NO_KERNELS),
-    ],
+@cases(
+    ("Failed to load libcupti (is it installed and accessible?)", NO_CUPTI),
+    ("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", NO_PERMISSION),
+    ("CUPTI: the user does not have privileges to profile", NO_PERMISSION),
+    ("", NO_KERNELS),
 )
-def test_why_a_gpu_has_no_kernels(error: str, reason: MissingWork) -> None:
+def test_why_a_gpu_has_no_kernels(error: str, reason: Unavailable) -> None:
     for told in (trace([], gpus=[v100()], errors=(error,)), trace([], gpus=[v100()], warnings=(error,))):
         device = chart(told).fact(Device)
         assert (device.missing, device.used) == (reason, 0)
 
 
-@pytest.mark.parametrize(
-    ("capability", "flops_per_clock"), [((6, 1), 256), ((5, 2), 256), ((6, 0), 0), ((3, 7), 0)]
-)
+@cases(((6, 1), 256), ((5, 2), 256), ((6, 0), 0), ((3, 7), 0))
 def test_the_rate_in_float32_where_float16_is_no_faster(capability: tuple[int, int], flops_per_clock: int) -> None:
     found = capable(*capability, clock_rate=1_000_000, core_count=10)
     assert (found.float32_flop_s or 0) == flops_per_clock * 10 * 1e9

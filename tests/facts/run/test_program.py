@@ -1,29 +1,17 @@
 """How many batches one pass over recorded datasets has, and how recorded lines are shown."""
 
-from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from scripts.mutation.cases import write_intact
 from scripts.mutation.originals import ON_CPU, originals
-from tests.h100 import h100
+from tests.facts.kit import *
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnose.engine import examine
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.operation_types import CALLS, OPAQUE, RANDOM, READS, SHAPES, UPDATES
-from tfdoctor.facts.run.program import FOREVER, Dataset, DatasetParameters, Operation, Places, batches_of, line_of
-from tfdoctor.facts.run.xla_operations import XlaOperations, operation
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Manifest
+from tfdoctor.facts.run.program import FOREVER, batches_of, line_of
+from tfdoctor.facts.run.xla_operations import operation
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import Errored, Location
-from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass, Shape
+from tfdoctor.trace.hlo import Shape
 
 
 def chain(*stages: tuple[str, int | None]) -> tuple[Dataset, ...]:
@@ -39,15 +27,12 @@ def chain(*stages: tuple[str, int | None]) -> tuple[Dataset, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("datasets", "batches"),
-    [
-        (chain(("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195)), 20),  # the feeding dataset's own
-        # a repeated pass is that of what is repeated
-        (chain(("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200)), 20),
-        (chain(("Batch", None), ("FlatMap", None), ("TensorSlice", 3)), None),  # a stage expands its elements
-        ((), None),
-    ],
+@cases(
+    (chain(("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195)), 20),  # the feeding dataset's own
+    # a repeated pass is that of what is repeated
+    (chain(("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200)), 20),
+    (chain(("Batch", None), ("FlatMap", None), ("TensorSlice", 3)), None),  # a stage expands its elements
+    ((), None),
 )
 def test_the_batches_of_one_pass(datasets: tuple[Dataset, ...], batches: int | None) -> None:
     assert batches_of(datasets) == batches
@@ -60,18 +45,15 @@ def test_a_line_ends_where_several_sources_meet() -> None:
     assert line_of((zipped, *sources), sources[1]) == (sources[1],)
 
 
-@pytest.mark.parametrize(
-    ("path", "command", "cwd", "shown"),
-    [
-        ("/data/run/models/net.py", "python train.py", "/data/run", "models/net.py"),
-        ("/code/job/train.py", "python /code/job/train.py", "/data/run", "train.py"),  # a script elsewhere
-        ("/data/job/models/net.py", "python ../job/train.py", "/data/run", "models/net.py"),
-        ("/data/run/net.py", "python /data/train.py", "/data/run", "net.py"),  # below both
-        ("/data/runs/net.py", "python train.py", "/data/run", "/data/runs/net.py"),
-        ("/code/net.py", "python -m job", "/data/run", "/code/net.py"),
-        ("/code/net.py", "", "", "/code/net.py"),
-        ("/net.py", "python train.py", "/", "net.py"),
-    ],
+@cases(
+    ("/data/run/models/net.py", "python train.py", "/data/run", "models/net.py"),
+    ("/code/job/train.py", "python /code/job/train.py", "/data/run", "train.py"),  # a script elsewhere
+    ("/data/job/models/net.py", "python ../job/train.py", "/data/run", "models/net.py"),
+    ("/data/run/net.py", "python /data/train.py", "/data/run", "net.py"),  # below both
+    ("/data/runs/net.py", "python train.py", "/data/run", "/data/runs/net.py"),
+    ("/code/net.py", "python -m job", "/data/run", "/code/net.py"),
+    ("/code/net.py", "", "", "/code/net.py"),
+    ("/net.py", "python train.py", "/", "net.py"),
 )
 def test_files_are_shown_relative_to_the_run_or_its_script(path: str, command: str, cwd: str, shown: str) -> None:
     places = Places(Manifest(command=tuple(command.split()), cwd=cwd).folders)
@@ -87,13 +69,10 @@ def by_name(trace: str) -> dict[str, Operation]:
     return {name: found for (_, name), found in operations}
 
 
-@pytest.mark.parametrize(
-    ("instruction", "kind", "kernel"),
-    [
-        ("cudnn-conv.7", "Conv2D", 1),
-        ("cudnn-conv-bw-input.9", "Conv2DBackpropInput", 1),
-        ("cudnn-conv-bw-filter.7", "Conv2DBackpropFilter", None),
-    ],
+@cases(
+    ("cudnn-conv.7", "Conv2D", 1),
+    ("cudnn-conv-bw-input.9", "Conv2DBackpropInput", 1),
+    ("cudnn-conv-bw-filter.7", "Conv2DBackpropFilter", None),
 )
 def test_calls_of_cudnn_have_the_sizes_of_the_convolution(instruction: str, kind: str, kernel: int | None) -> None:
     found = by_name("convnet-bfloat16-130")[instruction]
@@ -103,12 +82,9 @@ def test_calls_of_cudnn_have_the_sizes_of_the_convolution(instruction: str, kind
     assert found.name.endswith(f"conv_general_dilated/{instruction}")
 
 
-@pytest.mark.parametrize(
-    ("trace", "instruction"),
-    [
-        ("mlp-bfloat16-4000", "custom-call.1"),  # of cuBLASLt
-        ("mlp-bfloat16-4001", "gemm_fusion_dot_general.24"),  # of Triton
-    ],
+@cases(
+    ("mlp-bfloat16-4000", "custom-call.1"),  # of cuBLASLt
+    ("mlp-bfloat16-4001", "gemm_fusion_dot_general.24"),  # of Triton
 )
 def test_matmuls_of_a_library_and_of_triton_have_their_sizes(trace: str, instruction: str) -> None:
     found, width = by_name(trace)[instruction], int(trace[-4:])
@@ -164,7 +140,7 @@ def test_which_types_change_or_read_a_variable_draw_or_call() -> None:
     assert {"Shape", "ShapeN", "Rank", "Size"} == SHAPES  # no values
 
 
-@pytest.mark.parametrize("kind", ["ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp"])
+@each("ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp")
 def test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too(kind: str) -> None:
     row = OperationTime(name="update", type=kind, ms=1.0)
     work = OptimizerWork.measure(Operations((row,)))
@@ -193,23 +169,20 @@ def breaks_nothing(change: Callable[[dict[str, Any]], None], folder: Path) -> No
     assert not chart.defects
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        lambda found: [{**one, "inputs": [one["id"]]} for one in found],
-        lambda found: [{**one, "inputs": [found[at - 1]["id"]]} for at, one in enumerate(found)],
-        lambda found: [{**one, "inputs": [other["id"] for other in found]} for one in found],
-        lambda found: stages(found[0], LONG, 1, "RepeatDataset"),
-        lambda found: stages(found[0], 60, 2, "RepeatDataset"),
-        lambda found: stages(found[0], 60, 2, "ZipDataset"),
-    ],
+@each(
+    lambda found: [{**one, "inputs": [one["id"]]} for one in found],
+    lambda found: [{**one, "inputs": [found[at - 1]["id"]]} for at, one in enumerate(found)],
+    lambda found: [{**one, "inputs": [other["id"] for other in found]} for one in found],
+    lambda found: stages(found[0], LONG, 1, "RepeatDataset"),
+    lambda found: stages(found[0], 60, 2, "RepeatDataset"),
+    lambda found: stages(found[0], 60, 2, "ZipDataset"),
     ids=["itself", "circle", "all", "long", "doubled", "doubled-zip"],
 )
 def test_a_pipeline_of_any_shape_breaks_nothing(changed: Any, tmp_path: Path) -> None:
     breaks_nothing(lambda program: program.update(datasets=changed(program["datasets"])), tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["Identity", "AddV2", "Cast"])
+@each("Identity", "AddV2", "Cast")
 def test_a_graph_in_circles_breaks_nothing(kind: str, tmp_path: Path) -> None:
     def circle(program: dict[str, Any]) -> None:
         for graph in program["graphs"]:

@@ -1,22 +1,9 @@
 """The parts of a run that can be taken out, with the time and the line of each."""
 
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
+from tests.facts.kit import *
 from tests.rules.test_hot_operation import one_group as group
-from tests.run_logs import Run, place
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.facts.run_work.line_groups import CalledWork, called_work, line_groups
-from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
-from tfdoctor.facts.savings.operation_groups import OperationGroups
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.kinds import Part, Phase, RunCall, RunWork
-from tfdoctor.terms.verdict import Location
-from tfdoctor.trace import Trace
+from tests.run_logs import place
+from tfdoctor.facts.run_work.line_groups import called_work, line_groups
 
 SAVING = {"work": RunWork.SAVING}
 
@@ -110,27 +97,21 @@ def test_classes_of_callbacks_are_told_apart_the_largest_first() -> None:
     assert found[1].line == place("t.py:5")
 
 
-@pytest.mark.parametrize(
-    ("stack", "in_step"),
-    [
-        ({"callback": "Norms.on_train_batch_end"}, True),
-        ({"callback": "Norms.on_train_batch_end", "long": True}, None),  # it makes some steps long
-        ({"function": "make.<locals>.Norms.on_batch_end"}, True),  # of an earlier recording
-    ],
+@cases(
+    ({"callback": "Norms.on_train_batch_end"}, True),
+    ({"callback": "Norms.on_train_batch_end", "long": True}, None),  # it makes some steps long
+    ({"function": "make.<locals>.Norms.on_batch_end"}, True),  # of an earlier recording
 )
 def test_functions_of_batches_are_in_the_step(stack: dict[str, object], *, in_step: bool | None) -> None:
     (found,) = called_back(stack)
     assert (found.name, found.in_step) == ("Norms", in_step)
 
 
-@pytest.mark.parametrize(
-    "stack",
-    [
-        {"callback": "History.on_epoch_end"},
-        {"callback": "ProgbarLogger.on_train_batch_end"},
-        {"function": "Server.on_request"},
-        {"function": "on_epoch_end"},
-    ],
+@each(
+    {"callback": "History.on_epoch_end"},
+    {"callback": "ProgbarLogger.on_train_batch_end"},
+    {"function": "Server.on_request"},
+    {"function": "on_epoch_end"},
 )
 def test_what_keras_adds_itself_and_other_functions_are_no_callbacks(stack: dict[str, object]) -> None:
     assert not called_back(stack)
@@ -189,7 +170,7 @@ def test_a_group_is_of_one_phase_and_names_a_sure_line(given_lines: list[RunLine
         assert (found.top is None) == (not any(line.sure for line in found.lines))
 
 
-def line(number: int, *, function: str = "<module>", caller: int = 0, **given: Any) -> RunLine:
+def sample(number: int, *, function: str = "<module>", caller: int = 0, **given: Any) -> RunLine:
     known: dict[str, Any] = {"phase": Phase.PREPARING, "ms": 100.0, "samples": 9, "repeats": True} | given
     at = Location("a.py", caller) if caller else None
     return RunLine(at=Location("a.py", number), function=function, caller=at, **known)
@@ -201,47 +182,41 @@ def grouped(*lines: RunLine) -> list[set[int]]:
 
 def called(at: int) -> RunLine:
     """A line of a function that is called there."""
-    return line(5, function="f", caller=at)
+    return sample(5, function="f", caller=at)
 
 
-@pytest.mark.parametrize(
-    ("lines", "groups"),
-    [
-        ([called(40), line(40)], [{5, 40}]),  # the loop that calls it
-        ([called(41), line(40)], [{5, 40}]),  # or that begins above the call
-        ([called(40), line(42)], [{5, 42}]),
-        ([called(46), line(40)], [{5}, {40}]),
-        ([called(40), line(40, repeats=False, ms=50.0)], [{5}, {40}]),  # called once it stands alone
-        ([line(10), line(11, exact=True, ms=50.0), line(12)], [{10, 12}, {11}]),  # timed calls are no Python
-        ([RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9)], []),
-    ],
+@cases(
+    ([called(40), sample(40)], [{5, 40}]),  # the loop that calls it
+    ([called(41), sample(40)], [{5, 40}]),  # or that begins above the call
+    ([called(40), sample(42)], [{5, 42}]),
+    ([called(46), sample(40)], [{5}, {40}]),
+    ([called(40), sample(40, repeats=False, ms=50.0)], [{5}, {40}]),  # called once it stands alone
+    ([sample(10), sample(11, exact=True, ms=50.0), sample(12)], [{10, 12}, {11}]),  # timed calls are no Python
+    ([RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9)], []),
 )
 def test_a_function_belongs_to_the_loop_that_calls_it(lines: list[RunLine], groups: list[set[int]]) -> None:
     assert grouped(*lines) == groups
 
 
-@pytest.mark.parametrize(
-    "one",
-    [
-        line(11, exact=True, calls="Model.predict"),  # a timed call is one whatever repeats it
-        # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
-        line(6, calls="keras.src.backend.common.global_state.clear_session"),
-    ],
+@each(
+    sample(11, exact=True, calls="Model.predict"),  # a timed call is one whatever repeats it
+    # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
+    sample(6, calls="keras.src.backend.common.global_state.clear_session"),
 )
 def test_what_is_no_python_of_a_loop(one: RunLine) -> None:
     assert [group.work for group in line_groups([one])] == [CalledWork.BULK]
 
 
 def test_the_lines_of_a_comprehension_are_called_by_what_calls_its_function() -> None:
-    inner = line(5, function="f.<locals>.<listcomp>", caller=5)
-    (group,) = line_groups([inner, line(5, function="f", caller=60, ms=9.0)])
+    inner = sample(5, function="f.<locals>.<listcomp>", caller=5)
+    (group,) = line_groups([inner, sample(5, function="f", caller=60, ms=9.0)])
     assert group.caller == Location("a.py", 60)
     assert group.function == "f"
 
 
 def test_a_function_belongs_to_the_library_call_for_each_row() -> None:
-    applied = line(40, repeats=False, calls="pandas.core.frame.DataFrame.apply")
-    groups = line_groups([line(5, function="f", caller=40), applied])
+    applied = sample(40, repeats=False, calls="pandas.core.frame.DataFrame.apply")
+    groups = line_groups([sample(5, function="f", caller=40), applied])
     assert len(groups) == 1
     assert groups[0].work is CalledWork.ROWS
     assert groups[0].at == Location("a.py", 40)
@@ -252,28 +227,23 @@ def test_a_function_belongs_to_the_library_call_for_each_row() -> None:
 
 def called_line(calls: str, *, loops: int = 0, repeats: bool = True, at: int = 29) -> RunLine:
     of: Any = {"phase": Phase.BOUNDARIES, "ms": 900.0, "samples": 18, "calls": calls, "loops": loops}
-    return line(at, function="make_epoch", repeats=repeats, **of)
+    return sample(at, function="make_epoch", repeats=repeats, **of)
 
 
-@pytest.mark.parametrize(
-    ("calls", "loops", "work"),
-    [
-        ("numpy.random.choice", 1, CalledWork.BULK),  # may draw a whole epoch
-        ("numpy.random.choice", 2, CalledWork.PYTHON),
-        ("numpy.add", 1, CalledWork.PYTHON),
-        ("sklearn.preprocessing.scale", 3, CalledWork.BULK),
-        ("PIL.Image.open", 1, CalledWork.FILES),
-        ("PIL.Image.Image.save", 1, CalledWork.BULK),  # what a run writes, it must write
-    ],
+@cases(
+    ("numpy.random.choice", 1, CalledWork.BULK),  # may draw a whole epoch
+    ("numpy.random.choice", 2, CalledWork.PYTHON),
+    ("numpy.add", 1, CalledWork.PYTHON),
+    ("sklearn.preprocessing.scale", 3, CalledWork.BULK),
+    ("PIL.Image.open", 1, CalledWork.FILES),
+    ("PIL.Image.Image.save", 1, CalledWork.BULK),  # what a run writes, it must write
 )
 def test_the_work_of_a_line_in_loops(calls: str, loops: int, work: CalledWork) -> None:
     assert called_work(called_line(calls, loops=loops)) is work
     assert called_work(called_line("numpy.random.choice", repeats=False)) is CalledWork.BULK
 
 
-@pytest.mark.parametrize(
-    ("lines", "loops", "work"), [(3, 1, CalledWork.PYTHON), (2, 1, CalledWork.BULK), (3, 0, CalledWork.BULK)]
-)
+@cases((3, 1, CalledWork.PYTHON), (2, 1, CalledWork.BULK), (3, 0, CalledWork.BULK))
 def test_several_lines_of_a_loop_work_item_by_item(lines: int, loops: int, work: CalledWork) -> None:
     body = [called_line("numpy.random.normal", loops=loops, at=20 + n) for n in range(lines)]
     assert [group.work for group in line_groups(body)] == [work]

@@ -1,19 +1,7 @@
 """What the step model promises, for every step and every set of effects."""
 
-from dataclasses import replace
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import chart, executor, iterator, line, manifest, markers, recording, trace, v100, wait
-from tfdoctor.facts.input.input_pipeline import PipelineSegment
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
-from tfdoctor.facts.step_time.breakdown import PARTS, TracingCost
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Stage
+from tests.facts.kit import *
+from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL
 
 EXACT = 1e-6
 """Milliseconds; steps are below a second."""
@@ -178,40 +166,42 @@ MAP = "Root::Map"
 BESIDE = fed(model(input=40, device=10), {MAP: 50.0})
 SERIAL = fed(model(input=40, device=20), serial={MAP: 40.0})
 SLOWEST = fed(model(input=40, device=10), {"a": 30.0, "b": 15.0}, {"c": 20.0})
+WORKERS = replace(model(input=73.4, device=2.4), device=DeviceKind.CPU, cores=Cores(2.0, 2.0), input_ms=73.4)
 HALVED, TENTH, AHEAD = Effect(Stage.DEVICE, 0.5), Effect(Stage.DEVICE, 0.1), Effect(Stage.INPUT, overlaps=True)
 CONV, BN = Effect(Stage.DEVICE, 0.5, "conv", ms(8.0)), Effect(Stage.DEVICE, 0.5, "bn", ms(4.0))
 
 
-@pytest.mark.parametrize(
-    ("run", "changes", "left"),
-    [
-        # input made beside the step hides the compute
-        (BESIDE, [HALVED], 50),
-        (BESIDE, [Effect(Stage.INPUT, 0.1, MAP)], 10),
-        (BESIDE, [Effect(Stage.INPUT, 0.1, MAP), HALVED], 5),
-        # made while the trainer waits it adds to the compute
-        (SERIAL, [HALVED], 50),
-        (SERIAL, [AHEAD], 40),
-        (SERIAL, [Effect(Stage.INPUT, 0.25, MAP)], 30),
-        # a pipeline that is not known is work of unknown origin
-        (model(input=40, device=20), [Effect(Stage.INPUT, 0.0)], 20),
-        (model(input=40, device=20), [Effect(Stage.INPUT, 0.0, MAP)], 60),
-        # the slowest segment takes the step: its stages were measured at 45 ms, and the pace says 50
-        (SLOWEST, [Effect(Stage.INPUT, 0.5, "a")], 50 * (15 + 15) / 45),
-        (SLOWEST, [Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")], 20),
-        # a pipeline that keeps up is at least as fast as the step
-        (fed(model(device=50), {"a": 80.0}), [HALVED], 50),
-        (fed(model(device=50), {"a": 30.0}), [HALVED], 30),
-        # launching that the device hides stays; a host that leaves it idle limits the step; a CPU hides nothing
-        (replace(model(host=2, device=10), host_work=9), [TENTH], 2 + 7),
-        (replace(model(host=9, device=1), host_work=9), [TENTH], 10),
-        (replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9), [TENTH], 3),
-        # what is unknown stays
-        (model(unknown=7, input=1, device=2, between=3), [Effect(stage, 0.0) for stage in Stage], 7),
-        # effects on several parts of a stage add up, and those on one multiply
-        (model(device=20), [CONV, BN], 14),
-        (model(device=20), [CONV, CONV], 14),
-    ],
+@cases(
+    # input made beside the step hides the compute
+    (BESIDE, [HALVED], 50),
+    (BESIDE, [Effect(Stage.INPUT, 0.1, MAP)], 10),
+    (BESIDE, [Effect(Stage.INPUT, 0.1, MAP), HALVED], 5),
+    # made while the trainer waits it adds to the compute
+    (SERIAL, [HALVED], 50),
+    (SERIAL, [AHEAD], 40),
+    (SERIAL, [Effect(Stage.INPUT, 0.25, MAP)], 30),
+    # a pipeline that is not known is work of unknown origin
+    (model(input=40, device=20), [Effect(Stage.INPUT, 0.0)], 20),
+    (model(input=40, device=20), [Effect(Stage.INPUT, 0.0, MAP)], 60),
+    # the slowest segment takes the step: its stages were measured at 45 ms, and the pace says 50
+    (SLOWEST, [Effect(Stage.INPUT, 0.5, "a")], 50 * (15 + 15) / 45),
+    (SLOWEST, [Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")], 20),
+    # a pipeline that keeps up is at least as fast as the step
+    (fed(model(device=50), {"a": 80.0}), [HALVED], 50),
+    (fed(model(device=50), {"a": 30.0}), [HALVED], 30),
+    # launching that the device hides stays; a host that leaves it idle limits the step; a CPU hides nothing
+    (replace(model(host=2, device=10), host_work=9), [TENTH], 2 + 7),
+    (replace(model(host=9, device=1), host_work=9), [TENTH], 10),
+    (replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9), [TENTH], 3),
+    # what is unknown stays
+    (model(unknown=7, input=1, device=2, between=3), [Effect(stage, 0.0) for stage in Stage], 7),
+    # time between steps saves although the trainer waits a little for its input
+    (fed(model(input=3.0, host=2.0, device=6.3, between=16.5), {"a": 9.0}), [Effect(Stage.BETWEEN, 0.0)], 12.0),
+    # Two processes that make the batches use both cores; the step's own work uses them 2.4 of 76 ms.
+    (WORKERS, [Effect(Stage.INPUT, 0.0)], 2.4),
+    # effects on several parts of a stage add up, and those on one multiply
+    (model(device=20), [CONV, BN], 14),
+    (model(device=20), [CONV, CONV], 14),
 )
 def test_stages_hide_each_other_or_add_up(run: StepModel, changes: list[Effect], left: float) -> None:
     assert run.predict(changes) == pytest.approx(left)
@@ -225,7 +215,7 @@ def test_where_the_host_begins_to_limit_the_step_nothing_jumps() -> None:
 # Trust
 
 
-@pytest.mark.parametrize(("made", "trusted"), [(50.0, True), (45.1, True), (44.9, False)])
+@cases((50.0, True), (45.1, True), (44.9, False))
 def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(made: float, *, trusted: bool) -> None:
     found = fed(model(input=40, device=10), {"a": made})
     assert TRUSTED_RESIDUAL == 0.1
@@ -234,9 +224,11 @@ def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(made: fl
     assert fed(model(input=0.9, device=50), {"a": 1.0}).residual == 0  # a trainer that does not wait
 
 
-@pytest.mark.parametrize(
-    ("wait", "made", "saved"),
-    [(3.0, 1.0, 40.0), (3.0, 60.0, 37.0), (8.0, 1.0, 40.0), (55.0, 1.0, 0.0)],
+@cases(
+    (3.0, 1.0, 40.0),
+    (3.0, 60.0, 37.0),
+    (8.0, 1.0, 40.0),
+    (55.0, 1.0, 0.0),
     ids=["handing over", "nearly as slow as the step", "a plain wait", "most of the step"],
 )
 def test_a_wait_hides_changes_only_as_far_as_its_input_takes_time(wait: float, made: float, saved: float) -> None:
@@ -263,19 +255,11 @@ def test_less_input_work_saves_the_wait_whatever_sets_the_pace(wait: float, made
     assert run.saving([Effect(Stage.INPUT, 0.0)]) == pytest.approx(wait, abs=EXACT)
 
 
-def test_time_between_steps_saves_although_the_trainer_waits_a_little_for_its_input() -> None:
-    run = fed(model(input=3.0, host=2.0, device=6.3, between=16.5), {"a": 9.0})
-    assert run.saving([Effect(Stage.BETWEEN, 0.0)]) == pytest.approx(15.8)
-
-
-@pytest.mark.parametrize(
-    ("cores", "guesses"),
-    [
-        (Cores(4.0, 1.0), False),
-        (Cores(4.0, 1.0, others=2.0), True),
-        (Cores(4.0, 1.0, sampled=False), True),
-        (None, True),
-    ],
+@cases(
+    (Cores(4.0, 1.0), False),
+    (Cores(4.0, 1.0, others=2.0), True),
+    (Cores(4.0, 1.0, sampled=False), True),
+    (None, True),
 )
 def test_savings_that_need_cores_nobody_is_certain_of_are_ceilings(cores: Cores | None, *, guesses: bool) -> None:
     on_cpu = replace(model(input=1, device=1), device=DeviceKind.CPU, cores=cores)
@@ -285,22 +269,19 @@ def test_savings_that_need_cores_nobody_is_certain_of_are_ceilings(cores: Cores 
     assert not replace(on_cpu, device=DeviceKind.GPU).guesses_cores([AHEAD])
 
 
-@pytest.mark.parametrize(("narrows", "left"), [(False, 8.0), (True, 4.0)])
+@cases((False, 8.0), (True, 4.0))
 def test_memory_limits_narrower_tensors_less(*, narrows: bool, left: float) -> None:
     run = replace(model(device=10.0), floors={"a": 8.0})
     effect = Effect(Stage.DEVICE, 0.5, "a", ms(10.0), narrows=narrows)
     assert run.predict([effect]) == pytest.approx(max(left, 5.0))
 
 
-@pytest.mark.parametrize(
-    ("effect", "device", "frees"),
-    [
-        (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.CPU, True),
-        (Effect(Stage.INPUT, 0.5, "a", spreads=True), DeviceKind.CPU, False),
-        (Effect(Stage.INPUT, overlaps=True), DeviceKind.CPU, False),
-        (Effect(Stage.DEVICE, 0.5), DeviceKind.CPU, False),
-        (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.GPU, False),
-    ],
+@cases(
+    (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.CPU, True),
+    (Effect(Stage.INPUT, 0.5, "a", spreads=True), DeviceKind.CPU, False),
+    (Effect(Stage.INPUT, overlaps=True), DeviceKind.CPU, False),
+    (Effect(Stage.DEVICE, 0.5), DeviceKind.CPU, False),
+    (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.GPU, False),
 )
 def test_work_that_is_gone_leaves_a_cpus_cores_free(effect: Effect, device: DeviceKind, *, frees: bool) -> None:
     run = replace(model(input=6.0, device=4.0), device=device)
@@ -325,14 +306,11 @@ def test_threads_share_the_cores_that_the_compute_leaves() -> None:
 # Elements that tracing makes slow
 
 
-@pytest.mark.parametrize(
-    ("elements", "device", "doubted"),
-    [
-        (7000, 33.0, True),
-        (3500, 33.0, False),  # without it the input still takes longer than the rest
-        (1000, 44.0, False),  # little of it is the profiler's
-        (0, 33.0, False),
-    ],
+@cases(
+    (7000, 33.0, True),
+    (3500, 33.0, False),  # without it the input still takes longer than the rest
+    (1000, 44.0, False),  # little of it is the profiler's
+    (0, 33.0, False),
 )
 def test_an_input_of_many_elements_may_keep_up_untraced(elements: float, device: float, *, doubted: bool) -> None:
     known = fed(model(input=45.0 - device, device=device), {"Root::Prefetch::Batch": 45.0})
@@ -341,10 +319,7 @@ def test_an_input_of_many_elements_may_keep_up_untraced(elements: float, device:
     cost = TracingCost.of(run.exposed, {}, 1.2)
     assert replace(run, tracing=cost, slowdown=1.2).doubts_input is doubted
     assert not replace(run, tracing=cost, slowdown=1.6).doubts_input
-
-
-def test_a_step_without_a_pipeline_has_no_doubt() -> None:
-    assert not replace(model(device=33.0), elements=9000.0).doubts_input
+    assert not replace(run, segments=()).doubts_input  # without a pipeline
 
 
 # From a trace
@@ -365,7 +340,7 @@ def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None
     assert (found.device, found.busy_share, found.cores) == (DeviceKind.GPU, None, None)
 
 
-@pytest.mark.parametrize(("used", "share"), [(200.0, 0.5), (800.0, 1.0)])
+@cases((200.0, 0.5), (800.0, 1.0))
 def test_the_share_of_the_cores_that_the_run_keeps_busy(used: float, share: float) -> None:
     samples = [{"unix_ns": 1, "host": {"run_cpu_pct": used}}]
     beside = recording(samples=samples, manifest=manifest())
@@ -383,10 +358,7 @@ def test_an_upper_bound_is_no_smaller_than_what_is_expected(any_model: StepModel
     assert saved <= any_model.step_ms + EXACT
 
 
-@pytest.mark.parametrize(
-    ("busy", "device", "saved"),
-    [(1.9, DeviceKind.CPU, 8.0), (1.0, DeviceKind.CPU, 6.0), (1.9, DeviceKind.GPU, 6.0)],
-)
+@cases((1.9, DeviceKind.CPU, 8.0), (1.0, DeviceKind.CPU, 6.0), (1.9, DeviceKind.GPU, 6.0))
 def test_an_upper_bound_counts_cores_that_the_input_frees(busy: float, device: DeviceKind, saved: float) -> None:
     """Half of the 4 ms beside which the input works."""
     crowded = replace(model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0)
@@ -396,7 +368,7 @@ def test_an_upper_bound_counts_cores_that_the_input_frees(busy: float, device: D
     assert crowded.frees_cores([bound]) == uncounted  # the report says so then
 
 
-@pytest.mark.parametrize(("product", "left"), [(1.0, 20.0), (0.25, 12.5)])
+@cases((1.0, 20.0), (0.25, 12.5))
 def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(product: float, left: float) -> None:
     """Two changes to the input each count the cores they leave, beside a profiler that may have slowed the rest."""
     on_cpu = replace(
@@ -413,9 +385,3 @@ def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(product:
     faster = Effect(Stage.DEVICE, product, "conv", ms(32.0))  # 20 ms untraced
     assert on_cpu.predict([*change, faster]) == pytest.approx(left)
     assert on_cpu.predict([*change, *change, faster]) == pytest.approx(left)
-
-
-def test_cores_that_worker_processes_keep_busy_are_the_inputs() -> None:
-    """Two processes that make the batches use both cores; the step's own work uses them 2.4 of 76 ms."""
-    waiting = replace(model(input=73.4, device=2.4), device=DeviceKind.CPU, cores=Cores(2.0, 2.0), input_ms=73.4)
-    assert waiting.saving([Effect(Stage.INPUT, scales=0.0)]) == pytest.approx(73.4, abs=0.01)

@@ -1,29 +1,7 @@
 """Which host holds up the others: hosts of known work, in any order, with and without chance."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import chart, executor, line, markers, trace
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.scale.hosts import (
-    NS_PER_MS,
-    NTP,
-    ONE_CLOCK,
-    ClockSkew,
-    Comparison,
-    HostSteps,
-    MatchedBy,
-    clock_skew,
-    compare,
-    lower_bound,
-    match,
-)
-from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
+from tests.facts.kit import *
+from tfdoctor.facts.scale.hosts import NS_PER_MS, NTP, ONE_CLOCK, clock_skew, compare, lower_bound, match
 from tfdoctor.trace.names import COLLECTIVE_OPERATION
 
 SEED = np.random.default_rng(7)
@@ -106,19 +84,16 @@ def test_chance_accuses_hardly_any_host_of_an_equal_job() -> None:
     assert accused <= 4  # ALPHA of 400; the spread must be exceeded besides
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "differs"),
-    [
-        # within the spread of the steps
-        (
-            {"device": [10.0] * 100},
-            {"device": (11.0 + np.random.default_rng(4).choice([-0.5, 8.0], 100)).tolist()},
-            True,
-        ),
-        ({"device": [10.0] * 20}, {"device": [10.0] * 19 + [900.0]}, False),  # a hiccup
-        # Others that wait where nobody sees it, as blocked in Python, are no proof.
-        ({"input": [20.0] * 20, "host": [1.0] * 20}, {"input": [1.0] * 20, "host": [20.0] * 20}, False),
-    ],
+@cases(
+    # within the spread of the steps
+    (
+        {"device": [10.0] * 100},
+        {"device": (11.0 + np.random.default_rng(4).choice([-0.5, 8.0], 100)).tolist()},
+        True,
+    ),
+    ({"device": [10.0] * 20}, {"device": [10.0] * 19 + [900.0]}, False),  # a hiccup
+    # Others that wait where nobody sees it, as blocked in Python, are no proof.
+    ({"input": [20.0] * 20, "host": [1.0] * 20}, {"input": [1.0] * 20, "host": [20.0] * 20}, False),
     ids=["spread", "hiccup", "own parts"],
 )
 def test_who_is_no_straggler(one: dict[str, list[float]], other: dict[str, list[float]], *, differs: bool) -> None:
@@ -133,7 +108,7 @@ def test_a_host_that_nobody_waits_for_lags_but_holds_up_no_one() -> None:
     assert (lag.host, lag.waited_ms, lag.holds_up) == ("b", 0.0, False)
 
 
-@pytest.mark.parametrize(("hosts", "needed"), [(2, 8), (4, 9), (64, 13)])
+@cases((2, 8), (4, 9), (64, 13))
 def test_with_too_few_steps_nothing_is_told(hosts: int, needed: int) -> None:
     work = {f"w{n}": {"device": 50.0 if n == 1 else 5.0} for n in range(hosts)}
     few, enough = compared(job(work, needed - 1)), compared(job(work, needed))
@@ -152,7 +127,7 @@ def test_the_lower_bound_is_the_sign_tests() -> None:
 # Which steps are the same
 
 
-@pytest.mark.parametrize("by", [MatchedBy.NUMBER, MatchedBy.CLOCK])
+@each(MatchedBy.NUMBER, MatchedBy.CLOCK)
 def test_steps_are_matched_by_their_number_in_the_run_or_by_the_clock(by: MatchedBy) -> None:
     counted = by is MatchedBy.NUMBER
     first = host({"device": [10.0] * 6}, counted=counted)
@@ -192,7 +167,7 @@ def test_skew_is_the_slowest_minus_the_median_host() -> None:
     assert found.skew == ONE_CLOCK
 
 
-@pytest.mark.parametrize("other", [{"machine": "vm2"}, {"boot_ns": 10**9}, {"boot_ns": None}])
+@each({"machine": "vm2"}, {"boot_ns": 10**9}, {"boot_ns": None})
 def test_several_machines_are_taken_to_agree_and_the_report_says_so(other: dict[str, object]) -> None:
     assert skewed(1.0, 0.0, **other).skew == NTP
 
@@ -217,16 +192,13 @@ def test_a_reduction_over_hosts_is_no_computing() -> None:
     assert [row.type for row in found.fact(Operations).rows] == ["MatMul"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "waits"),
-    [
-        ("CollectiveReduceV2", True),
-        ("CollectiveReduceScatterV2", True),
-        ("CollectiveBcastRecv", True),
-        ("CollectiveGatherV2", True),
-        ("CollectiveAssignGroupV2", False),
-        ("Mean", False),
-    ],
+@cases(
+    ("CollectiveReduceV2", True),
+    ("CollectiveReduceScatterV2", True),
+    ("CollectiveBcastRecv", True),
+    ("CollectiveGatherV2", True),
+    ("CollectiveAssignGroupV2", False),
+    ("Mean", False),
 )
 def test_operations_in_which_hosts_wait_are_known_by_type(kind: str, *, waits: bool) -> None:
     assert bool(COLLECTIVE_OPERATION.fullmatch(kind)) is waits

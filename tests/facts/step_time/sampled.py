@@ -1,13 +1,6 @@
 """Traces of which Python's stack was sampled, for the facts that read such samples."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
-
-from tests.builders import Row, chart, line, manifest, recording, trace
-from tfdoctor.facts.chart import Chart
-from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.trace import Trace
+from tests.facts.kit import *
 
 BEGAN_NS = 1_000_000_000_000
 

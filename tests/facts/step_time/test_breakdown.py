@@ -1,55 +1,10 @@
 """Every instant of a step belongs to one part, and the parts sum to the step."""
 
-from itertools import combinations
-from typing import Any
+from hypothesis import example
 
-import numpy as np
-import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-
-from tests.builders import (
-    Row,
-    Thread,
-    chart,
-    device,
-    executor,
-    graph_operation,
-    line,
-    manifest,
-    marker,
-    markers,
-    recording,
-    trace,
-    v100,
-    wait,
-)
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import (
-    INPUT_SHARE,
-    MOST_MS,
-    PARTS,
-    READY_MS,
-    Breakdown,
-    TracingCost,
-    parts_in,
-)
-from tfdoctor.facts.step_time.host_lines import SlowCalls
-from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOperations, _nested, _walked
-from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
-from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
-from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen, UntracedSteps
-from tfdoctor.rules.execution.python_in_loop import LoopLines
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Effect, Location, Stage
-from tfdoctor.trace import Line, Trace
+from tests.facts.kit import *
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, MOST_MS, READY_MS
+from tfdoctor.facts.step_time.host_time import _held
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
 
@@ -67,25 +22,6 @@ def breakdown(of: Trace) -> Breakdown:
 def gpu_trace(steps: Thread, *work: Row, host: tuple[Thread, ...] = ()) -> Trace:
     stream = v100(line("Stream #14(Compute)", *work), line("Stream #15", ("warm-up", -9, -8)))
     return trace([steps, *host], gpus=[stream])
-
-
-@given(kernels=spans, copies=spans, waits=spans, gaps=st.lists(st.integers(1, 9)))
-def test_the_intervals_of_a_steps_parts_last_as_long_as_its_row_says(
-    kernels: list[tuple[float, float]],
-    copies: list[tuple[float, float]],
-    waits: list[tuple[float, float]],
-    gaps: list[int],
-) -> None:
-    """The timeline shows the intervals; all rows are computed at once."""
-    starts = [0, *(sum(gaps[: n + 1]) for n in range(len(gaps)))]
-    steps = line("p", *(marker(n, at, at + 1) for n, at in enumerate(starts)))
-    work = [(KERNEL, *span) for span in kernels] + [(COPY, *span) for span in copies]
-    facts = chart(gpu_trace(steps, *work, host=(line("q", *(wait(*span) for span in waits)),)))
-    activity, where = facts.fact(Activity), facts.fact(Device)
-    for step, row in zip(facts.fact(Steps).steps, facts.fact(Breakdown).steps, strict=True):
-        intervals = parts_in(step, activity, where)
-        lengths = {part: spans.total / PS_PER_MS / step.calls for part, spans in intervals.items()}
-        assert {part: row[part] for part in intervals} == pytest.approx(lengths)
 
 
 @given(kernels=spans, copies=spans, nccl=spans, waits=spans, gaps=st.lists(st.integers(1, 9)))
@@ -116,24 +52,21 @@ WORK = (KERNEL, 10, 30), (NCCL, 20, 40), (COPY, 35, 55)
 EACH_ITS_TIME = {"device": 20, "collective": 10, "transfer": 15, "input": 15, "host": 30, "between": 10}
 
 
-@pytest.mark.parametrize(
-    ("of", "parts"),
-    [
-        # the device goes first, then collectives, copies and input
-        (gpu_trace(markers(1, step=100, call=90), *WORK, host=waiting(50, 70)), EACH_ITS_TIME),
-        # a wait behind the device's work is not exposed
-        (gpu_trace(markers(1, step=100), (KERNEL, 0, 60), host=waiting(10, 60)), {"device": 60, "host": 40}),
-        # waiting between two calls is input and no gap
-        (
-            gpu_trace(markers(1, step=11, call=8), (KERNEL, 0, 8), host=(line("python", wait(8, 10)),)),
-            {"device": 8, "input": 2, "between": 1},
-        ),
-        # the rest is unknown where the device was not recorded
-        (
-            trace([markers(1, step=10, call=9), line("d", wait(0, 2))], gpus=[v100()]),
-            {"unknown": 7, "input": 2, "between": 1},
-        ),
-    ],
+@cases(
+    # the device goes first, then collectives, copies and input
+    (gpu_trace(markers(1, step=100, call=90), *WORK, host=waiting(50, 70)), EACH_ITS_TIME),
+    # a wait behind the device's work is not exposed
+    (gpu_trace(markers(1, step=100), (KERNEL, 0, 60), host=waiting(10, 60)), {"device": 60, "host": 40}),
+    # waiting between two calls is input and no gap
+    (
+        gpu_trace(markers(1, step=11, call=8), (KERNEL, 0, 8), host=(line("python", wait(8, 10)),)),
+        {"device": 8, "input": 2, "between": 1},
+    ),
+    # the rest is unknown where the device was not recorded
+    (
+        trace([markers(1, step=10, call=9), line("d", wait(0, 2))], gpus=[v100()]),
+        {"unknown": 7, "input": 2, "between": 1},
+    ),
     ids=["order", "hidden wait", "between", "unknown"],
 )
 def test_each_ms_of_a_step_is_of_one_part(of: Trace, parts: dict[str, float]) -> None:
@@ -175,15 +108,8 @@ def test_an_outlying_first_step_does_not_colour_the_others() -> None:
     assert not found.waits_for_input
 
 
-@pytest.mark.parametrize(
-    ("wait_ms", "step_ms", "waits"),
-    [
-        (5.0, 100.0, True),
-        (4.9, 100.0, False),
-        (READY_MS, 1.0, True),
-        (READY_MS * 0.99, 1.0, False),
-        (0.0, 0.0, False),
-    ],
+@cases(
+    (5.0, 100.0, True), (4.9, 100.0, False), (READY_MS, 1.0, True), (READY_MS * 0.99, 1.0, False), (0.0, 0.0, False)
 )
 def test_a_wait_counts_from_a_share_and_from_a_time_on(wait_ms: float, step_ms: float, *, waits: bool) -> None:
     found = Breakdown.of(input=wait_ms, device=step_ms - wait_ms)
@@ -193,13 +119,10 @@ def test_a_wait_counts_from_a_share_and_from_a_time_on(wait_ms: float, step_ms: 
     assert set(found.median) == set(map(str, PARTS))
 
 
-@pytest.mark.parametrize(
-    ("wait", "words"),
-    [
-        (0.0, "does not wait for input"),
-        (0.4, "does not wait for input"),
-        (4.7, "waits only 4.7 % of its time for input"),
-    ],
+@cases(
+    (0.0, "does not wait for input"),
+    (0.4, "does not wait for input"),
+    (4.7, "waits only 4.7 % of its time for input"),
 )
 def test_a_wait_below_the_limit_is_told_and_not_denied(wait: float, words: str) -> None:
     assert Breakdown.of(input=wait, device=100.0 - wait).little_wait == f"the step {words}"
@@ -212,7 +135,7 @@ def test_the_cost_belongs_to_the_parts_with_the_events() -> None:
     assert cost.kept("host") == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize("slower", [1.1, 1.6, 3.0])
+@each(1.1, 1.6, 3.0)
 def test_the_parts_sum_to_the_untraced_step(slower: float) -> None:
     cost = TracingCost.of(TRACED, {"host": 700.0, "device": 200.0}, slower)
     assert sum(cost.untraced.values()) == pytest.approx(4.0 / slower)
@@ -243,15 +166,12 @@ def traced(untraced_ms: float | None) -> Chart:
     return chart(trace([line("python", *rows, end), line("tf_Compute", *work)]), beside)
 
 
-@pytest.mark.parametrize(
-    ("untraced_ms", "step_ms", "distorted", "trusted"),
-    [
-        (1.25, 1.25, False, False),
-        (1.5, 1.5, False, True),  # trusted without the cost
-        (1.95, 2.0, False, True),  # tracing hardly slows these
-        # Trap: an estimate of a cost that is longer than the step itself is not good enough for what remains.
-        (0.99, 0.99, True, False),
-    ],
+@cases(
+    (1.25, 1.25, False, False),
+    (1.5, 1.5, False, True),  # trusted without the cost
+    (1.95, 2.0, False, True),  # tracing hardly slows these
+    # Trap: an estimate of a cost that is longer than the step itself is not good enough for what remains.
+    (0.99, 0.99, True, False),
 )
 def test_the_model_of_slowed_steps_is_that_of_the_untraced_step(
     untraced_ms: float, step_ms: float, *, distorted: bool, trusted: bool
@@ -270,23 +190,15 @@ def test_an_effect_on_a_distorted_step_saves_untraced_time() -> None:
     assert facts.fact(StepModel).saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
 
 
-def test_nothing_is_known_without_untraced_steps() -> None:
-    with pytest.raises(Unavailable):
-        traced(None).fact(TracingCost)
-
-
-@pytest.mark.parametrize(("untraced_ms", "said"), [(1.9, "each traced step"), (1.95, "each step")])
+@cases((1.9, "each traced step"), (1.95, "each step"))
 def test_sentences_about_slowed_steps_say_that_they_were_traced(untraced_ms: float, said: str) -> None:
     assert traced(untraced_ms).fact(Breakdown).each_step == said
 
 
-@pytest.mark.parametrize(
-    ("events", "scale", "least"),
-    [
-        # the step takes half as long untraced, and no event says where: all of it may be in what remains
-        ({}, None, {10.0: 10.0, 8.0: 6.0, 4.0: 2.0}),
-        ({"host": 10_000.0}, 1.0, {4.0: 4.0}),  # of a cost that the events explain nothing is unknown
-    ],
+@cases(
+    # the step takes half as long untraced, and no event says where: all of it may be in what remains
+    ({}, None, {10.0: 10.0, 8.0: 6.0, 4.0: 2.0}),
+    ({"host": 10_000.0}, 1.0, {4.0: 4.0}),  # of a cost that the events explain nothing is unknown
 )
 def test_a_bound_leaves_what_no_event_explains_to_the_rest(
     events: dict[str, float], scale: float | None, least: dict[float, float]
@@ -296,9 +208,7 @@ def test_a_bound_leaves_what_no_event_explains_to_the_rest(
     assert {ms: cost.least(ms) for ms in least} == pytest.approx(least)
 
 
-@pytest.mark.parametrize(
-    ("work_ms", "cost_ms", "left"), [(4.0, 0.0, 1.0), (4.0, 2.0, 0.5), (4.0, 4.0, 0.1), (0.0, 1.0, 1.0)]
-)
+@cases((4.0, 0.0, 1.0), (4.0, 2.0, 0.5), (4.0, 4.0, 0.1), (0.0, 1.0, 1.0))
 def test_traced_work_keeps_what_its_events_do_not_take(work_ms: float, cost_ms: float, left: float) -> None:
     assert TracingCost.left(work_ms, cost_ms) == pytest.approx(left)
 
@@ -322,7 +232,7 @@ LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
 GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
 
 
-def each(mark: tuple[float, float], *rows: Any) -> Chart:
+def six(mark: tuple[float, float], *rows: Any) -> Chart:
     """Six steps of 10 ms on a thread of Python: what is marked of them, and the same rows in each."""
     steps = [(row[0], row[1] + 10.0 * n, row[2] + 10.0 * n, *row[3:]) for n in range(6) for row in rows]
     marks = [marker(n, 10.0 * n + mark[0], 10.0 * n + mark[1]) for n in range(6)]
@@ -332,11 +242,11 @@ def each(mark: tuple[float, float], *rows: Any) -> Chart:
 def test_the_body_is_what_no_function_takes() -> None:
     """A step of 10 ms whose call takes 4; the mark lasts until the next batch."""
     step = ("train_step", 1, 5, {"tf_function_call": "notTraced-nonXla"})
-    body = each((0, 10), step, ("FunctionRun", 1, 5, {"id": 1})).fact(LoopBody)
+    body = six((0, 10), step, ("FunctionRun", 1, 5, {"id": 1})).fact(LoopBody)
     assert body.host_ms == pytest.approx(6.0)
     assert body.between_ms == pytest.approx(0.0, abs=0.01)
     with pytest.raises(Unavailable, match=r"tf\.function"):
-        each((0, 9)).fact(LoopBody)
+        six((0, 9)).fact(LoopBody)
 
 
 def loop_lines(*lines: TimedLine, slow: SlowCalls | None = None, between: float = 0.0) -> LoopLines:
@@ -368,14 +278,14 @@ def test_operations_are_divided_by_the_end_of_the_call() -> None:
     call = ("train_step", 0.5, 4.5, {"tf_function_call": "notTraced-nonXla"})
     inside = ("EagerLocalExecute: Mul", 4.6, 5.8), ("mul:Mul", 4.7, 5.7)
     after = ("EagerLocalExecute: RangeDataset", 7, 9.2), ("RangeDataset:RangeDataset", 7.1, 9.1)
-    found = each((0, 6), call, *inside, *after).fact(SingleOperations)
+    found = six((0, 6), call, *inside, *after).fact(SingleOperations)
     assert found.inside_ms == pytest.approx(1.0, rel=0.1)
     assert found.between_ms == pytest.approx(2.0, rel=0.15)
 
 
 def test_the_innermost_event_gets_the_time_of_its_part() -> None:
     """Each call of 10 ms is 2 ms of conversion before the marker, and 6 ms in it of which 5 are in a product."""
-    facts = each((2, 8), ("step: 7", 0, 9), ("tf.constant", 0, 2), ("A::B: c", 3, 8))
+    facts = six((2, 8), ("step: 7", 0, 9), ("tf.constant", 0, 2), ("A::B: c", 3, 8))
     found, breakdown = facts.fact(PartEvents), facts.fact(Breakdown)
     host, between = ({e.name: e.ms for e in found.by_part[part]} for part in (Stage.HOST, Stage.BETWEEN))
     figures = host["A::B"], between["tf.constant"], between["step"]
@@ -385,7 +295,7 @@ def test_the_innermost_event_gets_the_time_of_its_part() -> None:
 
 
 def test_the_innermost_event_is_also_found_after_an_inner_one_ends() -> None:
-    found = each((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)).fact(PartEvents)
+    found = six((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)).fact(PartEvents)
     host = {event.name: event.ms for event in found.by_part[Stage.HOST]}
     assert (host["outer"], host["inner"]) == pytest.approx((5.0, 2.0), rel=0.2)
 
@@ -399,19 +309,25 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
     events = sorted(events, key=lambda event: (event[0], -event[1]))
     starts, lengths = np.array(events, np.int64).reshape(-1, 2).T
     thread = Line("python", 1, (), np.arange(len(events), dtype=np.int32), starts, lengths)
-    walked, nested = _walked(thread, *window), _nested(thread, *window)
-    crossing = [1 for (a, n), (b, m) in combinations(events, 2) if a < b < a + n < b + m]
-    assert nested or crossing
-    kinds, starts, ends, inner, around = nested or walked
-    passed = np.bincount(kinds, ends - starts, 12)
-    passed -= np.bincount(kinds[around], (ends - starts)[inner], 12)
-    kinds, starts, ends, *_ = walked
-    assert passed.tolist() == np.bincount(kinds, np.maximum(ends - starts, 0), 12).tolist()
+    first, last = window
+    spans = [(kind, max(at, first), min(at + length, last)) for kind, (at, length) in enumerate(events)]
+    times, stack = [0] * 12, list[tuple[int, int]]()
+    for now in range(first, last):
+        while stack and stack[-1][1] <= now:
+            stack.pop()
+        for kind, end in ((kind, end) for kind, start, end in spans if start == now < end):
+            stack.append((kind, min(end, stack[-1][1] if stack else last)))
+        if stack:
+            times[stack[-1][0]] += 1
+    kinds, begun, ended, around = _held(thread, *window)
+    passed = np.bincount(kinds, ended - begun, 12)
+    passed -= np.bincount(kinds[around[around >= 0]], (ended - begun)[around >= 0], 12)
+    assert passed.tolist() == times
 
 
-def test_a_trace_without_a_host_has_none() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace()).fact(PartEvents)
+test_what_is_not_known = unavailable(
+    (lambda: traced(None).fact(TracingCost), "without tracing"), (lambda: chart(trace()).fact(PartEvents), "")
+)
 
 
 # Where Python was between the training calls, and what decides the arguments of the next one.
@@ -443,7 +359,7 @@ def test_a_policy_s_actions_decide_what_is_in_a_batch() -> None:
     assert decides(calls="keras.src.models.model.Model.predict", runs="", inside=False)
 
 
-@pytest.mark.parametrize(("own", "made"), [(9, 0), (10, 10)])
+@cases((9, 0), (10, 10))
 def test_what_a_line_does_beside_a_slow_call_makes_no_batch(own: int, made: int) -> None:
     """Samples between two frames of predict show the line itself, which has no code of its own."""
     at = Location(PATH, 50)
@@ -452,9 +368,7 @@ def test_what_a_line_does_beside_a_slow_call_makes_no_batch(own: int, made: int)
     assert sum(one.seen for one in makers) == made
 
 
-@pytest.mark.parametrize(
-    "other", [{"reads": "RandomUniform"}, {"makes": False}, {"at": 60}, {"calls": "numpy.stack"}]
-)
+@each({"reads": "RandomUniform"}, {"makes": False}, {"at": 60}, {"calls": "numpy.stack"})
 def test_preprocessing_and_other_calls_do_not(other: dict[str, Any]) -> None:
     """A function without variables prepares data; what makes no argument, and the training call, decide nothing."""
     assert not decides(**other)

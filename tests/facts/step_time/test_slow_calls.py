@@ -1,25 +1,10 @@
 """Costly calls by stack samples: which functions, which lines, and whether in every step."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
-from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
+from tests.facts.kit import *
 from tests.facts.step_time.sampled import place as seen_at
 from tests.facts.step_time.sampled import sampled, traced
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
-from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
-from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
-from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, by_caller, shown, slow_call, work_of
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.recording.program import PythonRecord, SeenPlace
-from tfdoctor.recording.run_log import LoopMakers, RunLog, RunProcess
-from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
+from tfdoctor.facts.step_time.timed_line import by_caller, shown, slow_call, work_of
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.xplane import measured
 
@@ -51,33 +36,30 @@ def found(
     return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
 
 
-@pytest.mark.parametrize(
-    ("function", "kind"),
-    [
-        (PREDICT, SlowCall.PREDICT),
-        ("keras.src.backend.tensorflow.trainer.predict", SlowCall.PREDICT),  # Python 3.10
-        ("tf_keras.src.engine.training.Model.evaluate", SlowCall.EVALUATE),
-        ("tensorflow.python.checkpoint.checkpoint.Checkpoint.save", SlowCall.SAVE),
-        ("keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict_on_batch", None),
-        ("keras.src.layers.layer.Layer.__call__", SlowCall.MODEL),
-        ("keras.src.engine.base_layer.__call__", SlowCall.MODEL),
-        ("keras.src.losses.loss.Loss.__call__", None),
-        (FIT, SlowCall.FIT),
-        ("sklearn.svm.SVC.predict", None),
-        ("sklearn.svm.SVC.fit", None),
-        ("numpy.save", None),
-        ("tensorflow.summary.histogram", SlowCall.WRITE),
-        ("tensorflow.python.ops.summary_ops_v2._ResourceSummaryWriter.flush", SlowCall.WRITE),
-        ("builtins.print", SlowCall.WRITE),
-        ("mlflow.tracking.fluent.log_metric", SlowCall.WRITE),
-        ("pandas.core.generic.NDFrame.to_csv", SlowCall.WRITE),
-        ("matplotlib.figure.Figure.savefig", SlowCall.WRITE),
-        ("PIL.Image.Image.resize", None),
-        ("mlflowers.log", None),
-        ("pandas.core.frame.DataFrame.to_numpy", None),
-        ("tensorflow.strings.format", None),
-        ("", None),
-    ],
+@cases(
+    (PREDICT, SlowCall.PREDICT),
+    ("keras.src.backend.tensorflow.trainer.predict", SlowCall.PREDICT),  # Python 3.10
+    ("tf_keras.src.engine.training.Model.evaluate", SlowCall.EVALUATE),
+    ("tensorflow.python.checkpoint.checkpoint.Checkpoint.save", SlowCall.SAVE),
+    ("keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict_on_batch", None),
+    ("keras.src.layers.layer.Layer.__call__", SlowCall.MODEL),
+    ("keras.src.engine.base_layer.__call__", SlowCall.MODEL),
+    ("keras.src.losses.loss.Loss.__call__", None),
+    (FIT, SlowCall.FIT),
+    ("sklearn.svm.SVC.predict", None),
+    ("sklearn.svm.SVC.fit", None),
+    ("numpy.save", None),
+    ("tensorflow.summary.histogram", SlowCall.WRITE),
+    ("tensorflow.python.ops.summary_ops_v2._ResourceSummaryWriter.flush", SlowCall.WRITE),
+    ("builtins.print", SlowCall.WRITE),
+    ("mlflow.tracking.fluent.log_metric", SlowCall.WRITE),
+    ("pandas.core.generic.NDFrame.to_csv", SlowCall.WRITE),
+    ("matplotlib.figure.Figure.savefig", SlowCall.WRITE),
+    ("PIL.Image.Image.resize", None),
+    ("mlflowers.log", None),
+    ("pandas.core.frame.DataFrame.to_numpy", None),
+    ("tensorflow.strings.format", None),
+    ("", None),
 )
 def test_functions_are_known_by_package_and_name(function: str, kind: SlowCall | None) -> None:
     assert slow_call(function) is kind
@@ -102,7 +84,7 @@ def test_a_line_that_mostly_does_something_else_is_none() -> None:
     assert found(place(3, 5.0, calls=PREDICT), place(3, 6.0)).lines != ()
 
 
-@pytest.mark.parametrize(("every", "reported"), [(1, True), (2, True), (10, False)])
+@cases((1, True), (2, True), (10, False))
 def test_a_call_in_few_steps_is_left_out(every: int, *, reported: bool) -> None:
     """Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps."""
     offsets = [4.5 + number / 20 for number in range(20)]
@@ -117,7 +99,7 @@ def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() ->
     assert sorted(one.at.line for one in slow.lines if one.at) == [54, 57, 58]
 
 
-@pytest.mark.parametrize(("kernel_ms", "reported"), [(0.5, True), (5.0, False)])
+@cases((0.5, True), (5.0, False))
 def test_a_model_in_a_step_that_is_eager_itself_is_left_to_eager_step(kernel_ms: float, *, reported: bool) -> None:
     rows: list[Row] = []
     for n in range(STEPS):
@@ -127,26 +109,18 @@ def test_a_model_in_a_step_that_is_eager_itself_is_left_to_eager_step(kernel_ms:
     assert bool(slow.lines) is reported
 
 
-def test_samples_without_a_time_tell_nothing() -> None:
-    with pytest.raises(Unavailable, match="no time in the trace"):
-        found(place(3, 5.0, calls=PREDICT), began_unix_ns=None)
-
-
 ONE = {"epochs": 1, "steps_per_epoch": 1}
 
 
-@pytest.mark.parametrize(
-    ("steps", "rounds", "run", "reported"),
-    [
-        (20, 20, {}, True),
-        (20, 10, {}, True),
-        (20, 9, {}, False),  # three steps in some of them: most steps are not the first of their fit
-        (4, 4, {}, False),  # a script that trains in a few phases
-        (20, 1, ONE, False),  # trap: the training itself is one fit
-        (20, 0, ONE, True),  # recorded before rounds were
-        (20, 0, {"epochs": 2, "steps_per_epoch": 10}, False),
-        (20, 0, {}, False),
-    ],
+@cases(
+    (20, 20, {}, True),
+    (20, 10, {}, True),
+    (20, 9, {}, False),  # three steps in some of them: most steps are not the first of their fit
+    (4, 4, {}, False),  # a script that trains in a few phases
+    (20, 1, ONE, False),  # trap: the training itself is one fit
+    (20, 0, ONE, True),  # recorded before rounds were
+    (20, 0, {"epochs": 2, "steps_per_epoch": 10}, False),
+    (20, 0, {}, False),
 )
 def test_fit_counts_where_each_is_a_step(steps: int, rounds: int, run: dict[str, Any], *, reported: bool) -> None:
     seen = StepsSeen(seen=steps, rounds=rounds)
@@ -232,7 +206,7 @@ def test_samples_of_calls_that_are_not_measured_count_too() -> None:
     assert sum(one.seen for one in known.fact(StackSamples).places) == FEW - 1 + 4
 
 
-@pytest.mark.parametrize("call", [3, 4, 8])
+@each(3, 4, 8)
 def test_what_comes_with_the_end_of_an_epoch_or_of_the_loop_does_not_count(call: int) -> None:
     """A long call, one that had no batch, and the last one, after which the loop may have been left."""
     known = sampled_calls(seen_each(3, 1.0), later(4, call, 1.0, 9.0, 19.0))
@@ -240,7 +214,7 @@ def test_what_comes_with_the_end_of_an_epoch_or_of_the_loop_does_not_count(call:
     assert [one.seen for one in known.fact(StackSamples).places] == [FEW - 1]
 
 
-@pytest.mark.parametrize(("called", "around"), [(5, [Location("train.py", 90)]), (6, [])])
+@cases((5, [Location("train.py", 90)]), (6, []))
 def test_the_line_around_the_training_call_holds_the_training(called: int, around: list[Location]) -> None:
     main = ["/home/me/train.py", 90]
     fed = {"at": ["/home/me/train.py", called], "arguments": []}
@@ -262,28 +236,19 @@ def test_a_wait_between_two_operations_is_not_the_line_s_own_work() -> None:
     assert works == [LineWork.ENTERING, LineWork.PYTHON]
 
 
-@pytest.mark.parametrize("missing", [{"began_unix_ns": None}])
-def test_samples_without_a_time_tell_no_lines(missing: dict[str, Any]) -> None:
-    with pytest.raises(Unavailable, match="no time in the trace"):
-        host_lines(seen_each(3, 1.0), **missing)
-
-
-@pytest.mark.parametrize(
-    ("calls", "runs", "inside", "expected"),
-    [
-        ("numpy.histogram", "numpy.linspace", False, LineWork.PYTHON),
-        ("", "", False, LineWork.PYTHON),
-        ("tensorflow.ops._EagerTensorBase.numpy", "tensorflow.ops._numpy", False, LineWork.READING),
-        ("tensorflow.convert_to_tensor", "tensorflow.x.convert", False, LineWork.CONVERTING),
-        (CALLS, "tensorflow.constant_op.convert_to_eager_tensor", True, LineWork.CONVERTING),
-        ("tensorflow._slice", "tensorflow.convert_to_eager_tensor", False, LineWork.OPERATIONS),
-        (CALLS, RUNS, True, LineWork.ENTERING),
-        (CALLS, "tensorflow.ops._EagerTensorBase.shape", True, LineWork.LOOPING),
-        ("keras.src.trainer.Trainer.fit", RUNS, True, LineWork.ENTERING),
-        ("keras.src.trainer.Trainer.fit", "tensorflow.optional_has_value", True, LineWork.LOOPING),
-        ("keras.src.trainer.Trainer.call", "tensorflow.add", False, LineWork.OPERATIONS),
-        (CALLS, RUNS, False, LineWork.OPERATIONS),
-    ],
+@cases(
+    ("numpy.histogram", "numpy.linspace", False, LineWork.PYTHON),
+    ("", "", False, LineWork.PYTHON),
+    ("tensorflow.ops._EagerTensorBase.numpy", "tensorflow.ops._numpy", False, LineWork.READING),
+    ("tensorflow.convert_to_tensor", "tensorflow.x.convert", False, LineWork.CONVERTING),
+    (CALLS, "tensorflow.constant_op.convert_to_eager_tensor", True, LineWork.CONVERTING),
+    ("tensorflow._slice", "tensorflow.convert_to_eager_tensor", False, LineWork.OPERATIONS),
+    (CALLS, RUNS, True, LineWork.ENTERING),
+    (CALLS, "tensorflow.ops._EagerTensorBase.shape", True, LineWork.LOOPING),
+    ("keras.src.trainer.Trainer.fit", RUNS, True, LineWork.ENTERING),
+    ("keras.src.trainer.Trainer.fit", "tensorflow.optional_has_value", True, LineWork.LOOPING),
+    ("keras.src.trainer.Trainer.call", "tensorflow.add", False, LineWork.OPERATIONS),
+    (CALLS, RUNS, False, LineWork.OPERATIONS),
 )
 def test_what_a_line_does_follows_from_the_functions_below_it(
     calls: str, runs: str, *, inside: bool, expected: LineWork
@@ -304,14 +269,11 @@ def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
     assert merged.calls == {"": 6}
 
 
-@pytest.mark.parametrize(
-    ("when_us", "began_ps", "times_ps"),
-    [
-        ((), 2_000_000, []),
-        ((1, 2), 2_000_000, [3_000_000, 4_000_000]),
-        ((2**63,), 2_000_000, [LIMIT_PS]),
-        ((1,), -(2**70), [-LIMIT_PS]),  # of another year
-    ],
+@cases(
+    ((), 2_000_000, []),
+    ((1, 2), 2_000_000, [3_000_000, 4_000_000]),
+    ((2**63,), 2_000_000, [LIMIT_PS]),
+    ((1,), -(2**70), [-LIMIT_PS]),  # of another year
 )
 def test_impossible_times_are_limited(when_us: tuple[int, ...], began_ps: int, times_ps: list[int]) -> None:
     assert times_of(SeenPlace(seen=1, when_us=when_us), began_ps).tolist() == times_ps
@@ -356,11 +318,6 @@ def test_without_times_callbacks_between_calls_stand_for_them() -> None:
     lines = sampled(rows(), *PLACES, began_unix_ns=None).fact(LongStepLines)
     assert not lines.timed
     assert [(one.at, one.seen) for one in lines.of(Stage.BETWEEN)] == [(Location("train.py", 9), 4)]
-
-
-def test_without_samples_they_are_unknown() -> None:
-    with pytest.raises(Unavailable, match="not sampled"):
-        chart(trace(host=[line("python", *rows())])).fact(LongStepLines)
 
 
 # What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
@@ -412,14 +369,7 @@ def test_single_operations_are_counted_on_the_threads_of_python() -> None:
     assert (found.functions_ms, found.asked, found.at) == (0.0, True, Location("train.py", 7))
 
 
-def test_a_trace_without_python_s_calls_tells_nothing_of_them() -> None:
-    with pytest.raises(Unavailable, match="does not show what Python ran"):
-        chart(trace(host=[line("python", *(marker(n, n, n + 1) for n in range(4)))])).fact(EagerWork)
-
-
-@pytest.mark.parametrize(
-    "name", ["CpuCompiler::RunBackend", "XlaCompileBackend:#module=step#", "GpuCompiler::RunHloPasses"]
-)
+@each("CpuCompiler::RunBackend", "XlaCompileBackend:#module=step#", "GpuCompiler::RunHloPasses")
 def test_the_compiler_s_time_is_the_host_s(name: str) -> None:
     rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(SIX)]
     compiles = [(name, 10.0 * n + 2, 10.0 * n + 6) for n in range(3, SIX)]
@@ -466,6 +416,15 @@ def test_the_source_says_which_lines_make_batches() -> None:
     assert [one.makes for one in found.places] == [True, True, False, None]
 
 
-def test_an_older_record_does_not_tell() -> None:
-    with pytest.raises(Unavailable, match="was not sampled"):
-        chart(trace(), recording({"graphs": []})).fact(StackSamples)
+UNNAMED = line("python", *(marker(n, n, n + 1) for n in range(4)))
+
+test_what_is_not_known = unavailable(
+    (lambda: found(place(3, 5.0, calls=PREDICT), began_unix_ns=None), "no time in the trace"),
+    (lambda: host_lines(seen_each(3, 1.0), began_unix_ns=None), "no time in the trace"),
+    (lambda: chart(trace(host=[line("python", *rows())])).fact(LongStepLines), "not sampled"),
+    (lambda: chart(trace(host=[UNNAMED])).fact(EagerWork), "does not show what Python ran"),
+    (
+        lambda: chart(trace(), recording({"graphs": []})).fact(StackSamples),
+        "was not sampled",
+    ),  # by an older version
+)

@@ -2,40 +2,14 @@
 
 import gzip
 import itertools
-from pathlib import Path
 from random import Random
 
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import (
-    PS,
-    Machine,
-    Row,
-    Stats,
-    Thread,
-    chart,
-    device,
-    executor,
-    line,
-    manifest,
-    marker,
-    recording,
-    trace,
-)
+from tests.builders import Stats
+from tests.facts.kit import *
 from tests.facts.test_jax import calls, gpu_work, marked
-from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.search import search
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen, TracedWindow
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.trace import Trace, xplane
+from tfdoctor.facts.steps.xla_steps import compiled_steps
 
 RECORDED = Path(__file__).parents[1] / "traces"
 
@@ -105,20 +79,13 @@ UNCONDITIONED = [row for row in WHOLE if "/cond/" not in row[0]]
 NO_UPDATES = [row for row in WHOLE if "Assign" not in row[0] and ("cond" not in row[0] or row[1] < 20)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "first", "count"),
-    [
-        (loop([0, 10, 20, 35, 45, 55]), [10, 10, 15, 10, 10], 5),
-        ([row for row in WHOLE if 3 < row[1] < 57], [10] * 4, 4),  # cut off by the window
-        (UNCONDITIONED, [10] * 5, 6),  # told by what trains
-        (NO_UPDATES, [10] * 5, None),  # which vanished from the trace
-        (
-            [*WHOLE, *loop([100 + 2 * n for n in range(300)], (FORWARD, ADDS[0]), "while_1")],
-            [10] * 6,
-            6,
-        ),  # validates
-        ([*WHOLE, *loop([100 + 9.0 * n for n in range(40)], frame="while_1")], [9] * 39, 39),  # the longer loop
-    ],
+@cases(
+    (loop([0, 10, 20, 35, 45, 55]), [10, 10, 15, 10, 10], 5),
+    ([row for row in WHOLE if 3 < row[1] < 57], [10] * 4, 4),  # cut off by the window
+    (UNCONDITIONED, [10] * 5, 6),  # told by what trains
+    (NO_UPDATES, [10] * 5, None),  # which vanished from the trace
+    ([*WHOLE, *loop([100 + 2 * n for n in range(300)], (FORWARD, ADDS[0]), "while_1")], [10] * 6, 6),  # validates
+    ([*WHOLE, *loop([100 + 9.0 * n for n in range(40)], frame="while_1")], [9] * 39, 39),  # the longer loop
     ids=["uneven", "cut off", "no condition", "no updates", "validation", "two loops"],
 )
 def test_iterations_of_a_loop_in_a_graph_are_steps(rows: list[Row], first: list[float], count: int | None) -> None:
@@ -133,7 +100,7 @@ def test_the_end_of_a_window_by_time_ends_no_step() -> None:
     assert times(steps(trace([python, line("tf_Compute", executor(0, 99, 7), *WHOLE)]))) == [10] * 6
 
 
-@pytest.mark.parametrize("late", [4, 11, 25])
+@each(4, 11, 25)
 def test_iterations_that_overlap_are_told_by_one_operation(late: float) -> None:
     body = "while/body/_1/"
     edges = [0.0, 10, 20, 35, 45, 55]
@@ -173,21 +140,6 @@ def test_a_loop_over_a_recurrent_networks_time_is_inside_the_step() -> None:
         + loop([start + 5 + n / 2 for n in range(5)], backward, "while/body/_1/gradient_tape/lstm/while")
     ]  # fmt: skip
     assert times(steps(in_graph(*loop(EVERY_10), *inner))) == [10] * 6
-
-
-@pytest.mark.parametrize(
-    ("rows", "why"),
-    [
-        (
-            WHOLE + loop([100 + 9.0 * n for n in range(7)], frame="while_1"),
-            "`while` of `train` .*`while_1`.* ambiguous",
-        ),
-        (loop([0, 10, 20, 30]), "only 3 whole iterations"),
-    ],
-)
-def test_loops_that_leave_a_doubt_are_no_answer(rows: list[Row], why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        steps(in_graph(*rows))
 
 
 def test_a_loop_of_which_one_beginning_shows_has_no_whole_iteration() -> None:
@@ -280,7 +232,7 @@ def test_two_functions_that_take_turns_are_one_step() -> None:
     assert found.steps[0].call_end_ps == 9 * PS
 
 
-@pytest.mark.parametrize("root", ["SessionRun", "RunGraph"])
+@each("SessionRun", "RunGraph")
 def test_runs_of_a_session_that_apply_gradients_are_steps(root: str) -> None:
     names = ("MatMul:MatMul", "gradients/MatMul_grad/MatMul:MatMul", "Adam/ResourceApplyAdam:ResourceApplyAdam")
     runs: list[Row] = []
@@ -305,18 +257,10 @@ def eager(*pieces: tuple[str, ...], each: float = 1.0) -> Trace:
 EAGER_STEP = ("MatMul", "MatMul", "Sub", "Sub", "ReluGrad", "MatMul", "AssignSubVariableOp", "AssignSubVariableOp")
 
 
-@pytest.mark.parametrize(
-    ("pieces", "start", "ms", "count"),
-    [
-        ([("IteratorGetNext", *EAGER_STEP, "Mean")] * 6, 0, 10, 5),
-        (
-            [("IteratorGetNext", *EAGER_STEP)] * 6 + [("IteratorGetNext", "MatMul", "Mean")] * 30,
-            0,
-            9,
-            6,
-        ),  # evaluates
-        ([("Cast", *EAGER_STEP[:3], "Cast", *EAGER_STEP[3:])] * 6, 6, 10, 5),  # an operation twice a step
-    ],
+@cases(
+    ([("IteratorGetNext", *EAGER_STEP, "Mean")] * 6, 0, 10, 5),
+    ([("IteratorGetNext", *EAGER_STEP)] * 6 + [("IteratorGetNext", "MatMul", "Mean")] * 30, 0, 9, 6),  # evaluates
+    ([("Cast", *EAGER_STEP[:3], "Cast", *EAGER_STEP[3:])] * 6, 6, 10, 5),  # an operation twice a step
 )
 def test_eager_loops_have_a_sequence(pieces: list[tuple[str, ...]], start: float, ms: float, count: int) -> None:
     found = steps(eager(*pieces))
@@ -324,20 +268,11 @@ def test_eager_loops_have_a_sequence(pieces: list[tuple[str, ...]], start: float
     assert found.steps[0].start_ps == start * PS
 
 
-def test_no_rhythm_is_no_answer() -> None:
-    random = Random(1)
-    pieces = [tuple(random.sample(EAGER_STEP, len(EAGER_STEP))) for _ in range(20)]
-    with pytest.raises(Unavailable):
-        steps(eager(*pieces))
-
-
 # Recorded by TensorFlow 2.21; what is true was timed inside the loop, by the script itself
 
 
-@pytest.mark.parametrize(
-    ("name", "count", "median_ms"), [("dataset-in-a-graph", 9, 3.012), ("graph-loop-cut-off", 18, 2.354)]
-)
-def test_recorded_loops(tmp_path: Path, name: str, count: int, median_ms: float) -> None:
+@cases(("dataset-in-a-graph", 9, 3.012), ("graph-loop-cut-off", 18, 2.354))
+def test_recorded_loops(name: str, count: int, median_ms: float, tmp_path: Path) -> None:
     path = tmp_path / "vm.xplane.pb"
     path.write_bytes(gzip.decompress((RECORDED / f"{name}.xplane.pb.gz").read_bytes()))
     found = steps(xplane.read(path))
@@ -429,15 +364,12 @@ def log(starts: list[float]) -> TimedProgram:
 TEN = every(10, 10)
 
 
-@pytest.mark.parametrize(
-    ("programs", "name", "count", "first_ms"),
-    [
-        ([log(every(50, 2)), rhythm("train", TEN)], "train", 10, 10.0),  # takes gradients
-        ([rhythm("grads", TEN, trains=False), update(every(10, 10, 5))], "apply_update", 10, 10.0),  # in turn
-        ([rhythm("grads", every(40, 10), trains=False), update(every(10, 40, 35))], "apply_update", 10, 40.0),
-        ([rhythm("train", every(40, 10)), log(every(10, 40, 35))], "train", 40, 10.0),  # a log every few steps
-        ([rhythm("generator", TEN, each=4), rhythm("critic", every(10, 10, 5))], "generator", 10, 10.0),
-    ],
+@cases(
+    ([log(every(50, 2)), rhythm("train", TEN)], "train", 10, 10.0),  # takes gradients
+    ([rhythm("grads", TEN, trains=False), update(every(10, 10, 5))], "apply_update", 10, 10.0),  # in turn
+    ([rhythm("grads", every(40, 10), trains=False), update(every(10, 40, 35))], "apply_update", 10, 40.0),
+    ([rhythm("train", every(40, 10)), log(every(10, 40, 35))], "train", 40, 10.0),  # a log every few steps
+    ([rhythm("generator", TEN, each=4), rhythm("critic", every(10, 10, 5))], "generator", 10, 10.0),
     ids=["gradients", "in turn", "accumulated", "a log", "two that train"],
 )
 def test_which_program_is_the_step(programs: list[TimedProgram], name: str, count: int, first_ms: float) -> None:
@@ -446,42 +378,23 @@ def test_which_program_is_the_step(programs: list[TimedProgram], name: str, coun
     assert {step.total_ms for step in steps[:-1]} == {first_ms}
 
 
-@pytest.mark.parametrize(
-    ("programs", "why"),
-    [
-        ([rhythm("a", TEN), rhythm("b", every(9, 10, 200))], "both compute gradients"),  # one after the other
-        ([rhythm("loss", TEN, trains=False)], "the trace does not show that it changes weights"),
-        ([rhythm("train", every(3, 10))], "only three runs"),
-    ],
-)
-def test_programs_that_are_no_step(programs: list[TimedProgram], why: str) -> None:
-    with pytest.raises(Unavailable, match=why):
-        compiled_steps(programs, "run")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("jit(f)/transpose(jvp(dense))/dot_general", True),
-        ("gradient_tape/dense/MatMul", True),
-        ("aten__convolution_backward", True),
-        ("jit(transpose)/transpose", False),
-        ("jit(f)/jit(main)/add", False),
-    ],
+@cases(
+    ("jit(f)/transpose(jvp(dense))/dot_general", True),
+    ("gradient_tape/dense/MatMul", True),
+    ("aten__convolution_backward", True),
+    ("jit(transpose)/transpose", False),
+    ("jit(f)/jit(main)/add", False),
 )
 def test_the_names_of_backward_passes(name: str, *, expected: bool) -> None:
     assert takes_gradients([name]) is expected
 
 
-@pytest.mark.parametrize(
-    ("module", "names", "donates", "expected"),
-    [
-        ("f", [], True, True),
-        ("train_step", [], False, True),
-        ("f", ["jit(f)/adam/sub"], False, True),
-        ("f", ["adam/AssignSubVariableOp:AssignSubVariableOp"], False, True),
-        ("loss_fn", ["jit(loss_fn)/sub"], False, False),
-    ],
+@cases(
+    ("f", [], True, True),
+    ("train_step", [], False, True),
+    ("f", ["jit(f)/adam/sub"], False, True),
+    ("f", ["adam/AssignSubVariableOp:AssignSubVariableOp"], False, True),
+    ("loss_fn", ["jit(loss_fn)/sub"], False, False),
 )
 def test_what_changes_weights(module: str, names: list[str], *, donates: bool, expected: bool) -> None:
     assert changes_weights(module, names, donates=donates) is expected
@@ -542,3 +455,23 @@ def test_kernels_that_no_run_has_exactly_once_mark_no_step() -> None:
     host = line("python", *marked(6, 1, 0.9, "train"), *calls(6, 1, 0.5))
     with pytest.raises(Unavailable, match="ran ahead of the device"):
         chart(trace([host], gpus=[gpu_work(6, 10)])).fact(Steps)
+
+
+SHUFFLED = [tuple(Random(n).sample(EAGER_STEP, len(EAGER_STEP))) for n in range(20)]
+SHORT = loop([0, 10, 20, 30])
+
+test_what_leaves_a_doubt_is_no_answer = unavailable(
+    (
+        lambda: steps(in_graph(*WHOLE, *loop([100 + 9.0 * n for n in range(7)], frame="while_1"))),
+        "`while` of `train` .*`while_1`.* ambiguous",
+    ),
+    (lambda: steps(in_graph(*SHORT)), "only 3 whole iterations"),
+    (lambda: steps(eager(*SHUFFLED)), ""),
+    # programs, one after the other
+    (lambda: compiled_steps([rhythm("a", TEN), rhythm("b", every(9, 10, 200))], "run"), "both compute gradients"),
+    (
+        lambda: compiled_steps([rhythm("loss", TEN, trains=False)], "run"),
+        "the trace does not show that it changes weights",
+    ),
+    (lambda: compiled_steps([rhythm("train", every(3, 10))], "run"), "only three runs"),
+)

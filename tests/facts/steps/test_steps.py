@@ -1,23 +1,7 @@
 """Where the steps are: markers, a device's own line, calls of Keras' train function, or nowhere."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any
-
-import numpy as np
-import pytest
-
-from tests.builders import PS, Row, Thread, chart, device, line, manifest, marker, markers, recording, trace, v100
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.facts.steps.steps import Step, Steps, StepSpans
-from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace, slowdown
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import Missing, StepsSeen, TracedWindow, UntracedSteps
-from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import FunctionTrace, RunLog, RunProcess
-from tfdoctor.trace import Intervals, Trace
+from tests.facts.kit import *
+from tfdoctor.facts.steps.untraced_pace import slowdown
 
 
 def steps(of: Trace, beside: Manifest | None = None) -> Steps:
@@ -52,23 +36,20 @@ BY_THE_SCRIPT = [named("train", 10 * n + 1, 10 * n + 8, 5) for n in range(3)]
 KERAS = [(name, [(name, 0, 8), (name, 10, 18)]) for name in ("multi_step_on_iterator", "train_function")]
 
 
-@pytest.mark.parametrize(
-    ("rows", "found", "source"),
-    [
-        ([marker(7, 0, 8), marker(8, 10, 18)], [(7, 0, 10), (8, 10, 18)], "markers"),  # until the next begins
-        ([marker(0, 5, 8), ("tfdoctor_end", 10, 10)], [(0, 5, 10)], "markers"),
-        ([("tfdoctor_end", 1, 1), marker(0, 5, 8)], [(0, 5, 8)], "markers"),
-        ([*BY_TFDOCTOR, *BY_THE_SCRIPT], [(0, 0, 10), (1, 10, 20), (2, 20, 29)], "markers"),
-        *(
-            ([named(name, 0, 8, 0)], [(0, 0, 8)], "markers")
-            for name in ("train", "TraceContext", "step", "Training step")
-        ),
-        ([marker(0, 0, 9), marker(1, 10, 19), named("test", 20, 30, 2)], [(0, 0, 10), (1, 10, 19)], "markers"),
-        ([marker(0, 0, 9), FUNCTION_RUN, marker(1, 10, 19)], [(0, 0, 10), (1, 10, 19)], "markers"),
-        *((rows, [(0, 0, 10), (1, 10, 18)], "repeated-call") for _, rows in KERAS),
-        # of two training functions the one with the most time
-        ([*call(0, 9, "a"), *call(10, 12, "b"), *call(20, 29, "a")], [(0, 0, 20), (1, 20, 29)], "repeated-call"),
-    ],
+@cases(
+    ([marker(7, 0, 8), marker(8, 10, 18)], [(7, 0, 10), (8, 10, 18)], "markers"),  # until the next begins
+    ([marker(0, 5, 8), ("tfdoctor_end", 10, 10)], [(0, 5, 10)], "markers"),
+    ([("tfdoctor_end", 1, 1), marker(0, 5, 8)], [(0, 5, 8)], "markers"),
+    ([*BY_TFDOCTOR, *BY_THE_SCRIPT], [(0, 0, 10), (1, 10, 20), (2, 20, 29)], "markers"),
+    *(
+        ([named(name, 0, 8, 0)], [(0, 0, 8)], "markers")
+        for name in ("train", "TraceContext", "step", "Training step")
+    ),
+    ([marker(0, 0, 9), marker(1, 10, 19), named("test", 20, 30, 2)], [(0, 0, 10), (1, 10, 19)], "markers"),
+    ([marker(0, 0, 9), FUNCTION_RUN, marker(1, 10, 19)], [(0, 0, 10), (1, 10, 19)], "markers"),
+    *((rows, [(0, 0, 10), (1, 10, 18)], "repeated-call") for _, rows in KERAS),
+    # of two training functions the one with the most time
+    ([*call(0, 9, "a"), *call(10, 12, "b"), *call(20, 29, "a")], [(0, 0, 20), (1, 20, 29)], "repeated-call"),
 )
 def test_steps_of_a_thread(rows: list[Row], found: list[tuple[int, float, float]], source: str) -> None:
     measured = steps(trace([line("p", *rows)]))
@@ -76,37 +57,19 @@ def test_steps_of_a_thread(rows: list[Row], found: list[tuple[int, float, float]
     assert measured.source == source
 
 
-@pytest.mark.parametrize(
-    ("of", "why"),
-    [
-        (trace([line("p", marker(0, 5, 5), marker(1, 5, 5), marker(2, 5, 5))]), "take no time"),
-        (trace([line("p", FUNCTION_RUN)]), None),
-        (trace([line("p", ("train", 0, 9, {"step_num": 0}))]), None),  # without the root flag
-        (trace([line("p", ("something", 0, 1))]), "record with `tfdoctor profile`"),
-        (trace(None), None),
-    ],
-)
-def test_a_trace_without_steps_says_so(of: Trace, why: str | None) -> None:
-    with pytest.raises(Unavailable, match=why):
-        steps(of)
-
-
 def test_one_call_may_hold_several_training_steps() -> None:
     found = steps(trace([line("p", marker(0, 0, 38, steps=4), marker(4, 40, 78, steps=4))]))
     assert (found.count, found.steps[0].total_ms) == (8, 10)
     assert steps(trace([line("p", marker(0, 0, 8, steps=0))])).count == 1
     assert steps(trace([markers(3, step=10, call=8)])).steps[-1].call_end_ps == 28 * PS
+    overlapping = steps(trace([line("a", marker(0, 0, 15)), line("b", marker(1, 10, 25))]))
+    assert all(step.call_end_ps <= step.end_ps for step in overlapping.steps)
 
 
 def test_the_recorder_knows_better_which_steps_count_and_where_its_markers_come_from() -> None:
     found = steps(trace([markers(4, step=10)]), manifest(steps=StepsSeen(source="tf-data-loop", discarded=(1, 2))))
     assert spans(found) == [(0, 0, 10), (3, 30, 40)]  # those discarded still end the one before
     assert found.source == "tf-data-loop"
-
-
-def test_markers_that_overlap_leave_no_negative_time_between_steps() -> None:
-    overlapping = [line("a", marker(0, 0, 15)), line("b", marker(1, 10, 25))]
-    assert all(s.call_end_ps <= s.end_ps for s in steps(trace(overlapping)).steps)
 
 
 # Markers of Keras 2 and of users, which do not tell how many steps they hold
@@ -118,18 +81,22 @@ def keras2(*numbers: int, each: float = 10) -> Thread:
     return line("p", *(("train", at * each, at * each + 8, stat) for at, stat in enumerate(stats)))
 
 
-def test_numbers_that_begin_anew_are_numbered_through() -> None:
-    found = steps(trace([keras2(7, 8, 9, 0, 1)]))
-    assert [step.number for step in found.steps] == [7, 8, 9, 10, 11]
-
-
-def test_the_recorder_knows_the_first_number_and_the_steps_of_a_call() -> None:
-    recorded = manifest(
-        window=TracedWindow(first_step=40, steps=20, calls=4), steps=StepsSeen(source="keras-fit", discarded=(50,))
-    )
-    found = steps(trace([keras2(15, 0, 5, 10)]), recorded)
-    assert [(step.number, step.calls) for step in found.steps] == [(40, 5), (45, 5), (55, 5)]
-    assert found.source == "keras-fit"
+@cases(
+    ([7, 8, 9, 0, 1], None, [(7, 1), (8, 1), (9, 1), (10, 1), (11, 1)]),  # numbered through
+    # the recorder knows the first number and the steps of a call
+    (
+        [15, 0, 5, 10],
+        manifest(
+            window=TracedWindow(first_step=40, steps=20, calls=4),
+            steps=StepsSeen(source="keras-fit", discarded=(50,)),
+        ),
+        [(40, 5), (45, 5), (55, 5)],
+    ),
+)
+def test_numbers_that_begin_anew(numbers: list[int], known: Manifest | None, found: list[tuple[int, int]]) -> None:
+    measured = steps(trace([keras2(*numbers)]), known)
+    assert [(step.number, step.calls) for step in measured.steps] == found
+    assert measured.source == ("keras-fit" if known else "markers")
 
 
 def test_without_a_recorder_the_loop_in_a_call_of_keras_2_tells_its_steps() -> None:
@@ -150,39 +117,22 @@ def test_a_device_counts_its_own_steps() -> None:
     idle = v100(line("Stream #1(Compute)", ("k", 0, 1)), line("Steps", ("0", 0, 99)))
     busy = v100(line("Stream #1(Compute)", ("k", 0, 9), ("k", 10, 19)), line("Steps", ("21", 0, 9), ("22", 10, 20)))
     assert spans(steps(trace([], gpus=[idle, busy]))) == [(21, 0, 10), (22, 10, 20)]
-
-
-def test_a_tpu_says_that_the_steps_are_its_own() -> None:
     tpu = device(line("XLA Ops", ("%fusion", 0, 9)), line("Steps", ("0", 0, 9), ("1", 10, 19)))
     assert steps(trace([], tpus=[tpu])).source == "tpu-steps"
-
-
-def test_markers_go_before_a_devices_steps() -> None:
-    gpu = v100(line("Stream #1(Compute)", ("k", 0, 9)), line("Steps", ("5", 1, 9)))
-    assert steps(trace([markers(2, step=10)], gpus=[gpu])).count == 2
+    assert steps(trace([markers(3, step=10)], gpus=[busy])).count == 3  # markers go before
 
 
 # Nothing
 
 
-@pytest.mark.parametrize("what", ["steps", "trace"])
-def test_the_recorders_own_reason_is_given(what: str) -> None:
-    said = manifest(missing=(Missing("samples", "no"), Missing(what, "the run ended early")))
-    with pytest.raises(Unavailable, match=r"^the run ended early$"):
-        steps(trace([]), said)
-
-
 # What is typical
 
 
-@pytest.mark.parametrize(
-    ("times", "outlier"),
-    [
-        ((90, 10, 11, 10, 11, 10, 11), 0),
-        ((10, 10, 10, 10, 12.9), None),  # below the floor
-        ((10, 10, 10, 10, 13.1), 4),
-        ((10, 10, 500), None),  # too few to tell
-    ],
+@cases(
+    ((90, 10, 11, 10, 11, 10, 11), 0),
+    ((10, 10, 10, 10, 12.9), None),  # below the floor
+    ((10, 10, 10, 10, 13.1), 4),
+    ((10, 10, 500), None),  # too few to tell
 )
 def test_a_far_outlier_is_not_typical(times: tuple[float, ...], outlier: int | None) -> None:
     found = of_times(*times)
@@ -198,7 +148,7 @@ def test_the_mean_keeps_the_outliers() -> None:
 
 
 def test_the_window_holds_the_typical_steps_half_open() -> None:
-    window = StepSpans.of(of_times(10, 10, 100, 10, 10))
+    window = of_times(10, 10, 100, 10, 10).steady_spans
     times = np.array([-1, 0, 9.999, 10, 20, 119.9, 120, 139.9, 140]) * PS
     inside = window.holds(times.astype(np.int64)).tolist()
     assert inside == [False, True, True, True, False, False, True, True, False]
@@ -207,13 +157,10 @@ def test_the_window_holds_the_typical_steps_half_open() -> None:
 # Steps in which XLA compiles
 
 
-@pytest.mark.parametrize(
-    ("which", "steady"),
-    [
-        ((1, 4, 6), {0, 2, 3, 5, 7}),  # a quarter of long steps moves the quartiles: one would pass for usual
-        ((0, 1, 4, 6), set(range(8))),  # where most compile, that is the typical step
-        (range(8), set(range(8))),
-    ],
+@cases(
+    ((1, 4, 6), {0, 2, 3, 5, 7}),  # a quarter of long steps moves the quartiles: one would pass for usual
+    ((0, 1, 4, 6), set(range(8))),  # where most compile, that is the typical step
+    (range(8), set(range(8))),
 )
 def test_steps_that_mostly_compile_are_not_typical(which: Sequence[int], steady: set[int]) -> None:
     """Steps of 10 ms; those of ``which`` compile for 8 of them."""
@@ -245,24 +192,21 @@ def bursts(times: list[float], waited: float = 0.95, untraced: UntracedSteps | N
     return steps.paying(Intervals.union((a, a + int(waited * (b - a))) for a, b in edges), None, untraced)
 
 
-@pytest.mark.parametrize(
-    ("found", "usual_ms"),
-    [
-        (stalled(4, 15), 19.0),  # on two occasions
-        (stalled(4), None),  # a single one of unknown cause may be chance
-        (stalled(4, 5), None),  # adjacent ones are one occasion
-        # step 10 of the run is the first of the second pass, and step 9 the last of the first one
-        (stalled(4, first=5, count=12, passes=10.0), 17.5),
-        (stalled(4, first=6, count=12, passes=10.0), 17.5),
-        (stalled(4, first=7, passes=10.0), None),  # within a pass
-        (stalled(0, passes=10.0), None),  # the first step of the run is no end of a pass
-        (stalled(4, first=6, count=9, passes=10.0), None),  # less than a pass: how often does it end?
-        (stalled(4, first=6, count=10, passes=10.0), 19.0),
-        (stalled(4, 15, waited=44.0), None),  # mostly does something else
-        (stalled(4, 15, waited=46.0), 19.0),
-        (stalled(50, 150, count=330), 10.0 + 180 / 330),
-        (stalled(50, 150, count=350), None),  # little of the time
-    ],
+@cases(
+    (stalled(4, 15), 19.0),  # on two occasions
+    (stalled(4), None),  # a single one of unknown cause may be chance
+    (stalled(4, 5), None),  # adjacent ones are one occasion
+    # step 10 of the run is the first of the second pass, and step 9 the last of the first one
+    (stalled(4, first=5, count=12, passes=10.0), 17.5),
+    (stalled(4, first=6, count=12, passes=10.0), 17.5),
+    (stalled(4, first=7, passes=10.0), None),  # within a pass
+    (stalled(0, passes=10.0), None),  # the first step of the run is no end of a pass
+    (stalled(4, first=6, count=9, passes=10.0), None),  # less than a pass: how often does it end?
+    (stalled(4, first=6, count=10, passes=10.0), 19.0),
+    (stalled(4, 15, waited=44.0), None),  # mostly does something else
+    (stalled(4, 15, waited=46.0), 19.0),
+    (stalled(50, 150, count=330), 10.0 + 180 / 330),
+    (stalled(50, 150, count=350), None),  # little of the time
 )
 def test_stalls_that_recur_are_part_of_the_mean_step(found: Steps, usual_ms: float | None) -> None:
     long = [step.total_ms > USUAL for step in found.steps]
@@ -272,7 +216,7 @@ def test_stalls_that_recur_are_part_of_the_mean_step(found: Steps, usual_ms: flo
     assert found.usual_ms == pytest.approx(usual_ms or USUAL)
 
 
-@pytest.mark.parametrize(("total_ms", "is_stall"), [(730.0, False), (1500.0, True)])
+@cases((730.0, False), (1500.0, True))
 def test_a_stall_that_the_untraced_epochs_lack_is_none(total_ms: float, *, is_stall: bool) -> None:
     """One long wait among 20 traced steps; 72 untraced ones run at the median of the others, or stall, too."""
     long = tuple((number, 260.0) for number in (40, 60, 80)) if is_stall else ()
@@ -281,17 +225,14 @@ def test_a_stall_that_the_untraced_epochs_lack_is_none(total_ms: float, *, is_st
     assert any(stalled(10, first=10, passes=20.0, untraced=untraced).stalled) is is_stall
 
 
-@pytest.mark.parametrize(
-    ("long", "count", "total_ms", "stalls"),
-    [
-        ((), 200, 30_000.0, False),  # twenty passes begin as usual, and steps are long elsewhere
-        (((13, 95.0),), 200, 30_000.0, False),  # a long one within a pass
-        (((10, 95.0),), 200, 30_000.0, False),  # one of twenty
-        (tuple((10 * n, 95.0) for n in range(1, 11)), 200, 30_000.0, True),
-        ((), 19, 3_000.0, True),  # one pass only
-        (tuple((10 * n + 3, 95.0) for n in range(40)), 400, 60_000.0, True),  # shorter ones untold
-        ((), 200, None, True),
-    ],
+@cases(
+    ((), 200, 30_000.0, False),  # twenty passes begin as usual, and steps are long elsewhere
+    (((13, 95.0),), 200, 30_000.0, False),  # a long one within a pass
+    (((10, 95.0),), 200, 30_000.0, False),  # one of twenty
+    (tuple((10 * n, 95.0) for n in range(1, 11)), 200, 30_000.0, True),
+    ((), 19, 3_000.0, True),  # one pass only
+    (tuple((10 * n + 3, 95.0) for n in range(40)), 400, 60_000.0, True),  # shorter ones untold
+    ((), 200, None, True),
 )
 def test_a_stall_where_a_pass_ends_must_be_in_other_passes(
     long: tuple[tuple[int, float], ...], count: int, total_ms: float | None, *, stalls: bool
@@ -300,9 +241,7 @@ def test_a_stall_where_a_pass_ends_must_be_in_other_passes(
     assert bool(stalled(4, first=6, passes=10.0, untraced=untraced).stalled) is stalls
 
 
-@pytest.mark.parametrize(
-    "times", [[150.0, 2.0] * 6, [150.0, 2.0, 2.0] * 5, [150.0, 140.0, 2.0] * 5, [2.0, 160.0] * 3]
-)
+@each([150.0, 2.0] * 6, [150.0, 2.0, 2.0] * 5, [150.0, 140.0, 2.0] * 5, [2.0, 160.0] * 3)
 def test_steps_short_and_long_in_turn_are_judged_by_all_of_their_time(times: list[float]) -> None:
     steps = bursts(times)
     assert any(steps.stalled)
@@ -310,21 +249,17 @@ def test_steps_short_and_long_in_turn_are_judged_by_all_of_their_time(times: lis
     assert steps.usual_ms == pytest.approx(sum(times) / len(times))
 
 
-@pytest.mark.parametrize(
-    ("times", "waited"),
-    [
-        ([10.0, 11.0, 12.0, 13.0] * 4, 0.95),  # of one kind
-        ([150.0, 2.0] * 6, 0.3),  # long for another reason
-        ([2.0] * 8 + [150.0] * 8, 0.95),  # a queue that is empty from then on
-    ],
+LACKING = UntracedSteps(count=40, median_ms=2.0, of="steps", total_ms=100.0)
+
+
+@each(
+    bursts([10.0, 11.0, 12.0, 13.0] * 4),  # of one kind
+    bursts([150.0, 2.0] * 6, 0.3),  # long for another reason
+    bursts([2.0] * 8 + [150.0] * 8),  # a queue that is empty from then on
+    bursts([150.0, 2.0] * 6, untraced=LACKING),  # the untraced steps lack them
 )
-def test_other_steps_are_judged_by_their_median(times: list[float], waited: float) -> None:
-    assert not bursts(times, waited).in_bursts
-
-
-def test_bursts_that_the_untraced_steps_lack_are_none() -> None:
-    untraced = UntracedSteps(count=40, median_ms=2.0, of="steps", total_ms=100.0)
-    assert not bursts([150.0, 2.0] * 6, untraced=untraced).in_bursts
+def test_other_steps_are_judged_by_their_median(found: Steps) -> None:
+    assert not found.in_bursts
 
 
 # The steps outside of the traced window: what tracing costs, slow steps, the first ones of a pass.
@@ -335,17 +270,14 @@ def beside(untraced: UntracedSteps | None, **told: Any) -> Recording:
     return recording(manifest=manifest(steps=StepsSeen(untraced=untraced, **told)))
 
 
-@pytest.mark.parametrize(
-    ("traced_ms", "untraced", "slower"),
-    [
-        ([9.0, 10.0, 11.0, 10.0], UntracedSteps(100, 5.0, "steps"), 2.0),
-        # XLA compiles in 11 of 20 traced steps, and in a third of the others: not the profiler's cost
-        ([800.0] * 11 + [5.0] * 9, UntracedSteps(100, 8.4, "steps"), 1.0),
-        ([6.0, 7.0, 4.0, 4.0], UntracedSteps(100, 4.0, "steps"), 1.25),  # a little: as measured
-        ([5.0, 5.0, 5.0], UntracedSteps(100, 10.0, "calls", traced_ms=20.0), 2.0),  # of several steps, as timed
-        ([5.0, 6.0], None, 1.0),
-        ([5.0, 6.0], UntracedSteps(0, None, "steps"), 1.0),
-    ],
+@cases(
+    ([9.0, 10.0, 11.0, 10.0], UntracedSteps(100, 5.0, "steps"), 2.0),
+    # XLA compiles in 11 of 20 traced steps, and in a third of the others: not the profiler's cost
+    ([800.0] * 11 + [5.0] * 9, UntracedSteps(100, 8.4, "steps"), 1.0),
+    ([6.0, 7.0, 4.0, 4.0], UntracedSteps(100, 4.0, "steps"), 1.25),  # a little: as measured
+    ([5.0, 5.0, 5.0], UntracedSteps(100, 10.0, "calls", traced_ms=20.0), 2.0),  # of several steps, as timed
+    ([5.0, 6.0], None, 1.0),
+    ([5.0, 6.0], UntracedSteps(0, None, "steps"), 1.0),
 )
 def test_steps_are_slower_traced(traced_ms: list[float], untraced: UntracedSteps | None, slower: float) -> None:
     assert slowdown(beside(untraced), of_times(*traced_ms)) == pytest.approx(slower)
@@ -361,15 +293,12 @@ def test_untraced_steps_are_compared_with_the_traced_ones() -> None:
     assert (found.ratio, found.step_ms, found.traced) == (1.5, 6.0, 10)
 
 
-@pytest.mark.parametrize(
-    ("count", "median_ms", "total_ms", "share", "contradicts"),
-    [
-        (90, 4.0, 400.0, 0.25, True),  # a tenth of their time is beyond the median
-        (90, 4.0, 400.0, 0.15, False),
-        (9, 4.0, 40.0, 0.25, False),  # fewer than were traced
-        (90, 5.1, 510.0, 0.25, False),  # slowed by something else: traced steps take 4 ms
-        (90, 4.0, None, 0.25, False),
-    ],
+@cases(
+    (90, 4.0, 400.0, 0.25, True),  # a tenth of their time is beyond the median
+    (90, 4.0, 400.0, 0.15, False),
+    (9, 4.0, 40.0, 0.25, False),  # fewer than were traced
+    (90, 5.1, 510.0, 0.25, False),  # slowed by something else: traced steps take 4 ms
+    (90, 4.0, None, 0.25, False),
 )
 def test_long_steps_that_the_untraced_ones_lack_are_the_traced_steps_alone(
     count: int, median_ms: float, total_ms: float | None, share: float, *, contradicts: bool
@@ -388,19 +317,6 @@ def test_steps_that_trace_a_function_are_long_for_another_reason() -> None:
     assert not UntracedPace.measure(of_run, Steps.uniform(10, 4.0)).contradicts(0.25)
 
 
-@pytest.mark.parametrize(
-    ("of", "median_ms", "in_bursts", "why"),
-    [
-        ("calls", 6.0, False, None),  # the time of a call leaves out what is between two steps
-        ("steps", None, False, None),
-        ("steps", 10.7, True, "short and long in turn"),
-    ],
-)
-def test_what_is_not_compared(of: str, median_ms: float | None, why: str | None, *, in_bursts: bool) -> None:
-    with pytest.raises(Unavailable, match=why):
-        pace(of, median_ms, in_bursts=in_bursts)
-
-
 def slow(untraced: UntracedSteps | None = None, long_ms: float = 200.0) -> SlowSteps:
     """Twenty traced steps of 4 ms, the third of which takes longer."""
     times = [long_ms if at == 2 else 4.0 for at in range(20)]
@@ -412,15 +328,8 @@ def test_traced_and_untraced_steps_add_up() -> None:
     found = slow(untraced)
     assert (found.number, found.timed, found.prevail) == (3, 90, True)
     assert (found.ms, found.timed_ms, found.mean_ms) == pytest.approx((1180.0, 1476.0, 1476.0 / 90))
-
-
-@pytest.mark.parametrize(("long_ms", "prevail"), [(76.0, True), (75.0, False), (4.0, False)])
-def test_they_prevail_with_half_of_the_time(long_ms: float, *, prevail: bool) -> None:
-    assert slow(long_ms=long_ms).prevail is prevail
-
-
-def test_untraced_steps_without_their_sum_do_not_count() -> None:
-    assert slow(UntracedSteps(count=70, median_ms=3.0, of="steps")) == slow()
+    assert slow(replace(untraced, total_ms=None, long=())) == slow()
+    assert [slow(long_ms=ms).prevail for ms in (76.0, 75.0, 4.0)] == [True, False, False]  # half of the time
 
 
 FED = Program(datasets=(Dataset(id=1, kind="_BatchDataset", cardinality=30),), feeds=1)
@@ -438,30 +347,33 @@ def test_the_first_steps_of_passes_are_told_from_the_last() -> None:
     found = starts(*FILLS)
     assert (found.number, found.pass_steps, found.long_ms, found.usual_ms) == (3, 30, 390.0, 30.0)
     assert (found.share, found.each_step_ms) == pytest.approx((3 * 360.0 / 5000.0, 10.8))
-
-
-def test_one_extreme_step_does_not_raise_the_share() -> None:
-    """Other programs delay a step now and then."""
+    # Other programs delay a step now and then, which does not raise the share.
     assert starts((30, 3000.0), *FILLS[1:]).share == pytest.approx(3 * 360.0 / 5000.0)
 
 
-@pytest.mark.parametrize(
-    ("long", "seen"),
-    [
-        ((FILLS[1], FILLS[3]), 110),  # the ends of passes: a validation
-        (FILLS[:1], 50),  # once
-        ((FILLS[0], FILLS[2]), 121),  # two of four passes
-        (((0, 900.0), FILLS[0]), 50),  # the first step of the run
-    ],
+def ended_early(what: str) -> Manifest:
+    return manifest(missing=(Missing("samples", "no"), Missing(what, "the run ended early")))
+
+
+OF_NO_SIZE = Program(datasets=(Dataset(id=1, kind="_BatchDataset"),), feeds=1)
+
+test_what_is_not_known = unavailable(
+    (lambda: steps(trace([line("p", *(marker(n, 5, 5) for n in range(3)))])), "take no time"),
+    (lambda: steps(trace([line("p", FUNCTION_RUN)])), ""),
+    (lambda: steps(trace([line("p", ("train", 0, 9, {"step_num": 0}))])), ""),  # without the root flag
+    (lambda: steps(trace([line("p", ("something", 0, 1))])), "record with `tfdoctor profile`"),
+    (lambda: steps(trace(None)), ""),
+    *((partial(steps, trace([]), ended_early(what)), "^the run ended early$") for what in ("steps", "trace")),
+    # Untraced steps: the time of a call leaves out what is between two of them.
+    (lambda: pace("calls", 6.0), ""),
+    (lambda: pace("steps", None), ""),
+    (lambda: pace("steps", 10.7, in_bursts=True), "short and long in turn"),
+    # Steps that begin no passes again and again: the ends of passes, a validation
+    (lambda: starts(FILLS[1], FILLS[3]), "again and again"),
+    (lambda: starts(*FILLS[:1], seen=50), "again and again"),  # once
+    (lambda: starts(FILLS[0], FILLS[2], seen=121), "again and again"),  # two of four passes
+    (lambda: starts((0, 900.0), FILLS[0], seen=50), "again and again"),  # the first step of the run
+    # In other loops the wait for a batch is in the step before, as is what the script does after an epoch.
+    (lambda: starts(*FILLS, source="repeated-call"), "was not recorded"),
+    (lambda: starts(*FILLS, program=OF_NO_SIZE), "was not recorded"),
 )
-def test_steps_that_begin_no_passes_again_are_none(long: tuple[tuple[int, float], ...], seen: int) -> None:
-    with pytest.raises(Unavailable, match="again and again"):
-        starts(*long, seen=seen)
-
-
-def test_without_the_begin_or_the_steps_of_a_pass_nothing_is_judged() -> None:
-    """In other loops the wait for a batch is in the step before, as is what the script does after an epoch."""
-    with pytest.raises(Unavailable, match="was not recorded"):
-        starts(*FILLS, source="repeated-call")
-    with pytest.raises(Unavailable, match="was not recorded"):
-        starts(*FILLS, program=Program(datasets=(Dataset(id=1, kind="_BatchDataset"),), feeds=1))

@@ -1,25 +1,11 @@
 """What ran when, on whose account."""
 
-from collections.abc import Sequence
-from itertools import pairwise
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import PS, captured, chart, device, executor, line, markers, only_line, trace, v100, wait
-from tests.h100 import h100
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.run.xla_operations import XlaOperations
-from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tests.builders import only_line
+from tests.facts.kit import *
 from tfdoctor.facts.timeline import host_events as nesting
-from tfdoctor.facts.timeline.activity import Activity, Work, kernel_operations
-from tfdoctor.facts.timeline.host_events import leaves, operation_label, trainer_waits
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import Event, EventType, Trace
-from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Shape
+from tfdoctor.facts.timeline.activity import kernel_operations
+from tfdoctor.facts.timeline.host_events import leaves, operation_label
+from tfdoctor.trace.hlo import Shape
 
 spans = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 50)).map(lambda x: (x[0], sum(x))))
 
@@ -62,9 +48,27 @@ def test_two_that_run_at_once_share_the_time() -> None:
 # On a CPU
 
 
-def test_operations_of_the_training_function_are_the_cpus_work() -> None:
-    lane = line("tf_Compute/1", executor(0, 9, 1), ("m/c:Conv2D", 1, 5), ("m/r:Relu", 5, 6))
-    assert labelled(trace([lane])) == ["m/c", "m/r"]
+@cases(
+    # operations of the training function
+    ([line("tf_Compute/1", executor(0, 9, 1), ("m/c:Conv2D", 1, 5), ("m/r:Relu", 5, 6))], ["m/c", "m/r"]),
+    # those that tf.data started are told apart by their execution
+    (
+        [
+            line("tf_data_iterator_resource/1", captured(0, 1, 77)),
+            line("t/1", executor(0, 4, 77), ("Cast:Cast", 1, 3), executor(5, 9, 1), ("m/c:Conv2D", 6, 8)),
+        ],
+        ["m/c"],
+    ),
+    # and those on its own threads
+    ([line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)), line("python", ("a:Add", 0, 1))], ["a"]),
+    # a call is not its body
+    (
+        [line("t", ("loop:While", 0, 9), ("loop/body/mul:Mul", 1, 4), ("loop/body/add:Add", 4, 8))],
+        ["loop/body/add", "loop/body/mul"],
+    ),
+)
+def test_what_is_the_cpus_work(threads: list[Thread], work: list[str]) -> None:
+    assert labelled(trace(threads)) == work
 
 
 def test_training_that_tf_data_runs_is_the_cpus_work() -> None:
@@ -83,72 +87,54 @@ def test_training_that_tf_data_runs_is_the_cpus_work() -> None:
     assert activity(of).within_data
 
 
-def test_operations_that_tf_data_started_are_told_apart_by_their_execution() -> None:
-    data = line("tf_data_iterator_resource/1", captured(0, 1, 77))
-    lane = line("tf_Compute/1", executor(0, 4, 77), ("Cast:Cast", 1, 3), executor(5, 9, 1), ("m/c:Conv2D", 6, 8))
-    assert labelled(trace([data, lane])) == ["m/c"]
-
-
-def test_operations_on_tf_datas_own_threads_are_not_the_trainers() -> None:
-    lanes = [line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)), line("python", ("a:Add", 0, 1))]
-    assert labelled(trace(lanes)) == ["a"]
-
-
-def test_a_call_is_not_its_body() -> None:
-    lane = line("t", ("loop:While", 0, 9), ("loop/body/mul:Mul", 1, 4), ("loop/body/add:Add", 4, 8))
-    assert labelled(trace([lane])) == ["loop/body/add", "loop/body/mul"]
-
-
 def test_leaves_hold_nothing() -> None:
     nested = only_line(("a", 0, 10), ("b", 1, 4), ("c", 1, 3), ("d", 4, 10), ("e", 10, 12))
     assert leaves(nested).tolist() == [False, False, True, True, True]
     assert leaves(only_line()).tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("name", "display", "label"),
-    [
-        ("m/c:Conv2D", "Conv2D", ("m/c", "Conv2D", "m/c:Conv2D")),
-        ("a:b/c:Mul", "Mul", ("a:b/c", "Mul", "a:b/c:Mul")),
-        ("m/c:Conv2D", "", None),
-        ("m/c:Conv2D", "Relu", None),
-        ("Iterator::Root", "Root", None),
-        ("IteratorGetNextOp::DoCompute", "DoCompute", None),
-        ("IteratorGetNext:IteratorGetNext", "IteratorGetNext", None),
-        ("IteratorGetNext/_3:IteratorGetNextAsOptional", "IteratorGetNextAsOptional", None),
-        ("x:_Arg", "_Arg", None),
-        (":Add", "Add", None),
-        ("Add", "Add", None),
-    ],
+@cases(
+    ("m/c:Conv2D", "Conv2D", ("m/c", "Conv2D", "m/c:Conv2D")),
+    ("a:b/c:Mul", "Mul", ("a:b/c", "Mul", "a:b/c:Mul")),
+    ("m/c:Conv2D", "", None),
+    ("m/c:Conv2D", "Relu", None),
+    ("Iterator::Root", "Root", None),
+    ("IteratorGetNextOp::DoCompute", "DoCompute", None),
+    ("IteratorGetNext:IteratorGetNext", "IteratorGetNext", None),
+    ("IteratorGetNext/_3:IteratorGetNextAsOptional", "IteratorGetNextAsOptional", None),
+    ("x:_Arg", "_Arg", None),
+    (":Add", "Add", None),
+    ("Add", "Add", None),
 )
 def test_which_events_are_operations(name: str, display: str, label: tuple[str, str, str] | None) -> None:
     assert operation_label(EventType(name, display)) == label
 
 
-def test_the_operation_that_waits_tells_of_it_where_no_wait_is_recorded() -> None:
-    """A TPU's host of which only the operations were recorded; what tf.data itself iterates is no wait."""
-    lanes = [
-        line("main_thread/101", ("while/IteratorGetNext:IteratorGetNext", 1, 8)),
-        line("python", ("EagerLocalExecute: Mul", 0, 9), ("IteratorGetNext/_3:_Send", 9, 19)),
-        line("tf_data_iterator/102", ("IteratorGetNext:IteratorGetNext", 0, 20)),
-    ]
-    assert activity(trace(lanes)).wait.spans == ((1 * PS, 8 * PS),)
+NEXT = "IteratorGetNext:IteratorGetNext"
 
 
-def test_an_operation_that_only_starts_to_wait_adds_nothing_to_the_wait() -> None:
-    lanes = [
-        line("tf_Compute/1", ("IteratorGetNext:IteratorGetNext", 0, 2)),
-        line("tf_data_iterator_get_next/2", wait(5, 9)),
-    ]
-    assert activity(trace(lanes)).wait.spans == ((5 * PS, 9 * PS),)
-
-
-def test_every_way_of_waiting_is_seen() -> None:
-    lanes = [
-        line("a", wait(0, 5)),
-        line("b", ("IteratorGetNextAsOptionalOp::DoCompute", 4, 8), ("IteratorGetNext", 9, 10)),
-    ]
-    assert activity(trace(lanes)).wait.total == 8 * PS
+@cases(
+    # A TPU's host of which only the operations were recorded; what tf.data itself iterates is no wait.
+    (
+        [
+            line("main_thread/101", (f"while/{NEXT}", 1, 8)),
+            line("python", ("EagerLocalExecute: Mul", 0, 9), ("IteratorGetNext/_3:_Send", 9, 19)),
+            line("tf_data_iterator/102", (NEXT, 0, 20)),
+        ],
+        [(1, 8)],
+    ),
+    # an operation that only starts to wait
+    ([line("tf_Compute/1", (NEXT, 0, 2)), line("tf_data_iterator_get_next/2", wait(5, 9))], [(5, 9)]),
+    (
+        [
+            line("a", wait(0, 5)),
+            line("b", ("IteratorGetNextAsOptionalOp::DoCompute", 4, 8), ("IteratorGetNext", 9, 10)),
+        ],
+        [(0, 8)],
+    ),
+)
+def test_what_is_a_wait(threads: list[Thread], spans: list[tuple[int, int]]) -> None:
+    assert activity(trace(threads)).wait.spans == tuple((start * PS, end * PS) for start, end in spans)
 
 
 def test_a_trace_without_a_host_has_no_work() -> None:
@@ -179,18 +165,16 @@ def test_what_launches_on_the_host_is_dispatch_and_no_work_of_the_device() -> No
     assert found.of(Stage.DEVICE).total == 4 * PS
 
 
-@pytest.mark.parametrize("stat", ["tf_op", "annotation", "level 0"])
-def test_the_operation_of_a_kernel_under_its_old_and_new_names(stat: str) -> None:
-    stats = {stat: "model/c/Conv2D:Conv2D#id=3#"}
+NAMED = "model/c/Conv2D:Conv2D#id=3#"
+
+
+@cases(
+    *(({stat: NAMED}, ("model/c/Conv2D", "Conv2D", "volta_scudnn")) for stat in ("tf_op", "annotation", "level 0")),
+    ({"tf_op": "no type"}, ("", "", "volta_scudnn")),
+)
+def test_the_operation_of_a_kernel(stats: dict[str, str], label: tuple[str, str, str]) -> None:
     gpu = v100(line("Stream #13(Compute)", ("volta_scudnn", 0, 4, stats)))
-    assert activity(trace([], gpus=[gpu])).stages[Stage.DEVICE].labels == (
-        ("model/c/Conv2D", "Conv2D", "volta_scudnn"),
-    )
-
-
-def test_a_kernel_without_an_operation_keeps_its_own_name() -> None:
-    gpu = v100(line("Stream #13(Compute)", ("my_kernel", 0, 4, {"tf_op": "no type"})))
-    assert activity(trace([], gpus=[gpu])).stages[Stage.DEVICE].labels == (("", "", "my_kernel"),)
+    assert activity(trace([], gpus=[gpu])).stages[Stage.DEVICE].labels == (label,)
 
 
 def test_a_gpu_without_kernels_says_why_nothing_is_known() -> None:
@@ -202,20 +186,17 @@ def test_a_gpu_without_kernels_says_why_nothing_is_known() -> None:
 # On a TPU
 
 
-@pytest.mark.parametrize(
-    ("category", "stage"),
-    [
-        ("infeed", Stage.INPUT),
-        ("outfeed", Stage.TRANSFER),
-        ("copy-done", Stage.TRANSFER),
-        ("host send-done", Stage.TRANSFER),
-        ("all-reduce", Stage.COLLECTIVE),
-        ("all-reduce fusion", Stage.COLLECTIVE),
-        ("reduce-scatter", Stage.COLLECTIVE),
-        ("convolution fusion", Stage.DEVICE),
-        ("loop fusion", Stage.DEVICE),
-        ("", Stage.DEVICE),
-    ],
+@cases(
+    ("infeed", Stage.INPUT),
+    ("outfeed", Stage.TRANSFER),
+    ("copy-done", Stage.TRANSFER),
+    ("host send-done", Stage.TRANSFER),
+    ("all-reduce", Stage.COLLECTIVE),
+    ("all-reduce fusion", Stage.COLLECTIVE),
+    ("reduce-scatter", Stage.COLLECTIVE),
+    ("convolution fusion", Stage.DEVICE),
+    ("loop fusion", Stage.DEVICE),
+    ("", Stage.DEVICE),
 )
 def test_the_categories_of_a_tpus_operations(category: str, stage: Stage) -> None:
     tpu = device(line("XLA Ops", ("%op", 0, 3)), kinds={"%op": {"hlo_category": category}})
@@ -323,39 +304,27 @@ def found(*events: Event) -> list[str | None]:
     return [operation.name if operation else None for operation in operations]
 
 
-def test_a_kernel_names_its_instruction_or_has_the_name_of_its_fusion() -> None:
-    named = kernel("some_gemm", 0, hlo_op="first")
-    fused = kernel("loop_3", 1, hlo_op="command_buffer_1")
-    assert found(named, fused) == ["first", "loop.3"]
+GEMMS = [kernel(f"gemm_{at % 2}", at) for at in range(4)]
+ELSEWHERE = Event(EventType("loop_3"), 0, 1, {"program_id": "8", "hlo_op": "first"})
 
 
-def test_kernels_of_a_library_follow_the_order_of_its_calls() -> None:
-    runs = [kernel(f"gemm_{at % 2}", at) for at in range(4)]
-    assert found(*reversed(runs)) == ["second", "first", "second", "first"]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [("gemm_0", "gemm_1", "gemm_0"), ("gemm_0", "gemm_1", "gemm_1", "gemm_0")],
-    ids=["cut off", "another order"],
+@cases(
+    # it names its instruction, or has the name of its fusion
+    ([kernel("some_gemm", 0, hlo_op="first"), kernel("loop_3", 1, hlo_op="command_buffer_1")], ["first", "loop.3"]),
+    (GEMMS[::-1], ["second", "first", "second", "first"]),  # of a library, in the order of its calls
+    (GEMMS[:3], [None] * 3),  # cut off
+    ([*GEMMS[:2], kernel("gemm_1", 2), kernel("gemm_0", 3)], [None] * 4),  # another order
+    ([ELSEWHERE], [None]),  # of an unknown program
 )
-def test_an_order_that_is_not_certain_names_nothing(names: tuple[str, ...]) -> None:
-    assert set(found(*(kernel(name, at) for at, name in enumerate(names)))) == {None}
+def test_which_operation_a_kernel_computes(kernels: list[Event], names: list[str | None]) -> None:
+    assert found(*kernels) == names
 
 
-def test_a_kernel_of_an_unknown_program_stays_unnamed() -> None:
-    other = Event(EventType("loop_3"), 0, 1, {"program_id": "8", "hlo_op": "first"})
-    assert found(other) == [None]
-
-
-@pytest.mark.parametrize(
-    ("trace", "flops"),
-    [
-        ("convnet-bfloat16", 1.784e12),
-        ("convnet-float32", 1.784e12),
-        ("mlp-bfloat16-4000", 3.146e12 * 23 / 24),  # nothing needs the gradient of the first input
-        ("mlp-bfloat16-4001", 3.147e12 * 23 / 24),
-    ],
+@cases(
+    ("convnet-bfloat16", 1.784e12),
+    ("convnet-float32", 1.784e12),
+    ("mlp-bfloat16-4000", 3.146e12 * 23 / 24),  # nothing needs the gradient of the first input
+    ("mlp-bfloat16-4001", 3.147e12 * 23 / 24),
 )
 def test_all_matmuls_of_a_real_step_are_found(trace: str, flops: float) -> None:
     """The script's own count, of three passes; the first convolution has no gradient of its input either."""
@@ -376,10 +345,8 @@ def waited(*events: tuple[str, float, float]) -> float:
     return trainer_waits(trace([line("python", *events)]).host_lines).total / PS
 
 
-@pytest.mark.parametrize(("until", "ms"), [(1.9, 0.0), (2.0, 1.0), (301.0, 300.0)])
-def test_the_end_of_an_iterator_is_a_wait_if_it_takes_long(until: float, ms: float) -> None:
-    assert waited(MADE, RUN, ("TFE_DeleteTensorHandle", 1.0, until)) == pytest.approx(ms)
-
-
-def test_a_thread_that_makes_no_iterator_gives_up_something_else() -> None:
-    assert not waited(RUN, ("TFE_DeleteTensorHandle", 1.0, 301.0))
+@cases(([MADE], 1.9, 0.0), ([MADE], 2.0, 1.0), ([MADE], 301.0, 300.0), ([], 301.0, 0.0))  # it makes none
+def test_the_end_of_an_iterator_is_a_wait_if_it_takes_long(
+    made: list[tuple[str, float, float]], until: float, ms: float
+) -> None:
+    assert waited(*made, RUN, ("TFE_DeleteTensorHandle", 1.0, until)) == pytest.approx(ms)

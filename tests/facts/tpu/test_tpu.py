@@ -1,57 +1,48 @@
 """What the facts say of a synthetic run on a TPU is what is known of it, within 2 %."""
 
-from dataclasses import dataclass, replace
-from math import prod
-from pathlib import Path
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from scripts.synthetic import samples, tpu
 from scripts.synthetic.network import Network
 from scripts.synthetic.operation import Kind, Op
-from scripts.synthetic.run import Chip, Run, duration, padded, traffic
+from scripts.synthetic.run import Chip, duration, padded, traffic
+from scripts.synthetic.run import Run as Synthetic
 from scripts.synthetic.tpu import Recorded, Schedule
 from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors
 from scripts.synthetic.xspace import MS, Space
+from tests.facts.kit import *
 from tfdoctor.diagnose.summary.devices import tpu_time
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.tpu.operations import Padding, TpuOperations
-from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
-from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED, TpuLaunches, TpuTime
-from tfdoctor.recording import Recording
-from tfdoctor.trace import xplane
+from tfdoctor.facts.tpu.shapes import arrays, convolves_each_alone
+from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED
 from tfdoctor.trace.hlo import Shape
 
 WAITS = Network(width=160, depthwise=True)
 
 RUNS = {
-    "v3": (Run(device="v3", input_ms=2.0, network=Network(depthwise=True)), Recorded()),
-    "v3 without a step line": (Run(device="v3", gap_us=4.0), Recorded(step_line=False)),
-    "v5e padded": (Run(device="v5e", precision="bf16", network=Network(width=144)), Recorded(program=True)),
+    "v3": (Synthetic(device="v3", input_ms=2.0, network=Network(depthwise=True)), Recorded()),
+    "v3 without a step line": (Synthetic(device="v3", gap_us=4.0), Recorded(step_line=False)),
+    "v5e padded": (Synthetic(device="v5e", precision="bf16", network=Network(width=144)), Recorded(program=True)),
     "v5e as JAX records it": (
-        Run(device="v5e", precision="bf16", network=WAITS, between_ms=0.3),
+        Synthetic(device="v5e", precision="bf16", network=WAITS, between_ms=0.3),
         Recorded(step_line=False, markers=False, program=True),
     ),
-    "v5e without infeed": (Run(device="v5e", input_ms=1.0), Recorded(infeed=False, program=True)),
-    "v6e": (Run(device="v6e", precision="bf16", network=Network(width=300), gap_us=5.0), Recorded(program=True)),
+    "v5e without infeed": (Synthetic(device="v5e", input_ms=1.0), Recorded(infeed=False, program=True)),
+    "v6e": (
+        Synthetic(device="v6e", precision="bf16", network=Network(width=300), gap_us=5.0), Recorded(program=True),
+    ),
     "v6e, its clock drifting": (
-        Run(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
+        Synthetic(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
     ),
     "v6e with a copy": (
-        Run(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3),
+        Synthetic(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3),
     ),
     "v5e, its host late": (
-        Run(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),
+        Synthetic(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),
     ),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Case:
-    run: Run
+    run: Synthetic
     recorded: Recorded
     plan: Schedule
     chip: Chip
@@ -66,16 +57,16 @@ class Case:
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     return {n: case(run, rec, tmp_path_factory.mktemp("run")) for n, (run, rec) in RUNS.items()}
 
 
 @pytest.fixture(params=RUNS)
-def one(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
-    return cases[request.param]
+def one(request: pytest.FixtureRequest, made: dict[str, Case]) -> Case:
+    return made[request.param]
 
 
-def case(run: Run, recorded: Recorded, folder: Path) -> Case:
+def case(run: Synthetic, recorded: Recorded, folder: Path) -> Case:
     chart = opened(tpu.build(run, recorded), folder)
     return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
 
@@ -165,8 +156,8 @@ def test_padding(one: Case) -> None:
     assert found.depth_useful == (close(used) if known else None)
 
 
-def test_the_report_tells_of_all_three_paddings(cases: dict[str, Case]) -> None:
-    chart = cases["v5e padded"].chart
+def test_the_report_tells_of_all_three_paddings(made: dict[str, Case]) -> None:
+    chart = made["v5e padded"].chart
     shown = {measure.label: measure.value.value for measure in tpu_time(chart)}
     padding, of = chart.fact(Padding), "useful share of the matmul"
     assert shown[f"{of} width (the rest pads to 128)"] == padding.useful
@@ -189,8 +180,8 @@ def stored_share(op: Op) -> float:
     return sum(map(prod, shapes)) / sum(map(prod, tiled))
 
 
-def test_a_copy_from_the_host(cases: dict[str, Case]) -> None:
-    one = cases["v6e with a copy"]
+def test_a_copy_from_the_host(made: dict[str, Case]) -> None:
+    one = made["v6e with a copy"]
     core = one.chart.fact(TpuTime).busiest
     (copy,) = core.copies
     assert (copy.where, copy.nbytes, copy.calls) == ("host", tpu.COPIED, 1.0)
@@ -201,16 +192,16 @@ def test_a_copy_from_the_host(cases: dict[str, Case]) -> None:
     assert core.host_bytes == tpu.COPIED
 
 
-def test_a_host_that_launches_late(cases: dict[str, Case]) -> None:
-    one = cases["v5e, its host late"]
+def test_a_host_that_launches_late(made: dict[str, Case]) -> None:
+    one = made["v5e, its host late"]
     launches, between = one.chart.fact(TpuLaunches), one.run.between_ms
     assert launches.runs == one.run.steps
     assert launches.between_ms == close(between * (one.run.steps - 1))
     assert launches.late_ms == close(one.recorded.late_us / 1000 * (one.run.steps - 1))
 
 
-def test_a_host_that_launches_ahead(cases: dict[str, Case]) -> None:
-    one = cases["v5e as JAX records it"]
+def test_a_host_that_launches_ahead(made: dict[str, Case]) -> None:
+    one = made["v5e as JAX records it"]
     assert one.chart.fact(TpuLaunches).late_ms is not None
 
 
@@ -251,19 +242,16 @@ def test_results_come_before_operands_with_their_memory() -> None:
     assert (found[0].dims, found[0].tile, found[0].nbytes) == ((5, 1024, 256), (8, 128), 5 * 1024 * 256 * 4)
 
 
-@pytest.mark.parametrize(
-    ("text", "width", "stored"),
-    [
-        ("bf16[32,144]{1,0:T(8,128)(2,1)}", 144, 32 * 256),
-        ("bf16[32,144]{0,1:T(8,128)(2,1)}", 32, 144 * 128),  # the other dimension in the lanes
-        ("bf16[30,144]{1,0:T(16,128)(2,1)}", 144, 32 * 256),
-        ("f32[3,5,7,130]{3,2,1,0:T(8,128)}", 130, 3 * 5 * 8 * 256),
-        ("f32[100]{0:T(1024)}", 100, 1024),
-        ("f32[100]{0:T(8,128)}", 100, 8 * 128),
-        ("f32[32,144]{1,0}", 144, 32 * 144),  # no tile: nothing is known to be padded
-        ("f32[32,144]", 144, 32 * 144),
-        ("f32[]", None, 1),
-    ],
+@cases(
+    ("bf16[32,144]{1,0:T(8,128)(2,1)}", 144, 32 * 256),
+    ("bf16[32,144]{0,1:T(8,128)(2,1)}", 32, 144 * 128),  # the other dimension in the lanes
+    ("bf16[30,144]{1,0:T(16,128)(2,1)}", 144, 32 * 256),
+    ("f32[3,5,7,130]{3,2,1,0:T(8,128)}", 130, 3 * 5 * 8 * 256),
+    ("f32[100]{0:T(1024)}", 100, 1024),
+    ("f32[100]{0:T(8,128)}", 100, 8 * 128),
+    ("f32[32,144]{1,0}", 144, 32 * 144),  # no tile: nothing is known to be padded
+    ("f32[32,144]", 144, 32 * 144),
+    ("f32[]", None, 1),
 )
 def test_widths_and_what_is_stored(text: str, width: int | None, stored: int) -> None:
     (array,) = arrays(text)
@@ -271,7 +259,7 @@ def test_widths_and_what_is_stored(text: str, width: int | None, stored: int) ->
     assert array.useful == pytest.approx(prod(array.dims) / stored)
 
 
-@pytest.mark.parametrize(("dtype", "nbytes"), [("bf16", 8), ("f32", 16), ("s4", 2), ("pred", 4), ("f8e4m3fn", 4)])
+@cases(("bf16", 8), ("f32", 16), ("s4", 2), ("pred", 4), ("f8e4m3fn", 4))
 def test_bytes_by_type(dtype: str, nbytes: int) -> None:
     assert arrays(f"{dtype}[4]{{0}}")[0].nbytes == nbytes
 
@@ -296,15 +284,12 @@ CONVOLUTION = (
 )
 
 
-@pytest.mark.parametrize(
-    ("features", "groups", "alone"),
-    [
-        (144, ", feature_group_count=144", True),
-        (144, ", batch_group_count=144", True),
-        (144, ", feature_group_count=12", False),  # grouped, twelve channels each
-        (144, "", False),
-        (1, ", feature_group_count=1", False),
-    ],
+@cases(
+    (144, ", feature_group_count=144", True),
+    (144, ", batch_group_count=144", True),
+    (144, ", feature_group_count=12", False),  # grouped, twelve channels each
+    (144, "", False),
+    (1, ", feature_group_count=1", False),
 )
 def test_a_depthwise_convolution_has_a_group_per_feature(features: int, groups: str, *, alone: bool) -> None:
     text = CONVOLUTION.format(result=f"bf16[8,32,32,{features}]{{3,2,1,0}}", groups=groups)

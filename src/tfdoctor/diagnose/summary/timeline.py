@@ -13,7 +13,7 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.iterators import Iterators, Node, consumer
 from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown, parts_in
+from tfdoctor.facts.step_time.breakdown import Breakdown, parts_of
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.record import Record
@@ -96,7 +96,7 @@ def timeline(chart: Chart, results: Iterable[Result]) -> Timeline | None:
     step, marks = steps.steps[min(distances)[1]], marks_of(results)
     pieces = [  # each instant belongs to one part, as in the breakdown
         _bar(step, span, part, part, about(marks, part, NEITHER))
-        for part, intervals in parts_in(step, activity, device).items()
+        for part, intervals in parts_of([step], activity, device).items()
         for span in intervals.spans
     ]
     lanes, hidden = list[tuple[str, list[TimelineWork]]](), 0

@@ -56,7 +56,7 @@ class Detours(Record):
         ran = _on_host(trace)
         starts = np.sort(gpu.kernel_starts_ps)
         found: dict[str, list[tuple[Event, Event]]] = defaultdict(list)
-        for start, end in steady.stretches:
+        for start, end in steady.stretches.spans:
             for there, back in pairwise([copy for copy in edges if start <= copy.start_ps < end]):
                 name, span = _source(back), (there.start_ps, back.end_ps)
                 returns = direction_of(there.name) is D2H and direction_of(back.name) is H2D
@@ -84,14 +84,9 @@ def _source(copy: Event) -> str:
 
 
 def _on_host(trace: Trace) -> Mapping[str, list[Event]]:
-    """Return the operations that the host's threads ran, by name."""
-    ran: dict[str, list[Event]] = defaultdict(list)
     threads = (line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD))
-    for event in (event for line in threads for event in line.events()):
-        name, _, kind = event.name.rpartition(":")
-        if name and kind.isidentifier():
-            ran[CALLED.sub("", name)].append(event)
-    return ran
+    named = ((*event.name.rpartition(":"), event) for line in threads for event in line.events())
+    return by_key((CALLED.sub("", name), event) for name, _, kind, event in named if name and kind.isidentifier())
 
 
 class HostSyncs(Record):
@@ -110,7 +105,7 @@ class HostSyncs(Record):
 
         An operation on the host takes that copy, and Python does not read it.
         """
-        gpu, (first, last) = activities.busiest, (steady.stretches[0][0], steady.stretches[-1][1])
+        gpu, (first, last) = activities.busiest, steady.stretches.bounds_ps
         back = np.array([direction_of(kind.name) is D2H for kind in gpu.plane.types], bool)
         ends = [(line.start_ps + line.duration_ps)[back[line.kind]] for line in work_lines(gpu.plane)]
         copied = np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *ends]), detours.there_ps if detours else ())

@@ -12,7 +12,6 @@ from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import RoundUnit, SteadySteps
 from tfdoctor.facts.timeline.activity import Activity, captured_executions
 from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers, waits_before
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
 
 NEVER = np.iinfo(np.int64).max  # The launch time of work whose launching call is not in the trace
@@ -106,7 +105,7 @@ class GpuUtilization(Record):
         """Sum up every GPU's work."""
         before = 0.0  # the first step's batch, before that step begins
         if steady.unit is RoundUnit.STEP:
-            before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
+            before = steady.scaled(waits_before(trace.host_lines, steady.stretches.spans[0]).total)
         gpus = []
         for gpu in activities.gpus:
             kinds, traced_ms = (gpu.kernels, gpu.copies, gpu.collectives, gpu.busy), gpu.kernels.total / PS_PER_MS
@@ -164,27 +163,22 @@ class IdleGaps(Record):
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork) -> Self:
         """Divide the idle time of every steady step."""
         gpu = activities.busiest
-        gaps = pairs_of(
-            gap for stretch in steady.stretches for gap in (Intervals((stretch,)) - gpu.busy.within(*stretch)).spans
-        )
+        gaps = pairs_of((steady.stretches - gpu.busy).spans)
         starts, launched = launches(trace, gpu.plane)
         after = starts.searchsorted(gaps[:, 1])
         queued = np.append(starts, NEVER)[after] == gaps[:, 1]  # it ends with work
         queued &= np.append(launched, NEVER)[after] <= gaps[:, 0]  # that was launched before it began
-        left = Intervals.merged(*gaps.T)
+        idle = Intervals.merged(*gaps.T)
         claims = {
             IdleCause.INPUT: host.waits,
-            IdleCause.BETWEEN: left - steady.calls,
+            IdleCause.BETWEEN: idle - steady.calls,
             IdleCause.QUEUED: Intervals.merged(*gaps[queued].T),
             IdleCause.DISPATCH: host.launches,
             IdleCause.SYNC: host.syncs,
             IdleCause.PYTHON: host.python or Intervals(),  # where it is not known, its time is of an unknown cause
         }
-        parts: dict[IdleCause, Intervals] = {}
-        for cause, claimed in claims.items():
-            parts[cause] = left & claimed
-            left -= claimed
-        parts[IdleCause.UNKNOWN], dispatch = left, parts[IdleCause.DISPATCH]
+        parts = exclusive({**{cause: idle & claimed for cause, claimed in claims.items()}, IdleCause.UNKNOWN: idle})
+        dispatch = parts[IdleCause.DISPATCH]
         size = np.searchsorted(_EDGES_PS, gaps[:, 1] - gaps[:, 0], side="right")
         by_size = {name: gaps[size == place] for place, name in enumerate(GapSize)}
         times = {name: Intervals.merged(*sized.T) for name, sized in by_size.items()}

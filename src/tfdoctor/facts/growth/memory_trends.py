@@ -10,8 +10,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Places
 from tfdoctor.terms.humanize import location, quantity
 from tfdoctor.terms.kinds import KeptValue
-from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import Cell, Severity, Table
+from tfdoctor.terms.verdict import Cell, Severity
 
 HOUR_S = 3600.0  # Seconds until memory is full from which on downwards it is critical: most trainings take longer
 # Seconds until memory is full from which on downwards it is a warning: long trainings take days.

@@ -13,6 +13,7 @@ from tfdoctor.facts.run.program import (
     batches_of,
     kind_of,
     line_of,
+    upstream_of,
 )
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")  # A tensor in an element_spec
@@ -94,14 +95,8 @@ class DatasetProperties(Record):
         return tuple(by_id[number] for number in dataset.inputs if number in by_id)
 
     def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
-        """Yield all datasets upstream, nearest first."""
-        by_id = {source.id: source for source in self.chain}
-        ahead = list(dataset.inputs)
-        while ahead:
-            source = by_id.pop(ahead.pop(0), None)
-            if source is not None:
-                yield source
-                ahead.extend(source.inputs)
+        """Return all datasets upstream, nearest first."""
+        return upstream_of(self.chain, dataset.inputs)
 
     def elements(self, dataset: Dataset) -> int | None:
         """Return how many elements one pass yields at most, repetitions left out; None is unknown."""
@@ -159,7 +154,6 @@ def spec_bytes(spec: str, batch: int | None = None) -> int | None:
 
 
 def _tensors(spec: str) -> list[tuple[list[str], str]]:
-    """Return the dimensions and the type of each tensor of an element_spec."""
     found = TENSOR.findall(spec)
     return [([size.strip() for size in shape.split(",") if size.strip()], dtype) for shape, dtype in found]
 

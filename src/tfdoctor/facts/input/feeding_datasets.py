@@ -5,8 +5,6 @@ from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import FOREVER, Dataset, Program, line_of
 from tfdoctor.recording.program import Setting
 from tfdoctor.terms.kinds import InputKind
-from tfdoctor.terms.record import field
-from tfdoctor.terms.units import count
 from tfdoctor.terms.verdict import Measure, Remedy
 
 # An option under ``threading``, or ``experimental_threading`` before TensorFlow 2.7.

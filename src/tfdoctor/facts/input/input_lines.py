@@ -7,7 +7,6 @@ from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.step_time.timed_line import TimedLine, lines_of
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.units import ratio
-from tfdoctor.terms.verdict import Table
 
 WAITING = ("threading", "queue", "multiprocessing", "concurrent")  # Packages in which a thread waits for others
 PYTHON_OPERATIONS = {"PyFunc", "EagerPyFunc"}  # Those of tf.py_function and tf.numpy_function, within a graph
@@ -72,10 +71,8 @@ class InputLines(Record):
 
         Of lines that may do something else than make input, none; none for too few samples.
         """
-        groups: dict[str | Location | None, list[TimedLine]] = {}
-        for line in self.lines if self.seen >= least_samples else ():
-            if line.makes is not False:
-                groups.setdefault(line.main_call or line.at, []).append(line)
+        certain = (one for one in self.lines if one.makes is not False and self.seen >= least_samples)
+        groups = by_key((line.main_call or line.at, line) for line in certain)
         heavy = max(groups.values(), key=lambda lines: sum(line.seen for line in lines), default=[])
         return heavy, sum(line.seen for line in heavy) / max(1, self.seen)
 

@@ -6,14 +6,10 @@ segment; within a segment the stages work one after the other, so its time is th
 consumer waits for elements is not work.
 """
 
-from dataclasses import dataclass, field
-
 from tfdoctor.facts.input.iterators import NUMBERED, Iterators, Node
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
-from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import Table
 
 ROOTS = ("Root", "Model")  # tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)
 # The beginnings of the names of stages that work on threads of their own.
@@ -25,8 +21,7 @@ GENERATOR = "Generator"  # The stage of Dataset.from_generator and of Keras' gen
 DEVICE_PREFETCH = "device_prefetch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageTime:
+class StageTime(Record, kw_only=True):
     """One stage of the pipeline. Times are ms per training step."""
 
     path: str
@@ -39,7 +34,7 @@ class StageTime:
     reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
     reads: float = 0.0  # of whole files, per training step
     image_ms: float = 0.0  # decoding and resizing images
-    operations: Mapping[str, float] = field(default_factory=dict, hash=False)  # of its function, by name
+    operations: Mapping[str, float] = field(default_factory=dict)  # of its function, by name
     asynchronous: bool = False
     dataset: Dataset | None = None
 

@@ -5,11 +5,11 @@ makes its elements on another thread, an ``XProduce`` event there contains the u
 user's function runs in executor events with the id of its ``InstantiatedCapturedFunction``.
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.host_events import (
     enclosing,
     executors,
@@ -19,7 +19,6 @@ from tfdoctor.facts.timeline.host_events import (
     nearest,
     operation_label,
 )
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
 # The iterator that the trainer calls; those that it calls in turn have longer names.
@@ -46,8 +45,7 @@ def consumer(path: str) -> str:
     return re.sub(r"\[\d+\]$", "", path.rpartition("::")[0])
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """One stage: all calls of one iterator over all epochs. Times in ps."""
 
     path: str  # "Root::Prefetch::Map"
@@ -132,7 +130,7 @@ class Iterators(Record, eq=False):
             raise Unavailable(framework.no_pipeline)
         if isinstance(steps, Unavailable):
             raise steps
-        window, lines = StepSpans.of(steps), trace.host_lines
+        window, lines = steps.steady_spans, trace.host_lines
         calls: list[tuple[int, int]] = []  # start and id, of the pipelines' last iterators
         for line in lines:
             events = _in_steps(line, ROOT.fullmatch, window)
@@ -160,8 +158,7 @@ class Iterators(Record, eq=False):
         raise Unavailable(why)
 
 
-def _in_steps(line: Line, test: Callable[[str], object], window: StepSpans) -> NDArray[np.intp]:
-    """Return the (n,) events whose names pass a test and that begin within the steps."""
+def _in_steps(line: Line, test: Callable[[str], object], window: Intervals) -> NDArray[np.intp]:
     events = np.flatnonzero(is_named(line, test))
     return events[window.holds(line.start_ps[events])]
 
@@ -185,7 +182,7 @@ def _upstream(lines: Iterable[Line], roots: set[int]) -> set[int]:
     return members
 
 
-def _nodes(lines: Sequence[Line], members: set[int], window: StepSpans) -> tuple[dict[str, Node], dict[int, Node]]:
+def _nodes(lines: Sequence[Line], members: set[int], window: Intervals) -> tuple[dict[str, Node], dict[int, Node]]:
     """Collect the calls of these iterators on the threads of the host, whose events have the same types.
 
     Returns the nodes by path, and by its id the stage whose function an execution that tf.data started belongs to.

@@ -6,7 +6,6 @@ from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.terms.record import field
 
 NAMED = "Dataset_map_"  # The prefix of tf.data's name for the graph of a map's function
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))  # Types of operations that compute nothing
@@ -54,10 +53,9 @@ class FunctionGraphs(Record):
         Raises:
             Unavailable: the record has no such graph.
         """
-        graphs: dict[str, list[RecordedGraph]] = {}
-        for graph in recording.program.graphs if recording.program else ():
-            if graph.kind == "dataset" and graph.name.startswith(NAMED):
-                graphs.setdefault(graph.name.removeprefix(NAMED), []).append(graph)
+        recorded = recording.program.graphs if recording.program else ()
+        of_maps = (one for one in recorded if one.kind == "dataset" and one.name.startswith(NAMED))
+        graphs = by_key((graph.name.removeprefix(NAMED), graph) for graph in of_maps)
         if not graphs:
             raise Unavailable("the functions of the pipeline's maps were not recorded")
         names = {dataset.id: dataset.function.strip("<>") for dataset in program.datasets}

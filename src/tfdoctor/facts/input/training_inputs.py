@@ -11,7 +11,6 @@ from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, trainers
 from tfdoctor.recording.program import FedCall, TensorType
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import CONVERTED, SESSION_RUN
 
 HELD = frozenset(("numpy", "pandas"))  # Kinds of arguments that are no tensors, so that each call converts them

@@ -11,10 +11,9 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select, spans_of
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
 
 # Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples of a
@@ -47,8 +46,7 @@ class Threads(Record):
         """Count the threads at work from the first traced step to the last."""
         if trace.host is None:
             raise Unavailable("the trace contains no threads of the host; trace the host too")
-        window = StepSpans.of(steps)
-        start, end = window.starts_ps[0], steps.steps[-1].end_ps
+        start, end = steps.steady_spans.starts_ps[0], steps.steps[-1].end_ps
         tasks = np.concatenate([np.zeros((0, 2), np.int64), *(line.tasks_ps for line in trace.host.lines)])
         begins, ends = np.sort(tasks, axis=0).T
         before, done_before = (np.concatenate(([0], np.cumsum(edges))) for edges in (begins, ends))
@@ -69,12 +67,9 @@ class Threads(Record):
         size, kinds = len(work.labels), [base_type(kind) for _, kind, _ in work.labels]
         own = np.bincount(work.label, work.end_ps - work.start_ps, size)
         shared = np.bincount(work.label, pool(work.end_ps) - pool(work.start_ps), size)
-        times: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for label in np.unique(work.label).tolist():
-            times[kinds[label]][0] += float(own[label])
-            times[kinds[label]][1] += float(shared[label])
-        order = sorted(times, key=lambda kind: -times[kind][0])
-        return cls(at_work, {kind: 1.0 + times[kind][1] / times[kind][0] for kind in order if times[kind][0]})
+        labels = np.unique(work.label).tolist()
+        alone, pooled = (summed((kinds[one], float(ps[one])) for one in labels) for ps in (own, shared))
+        return cls(at_work, {kind: 1.0 + pooled[kind] / ps for kind, ps in alone.items() if ps})
 
 
 def _at_work(line: Line) -> Intervals:

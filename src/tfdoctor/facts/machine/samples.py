@@ -60,11 +60,8 @@ class Samples(Record):
 
 def of_gpus(recording: Recording, least_pct: float = 0.0) -> dict[int, list[GpuSample]]:
     """Return the samples of each GPU that the run may use, by NVML's index, at which it was so busy."""
-    rows: dict[int, list[GpuSample]] = defaultdict(list)
-    for gpu in (gpu for sample in recording.samples for gpu in sample.gpu):
-        if gpu.visible is not False and (gpu.gpu_pct or 0) >= least_pct:
-            rows[gpu.index].append(gpu)
-    return dict(sorted(rows.items()))
+    gpus = (gpu for sample in recording.samples for gpu in sample.gpu if gpu.visible is not False)
+    return dict(sorted(by_key((gpu.index, gpu) for gpu in gpus if (gpu.gpu_pct or 0) >= least_pct).items()))
 
 
 def window_of(recording: Recording) -> tuple[int, int] | None:

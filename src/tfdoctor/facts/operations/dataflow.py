@@ -50,20 +50,15 @@ class Dataflow(Record, eq=False, dict=True):
     @cached_property
     def consumers(self) -> Mapping[str, tuple[Operation, ...]]:
         """The operations that take an operation's results, by its name."""
-        consumers: dict[str, list[Operation]] = {}
-        for operation in self.operations:
-            for source in dict.fromkeys(operation.sources):
-                consumers.setdefault(source, []).append(operation)
-        return {name: tuple(rows) for name, rows in consumers.items()}
+        taken = by_key((name, one) for one in self.operations for name in dict.fromkeys(one.sources))
+        return {name: tuple(rows) for name, rows in taken.items()}
 
     @cached_property
     def gradients(self) -> Mapping[str, tuple[Operation, ...]]:
         """The operations of gradients, by the forward operation that their scope names."""
-        gradients: dict[str, list[Operation]] = {}
-        for operation in self.operations:
-            forward, _, own = operation.name.removeprefix(GRADIENT_SCOPE).rpartition("/")
-            if forward and own and operation.name.startswith(GRADIENT_SCOPE):
-                gradients.setdefault(forward, []).append(operation)
+        backward = (one for one in self.operations if one.name.startswith(GRADIENT_SCOPE))
+        scoped = ((*one.name.removeprefix(GRADIENT_SCOPE).rpartition("/"), one) for one in backward)
+        gradients = by_key((forward, one) for forward, _, own, one in scoped if forward and own)
         return {name: tuple(rows) for name, rows in gradients.items()}
 
     def source(self, operation: Operation, position: int) -> Operation | None:

@@ -12,7 +12,6 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, spans_of
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
 
 PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
@@ -75,13 +74,13 @@ class LoopWork(Record):
             raise Unavailable("one call contains several steps, so the loop inside a step cannot be told apart")
         lines = [line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD)]
         steady = SteadySteps.of(steps)
-        iterating, numbered = _iterations(lines, steady.stretches)
+        iterating, numbered = _iterations(lines, steady.stretches.spans)
         loops = _loops(operations, program, numbered, trace)
         if not loops:
             return cls(())
         busy = activity.of(Stage.DEVICE) | activity.wait
         scheduling = steady.ms(iterating - busy)
-        waiting = steady.ms((_spans(lines, steady.stretches) | iterating) - busy)
+        waiting = steady.ms((_spans(lines, steady.stretches.spans) | iterating) - busy)
         return cls(loops, scheduling, max(scheduling, waiting), numbered)
 
     @property
@@ -122,10 +121,7 @@ def _loops(operations: Operations, program: Program | None, numbered: float, tra
     If no operation of a loop was recorded in the steps, the loop is that of the program; if it has several, the one
     whose operations are in the trace at another time, or one without a name.
     """
-    groups: dict[str, list[OperationTime]] = defaultdict(list)
-    for row in operations.rows:
-        if frame := _frame(row.name):
-            groups[_scope(frame)].append(row)
+    groups = by_key((_scope(frame), row) for row in operations.rows if (frame := _frame(row.name)))
     recorded = program.by_name.values() if program else ()
     built = {one.name: one for one in recorded if one.type in WHILES and GRADIENT_SCOPE not in one.name}
     alone = independent(program, built.values())

@@ -71,9 +71,8 @@ class MatrixUnit(Record, kw_only=True):
 
 
 def _of_kernels(rows: tuple[OperationTime, ...], hardware: Hardware) -> dict[str, Any]:
-    """Return the fields of a MatrixUnit that the names of kernels tell."""
     fields = dict.fromkeys(("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms", "unused_ms"), 0.0)
-    precisions: dict[str, float] = defaultdict(float)
+    precisions = list[tuple[str, float]]()
     for row in rows:  # the first kernel stands for all where their times are unknown
         timed = len(row.ran_ms) == len(row.ran)
         names, parts = (row.ran, row.ran_ms) if timed else (row.ran[:1] or ("",), (row.ms,))
@@ -83,10 +82,10 @@ def _of_kernels(rows: tuple[OperationTime, ...], hardware: Hardware) -> dict[str
                 place = "off_unit_ms"
             fields[place] += ms
             if launched.role is MATMUL:
-                precisions[launched.precision or "unknown"] += ms
+                precisions.append((launched.precision or "unknown", ms))
         if of_operation(row.ran) is False and is_eligible(row, hardware):
             fields["unused_ms"] += row.ms
-    return {**fields, "precisions": tuple(sorted(precisions.items(), key=lambda item: -item[1]))}
+    return {**fields, "precisions": tuple(summed(precisions).items())}
 
 
 def is_eligible(row: OperationTime, hardware: Hardware) -> bool | None:

@@ -6,8 +6,8 @@ from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.terms.units import count, ratio
-from tfdoctor.terms.verdict import Measure, Table
+from tfdoctor.terms.units import ratio
+from tfdoctor.terms.verdict import Measure
 
 # The end of the names of operations that ran on the host, "name:type"; kernels' names have none.
 OF_HOST = re.compile(r"[^:]:\w+$")
@@ -148,9 +148,7 @@ class LayerTime(Record, OperationRows):
 
 def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
     """Group operations by layer, the layer of most time first."""
-    groups: dict[str, list[OperationTime]] = defaultdict(list)
-    for row in rows:
-        groups[row.layer or row.name].append(row)
+    groups = by_key((row.layer or row.name, row) for row in rows)
     return sorted((LayerTime(name, tuple(group)) for name, group in groups.items()), key=lambda layer: -layer.ms)
 
 

@@ -11,7 +11,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import COMPILED, base_type
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity, Work
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.trace.names import EAGER_OPERATION
@@ -55,7 +55,7 @@ class Operations(Record):
         work = activity.stages.get(Stage.DEVICE)
         if device.missing or work is None or not len(work.label):
             raise Unavailable(str(device.missing or "the trace contains no operation"))
-        inside = StepSpans.of(steps).holds(work.start_ps)
+        inside = steps.steady_spans.holds(work.start_ps)
         number, size = sum(step.calls for step in steps.steady_steps), len(work.labels)
         # (labels,) ps per step
         share = np.bincount(work.label[inside], work.attributed_ps()[inside], size) / number
@@ -63,10 +63,10 @@ class Operations(Record):
         if not share.sum():
             raise Unavailable("the trace contains no operation inside its steady steps")
         times = share * (breakdown["device"] / share.sum())
-        kernels: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)  # of each operation
-        for label in np.flatnonzero(calls).tolist():
-            row = _row(work, label, float(times[label]), float(calls[label]), program or Program(), traced)
-            kernels[row.name, row.type].append(row)
+        program = program or Program()
+        labels = ((at, float(times[at]), float(calls[at])) for at in np.flatnonzero(calls).tolist())
+        rows = (_row(work, *label, program, traced) for label in labels)
+        kernels = by_key(((row.name, row.type), row) for row in rows)  # of each operation
         return cls(tuple(sorted(map(_merged, kernels.values()), key=lambda row: -row.ms)))
 
     @property

@@ -11,8 +11,6 @@ from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE, MATMULS,
 from tfdoctor.facts.run.program import Operation, Program, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import is_named, operation_label
-from tfdoctor.terms.record import field
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import STREAM_PREFIX
 
 # A tensor as the profiler writes it; "?" or other texts instead of sizes are unknown.
@@ -82,7 +80,6 @@ def parse(text: str) -> tuple[Tensor, ...] | None:
 
 
 def _shape_texts(plane: Plane) -> Iterator[tuple[Key, str]]:
-    """Yield name and type of each operation that has a `shape` text, and the text."""
     for line in work_lines(plane) or plane.lines:
         if line.name.startswith(STREAM_PREFIX):
             for event in map(line.event, line.stats.having("shape").tolist()):

@@ -3,7 +3,8 @@
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MS, RunCourse, main_steps, numbered, usual_step, whole_run
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording.run_log import AssignedNumber, CallPlace, FunctionTrace, Line, RunLog, Span
+from tfdoctor.recording.program import SourceLine
+from tfdoctor.recording.run_log import AssignedNumber, CallPlace, FunctionTrace, RunLog
 
 # Calls that a line of the user's makes; the others are parts of these, or of loops.
 TOLD = (
@@ -69,10 +70,9 @@ class RunCalls(Record):
         """
         totals, place = _Totals(whole_run(recording)), Places.of(recording)
         course = totals.course
-        groups: dict[tuple[RunCall, str, Line | None, RunCall], list[CallPlace]] = defaultdict(list)
-        for one in course.of_kind(*TOLD):
-            if one.id not in course.training and one.call not in course.around(one.id):
-                groups[one.call, one.name, one.at, course.parent(one.id)].append(one)
+        told = (one for one in course.of_kind(*TOLD) if one.id not in course.training)
+        outer = (one for one in told if one.call not in course.around(one.id))
+        groups = by_key(((one.call, one.name, one.at, course.parent(one.id)), one) for one in outer)
         calls = [totals.made(places, place) for places in groups.values()]
         fits, epochs = (totals.count(course.of_kind(kind)) for kind in (RunCall.FIT, RunCall.EPOCH))
         settings = recording.program.run if recording.program and fits == 1 else None
@@ -97,40 +97,34 @@ class _Totals:
 
     def __init__(self, log: RunLog) -> None:
         self.course = RunCourse.of(log)
-        self.ms, self.entered = defaultdict[int, float](float), defaultdict[int, float](float)
-        self.buckets = defaultdict[int, list[int]](list)  # numbers of those with a call
-        self.spans = defaultdict[int, list[Span]](list)
-        self.inner = defaultdict[int, list[int]](list)  # calls within one, at any depth
-        for number, bucket in enumerate(log.buckets):
-            for call, count in numbered(bucket.entered).items():
-                self.entered[call] += count
-            for call, time in numbered(bucket.calls).items():
-                self.ms[call] += time
-                self.buckets[call].append(number)
-        for span in log.spans:
-            self.spans[span.call].append(span)
-        for call, outer in self.course.above.items():
-            for around in outer:
-                self.inner[around.id].append(call)
+        times = [(at, call, ms) for at, one in enumerate(log.buckets) for call, ms in numbered(one.calls).items()]
+        self.ms = defaultdict(float, summed((call, ms) for _, call, ms in times))
+        entered = (row for one in log.buckets for row in numbered(one.entered).items())
+        self.entered = defaultdict(float, summed(entered))
+        self.buckets = by_key((call, number) for number, call, _ in times)  # numbers of those with a call
+        self.spans = by_key((span.call, span) for span in log.spans)
+        # Calls within one, at any depth.
+        self.inner = by_key((outer.id, call) for call, above in self.course.above.items() for outer in above)
 
     def count(self, places: Iterable[CallPlace]) -> int:
         """Return how often calls were made; of those that are only told alone, how many were."""
-        return sum(round(max(self.entered[one.id], len(self.spans[one.id]))) for one in places)
+        return sum(round(max(self.entered[one.id], len(self.spans.get(one.id, ())))) for one in places)
 
     def made(self, places: Sequence[CallPlace], place: Places) -> MadeCall:
         """Return calls of a kind at a line as one."""
         one, course, count = places[0], self.course, self.count(places)
-        inner = [call for place in places for call in self.inner[place.id]]
+        inner = [call for place in places for call in self.inner.get(place.id, ())]
         # Functions that a call calls are its own work.
         own = [call for call in inner if course.kind(call) in {RunCall.FUNCTION, one.call}]
-        spans = sorted((span for place in places for span in self.spans[place.id]), key=lambda span: span.start)
-        numbers = [number for one in places for number in self.buckets[one.id]]
+        told = (span for place in places for span in self.spans.get(place.id, ()))
+        spans = sorted(told, key=lambda span: span.start)
+        numbers = [number for one in places for number in self.buckets.get(one.id, ())]
         first, last = min(numbers, default=0), max(numbers, default=0)
         before = course.trains and (last < course.first_step or (last == course.first_step and count == 1))
         after = course.trains and (first > course.last_step or (first == course.last_step and count == 1))
         # A bucket may hold a step and a call: where only fit trains, calls after the last fit come after it.
         fits = () if course.own_loop else course.of_kind(RunCall.FIT)
-        ended = [span.end for one in fits for span in self.spans[one.id]]
+        ended = [span.end for one in fits for span in self.spans.get(one.id, ())]
         stacks = [stack for stack in course.log.stacks.values() if stack.at == one.at]
         callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
         within = course.parent(one.id)
@@ -220,13 +214,13 @@ def first_tracings_ms(course: RunCourse) -> float:
 
 
 def _definitions(
-    course: RunCourse, place: Places, usual_ms: Mapping[tuple[str, Line | None], float]
+    course: RunCourse, place: Places, usual_ms: Mapping[tuple[str, SourceLine | None], float]
 ) -> Iterator[TracedDefinition]:
     """Yield all calls that traced, by name, line and what is around; those within another one are part of it.
 
     ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
     """
-    found: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
+    found: dict[tuple[str, SourceLine | None, RunCall], list[FunctionTrace]] = defaultdict(list)
     end, step = 0.0, usual_step(course.log)
     for trace in sorted(course.log.traces, key=lambda trace: (trace.start, -trace.ms)):
         until = trace.start + trace.ms / MS

@@ -3,8 +3,8 @@
 import numpy.typing as npt
 
 from tfdoctor.facts.kit import *
-from tfdoctor.recording.run_log import BucketSteps, CallPlace, Line, RunLog, SeenStack
-from tfdoctor.terms.kinds import RunWork
+from tfdoctor.recording.program import SourceLine
+from tfdoctor.recording.run_log import BucketSteps, CallPlace, RunLog, SeenStack
 
 MS = 1000.0  # Milliseconds in a second
 LEAST = 1e-6  # ms from which time counts: less is no time that a clock shows
@@ -18,7 +18,8 @@ BIN = 1.02  # Ratio of the ends of a bin, as the recorder chose it: a quantile i
 MIDDLE = 0.5
 ROUNDING = 1e-9
 
-CalledLine = tuple[Line | None, Line | None]  # A line of the user's, and the one that called its function
+# A line of the user's, and the one that called its function.
+CalledLine = tuple[SourceLine | None, SourceLine | None]
 
 
 class RunCourse(Record, kw_only=True):
@@ -37,7 +38,7 @@ class RunCourse(Record, kw_only=True):
     log: RunLog
     above: Mapping[int, tuple[CallPlace, ...]]  # the calls around each, innermost first
     training: frozenset[int]  # calls that are a step, the way into one, or trace the function of one
-    entries: Mapping[Line | None, str]  # functions that train, by line
+    entries: Mapping[SourceLine | None, str]  # functions that train, by line
     first_step: float = inf
     last_step: float = inf
     first_work: int | None = None
@@ -134,7 +135,7 @@ class RunCourse(Record, kw_only=True):
         return Phase.EVALUATION if self.trains else Phase.PREDICTION
 
 
-def _calls(log: RunLog) -> tuple[dict[int, tuple[CallPlace, ...]], frozenset[int], dict[Line | None, str]]:
+def _calls(log: RunLog) -> tuple[dict[int, tuple[CallPlace, ...]], frozenset[int], dict[SourceLine | None, str]]:
     """Return the calls around each call, those that train, and the functions that do, by line."""
     above = {}
     for call in log.calls:
@@ -177,12 +178,11 @@ def numbered(entries: Mapping[str, float]) -> dict[int, float]:
 
 def sampled(log: RunLog) -> Iterator[tuple[SeenStack, float, float]]:
     """Yield each stack with its ms and its samples in the whole run."""
-    ms, samples = defaultdict[int, float](float), defaultdict[int, float](float)
-    for bucket in log.buckets:
-        for total, part in ((ms, bucket.stacks), (samples, bucket.samples)):
-            for number, amount in numbered(part).items():
-                total[number] += amount
-    return ((stack, ms[number], samples[number]) for number, stack in log.stacks.items())
+    ms, samples = (
+        summed(row for bucket in log.buckets for row in numbered(getattr(bucket, of)).items())
+        for of in ("stacks", "samples")
+    )
+    return ((stack, ms.get(number, 0.0), samples.get(number, 0.0)) for number, stack in log.stacks.items())
 
 
 class StepDurations(Record):
@@ -229,13 +229,10 @@ class StepDurations(Record):
         return type(self)(self.ms[chosen], self.calls[chosen], self.bucket[chosen])
 
 
-def main_loop(log: RunLog) -> tuple[str, Line | None]:
+def main_loop(log: RunLog) -> tuple[str, SourceLine | None]:
     """Return the source and the line of the loop whose steps took most time; "" and None where none is known."""
-    times: dict[tuple[str, Line | None], float] = defaultdict(float)
-    for bucket in log.buckets:
-        for steps in bucket.steps:
-            times[steps.source, steps.at] += steps.ms
-    return max(times, key=lambda loop: times[loop], default=("", None))
+    steps = (one for bucket in log.buckets for one in bucket.steps)
+    return next(iter(summed(((one.source, one.at), one.ms) for one in steps)), ("", None))
 
 
 def main_steps(log: RunLog) -> list[tuple[int, BucketSteps]]:

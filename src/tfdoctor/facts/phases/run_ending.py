@@ -90,9 +90,7 @@ def _last_phase(log: RunLog) -> Phase | None:
     """Return the phase that the process ended in: the last one in the log that is more than its end."""
     divided = BucketPieces(RunCourse.of(log))
     for number in reversed(range(len(log.buckets))):
-        times: dict[Phase, float] = defaultdict(float)
-        for piece in divided.pieces(number):
-            times[piece.phase] += piece.ms if piece.phase not in AFTERWARDS else 0.0
+        times = summed((one.phase, one.ms) for one in divided.pieces(number) if one.phase not in AFTERWARDS)
         if any(times.values()):
-            return max(times, key=lambda phase: times[phase])
+            return next(iter(times))
     return None

@@ -214,13 +214,11 @@ def _counted(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
         if line:
             yield replace(line, what=what)
     begin = buckets[0].start if buckets else 0.0
-    points: dict[str, dict[float, float]] = defaultdict(dict)
-    for census in sorted(log.censuses, key=lambda census: census.at_s):
-        for name, number in census.types.items() if census.at_s >= begin else ():
-            points[name][census.at_s] = number
+    censuses = sorted((one for one in log.censuses if one.at_s >= begin), key=lambda census: census.at_s)
+    points = by_key((name, (one.at_s, number)) for one in censuses for name, number in one.types.items())
     for name, counted in points.items():
-        if len(counted) >= FEWEST_CENSUSES:
-            line = Trend.through_few(*_columns([*counted.items()]))
+        if len(last_ones := dict(counted)) >= FEWEST_CENSUSES:  # of several at one time, the last
+            line = Trend.through_few(*_columns([*last_ones.items()]))
             yield replace(line, what=Grows.OBJECTS, name=name)
 
 

@@ -66,15 +66,11 @@ class BucketPieces:
         self.functions = {stack.at: stack.function for stack in self.log.stacks.values() if stack.at}
         # What the samples of a call show in each bucket: stacks with their ms and their number of samples.
         self.seen: list[dict[int, list[tuple[SeenStack, float, float]]]] = []
-        times: dict[int, float] = defaultdict(float)
         for bucket in self.log.buckets:
-            counts, by_call = numbered(bucket.samples), defaultdict[int, list[tuple[SeenStack, float, float]]](list)
-            for number, ms in numbered(bucket.stacks).items():
-                if stack := self.log.stacks.get(number):
-                    by_call[stack.call].append((stack, ms, counts.get(number, 0.0)))
-            self.seen.append(dict(by_call))
-            for call, ms in numbered(bucket.calls).items():
-                times[call] += ms
+            counts, stacks = numbered(bucket.samples), self.log.stacks
+            rows = ((stacks[n], ms, counts.get(n, 0.0)) for n, ms in numbered(bucket.stacks).items() if n in stacks)
+            self.seen.append(by_key((row[0].call, row) for row in rows))
+        times = summed(row for bucket in self.log.buckets for row in numbered(bucket.calls).items())
         made = Counter(trace.call for trace in self.log.traces)
         # The share of each training call that traces that is a usual step: the call runs its step as well.
         self.stepping = {

@@ -11,7 +11,6 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, FASTEST
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import BucketSteps, LongStep
-from tfdoctor.terms.kinds import RunWork
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine
 
 # Long steps from which a period can be told from chance, and the share of their distances that must equal it. Of
@@ -84,23 +83,20 @@ class RunLongLines(Record):
         log, place = recording.run, Places.of(recording)
         if log is None:
             raise Unavailable("the run outside of the traced steps was not recorded")
-        times: dict[tuple[Location | None, str, RunWork], list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for seen, ms, samples in sampled(log):
-            if seen.long:
-                total = times[place(seen.at), seen.calls or "", seen.work]
-                total[:] = total[0] + ms, total[1] + samples
+        long = [((place(one.at), one.calls or "", one.work), ms, n) for one, ms, n in sampled(log) if one.long]
+        counts = summed((key, number) for key, _, number in long)
         training = {place(call.at) for call in log.calls.values() if call.call in TRAINING}
         lines = [
             LongLine(
-                at=at, ms=ms, samples=int(samples), calls=calls, work=work,
+                at=at, ms=ms, samples=int(counts[at, calls, work]), calls=calls, work=work,
                 trains=at in training and work in (RunWork.OTHER, RunWork.MODEL),
             )
-            for (at, calls, work), (ms, samples) in times.items()
+            for (at, calls, work), ms in summed((key, ms) for key, ms, _ in long).items()
             if ms
         ]  # fmt: skip
         if not lines:
             raise Unavailable("no step that takes long was sampled")
-        return cls(tuple(sorted(lines, key=lambda line: -line.ms)))
+        return cls(tuple(lines))
 
     @property
     def ms(self) -> float:

@@ -1,32 +1,20 @@
 """Which device did the work, and whether the trace shows it."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 
-
-class MissingWork(Record):
-    """Why the work of a device is not in the trace, and how to get it."""
-
-    why: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.why}; {self.remedy}"
-
-
-NO_CUPTI = MissingWork(
+NO_CUPTI = Unavailable(
     "GPU kernels were not recorded because the profiler could not load CUPTI",
     "install the CUDA toolkit's CUPTI (`pip install 'tensorflow[and-cuda]'`, or put extras/CUPTI/lib64 on "
     "LD_LIBRARY_PATH) and record again",
 )
-NO_PERMISSION = MissingWork(
+NO_PERMISSION = Unavailable(
     "GPU kernels were not recorded because the driver restricts its counters to administrators",
     "set the module option NVreg_RestrictProfilingToAdminUsers=0, or run the container with "
     "--cap-add=SYS_ADMIN, and record again",
 )
-NO_KERNELS = MissingWork("the trace shows a GPU but no kernel on it", "record steps that use the GPU")
-NO_GPU = MissingWork(
+NO_KERNELS = Unavailable("the trace shows a GPU but no kernel on it", "record steps that use the GPU")
+NO_GPU = Unavailable(
     "GPU kernels were launched, but the GPU plane was removed from the trace",
     "use the original trace, or record again",
 )
@@ -44,7 +32,7 @@ class Device(Record):
     visible: int
     used: int
     busiest: Plane | None = None
-    missing: MissingWork | None = None
+    missing: Unavailable | None = None
 
     @classmethod
     def measure(cls, trace: Trace) -> Self:

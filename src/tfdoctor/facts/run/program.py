@@ -5,6 +5,7 @@ Rules may not see the recording: they get, and build in cases, lines as reports 
 
 from dataclasses import fields
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
@@ -192,15 +193,8 @@ class Program(Record, eq=False, dict=True):
     @cached_property
     def feeding(self) -> tuple[Dataset, ...]:
         """The dataset that feeds the training loop and all datasets upstream, consumers first."""
-        by_id = {dataset.id: dataset for dataset in self.datasets}
-        feeding: list[Dataset] = []
-        ahead = [self.feeds] if self.feeds is not None else []
-        while ahead and len(feeding) < MOST_DATASETS:
-            dataset = by_id.pop(ahead.pop(0), None)
-            if dataset is not None:
-                feeding.append(dataset)
-                ahead.extend(dataset.inputs)
-        return tuple(feeding)
+        first = () if self.feeds is None else (self.feeds,)
+        return tuple(islice(upstream_of(self.datasets, first), MOST_DATASETS))
 
     def shape(self, shape: Shape | None) -> tuple[int, ...] | None:
         """Fill the open batch dimension of a shape; None when another dimension is open."""
@@ -256,7 +250,6 @@ class Places(Record):
 
 
 def _shown(record: Any, place: Places) -> dict[str, Any]:
-    """Return the fields of a record, with its lines as reports show them."""
     values = {one.name: getattr(record, one.name) for one in fields(record)}
     return values | {name: place(values[name]) for name in ("at", "by") if name in values}
 
@@ -282,6 +275,15 @@ def _operations(
 def kind_of(dataset: Dataset) -> str:
     """Return what a dataset does, whatever TensorFlow's version calls its class: "ParallelMap"."""
     return re.sub(r"^_|Dataset(V\d)?$", "", dataset.kind)
+
+
+def upstream_of(chain: Iterable[Dataset], ids: Iterable[int]) -> Iterator[Dataset]:
+    """Yield the datasets of these ids and all upstream of them, nearest first."""
+    by_id, ahead = {dataset.id: dataset for dataset in chain}, [*ids]
+    while ahead:
+        if dataset := by_id.pop(ahead.pop(0), None):
+            yield dataset
+            ahead.extend(dataset.inputs)
 
 
 def line_of(chain: Sequence[Dataset], end: Dataset | None = None) -> tuple[Dataset, ...]:

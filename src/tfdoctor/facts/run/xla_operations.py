@@ -3,7 +3,6 @@
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.terms.record import field
 from tfdoctor.trace.hlo import PROGRAM, HloMatmul, HloProgram, Instruction, Pass, Shape
 
 # Names of types as tensors have them, by XLA's.

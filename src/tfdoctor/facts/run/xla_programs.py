@@ -6,7 +6,6 @@ every run has exactly once occurs again.
 """
 
 from tfdoctor.facts.kit import *
-from tfdoctor.terms.record import field
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction, programs
 from tfdoctor.trace.names import TPU_OPS
 
@@ -114,9 +113,8 @@ def module_runs(core: Plane) -> tuple[ProgramRuns, ...]:
     modules, operations = lines.get(MODULES), lines.get(TPU_OPS)
     if modules is None or not len(modules):
         return ()
-    kinds: dict[str, list[int]] = defaultdict(list)  # of each program's operations, by its fingerprint
-    for index, kind in enumerate(operations.types if operations else ()):
-        kinds[str(int(kind.stats.get("program_id", 0)) % 2**64)].append(index)
+    types = enumerate(operations.types if operations else ())
+    kinds = by_key((str(int(one.stats.get("program_id", 0)) % 2**64), at) for at, one in types)  # by fingerprint
     programs = []
     for kind in np.unique(modules.kind).tolist():
         name, indices = modules.types[kind].name, np.flatnonzero(modules.kind == kind)

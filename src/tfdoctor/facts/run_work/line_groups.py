@@ -213,10 +213,7 @@ class LineGroup(Record, dict=True):
         return self._most(lambda line: line.calls)
 
     def _most(self, of: Callable[[RunLine], T]) -> T:
-        times: dict[T, float] = defaultdict(float)
-        for line in self.lines:
-            times[of(line)] += line.ms
-        return max(times, key=lambda one: times[one])
+        return next(iter(summed((of(line), line.ms) for line in self.lines)))
 
 
 def line_groups(lines: Iterable[RunLine]) -> tuple[LineGroup, ...]:
@@ -281,7 +278,4 @@ def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
             near = ((group.phase, Location(at.path, at.line + away)) for away in NEARBY)
             target = next((home[place] for place in near if place in home), None)
             into[number] = number if target is None or root(target) == number else target
-    joined: dict[int, list[RunLine]] = defaultdict(list)
-    for number, chain in enumerate(chains):
-        joined[root(number)].extend(chain)
-    return list(joined.values())
+    return list(by_key((root(number), line) for number, chain in enumerate(chains) for line in chain).values())

@@ -9,7 +9,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import SourceLine
-from tfdoctor.recording.run_log import RunLog, SeenStack
+from tfdoctor.recording.run_log import RunLog
 from tfdoctor.terms.kinds import Part
 
 # Calls per training step from which on fifty timed steps hold some; whole runs time what comes less often.
@@ -108,16 +108,13 @@ class RunParts(Record):
 
 def _callbacks(log: RunLog, place: Places) -> Iterator[tuple[RunPart, float]]:
     """Yield the classes of Keras callbacks, with all that they call, and the number of samples of each."""
-    seen = defaultdict[str, list[tuple[SeenStack, str, float, float]]](list)
-    for stack, ms, samples in sampled(log):
-        found = METHOD.search(stack.callback or stack.function)
-        if found and found[1] not in KERAS_OWN:
-            seen[found[1]].append((stack, found[2], ms, samples))
-    for name, stacks in seen.items():
-        total_ms, lines = sum(ms for _, _, ms, _ in stacks), defaultdict[SourceLine | None, float](float)
-        for stack, _, ms, _ in stacks:
-            lines[stack.at] += ms
-        line = max(lines, key=lambda line: lines[line])  # which may be the one that calls fit
+    seen = ((METHOD.search(one[0].callback or one[0].function), one) for one in sampled(log))
+    methods = by_key((of[1], (stack, of[2], ms, samples)) for of, (stack, ms, samples) in seen if of)
+    for name, stacks in methods.items():
+        if name in KERAS_OWN:
+            continue
+        total_ms = sum(ms for _, _, ms, _ in stacks)
+        line = next(iter(summed((stack.at, ms) for stack, _, ms, _ in stacks)))  # it may be the one that calls fit
         at_batches = sum(ms for _, of, ms, _ in stacks if OF_BATCHES.match(of)) > HALF * total_ms
         # In steps of more than 1.5 times the usual one, after that time: not in each.
         long = sum(ms for stack, _, ms, _ in stacks if stack.long) > HALF * total_ms

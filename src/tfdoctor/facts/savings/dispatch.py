@@ -79,20 +79,15 @@ class DispatchShares(Record):
         number = sum(row.calls for row in operations.rows)
         if not operations.total_ms or not number:
             raise Unavailable("no operation of the step was recorded with its time")
-        calls: defaultdict[str, float] = defaultdict(float)
-        for row in operations.rows:
-            calls[row.name] += row.calls / number
-        return cls(operations.total_ms, dict(calls))
+        return cls(operations.total_ms, summed((row.name, row.calls / number) for row in operations.rows))
 
     def left(self, effects: Iterable[Effect]) -> float:
         """Return the share of the host's time that is left after effects on operations, 0 to 1.
 
         Work that Python starts itself (StepWork) is the host's already.
         """
-        subjects: defaultdict[str, list[Effect]] = defaultdict(list)
-        for effect in effects:
-            if effect.stage is Stage.DEVICE and effect.of and effect.subject not in {"", *StepWork}:
-                subjects[effect.subject].append(effect)
+        on_device = (one for one in effects if one.stage is Stage.DEVICE and one.of)
+        subjects = by_key((one.subject, one) for one in on_device if one.subject not in {"", *StepWork})
         time = calls = 0.0
         for name, own in subjects.items():
             scales = min(effect.scales for effect in own)

@@ -12,7 +12,6 @@ from tfdoctor.facts.phases.run_pieces import NS, begin_and_end
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.kinds import EnergySource
-from tfdoctor.terms.record import field
 from tfdoctor.terms.run_time import CounterPower
 
 # Time in training from which power is told: counters are read once a second, and each end may be off by that.

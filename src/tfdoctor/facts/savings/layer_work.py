@@ -65,17 +65,12 @@ class LayerCalls(Record):
         variable that they read is written in between. Recordings of earlier versions do not contain
         the attributes: they have no equal calls.
         """
-        times: dict[str, float] = defaultdict(float)
-        for row in operations.rows:
-            times[row.built] += row.ms
+        times = summed((row.built, row.ms) for row in operations.rows)
         values = values_of(program.by_name.values())
         training = {operation.name for operation in program.training}
         number = Counter(layer.name for layer in program.layers)
-        scopes: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-        for operation in program.by_name.values():
-            known = operation.name in training and number[operation.layer] <= 1
-            if known and (scope := _scope(operation)):
-                scopes[operation.layer, scope].append(operation)
+        forward = (one for one in program.by_name.values() if one.name in training and number[one.layer] <= 1)
+        scopes = by_key(((one.layer, scope), one) for one in forward if (scope := _scope(one)))
         calls: dict[str, dict[LayerCall, frozenset[int]]] = defaultdict(dict)  # and the values that each computes
         for (layer, scope), members in scopes.items():
             if ran := tuple(one.name for one in members if one.name in times):

@@ -7,7 +7,6 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
-from tfdoctor.terms.record import field
 
 LONG_MS = 0.05  # Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate
 # The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same.
@@ -42,11 +41,10 @@ class AllocatedResults(Record):
     @classmethod
     def measure(cls, trace: Trace) -> Self:
         """Read the memory events of the host."""
-        tensors: dict[str, dict[tuple[object, object], float]] = defaultdict(dict)
-        for line in trace.host_lines:
-            for name, size, shape, dtype in allocations(line, "requested_bytes", "shape", "data_type"):
-                tensors[name][shape, dtype] = float(size or 0)
-        return cls({name: tuple(sizes.values()) for name, sizes in tensors.items()})
+        wanted = ("requested_bytes", "shape", "data_type")
+        found = (row for line in trace.host_lines for row in allocations(line, *wanted))
+        tensors = by_key((name, ((shape, dtype), float(size or 0))) for name, size, shape, dtype in found)
+        return cls({name: tuple(dict(sizes).values()) for name, sizes in tensors.items()})
 
     def sized(self, row: OperationTime) -> OperationTime:
         """Return an operation with bytes that can be trusted, else with unknown ones.
@@ -121,11 +119,10 @@ class OperationGroups(Record):
         """Group the operations of the step, and compare each with the rates of the hardware."""
         known = program or Program()
         bytes_s = operations.streaming_rate if hardware.kind == DeviceKind.CPU else hardware.bandwidth_bytes_s
-        rows: dict[tuple[object, ...], list[OperationTime]] = defaultdict(list)
-        for row in operations.rows:
-            placed = _placed(results.sized(row), known)
-            place = placed.at or placed.layer or placed.name
-            rows[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
+        placed = [_placed(results.sized(row), known) for row in operations.rows]
+        rows = by_key(
+            ((one.type, loop_of(one.name), one.at or one.layer or one.name, origin_of(one)), one) for one in placed
+        )
         groups, best = [], dict[str, float]()  # and the rate that this run reaches for products of a type
         for own in rows.values():
             group = _group(own, [_least_ms(row, hardware, bytes_s) for row in own], known, dataflow)

@@ -1,7 +1,5 @@
 """What the machines cost per hour and a kWh costs, as given by the user, and how many steps an epoch has."""
 
-from typing import ClassVar
-
 from tfdoctor.facts.kit import *
 from tfdoctor.recording.program import ProgramRecord
 

@@ -29,7 +29,6 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.kinds import TRACED_LONGER
-from tfdoctor.terms.record import field
 
 # Beyond this share of the step the model explains too little: savings are estimates, which the report says.
 TRUSTED_RESIDUAL = 0.10
@@ -120,7 +119,6 @@ class StepModel(Record, kw_only=True):
 
     @property
     def _serial(self) -> float:
-        """The input work that is done while the trainer waits."""
         return min(self.exposed[Stage.INPUT], sum(one.ms for one in self.segments if not one.overlapped))
 
     @property
@@ -359,10 +357,7 @@ class StepModel(Record, kw_only=True):
 
 
 def _grouped(effects: Iterable[Effect], by: str) -> dict[str, list[Effect]]:
-    groups: dict[str, list[Effect]] = defaultdict(list)
-    for effect in effects:
-        groups[getattr(effect, by)].append(effect)
-    return groups
+    return by_key((getattr(effect, by), effect) for effect in effects)
 
 
 def _stretched(segment: PipelineSegment, factor: float) -> PipelineSegment:

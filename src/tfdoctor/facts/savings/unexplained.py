@@ -1,9 +1,6 @@
 """The parts of a step that no specific finding names."""
 
-from typing import ClassVar
-
 from tfdoctor.facts.kit import *
-from tfdoctor.terms.record import field
 
 SHARE = 0.10  # Share of the step from which a part needs an explanation
 

@@ -15,13 +15,11 @@ steps differ among themselves:
 It is a *straggler* when the others also spend that time in collectives.
 """
 
-from itertools import count
 from math import comb, log2
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.record import field
 
 # Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other sources count
 # from the start of the trace.
@@ -136,7 +134,7 @@ def match(hosts: Mapping[str, HostSteps]) -> Matching:
         return Matching(MatchedBy.ORDER, {})
     if all(host.counted for host in hosts.values()):
         common = sorted(set.intersection(*(set(host.numbers) for host in hosts.values())))
-        numbered = {name: dict(zip(host.numbers, count(), strict=False)) for name, host in hosts.items()}
+        numbered = {name: {one: at for at, one in enumerate(host.numbers)} for name, host in hosts.items()}
         if common:
             places = {name: tuple(own[one] for one in common) for name, own in numbered.items()}
             return Matching(MatchedBy.NUMBER, places)

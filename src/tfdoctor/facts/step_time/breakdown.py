@@ -8,6 +8,7 @@ between the steps. So a wait for input counts only while nothing else happens: i
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.step import bounds_of
 from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, SteadySteps, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import slowdown
 from tfdoctor.facts.timeline.activity import Activity
@@ -46,20 +47,13 @@ class Breakdown(Record):
     def measure(
         cls, steps: Steps, activity: Activity, device: Device, framework: Framework, recording: Recording | None
     ) -> Self:
-        """Divide every step: as ``parts_in``, from the time that each layer covers until a step's edges."""
-        edges = np.array([(one.start_ps, one.call_end_ps, one.end_ps) for one in steps.steps], np.int64)
-        parts = {str(part): np.zeros(len(edges), np.int64) for part in PARTS}
-        called, rest = np.diff(edges, axis=1).T
-        for stage, layer in _layers(activity).items():
-            in_call, after = np.diff(layer.before(edges), axis=1).T
-            parts[stage] = in_call + after
-            called, rest = called - in_call, rest - after
-        parts[_owner_of_rest(activity, device)] += called
-        parts[Stage.BETWEEN] = rest
+        """Divide every step: each part covers some of it."""
+        parts, (starts, ends) = parts_of(steps.steps, activity, device), bounds_of(steps.steps)
         calls = np.array([step.calls for step in steps.steps])
-        times = {part: ps / (PS_PER_MS * calls) for part, ps in parts.items()}
+        covered = {str(part): parts.get(part, Intervals()).covered(starts, ends) for part in PARTS}
+        times = {part: ps / (PS_PER_MS * calls) for part, ps in covered.items()}
         columns = (column.tolist() for column in times.values())
-        rows = tuple(dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=True))
+        rows = tuple(dict(zip(times, row, strict=True)) for row in zip(*columns, strict=True))
         weights = calls.astype(float) * steps.steady
         totals = {part: float(weights @ time) for part, time in times.items()}
         whole = sum(totals.values())
@@ -107,40 +101,25 @@ class Breakdown(Record):
         return time_ms / self.step_ms if self.step_ms else 0.0
 
 
-def _layers(activity: Activity) -> dict[Stage, Intervals]:
-    """Return disjoint intervals of the stages that a trace shows, by priority."""
-    taken, layers = Intervals(), dict[Stage, Intervals]()
-    for stage in WORKING:
-        at_work = activity.of(stage) | (activity.wait if stage is Stage.INPUT else Intervals())
-        layers[stage] = at_work - taken
-        taken |= at_work
-    return layers
-
-
 def working(activity: Activity, *stages: Stage) -> Intervals:
     """Return when any of some stages was at work, or a batch was awaited."""
     return Intervals.any_of([activity.wait, *map(activity.of, stages)])
 
 
-def parts_in(step: Step, activity: Activity, device: Device) -> dict[str, Intervals]:
-    """Return when each part of one step was at work, in ps: disjoint intervals that cover the step."""
-    owner, bounds = _owner_of_rest(activity, device), (step.start_ps, step.end_ps)
-    parts = {str(stage): intervals.within(*bounds) for stage, intervals in _layers(activity).items()}
-    inside = Intervals.any_of(parts.values())
-    whole = Intervals.union([bounds])
-    call = whole.within(step.start_ps, step.call_end_ps)
-    parts[owner] = parts.get(owner, Intervals()) | (call - inside)
-    parts[Stage.BETWEEN] = whole - inside - call
-    return parts
+def parts_of(steps: Iterable[Step], activity: Activity, device: Device) -> dict[str, Intervals]:
+    """Return when each part of some steps was at work, in ps: disjoint intervals that cover the steps.
 
-
-def _owner_of_rest(activity: Activity, device: Device) -> str:
-    """Return the part that the rest of the call belongs to.
-
-    It is unknown when the device was not recorded, or when tf.data itself runs the training, because its
-    wait for the next batch cannot be separated then.
+    The rest of the calls is unknown when the device was not recorded, or when tf.data itself runs the training,
+    because its wait for the next batch cannot be separated then.
     """
-    return UNKNOWN if device.missing or activity.within_data else Stage.HOST
+    steps = tuple(steps)
+    whole = Intervals.union((step.start_ps, step.end_ps) for step in steps)
+    at_work = {stage: activity.of(stage) for stage in WORKING}
+    at_work[Stage.INPUT] |= activity.wait
+    rest = UNKNOWN if device.missing or activity.within_data else Stage.HOST
+    calls = Intervals.union((step.start_ps, step.call_end_ps) for step in steps)
+    parts = exclusive({**at_work, rest: calls, Stage.BETWEEN: whole})
+    return {str(part): spans & whole for part, spans in parts.items()}
 
 
 class TracingCost(Record):

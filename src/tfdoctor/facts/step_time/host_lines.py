@@ -18,7 +18,6 @@ from tfdoctor.facts.step_time.timed_line import (
     work_of,
 )
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.record import field
 
 PARTS = (Stage.HOST, Stage.BETWEEN)  # in which Python works
 # Share of the steps that samples would be seen in, if the call ran in every step, below which it runs more rarely.
@@ -187,18 +186,13 @@ class SlowCalls(Record):
 
 def _slow_groups(rows: Iterable[SampleRow]) -> list[tuple[SlowCall, Group]]:
     """Return the lines with half of their samples in a slow call, and those that compute weights between two."""
-    by_line: dict[tuple[str, int], Group] = defaultdict(list)
-    for row in rows:
-        if row.place.at is not None:
-            by_line[row.place.at].append(row)
+    by_line = by_key((row.place.at, row) for row in rows if row.place.at is not None)
     kinds: dict[tuple[str, int], SlowCall | None] = {}
     weights: dict[tuple[str, object], list[int]] = defaultdict(list)  # lines of a function, by its file and caller
     for (path, number), group in by_line.items():
-        counts = Counter[SlowCall | None]()
-        for row in group:
-            counts[slow_call(row.place.calls)] += len(row.step)
-        kind, seen = max(counts.items(), key=lambda item: item[1] if item[0] else 0)
-        kinds[path, number] = kind if 2 * seen >= counts.total() else None
+        counts = summed((slow_call(row.place.calls), len(row.step)) for row in group)
+        kind, seen = next((one for one in counts.items() if one[0]), (None, 0))
+        kinds[path, number] = kind if 2 * seen >= sum(counts.values()) else None
         for row in group if kinds[path, number] is SlowCall.WEIGHTS else ():
             if row.place.caller:
                 weights[path, row.place.caller].append(number)
@@ -219,9 +213,7 @@ def _regular(groups: Iterable[tuple[SlowCall, Group]], rows: Iterable[SampleRow]
     """
     every = np.concatenate([np.zeros(0, np.int64), *(row.step for row in rows)])
     per_step = np.unique(every, return_counts=True)[1]
-    steps: dict[SlowCall, list[int]] = defaultdict(list)
-    for kind, group in groups:
-        steps[kind] += [int(step) for row in group for step in row.step]
+    steps = by_key((kind, int(step)) for kind, group in groups for row in group for step in row.step)
     regular = set()
     for kind, seen in steps.items():
         missed = (1.0 - len(seen) / per_step.sum()) ** per_step

@@ -7,8 +7,7 @@ from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
 from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers
-from tfdoctor.trace import Line
+from tfdoctor.facts.timeline.host_events import Positions, enclosing, is_named, matching, spans_of, trainers
 from tfdoctor.trace.intervals import Times
 from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
 
@@ -46,7 +45,7 @@ class LoopBody(Record):
         if not taken:
             raise Unavailable("the trace does not show a tf.function that Python calls")
         steady = SteadySteps.of(steps)
-        return cls(*steady.split_ms(Intervals.union(steady.stretches) - taken - working(activity, *WORKING)))
+        return cls(*steady.split_ms(steady.stretches - taken - working(activity, *WORKING)))
 
 
 class SingleOperations(Record):
@@ -153,61 +152,32 @@ class PartEvents(Record):
         pauses = Intervals.union((step.call_end_ps, step.end_ps) for step in chosen)
         works = working(activity, *WORKING)
         parts = {Stage.HOST: calls - works, Stage.BETWEEN: pauses - works}
-        times = {stage: defaultdict[tuple[str, str], float](float) for stage in parts}
+        times: dict[Stage, list[tuple[tuple[str, str], float]]] = {stage: [] for stage in parts}
         for line in lines:
-            nested = _nested(line, *Intervals.any_of(parts.values()).bounds_ps)
+            kinds, starts, ends, around = _held(line, *Intervals.any_of(parts.values()).bounds_ps)
             for stage, part in parts.items():
-                kinds, starts, ends, inner, around = nested or _walked(line, *part.bounds_ps)
                 covered = part.covered(starts, ends)
                 passed = np.bincount(kinds, covered)  # exact below 2.5 hours
-                passed -= np.bincount(kinds[around], covered[inner], len(passed))
+                passed -= np.bincount(kinds[around[around >= 0]], covered[around >= 0], len(passed))
                 for kind in np.flatnonzero(passed).tolist():
                     name, thread = AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]
-                    times[stage][name, thread] += float(passed[kind])
+                    times[stage].append(((name, thread), float(passed[kind])))
         found: dict[str, tuple[PartEvent, ...]] = {}
         for stage, part in parts.items():
             scale = breakdown[stage] / max(1, part.total)
-            events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in times[stage].items())
+            events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in summed(times[stage]).items())
             found[stage] = tuple(sorted(events, key=lambda event: (-event.ms, event.name, event.thread)))
         return cls(found)
 
 
-# Kinds, starts and ends of stretches, which of them lie in others, and in which. Time is of the inner one alone.
-Stretches = tuple[NDArray[np.integer[Any]], Times, Times, NDArray[np.intp], NDArray[np.intp]]
-
-
-def _nested(line: Line, start: int, end: int) -> Stretches | None:
-    """Return the events of a thread; None where some overlap without one in the other."""
-    starts, ends = np.maximum(line.start_ps, start), np.minimum(line.start_ps + line.duration_ps, end)
-    rows = np.flatnonzero(starts < ends)
-    kinds, starts, ends, places = line.kind[rows], starts[rows], ends[rows], np.arange(len(rows))
-    depth = places - np.sort(ends).searchsorted(starts, "right")
-    order = np.argsort(depth, kind="stable")
-    # The event around one is the last before it that is less deep by one.
-    ranks, inner = (depth * len(rows) + places)[order], np.flatnonzero(depth)
-    around = order[ranks.searchsorted((depth[inner] - 1) * len(rows) + inner) - 1]
-    if (ends[inner] > ends[around]).any():
-        return None
-    return kinds, starts, ends, inner, around
-
-
-def _walked(line: Line, start: int, end: int) -> Stretches:
-    """Return the stretches in which an event is the innermost of its thread, of which none lies in another."""
-    stretches: list[tuple[int, int, int]] = []
-    stack: list[tuple[int, int]] = []  # (kind, end) of the events under way
-    now = start
-    ends = line.start_ps + line.duration_ps
-    rows = np.flatnonzero((line.start_ps < end) & (ends > start))
-    events = zip(line.start_ps[rows].tolist(), line.kind[rows].tolist(), ends[rows].tolist(), strict=True)
-    for starts, kind, ends_at in (*events, (end, -1, end)):  # the last one ends what is under way
-        begins = max(starts, start)
-        while stack and (kind < 0 or stack[-1][1] <= begins):
-            inner, until = stack.pop()
-            stretches.append((inner, now, until))
-            now = max(now, until)
-        if stack:
-            stretches.append((stack[-1][0], now, begins))
-        now = begins
-        stack.append((kind, min(ends_at, stack[-1][1] if stack else end)))
-    kinds, begins_at, ends = np.array(stretches, np.int64).reshape(-1, 3).T
-    return kinds, begins_at, ends, np.zeros(0, np.intp), np.zeros(0, np.intp)
+def _held(line: Line, start: int, end: int) -> tuple[NDArray[np.int32], Times, Times, Positions]:
+    """Return kinds, starts and ends of a thread's events, and the one around each, with which it ends; or -1."""
+    starts, until = np.maximum(line.start_ps, start), np.minimum(line.start_ps + line.duration_ps, end)
+    rows = np.flatnonzero(starts < until)
+    starts, ends = starts[rows], until[rows]
+    while True:  # once, unless events overlap without one in the other
+        around = enclosing(starts, ends, [len(rows)])
+        cut = np.minimum(until[rows], np.append(ends, end)[around])
+        if (cut == ends).all():
+            return line.kind[rows], starts, ends, around
+        ends = cut

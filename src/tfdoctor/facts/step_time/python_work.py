@@ -8,9 +8,7 @@ from tfdoctor.facts.steps.step import bounds_of, compilations
 from tfdoctor.facts.steps.steps import COMPILING, SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, spans_of, trainers
-from tfdoctor.recording.program import ProgramRecord, RunSettings, SourceLine
-from tfdoctor.trace import Line
-from tfdoctor.trace.intervals import pairs_of
+from tfdoctor.recording.program import ProgramRecord, RunSettings
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS, GRAPH_BUILDING
 
 # Python runs a whole function: its name begins with "__inference_" or "__forward_".
@@ -69,18 +67,12 @@ class EagerWork(Record):
         fed = program.python.fed if program and program.python and not takes_gradients else None
         locate = Places.of(recording)
         # The function that most samples of steps are in, by its definition, and the line that mostly calls it.
-        log, stacks = recording.run, Counter[tuple[SourceLine, SourceLine | None]]()
-        for bucket in log.buckets if log else ():
-            for number, count in bucket.samples.items():
-                stack = log.stacks.get(int(number)) if log and number.isdecimal() else None
-                if stack and stack.step:
-                    stacks[stack.step, stack.step_call] += count
-        defined = Counter[SourceLine]()
-        for (at, _), count in stacks.items():
-            defined[at] += count
-        step = max(defined, key=defined.__getitem__, default=None)
-        calls = {line: count for (at, line), count in stacks.items() if at == step and line}
-        call = max(calls, key=calls.__getitem__, default=None)
+        log = recording.run
+        samples = (row for bucket in log.buckets for row in bucket.samples.items()) if log else ()
+        seen_in = ((log.stacks.get(int(at)), n) for at, n in samples if log and at.isdecimal())
+        stacks = [((one.step, one.step_call), number) for one, number in seen_in if one and one.step]
+        step = next(iter(summed((at, seen) for (at, _), seen in stacks)), None)
+        call = next(iter(summed((line, seen) for (at, line), seen in stacks if at == step and line)), None)
         return cls(
             begun / steady.rounds,
             steady.ms(single - whole),  # not within a function that runs on the thread of Python
@@ -103,7 +95,7 @@ def _least(lines: list[Line], whole: Intervals, steady: SteadySteps) -> float:
     for line in lines:
         single = is_named(line, EAGER_KERNEL.__eq__) & ~whole.holds(line.start_ps)
         starts, lasting = line.start_ps[single], line.duration_ps[single]
-        first, last = starts.searchsorted(pairs_of(steady.stretches).T)
+        first, last = map(starts.searchsorted, (steady.stretches.starts_ps, steady.stretches.ends_ps))
         (usual, often), *_ = Counter((last - first).tolist()).most_common(1) or [(0, 0)]
         if usual and 2 * often >= len(first):
             equal = first[last - first == usual]

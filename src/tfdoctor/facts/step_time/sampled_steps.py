@@ -10,12 +10,11 @@ from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, working
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, work_of
 from tfdoctor.facts.steps.known_steps import marked_step
 from tfdoctor.facts.steps.step import chain, compilations
-from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.trace.events import LIMIT_PS
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import SAMPLED
 
 PS_PER_NS, PS_PER_US = 1_000, 1_000_000
@@ -54,7 +53,7 @@ class SampledSteps(Record, eq=False):
         together = replace(steps, steps=every, steady=steady, stalled=())
         began_ps, end_ps = sampling_began(python, whole) if python else None, steps.steps[-1].end_ps
         if python is not None and began_ps is not None:
-            in_steady, places = StepSpans.of(together), []
+            in_steady, places = together.steady_spans, []
             for place in python.places:
                 times = times_of(place, began_ps)
                 kept = tuple(compress(place.when_us, (times < end_ps) | in_steady.holds(times)))

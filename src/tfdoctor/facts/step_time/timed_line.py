@@ -1,14 +1,10 @@
 """A line of the user's with its time, by stack samples, and what it does, by the functions below it."""
 
 from operator import attrgetter
-from typing import TypeVar
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.program import SeenPlace, SourceLine
-from tfdoctor.terms.record import field
-
-K = TypeVar("K")
 
 
 class LineWork(StrEnum):
@@ -172,14 +168,6 @@ class TimedLine(Record):
         return next(iter(self.callers), None)
 
 
-def summed(counts: Iterable[tuple[K, int]]) -> dict[K, int]:
-    """Add numbers by key, most first."""
-    total: Counter[K] = Counter()
-    for key, number in counts:
-        total[key] += number
-    return dict(total.most_common())
-
-
 Samples = tuple[SeenPlace, LineWork | None, int]  # Of a place, the kind of work if it is apart, and their number
 
 
@@ -204,10 +192,7 @@ def lines_of(
 
 def by_caller(lines: Iterable[TimedLine]) -> tuple[TimedLine, ...]:
     """Merge the lines of functions of the user's by the line that calls the function, most first."""
-    groups: dict[Location, list[TimedLine]] = defaultdict(list)
-    for line in lines:
-        if line.caller and not line.callback:
-            groups[line.caller].append(line)
+    groups = by_key((line.caller, line) for line in lines if line.caller and not line.callback)
     merged = []
     for caller, group in groups.items():
         calls = summed((name, number) for line in group for name, number in line.calls.items())

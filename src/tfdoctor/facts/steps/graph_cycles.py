@@ -8,8 +8,6 @@ from itertools import repeat
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Rows, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.timeline.host_events import is_captured, is_named
-from tfdoctor.trace import Line
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EAGER_NEXT, FUNCTION_RUN, FUNCTION_RUNS, GRADIENT, PIPELINE_CALL
 
 CUT_OFF = 2  # Iterations that the ends of the trace may cut
@@ -100,10 +98,8 @@ def _runs(work: TrainingWork, rows: Rows) -> set[int]:
 def _loops(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator[Cycle]:
     """Yield the loop of this name in each function that has one; without a round if it is uncertain."""
     body, condition = work.having(Role.WORKS, frame), work.having(Role.CONDITION, frame)
-    by_function: dict[str, list[int]] = defaultdict(list)
-    for run in sorted(_runs(work, body)):
-        name = names.get(run, "")
-        by_function["" if name == FUNCTION_RUN else name].append(run)
+    known = {run: name for run, name in names.items() if name != FUNCTION_RUN}
+    by_function = by_key((known.get(run, ""), run) for run in sorted(_runs(work, body)))
     if len(by_function) == 2 and "" in by_function:  # noqa: PLR2004 - cut off is a call of the only function
         cut_off = by_function.pop("")
         next(iter(by_function.values())).extend(cut_off)
@@ -196,10 +192,7 @@ def _calls(work: TrainingWork, calls: list[GraphCall], requests: Times) -> Itera
     """
     direct, gradient = work.having(Role.WORKS, ""), work.having(Role.GRADIENT)
     taking, training = _runs(work, gradient), _runs(work, direct & work.having(Role.TRAINS))
-    by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
-    for call in calls:
-        by_function[call.name, call.in_pipeline].append(call)
-    for (name, in_pipeline), every in by_function.items():
+    for (name, in_pipeline), every in by_key(((call.name, call.in_pipeline), call) for call in calls).items():
         group = _alike(every, taking) or _alike(every, training)
         rows = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
         if not (rows & work.having(Role.TRAINS)).any():  # it trains in loops, or not at all

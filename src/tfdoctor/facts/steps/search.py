@@ -11,7 +11,6 @@ from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Times, TrainingWork,
 from tfdoctor.facts.steps.graph_cycles import graph_cycles
 from tfdoctor.facts.steps.step import Step, steps_between
 from tfdoctor.facts.timeline.host_events import is_named
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import ASSIGN, EAGER_CALL, EAGER_NEXT, GRADIENT, TRAINING_CALLS, UPDATE
 
 FEWEST = 4  # Whole rounds from which a cycle counts, and equal periods from which a sequence counts as periodic

@@ -2,7 +2,6 @@
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.timeline.host_events import matching
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import COMPILES
 
 PS_PER_MS = 1_000_000_000

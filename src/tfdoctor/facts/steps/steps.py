@@ -22,10 +22,9 @@ from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step, bounds_of, compilations, steps_between
 from tfdoctor.facts.timeline.host_events import trainer_waits
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import FUNCTION_RUNS
 
-__all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
+__all__ = ["PS_PER_MS", "Step", "Steps"]
 
 FEW_STEPS = 2  # Traced steps up to which nothing is known of a typical one: two have no middle
 FEWEST_STEPS = 5  # With fewer steps a median says little: one late callback moves it
@@ -189,6 +188,11 @@ class Steps(Record, dict=True):  # a long loop has tens of thousands: what is su
         return tuple(step for step, steady in zip(self.steps, self.steady, strict=True) if steady)
 
     @cached_property
+    def steady_spans(self) -> Intervals:
+        """When these were under way."""
+        return Intervals((step.start_ps, step.end_ps) for step in self.steady_steps)
+
+    @cached_property
     def times_ms(self) -> NDArray[np.float64]:
         """The time of a training step in each of (n,) calls."""
         return np.array([step.total_ms for step in self.steps])
@@ -234,17 +238,6 @@ class Steps(Record, dict=True):  # a long loop has tens of thousands: what is su
         return float(np.mean(self.times_ms))
 
 
-class StepSpans(Intervals):
-    """The steady steps."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of(cls, steps: Steps) -> Self:
-        """Take the steps that are no outliers."""
-        return cls((step.start_ps, step.end_ps) for step in steps.steady_steps)
-
-
 class RoundUnit(StrEnum):
     """What a device's figures are per."""
 
@@ -257,14 +250,14 @@ STEP, TRACE = RoundUnit.STEP, RoundUnit.TRACE
 
 
 class SteadySteps(Record, eq=False):
-    """The stretches (start, end), in ps, and how many training steps they hold.
+    """The stretches, of which some may touch, and how many training steps they hold.
 
     ``scale`` is Steps.usual_ms over the mean of these, so that figures sum to that step as
     those of Breakdown do. ``calls`` are the parts of the stretches inside the training call.
     """
 
     unit: RoundUnit
-    stretches: tuple[tuple[int, int], ...]
+    stretches: Intervals
     calls: Intervals
     rounds: int
     scale: float = 1.0
@@ -283,18 +276,18 @@ class SteadySteps(Record, eq=False):
         edges = [edge for line_spans in spans_by_line if line_spans for edge in line_spans.bounds_ps]
         if device.missing or not edges:
             raise Unavailable(str(device.missing or steps))
-        whole = (min(edges), max(edges))
-        return cls(TRACE, (whole,), Intervals((whole,)), 1, why_no_steps=str(steps))
+        whole = Intervals([(min(edges), max(edges))])
+        return cls(TRACE, whole, whole, 1, why_no_steps=str(steps))
 
     @classmethod
     def of(cls, steps: Steps) -> Self:
         """Take the steps that are no outliers."""
         chosen = steps.steady_steps
         rounds = sum(step.calls for step in chosen)
-        mean = sum(step.end_ps - step.start_ps for step in chosen) / PS_PER_MS / rounds
+        mean = steps.steady_spans.total / PS_PER_MS / rounds
         return cls(
             STEP,
-            tuple((step.start_ps, step.end_ps) for step in chosen),
+            steps.steady_spans,
             Intervals.union((step.start_ps, step.call_end_ps) for step in chosen),
             rounds,
             steps.usual_ms / mean if mean else 1.0,
@@ -307,8 +300,7 @@ class SteadySteps(Record, eq=False):
 
     def ms(self, work: Intervals) -> float:
         """Return how long something lasts, in ms per round."""
-        starts, ends = pairs_of(self.stretches).T
-        return self.scaled(int(work.covered(starts, ends).sum()))
+        return self.scaled(int(work.covered(self.stretches.starts_ps, self.stretches.ends_ps).sum()))
 
     def split_ms(self, work: Intervals) -> tuple[float, float]:
         """Return how long something lasts inside and outside of the training calls, in ms per round."""
@@ -322,11 +314,11 @@ class SteadySteps(Record, eq=False):
     @property
     def round_ms(self) -> float:
         """The round itself: the step (Steps.usual_ms), or the length of the trace."""
-        return self.scaled(sum(end - start for start, end in self.stretches))
+        return self.scaled(self.stretches.total)
 
     def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (n,) whether a time lies in one of the stretches."""
-        return Intervals(self.stretches).holds(times_ps)
+        return self.stretches.holds(times_ps)
 
 
 def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailable:

@@ -6,7 +6,6 @@ from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Program, batches_of, line_of
 from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
 from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
-from tfdoctor.terms.record import field
 from tfdoctor.terms.run_time import SlowStepsSummary
 
 DISTORTED = 1.5  # Slowdown by tracing beyond which a third of the step or more is the profiler's own cost

@@ -17,8 +17,6 @@ from tfdoctor.facts.run.xla_programs import ProgramRuns, XlaPrograms, changes_we
 from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.host_events import present
 from tfdoctor.terms.humanize import counted
-from tfdoctor.trace import Line
-from tfdoctor.trace.intervals import pairs_of
 
 FEWEST = 4  # Runs from which a program's cycle counts
 # A call of a compiled function on the host (JAX 0.4 to 0.10); it holds an event of the same name.

@@ -23,7 +23,6 @@ from tfdoctor.facts.timeline.host_events import (
     select,
     trainer_waits,
 )  # fmt: skip
-from tfdoctor.terms.record import field
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
 from tfdoctor.trace.names import (
     ASSIGN,

@@ -3,7 +3,6 @@
 from functools import lru_cache
 
 from tfdoctor.facts.kit import *
-from tfdoctor.trace import Line
 from tfdoctor.trace.names import (
     CAPTURED_FUNCTION,
     EAGER_NEXT,

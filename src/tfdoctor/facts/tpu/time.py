@@ -13,7 +13,6 @@ from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
 from tfdoctor.facts.timeline.host_events import is_named, leaves, spans_of
 from tfdoctor.facts.tpu.shapes import arrays
-from tfdoctor.trace import Line
 from tfdoctor.trace.hlo import HOST_SPACE
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
 
@@ -80,11 +79,11 @@ class TpuCore(Record):
         inside = (operations.start_ps >= starts[0]) & (operations.start_ps < end)
         scale, begin = PS_PER_MS * len(starts), int(starts[0])
         kinds = np.array([PARTS.index(part_of(category_of(kind))) for kind in operations.types])
-        mask, taken, layers = inside & counted(operations), Intervals(), {}
-        for index, part in enumerate(PARTS[:-1]):
-            of_part = mask & (kinds[operations.kind] == index)
-            layers[part] = spans_of(operations, of_part).within(begin, end) - taken
-            taken |= layers[part]
+        mask = inside & counted(operations)
+        ran = {
+            part: spans_of(operations, mask & (kinds[operations.kind] == at)) for at, part in enumerate(PARTS[:-1])
+        }
+        layers = exclusive({part: spans.within(begin, end) for part, spans in ran.items()})
         pairs, under_way = copies(operations, inside, len(starts))
         parts = {part: layer.total / scale for part, layer in layers.items()}
         total = (end - begin) / scale
@@ -250,9 +249,7 @@ def copies(line: Line, inside: NDArray[np.bool_], rounds: int) -> tuple[tuple[Co
 
     Returns the pairs, those waited for the longest first, and when any of them was under way.
     """
-    by_name: dict[tuple[str, object], list[int]] = defaultdict(list)
-    for index, kind in enumerate(line.types):
-        by_name[name_of(kind), kind.stats.get("program_id")].append(index)
+    by_name = by_key(((name_of(one), one.stats.get("program_id")), at) for at, one in enumerate(line.types))
     pairs, under_way = [], Intervals()
     for index, kind in enumerate(line.types):
         done = DONE.search(kind.name)

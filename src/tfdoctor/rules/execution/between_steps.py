@@ -1,4 +1,3 @@
-from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.step_time.python_work import Retracing
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.families.kit import *

@@ -1,3 +1,4 @@
+from tfdoctor.facts.kit import summed
 from tfdoctor.facts.step_time.timed_line import by_caller
 from tfdoctor.families.kit import *
 

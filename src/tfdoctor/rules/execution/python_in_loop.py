@@ -1,4 +1,5 @@
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.kit import summed
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

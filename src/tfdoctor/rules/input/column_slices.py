@@ -1,6 +1,4 @@
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.machine.cores import CpuContention
-from tfdoctor.facts.run.program import WIDTHS, kind_of
+from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)

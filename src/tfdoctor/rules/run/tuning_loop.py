@@ -1,6 +1,5 @@
 from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, kept_table
 from tfdoctor.families.kit import *
-from tfdoctor.terms.humanize import duration
 from tfdoctor.terms.kinds import KeptValue
 
 __doc__, CODE = page(__file__)

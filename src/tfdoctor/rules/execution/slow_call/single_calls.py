@@ -61,7 +61,7 @@ class SingleCalls(Record):
             spans = _calls_of(name, trace)
             counts = [  # in each steady step
                 sum(start <= begin < end for begin, _ in spans.within(start, end).spans)
-                for start, end in steady.stretches
+                for start, end in steady.stretches.spans
             ]
             calls, whole_ms = sum(counts) / steady.rounds, steady.ms(spans)
             device_ms = steady.ms(spans & activity.of(Stage.DEVICE))

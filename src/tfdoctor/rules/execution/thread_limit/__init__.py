@@ -2,7 +2,6 @@ import numpy as np
 
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.facts.operations.operations import LARGE
-from tfdoctor.facts.steps.steps import StepSpans
 from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.thread_limit.setting import VARIABLE, LimitOrigin, ThreadSetting
 
@@ -50,7 +49,7 @@ class DivisibleWork(Record):
         work = activity.stages.get(Stage.DEVICE)
         if work is None or not len(work.label):
             raise Unavailable("the trace contains no operation")
-        inside = StepSpans.of(steps).holds(work.start_ps)
+        inside = steps.steady_spans.holds(work.start_ps)
         size, label = len(work.labels), work.label[inside]
         own = np.bincount(label, (work.end_ps - work.start_ps)[inside], size)
         wall = np.bincount(label, work.attributed_ps()[inside], size)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import READING
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording

@@ -5,7 +5,6 @@ import numpy as np
 from tfdoctor.facts.operations.operations import BACKPROP, HALVES
 from tfdoctor.facts.run.hardware import Tile
 from tfdoctor.facts.steps.step import PS_PER_MS
-from tfdoctor.facts.steps.steps import StepSpans
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.families.kit import *
 from tfdoctor.terms.record import field
@@ -42,7 +41,7 @@ class AlignedTimes(Record):
         cleared: dict[str, float] = defaultdict(float)
         work = activity.stages.get(Stage.TRANSFER)
         if work is not None and len(work.label):
-            inside, calls = StepSpans.of(steps).holds(work.start_ps), sum(step.calls for step in steps.steady_steps)
+            inside, calls = steps.steady_spans.holds(work.start_ps), sum(step.calls for step in steps.steady_steps)
             sums = np.bincount(work.label[inside], work.attributed_ps()[inside], len(work.labels))
             for (name, _, _), time in zip(work.labels, (sums / calls / PS_PER_MS).tolist(), strict=True):
                 cleared[name] += time

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tfdoctor.facts.kit import summed
 from tfdoctor.facts.phases.run_course import numbered
 from tfdoctor.facts.phases.run_growth import mean_growth
 from tfdoctor.families.kit import *

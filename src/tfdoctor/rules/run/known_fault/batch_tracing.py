@@ -1,10 +1,7 @@
 """The versions of the run, and the calls of train_on_batch that traced Keras' own function again."""
 
 import re
-from collections.abc import Mapping
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 

@@ -4,8 +4,6 @@ import numpy as np
 
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 

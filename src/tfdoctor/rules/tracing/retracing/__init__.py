@@ -1,5 +1,5 @@
 from tfdoctor.facts.input.training_inputs import few_lengths
-from tfdoctor.facts.phases.run_calls import RunCalls, TracedDefinition
+from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.families.kit import *
 from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
