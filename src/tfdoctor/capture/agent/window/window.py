@@ -16,7 +16,6 @@ from ..process.budget import FEWEST_CALLS, CaptureBudget
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
 from ..process.versions import versions
-from .call_arguments import CallArguments
 from .captures import USERS, Capture
 from .collectives import UnsafeError
 from .function_traces import FunctionTraces
@@ -79,8 +78,7 @@ class TraceWindow:
         self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
         self.traces = FunctionTraces(log)
         self.lock = threads.RLock()
-        self.arguments = CallArguments(log)
-        self.samples = StackSampler(log, self.arguments)
+        self.samples = StackSampler(log, registry.given)
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
         self.before_close: list[Callable[[], object]] = []  # ends of the steps under way
         # What the thread that trains is doing, where samples can separate the calls that train from the rest:
@@ -201,7 +199,7 @@ class TraceWindow:
             self.quiet = True
         if self.state is WAITING and number < source.opens:
             source.alarm = source.opens
-            self.arguments.prepare(source)  # what is learnt before the window costs it no time
+            self.registry.given.prepare(source)  # what is learnt before the window costs it no time
             self.samples.prepare(self.training(source))
         elif self.state is WAITING and self._is_worth(source, number, k):
             self._open_at(source, number, k)
@@ -303,7 +301,7 @@ class TraceWindow:
             self.stop = NEVER if self.deadline else first + self._planned(k)
             if self.is_bounded():
                 self.ask_cost = first + FIRST_LOOK * k
-            self.arguments.begin(source)
+            self.registry.given.begin(source)
             self.registry.choices.begin()
             self.samples.begin(self.training(source), more_to_come=self.goes_on(source))
             self.save()
