@@ -175,15 +175,14 @@ def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
 def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> None:
     """In parts, as the file is told them, the sums stay exact and times are known to 2 %."""
     times, at = step_times.RunStepTimes(), place()
-    now, joined, expected = 0, step_times.Ended(), list[float]()
+    now, joined, expected = 0, dict[Any, Any](), list[float]()
     for part in parts:
         now = steps(times, at, part, now)
         times.passes_over()
         expected += [*part[:-1], part[-1] / 2]
-        found, left = times.take(left)
+        _, left = times.take(left, joined)
         assert left >= 0
-        joined.join(found[at])
-    told = joined.describe(at)
+    told = joined[at].describe(at)
     assert told["calls"] == told["steps"] == len(expected)
     assert told["ms"] == pytest.approx(sum(expected), abs=0.001 * len(expected))
     assert ("bins" in told) != ("each" in told)

@@ -234,10 +234,8 @@ class TrainFunctionCalls:
 
     def _counted(self, call: Foreign, result: object, error: BaseException | None) -> None:
         source, loops, loops.depth, marker = call
-        if error is not None:
-            source.retract(marker, self.k)
-        if marker is not None:
-            marker.__exit__(None, None, None)
+        if marker is not None or error is not None:
+            source.over(marker, self.k, failed=error is not None)
         if error is None and self.window.returned is not None:
             self.window.returned(result)
 

@@ -109,10 +109,8 @@ class Sessions:
     def _over(self, call: Foreign, _: object, error: BaseException | None) -> None:
         source, loops, marker = call
         loops.depth = 0
-        if error is not None:
-            source.retract(marker, 1)
-        if marker is not None:
-            marker.__exit__(None, None, None)
+        if marker is not None or error is not None:
+            source.over(marker, failed=error is not None)
 
     def _key(self, graph: Graph, fetches: object) -> Hashable:
         """Return which fetches train, or None: the same ones again are the same loop."""

@@ -104,12 +104,8 @@ class TrainingLoops:
         """Close the step after its call returned; a failed call does not count as one."""
         called, self.called = self.called, None
         self.window.looping = None
-        if called is not None and called[0].kind is not GRAPH:
-            source, marker = called
-            if marker is not None:
-                marker.__exit__(None, None, None)
-            if failed:
-                source.retract(marker, 1)
+        if called is not None and called[0].kind is not GRAPH and (failed or called[1] is not None):
+            called[0].over(called[1], failed=failed)
         if self.live and not failed:
             self.training()
 
@@ -118,14 +114,8 @@ class TrainingLoops:
         if self.training():
             return
         source = self.window.source(GRADIENT, way_here(), here)
-        self._gradient_over(source)
+        source.over(self.open.pop(source, None))
         self.open[source] = self._begin(source)
-
-    def _gradient_over(self, source: StepCounter) -> None:
-        """The step that this source's last gradient began is over."""
-        marker = self.open.pop(source, None)
-        if marker is not None:
-            marker.__exit__(None, None, None)
 
     def _begin(self, source: StepCounter) -> Marker | None:
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
@@ -210,7 +200,7 @@ class TrainingLoops:
     def over(self) -> None:
         """The window closes: the steps under way end here."""
         for source in list(self.open):
-            self._gradient_over(source)
+            source.over(self.open.pop(source, None))
         loop = self.current
         if loop is not None and loop.marker is not None:
             if loop.trained:  # the loop goes on, and is the loop still

@@ -9,7 +9,7 @@ from ..entry_points import OPTIMIZERS
 from ..process import tensorflow_api
 from ..process.journal import guarded, quietly
 from ..process.stack import called_here, defined_at, here, way_here
-from .choices import CHECKS, DATA_MODE, DETERMINISM, Choices
+from .choices import CHECKS, DATA_MODE, DETERMINISM, EAGERLY, Choices
 from .datasets import Numbering
 from .given import Given
 from .gradients import UnusedGradients
@@ -200,10 +200,10 @@ def listen(stream: Stream, registry: Registry) -> None:
     after("layer made", lambda *call: registry.layer_made(call[2]))
     after("metric made", lambda args, *_: registry.metric_made(args[0]))
     after("optimizer made", lambda args, kwargs, _: registry.optimizer_made(args, kwargs))
-    after("strategy made", lambda args, *_: choices.strategy_made(args[0]))
+    after("strategy made", lambda args, *_: choices.strategies.update({args[0]: here()}))
     after("name scope", lambda args, *_: registry.scope_entered(args[0]))
-    after("threads set", lambda *_: choices.threads_set())
-    after("eager functions", lambda args, kwargs, _: choices.eagerly(*args, **kwargs))
+    after("threads set", lambda *_: setattr(choices, "threads", here()))
+    after("eager functions", lambda args, kwargs, _: choices.switched(EAGERLY, on=(*args, *kwargs.values())[0]))
     after("debug mode", lambda *_: choices.switched(DATA_MODE, on=True))
     for aid, event in ((CHECKS, "checks"), (DETERMINISM, "determinism")):
         after(f"{event} on", lambda *_, aid=aid: choices.switched(aid, on=True))

@@ -154,6 +154,13 @@ class StepCounter:
         self.calls += 1
         self.began, self.under_profiler = now, traced
 
+    def over(self, marker: Marker | None, k: int = 1, *, failed: bool = False) -> None:
+        """The call of this marker is over; one that failed was no step."""
+        if failed:
+            self.retract(marker, k)
+        if marker is not None:
+            marker.__exit__(None, None, None)
+
     def retract(self, marker: Marker | None, k: int) -> None:
         """The call that began last was no step: the data had ended."""
         self.seen -= k
