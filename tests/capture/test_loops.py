@@ -26,7 +26,7 @@ class Loop:
 
     def __init__(self, window: Any) -> None:
         self.window = window
-        self.loops = agent.load("loops.training_loops").TrainingLoops(window)
+        self.loops = agent.load("loops").TrainingLoops(window)
         window.local = SimpleNamespace(loops=self.loops)
 
     def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
@@ -117,7 +117,7 @@ def place() -> str:
 @pytest.fixture
 def calls(window: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("way_here", "way_of"):
-        monkeypatch.setattr(agent.load("loops.training_loops"), name, lambda *_: place())
+        monkeypatch.setattr(agent.load("loops"), name, lambda *_: place())
     return Loop(window).loops
 
 

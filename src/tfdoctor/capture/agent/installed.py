@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .loops.training_loops import ThreadLoops
-from .loops.watch import Watch
+from .loops import ThreadLoops, Watch
 from .program.program import ProgramFile
 from .program.registry import Registry
 from .run.phases import own_work
@@ -16,7 +15,7 @@ from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .loops.training_loops import TrainingLoops
+    from .loops import TrainingLoops
     from .process.declared import AgentPlan, Foreign
     from .process.imports import Watcher
     from .process.journal import Journal

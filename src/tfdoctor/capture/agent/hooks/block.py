@@ -135,7 +135,6 @@ class Earlier:
 
     @guarded("earlier")
     def _search(self) -> None:
-        """Find what is alive, and which functions train."""
         things = alive([(FUNCTIONS, "Function"), (DATASETS, "DatasetV2"), *((name, "Layer") for name in LAYERS)])
         self.registry.numbering.settled = False
         known = {id(reference()) for reference, _ in self.layers}
@@ -162,7 +161,6 @@ class Earlier:
 
     @guarded("earlier function")
     def _function(self, function: Foreign, memory: dict[int, Marks]) -> None:
-        """Find out whether a tf.function trains by what it was traced to."""
         marks: Marks = {}
         graph_marks = self.installed.window.graph_marks
         for traced in concrete(function):
@@ -230,7 +228,6 @@ class Earlier:
         self.registry.layers += [entry for layer, entry in used if names[layer.name] == 1]
 
     def _used(self) -> list[tuple[KerasLayer, Entry]]:
-        """Return the earlier layers that the model has, or that a graph names."""
         registry = self.registry
         model = registry.model()
         of_model = {id(layer) for layer in (model._flatten_layers() if model is not None else ())}

@@ -75,7 +75,6 @@ class Sessions:
             self._step(held, key, session.graph, feeds)
 
     def _account(self, held: Held, graph: Foreign, frame: FrameType, *, trains: bool) -> None:
-        """Have the clock know it, on the thread that it follows."""
         clock = self.clock
         if clock.thread is None or not (clock.adopt() if trains else clock.follows()):
             return
@@ -95,7 +94,6 @@ class Sessions:
             clock.switch(entered[0])
 
     def _step(self, held: Held, key: Hashable, graph: Graph, feeds: object) -> None:
-        """A step of the window begins."""
         window, given = self.window, self.installed.registry.given
         source = window.source(SESSION, key, here)
         if given.asks:

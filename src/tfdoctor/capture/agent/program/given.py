@@ -104,7 +104,6 @@ class Given:
 
     @guarded("arguments")
     def _compare(self, args: Sequence[object], kwargs: Mapping[str, object], function: object = None) -> None:
-        """Note what a call is given, and at the second call whether those are new objects and values."""
         named = [*enumerate(args), *kwargs.items()]
         found = (each for place, value in named for each in _arrays(value, str(place)))
         given = list(itertools.islice(found, MOST_LEAVES))

@@ -298,7 +298,6 @@ class GradientCall:
         }
 
     def _types(self) -> Iterator[tuple[str, int, float]]:
-        """Yield the types of useless operations that take longest, with their number and ms."""
         times: dict[str, list[int]] = {}
         for one in self.useless:
             times.setdefault(one.type, []).append(one.python_ns + one.call_ns)
@@ -307,13 +306,11 @@ class GradientCall:
 
 
 def _id(tensor: Foreign) -> int | None:
-    """Return the number of an eager tensor; None of anything else."""
     number = getattr(tensor, "_id", None)
     return number if isinstance(number, int) else None
 
 
 def _ids(values: object) -> tuple[int, ...]:
-    """Return the numbers of the eager tensors in a value or in nested lists."""
     if isinstance(values, (list, tuple)):
         return tuple(number for each in values for number in _ids(each))
     number = _id(values)
@@ -330,4 +327,4 @@ def _leaves(value: object) -> list[Foreign]:
 
 
 def _nothing() -> None:
-    """Stand for a reference to no tensor."""
+    return

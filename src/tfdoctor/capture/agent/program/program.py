@@ -100,7 +100,6 @@ class ProgramFile:
         return done
 
     def _parts(self) -> dict[str, object]:
-        """Return what is alive."""
         for prepare in self.before:
             prepare()
         registry, part = self.registry, self._part
@@ -171,7 +170,6 @@ class ProgramFile:
 
 
 def _metrics(registry: Registry) -> list[dict[str, object]]:
-    """Return the name, classes (its own first) and line of each metric that is alive."""
     alive = ((reference(), line) for reference, line in registry.metrics)
     return [
         {"name": metric.name, "classes": [kind.__name__ for kind in type(metric).__mro__], "at": line}

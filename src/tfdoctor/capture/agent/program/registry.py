@@ -167,7 +167,7 @@ class Registry:
 
 
 def _nothing() -> None:
-    """Return None, as a reference does whose object is gone."""
+    return
 
 
 def dataset_of(iterator: object) -> TfDataset | None:

@@ -70,7 +70,6 @@ def _backend() -> str | None:
 
 
 def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
-    """Return the settings of TensorFlow itself; devices only once they are in use anyway."""
     context = sys.modules.get("tensorflow.python.eager.context")
     config = sys.modules.get("tensorflow.python.framework.config")
     if context is None or config is None or not context.context()._initialized:

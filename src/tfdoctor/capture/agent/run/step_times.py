@@ -159,7 +159,6 @@ class RunStepTimes:
         self.ended.append(calls)
 
     def _tell(self, calls: Sequence[int], began: Sequence[int], k: int, loop: TimedLoop, *, first: bool) -> None:
-        """Tell of the calls of k steps that are long."""
         for number, took in enumerate(calls):
             if not loop.is_long(took) or self.told >= MOST_LONG:
                 continue

@@ -307,7 +307,6 @@ class TraceWindow:
             self.save()
 
     def _start(self, source: StepCounter | None, seconds: float | None) -> Capture | None:
-        """Start the profiler and return the capture; the recording keeps why it could not."""
         before, self.before_open = self.before_open, []
         for prepare in before:
             prepare()
@@ -358,7 +357,6 @@ class TraceWindow:
         self.save()
 
     def _lacks(self, why: str) -> None:
-        """Note why there is no trace, as long as there is none."""
         if self.kept is None:
             self.log.forgive("trace")
             self.log.missing("trace", why)
