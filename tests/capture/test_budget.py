@@ -237,6 +237,6 @@ def test_graphs_are_described_once_and_earlier_traces_as_far_as_there_is_time(
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: program.s))
     file = module.ProgramFile(registry)
     file.budget.run_s = lambda: 10.0
-    found = file._graphs(SimpleNamespace(), module.Datasets(registry.datasets))  # noqa: SLF001 - all else needs TensorFlow
+    found = file._graphs(SimpleNamespace(), [])  # noqa: SLF001 - all else needs TensorFlow
     assert found == described
     assert [entry["what"] for entry in log.lacking if lacks in entry["why"]] == ["graphs"] * bool(lacks)

@@ -16,14 +16,13 @@ from ..entry_points import DATASETS, FUNCTIONS, LAYERS
 from ..process import journal, stack
 from ..process.journal import guarded
 from ..process.kept import gc
-from ..process.objects import LOOPS, TRAINS, concrete, keep, marks_of, with_inner
+from ..process.objects import LOOPS, TRAINS, alive, concrete, keep, living, marks_of, with_inner
 from ..stream import watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import FrameType
-    from typing import Any
 
     from ..installed import Installed
     from ..process.declared import AgentPlan, Foreign, KerasLayer, TfDataset
@@ -135,14 +134,15 @@ class Earlier:
 
     @guarded("earlier")
     def _search(self) -> None:
-        things = alive([(FUNCTIONS, "Function"), (DATASETS, "DatasetV2"), *((name, "Layer") for name in LAYERS)])
+        gc.collect()  # models of an earlier cell are in cycles, and share their names with their successors
+        things = living([(FUNCTIONS, "Function"), (DATASETS, "DatasetV2"), *((name, "Layer") for name in LAYERS)])
         self.registry.numbering.settled = False
         known = {id(reference()) for reference, _ in self.layers}
-        layers = (layer for name in LAYERS for layer in things[name] if id(layer) not in known)
+        layers = (layer for name in LAYERS for layer in things.get(name, ()) if id(layer) not in known)
         self.layers += [(weakref.ref(layer), None) for layer in layers]
-        self._adopt(things[DATASETS])
+        self._adopt(things.get(DATASETS, ()))
         memory: dict[int, Marks] = {}
-        for function in things[FUNCTIONS]:
+        for function in things.get(FUNCTIONS, ()):
             self._function(function, memory)
         if self.waiting and not self.watches:
             self.watches = True
@@ -153,9 +153,9 @@ class Earlier:
         """Adopt datasets; those that were not seen being made have neither a line nor a name."""
         registry = self.registry
         for dataset in datasets:
-            if dataset not in registry.lines:
+            if dataset not in registry.made:
                 registry.datasets.append(weakref.ref(dataset))
-                registry.lines[dataset] = None
+                registry.made[dataset] = None, "", ()
             if dataset not in registry.numbering.numbers:
                 self.datasets.add(dataset)
 
@@ -204,8 +204,7 @@ class Earlier:
         """Add the graphs of functions that were called since."""
         registry = self.registry
         known = {id(reference()) for reference in registry.graphs}
-        called = (reference() for reference in self.called)
-        for traced in (each for function in called for each in concrete(function)):
+        for traced in (each for function in alive(self.called) for each in concrete(function)):
             for graph in with_inner(traced.graph):
                 if id(graph) not in known:
                     known.add(id(graph))
@@ -221,8 +220,7 @@ class Earlier:
         """
         used = self._used()
         names = collections.Counter(layer.name for layer, _ in used)
-        new = (reference() for reference, _ in self.registry.layers)
-        names.update(layer.name for layer in new if layer is not None)
+        names.update(layer.name for layer in alive(reference for reference, _ in self.registry.layers))
         gone = {id(layer) for layer, _ in used} | {id(None)}
         self.layers = [entry for entry in self.layers if id(entry[0]()) not in gone]
         self.registry.layers += [entry for layer, entry in used if names[layer.name] == 1]
@@ -231,13 +229,11 @@ class Earlier:
         registry = self.registry
         model = registry.model()
         of_model = {id(layer) for layer in (model._flatten_layers() if model is not None else ())}
-        graphs = (reference() for reference in registry.graphs)
-        scopes = [registry.scopes.get(graph, {}) for graph in graphs if graph is not None]
+        scopes = [registry.scopes.get(graph, {}) for graph in alive(registry.graphs)]
         named = {name for of_graph in scopes for name in of_graph.values()}
-        alive = ((entry[0](), entry) for entry in self.layers)
         return [
             (layer, entry)
-            for layer, entry in alive
+            for layer, entry in ((entry[0](), entry) for entry in self.layers)
             if layer is not None and (id(layer) in of_model or layer.name in named)
         ]
 
@@ -245,26 +241,7 @@ class Earlier:
     def _unname(self) -> None:
         """What stands on datasets without a name must not be taken for them: it loses its own."""
         unnamed, numbers = self.datasets, self.registry.numbering.numbers
-        for dataset in (reference() for reference in self.registry.datasets):
-            if dataset is None or not hasattr(dataset, "_inputs"):
-                continue
-            if any(source in unnamed for source in dataset._inputs()):
+        for dataset in alive(self.registry.datasets):
+            if any(source in unnamed for source in getattr(dataset, "_inputs", list)()):
                 unnamed.add(dataset)
                 numbers.pop(dataset, None)
-
-
-def alive(classes: Iterable[tuple[str, str]]) -> Mapping[str, list[Any]]:
-    """Return the live objects of classes, given as (module, class), and of their subclasses, by the module."""
-    gc.collect()  # models of an earlier cell are in cycles, and share their names with their successors
-    loaded = ((module, getattr(sys.modules.get(module), name, None)) for module, name in classes)
-    wanted = {id(kind): module for module, kind in loaded if kind is not None}
-    objects: dict[str, list[Any]] = collections.defaultdict(list)
-    kinds: dict[int, str] = {}  # id of a class: the module of what it is, "" for nothing of interest
-    for thing in gc.get_objects():
-        kind = type(thing)
-        if id(kind) not in kinds:
-            # Not issubclass: an abstract class would remember every type that it is asked about.
-            kinds[id(kind)] = next((wanted[id(base)] for base in kind.__mro__ if id(base) in wanted), "")
-        if kinds[id(kind)]:
-            objects[kinds[id(kind)]].append(thing)
-    return objects

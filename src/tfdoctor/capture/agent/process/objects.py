@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
+
+from .kept import gc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, TypeVar
 
     from .declared import ConcreteFunction, Graph
 
@@ -100,3 +104,24 @@ def with_inner(graph: Graph) -> list[Graph]:
             graphs[id(inner)] = inner
             waiting.extend(_inner(inner))
     return list(graphs.values())
+
+
+def alive(references: Iterable[Callable[[], T | None]]) -> list[T]:
+    """Return what weak references still find."""
+    return [thing for thing in (reference() for reference in references) if thing is not None]
+
+
+def living(classes: Iterable[tuple[str, str]]) -> Mapping[str, list[Any]]:
+    """Return the live objects of classes, given as (module, class), and of their subclasses, by the module."""
+    loaded = ((module, getattr(sys.modules.get(module), name, None)) for module, name in classes)
+    wanted = {id(kind): module for module, kind in loaded if kind is not None}
+    objects: dict[str, list[Any]] = {}
+    kinds: dict[int, str] = {}  # id of a class: the module of what it is, "" for nothing of interest
+    for thing in gc.get_objects() if wanted else ():
+        kind = type(thing)
+        if id(kind) not in kinds:
+            # Not issubclass: an abstract class would remember every type that it is asked about.
+            kinds[id(kind)] = next((wanted[id(base)] for base in kind.__mro__ if id(base) in wanted), "")
+        if kinds[id(kind)]:
+            objects.setdefault(kinds[id(kind)], []).append(thing)
+    return objects

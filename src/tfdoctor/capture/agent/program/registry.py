@@ -10,7 +10,7 @@ from ..process import tensorflow_api
 from ..process.journal import guarded, quietly
 from ..process.stack import called_here, defined_at, here, way_here
 from .choices import CHECKS, DATA_MODE, DETERMINISM, EAGERLY, Choices
-from .datasets import Numbering
+from .datasets import UNKNOWN, Numbering
 from .given import Given
 from .gradients import UnusedGradients
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from ..process.declared import Foreign, Graph, KerasLayer, KerasMetric, Model, TfDataset
     from ..process.journal import Journal
-    from ..process.stack import Line, Way
+    from ..process.stack import Line
     from ..stream import Args, Held, Kwargs, Stream
+    from .datasets import Made
     from .layers import Entry
 
     T = TypeVar("T")
@@ -45,9 +46,7 @@ class Registry:
         self.choices = Choices(log)
         self.unused_gradients = UnusedGradients(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
-        self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
-        self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
-        self.ways: weakref.WeakKeyDictionary[TfDataset, Way] = weakref.WeakKeyDictionary()
+        self.made: weakref.WeakKeyDictionary[TfDataset, Made] = weakref.WeakKeyDictionary()
         # Of each graph: the layer's name of each name scope.
         self.scopes: weakref.WeakKeyDictionary[Graph, dict[str, str]] = weakref.WeakKeyDictionary()
         self.unseen: weakref.WeakSet[Graph] = weakref.WeakSet()  # traced before we were there
@@ -81,11 +80,6 @@ class Registry:
         """A function is about to be traced, or a session runs a graph."""
         self._remember(self.graphs, graph)
 
-    def alive(self) -> list[Graph]:
-        """Return the graphs that are alive, each once: a session's is met with each fetch that trains."""
-        graphs = (reference() for reference in self.graphs)
-        return list({id(graph): graph for graph in graphs if graph is not None}.values())
-
     def optimizer_made(self, args: Sequence[Foreign], kwargs: Mapping[str, object]) -> None:
         """An optimizer, for loops that have no model to ask, and the learning rate that it was given."""
         optimizer, *given = args
@@ -98,9 +92,7 @@ class Registry:
     def dataset_made(self, dataset: TfDataset) -> None:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
-            self.lines[dataset] = here()
-            self.makers[dataset] = called_here()
-            self.ways[dataset] = way_here()
+            self.made[dataset] = here(), called_here(), way_here()
             self.numbering.note(dataset)
 
     def layer_made(self, layer: KerasLayer) -> None:
@@ -123,7 +115,7 @@ class Registry:
     def fitted(self, model: Model, adapter: object, given: Iterable[Foreign], batch_size: object) -> None:
         """Keras's fit is about to begin; `given` are the datasets that may feed it."""
         self.model = weakref.ref(model)
-        self.held = next((data for data in given if data in self.lines), None)
+        self.held = next((data for data in given if data in self.made), None)
         self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
         # How a PyDataset, or a Sequence of Keras 2, makes a batch:
         sets = (getattr(adapter, name, None) for name in ("py_dataset", "_keras_sequence"))
@@ -157,7 +149,7 @@ class Registry:
     def dataset_key(self, iterator: object) -> Hashable:
         """Return what stays the same when the loop makes its next iterator."""
         dataset = dataset_of(iterator)
-        way = self.ways.get(dataset) if dataset is not None else None
+        _, _, way = self.made.get(dataset, UNKNOWN) if dataset is not None else UNKNOWN
         return (type(dataset).__name__, *way) if way else id(dataset or type(iterator))
 
     def cardinality(self, iterator: object) -> int:

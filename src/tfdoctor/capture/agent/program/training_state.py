@@ -5,10 +5,11 @@ Read between two steps of a trial's run, outside the steps that are timed.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import sys
 import weakref
+
+from ..process.objects import living
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ class Updates:
 
     def find(self) -> None:
         """Look for the optimizers: those that are made later do not count."""
-        kinds = _classes(OPTIMIZERS)
-        found = [thing for thing in gc.get_objects() if kinds and issubclass(type(thing), kinds)]
+        found = (one for of_module in living(OPTIMIZERS).values() for one in of_module)
         self.optimizers = [weakref.ref(one) for one in found if one.built and not hasattr(one, "inner_optimizer")]
 
     def count(self) -> int | None:
@@ -109,23 +109,14 @@ class Updates:
 
 def _trainable() -> Iterator[Foreign]:
     """Yield the variables that train and have a value that can be read now: those of graphs have none."""
-    kinds = _classes(((VARIABLES, "BaseResourceVariable"),))
-    for thing in gc.get_objects() if kinds else ():
-        if issubclass(type(thing), kinds) and thing.trainable:
-            eager = not getattr(thing, "_in_graph_mode", True)
-            if eager and thing.shape.is_fully_defined():
-                yield thing
+    for variable in living([(VARIABLES, "BaseResourceVariable")]).get(VARIABLES, ()):
+        eager = variable.trainable and not getattr(variable, "_in_graph_mode", True)
+        if eager and variable.shape.is_fully_defined():
+            yield variable
 
 
 def _bytes(variable: Foreign) -> int:
     return int(variable.shape.num_elements()) * int(variable.dtype.size)
-
-
-def _classes(places: tuple[tuple[str, str], ...]) -> tuple[type, ...]:
-    """Return those of these classes whose modules the script has imported."""
-    modules = ((sys.modules.get(module), name) for module, name in places)
-    found = (getattr(module, name, None) for module, name in modules)
-    return tuple(kind for kind in found if isinstance(kind, type))
 
 
 def seed() -> None:
