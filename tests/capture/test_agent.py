@@ -1,15 +1,9 @@
 """The agent runs where tfdoctor itself might not: old Pythons, no packages, other people's names."""
 
 import ast
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
 
 import tfdoctor.capture
-from tests.capture import agent
+from tests.capture.kit import *
 from tfdoctor.terms.kinds import StepSource
 
 FOLDER = Path(tfdoctor.capture.__file__).parent

@@ -1,15 +1,8 @@
 """What tfdoctor may cost a run: the rule alone, and what it does to windows."""
 
-import time
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.capture import agent
+from tests.capture.kit import *
 from tests.capture.windows import make, run, source
 
 SECONDS = st.floats(0, 1e6)

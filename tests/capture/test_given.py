@@ -1,14 +1,8 @@
 """What the training is given: which arrays, whether two calls get the same ones, and how long sequences are."""
 
 import weakref
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import numpy as np
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 BASE = np.arange(6000.0)
 

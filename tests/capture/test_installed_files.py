@@ -1,11 +1,6 @@
 """Packages that were installed beside the script are not the user's lines."""
 
-import sys
-from pathlib import Path
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 
 @pytest.fixture

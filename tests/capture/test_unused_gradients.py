@@ -1,13 +1,6 @@
 """Which eager gradients of a script go into nothing."""
 
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 
 class Tensor:

@@ -1,16 +1,6 @@
 """Which steps are traced, decided without TensorFlow."""
 
-import contextlib
-import sys
-import threading
-from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 from tests.capture.windows import make, run, source
 
 Made = Callable[..., Any]

@@ -1,14 +1,10 @@
 """How long steps take: one by one, then counted; which are long, and what is no part of them."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
-import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.capture import agent
+from tests.capture.kit import *
 
 step_times = agent.load("run.step_times")
 places = agent.load("run.places")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .loops import ThreadLoops, Watch
 from .program.program import ProgramFile
 from .program.registry import Registry
-from .run.phases import own_work
+from .run.phases import OwnWork
 from .run.recorder import RunRecorder
 from .stream import WINDOW, Stream
 from .trial.timing import TimedWindow
@@ -40,7 +40,7 @@ class Installed:
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)
-        self.window.own_work = lambda: own_work(clock)
+        self.window.own_work = lambda: OwnWork(clock)
         self.window.budget.run_s = self.recorder.seconds
         self.registry.unused_gradients.wanted = not plan.get("trial")
         self.window.profiles, self.window.training = self._profiles, self._training

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 
@@ -14,7 +13,7 @@ from . import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ..process.declared import Foreign
     from ..process.objects import Notes
@@ -130,14 +129,17 @@ class Phases:
             self.clock.epoch_ends()
 
 
-@contextlib.contextmanager
-def own_work(clock: CallClock) -> Iterator[None]:
-    """Account for what tfdoctor does itself, such as starting the profiler, as none of the script's time."""
-    entered = None
-    if clock.ours() and clock.current.kind != kinds.PROFILER:
-        entered = clock.enter(kinds.PROFILER, "", None)
-    try:
-        yield
-    finally:
-        if entered is not None:
-            clock.leave(entered)
+class OwnWork:
+    """A context: what tfdoctor does itself, such as starting the profiler, is none of the script's time."""
+
+    def __init__(self, clock: CallClock) -> None:
+        self.clock = clock
+        self.entered: Entered | None = None
+
+    def __enter__(self) -> None:
+        if self.clock.ours() and self.clock.current.kind != kinds.PROFILER:
+            self.entered = self.clock.enter(kinds.PROFILER, "", None)
+
+    def __exit__(self, *_: object) -> None:
+        if self.entered is not None:
+            self.clock.leave(self.entered)
