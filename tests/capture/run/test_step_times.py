@@ -161,6 +161,7 @@ def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> 
         _, left = times.take(left, joined)
         assert left >= 0
     told = joined[at].describe(at)
+    assert times.taken == len(expected)
     assert told["calls"] == told["steps"] == len(expected)
     assert told["ms"] == pytest.approx(sum(expected), abs=0.001 * len(expected))
     assert ("bins" in told) != ("each" in told)
