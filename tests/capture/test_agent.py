@@ -1,29 +1,23 @@
 """The agent runs where tfdoctor itself might not: old Pythons, no packages, other people's names."""
 
 import ast
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
 
 import tfdoctor.capture
-from tests.capture import agent
+from tests.capture.kit import *
 from tfdoctor.terms.kinds import StepSource
 
 FOLDER = Path(tfdoctor.capture.__file__).parent
-FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("agent/run/*.py"), *FOLDER.glob("site/*.py")])
+FILES = sorted([*FOLDER.glob("agent/**/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "_posixsubprocess", "_signal", "_thread", "array", "atexit", "bisect", "builtins", "collections", "dis",
-    "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "io", "itertools", "json", "math", "os",
-    "random", "re", "runpy", "shutil", "struct", "sys", "threading", "time", "types", "weakref",
+    "_posixsubprocess", "_signal", "_thread", "array", "atexit", "bisect", "builtins", "collections", "contextlib",
+    "ctypes", "dis", "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "io", "itertools", "json",
+    "math", "os", "random", "re", "runpy", "shutil", "struct", "sys", "threading", "time", "types", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""
 
-WHEN_ASKED = {"_tfdoctor_children", "_tfdoctor_door", "ast", "ctypes", "mmap", "sitecustomize", "tensorflow"}
+WHEN_ASKED = {"_tfdoctor_children", "_tfdoctor_door", "ast", "mmap", "sitecustomize", "tensorflow"}
 """Modules that are imported inside functions: ours, the user's, and what few runs need."""
 
 FOR_TYPES = "declared.py"

@@ -2,15 +2,8 @@
 
 import builtins
 import importlib
-import os
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
 
-import pytest
-
-from tests.capture.running import environment
+from tests.capture.kit import *
 from tfdoctor.capture.plan import agent_environment
 
 children: Any = importlib.import_module("tfdoctor.capture.site._tfdoctor_children")

@@ -1,13 +1,6 @@
 """The lines that choose strategies, threads, aids for debugging and rates of zero."""
 
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 
 @pytest.fixture

@@ -1,15 +1,6 @@
 """Jobs with collectives are traced without the crash of TensorFlow's profiler; nothing starts after the end."""
 
-import subprocess
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
-from tests.capture.running import environment
+from tests.capture.kit import *
 from tests.capture.windows import make
 
 collectives: Any = agent.load("window.collectives")

@@ -1,14 +1,9 @@
 """The compiled function that a line calls is named by the call's own text, where Python has positions."""
 
 import math
-import sys
-import threading
-from collections.abc import Callable
 from math import factorial
 
-import numpy as np
-import pytest
-
+from tests.capture.kit import *
 from tfdoctor.capture.agent.run.compiled_calls import compiled_call
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no positions")
@@ -42,7 +37,7 @@ def test_a_function_of_a_module_is_named() -> None:
 
 
 def test_a_function_of_a_nested_module_is_named() -> None:
-    assert seen(lambda: np.random.rand(90000)) == {"numpy.random.rand"}  # noqa: NPY002 - has no frame
+    assert seen(lambda: np.random.rand(90000)) == {"numpy.random.rand"}
 
 
 def test_a_method_of_an_object_of_the_file_is_named() -> None:

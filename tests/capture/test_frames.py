@@ -1,16 +1,9 @@
 """No frame of ours is in a traceback that the script sees, nor in its way of warnings and signatures."""
 
-import inspect
-import sys
 import traceback
 import warnings
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 streams: Any = agent.load("stream")
 frames: Any = agent.load("process.frames")

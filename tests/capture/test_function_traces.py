@@ -1,12 +1,8 @@
 """Which calls of a tf.function the agent counts as traces, and when it keeps their times."""
 
-import time
 from collections import deque
-from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
+from tests.capture.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.window.function_traces import FunctionTraces
 

@@ -1,17 +1,7 @@
 """What keeps TensorFlow from a GPU, against stand-ins for the driver's library and for NVML."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
-from tests.capture.running import SOURCES, environment, profiled, training
+from tests.capture.kit import *
+from tests.capture.running import profiled, training
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding, Severity

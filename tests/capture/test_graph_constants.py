@@ -1,12 +1,6 @@
 """Constants of one number: what the agent notes of their value."""
 
-import json
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 from tfdoctor.recording.program import Attributes
 from tfdoctor.recording.typed import read
 

@@ -1,12 +1,6 @@
 """What matrices and kernels hold that a graph captures or has as constants, and at what is not looked."""
 
-from types import SimpleNamespace
-from typing import Any
-
-import numpy as np
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 BELL = np.exp(-(np.arange(-4.0, 5.0) ** 2) / 8.0)
 BLUR = np.tile(3 * np.outer(BELL, BELL)[:, :, None, None], (1, 1, 2, 1)).astype("float32")

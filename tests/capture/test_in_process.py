@@ -1,16 +1,8 @@
 """Recording in this very process, without TensorFlow: who may begin, what is left, and who samples."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
 import psutil
-import pytest
 
+from tests.capture.kit import *
 from tests.capture.running import Run, fake_tensorflow, own_lines, plain, profiled, started
 
 

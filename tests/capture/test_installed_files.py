@@ -1,11 +1,6 @@
 """Packages that were installed beside the script are not the user's lines."""
 
-import sys
-from pathlib import Path
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 
 @pytest.fixture
@@ -42,4 +37,4 @@ def test_a_folder_that_is_not_imported_from_has_only_files_of_the_user(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [])
-    assert not agent.load("process.installed_files").is_installed(str(folder / "single.py"))
+    assert not agent.load("process.stack").is_installed(str(folder / "single.py"))

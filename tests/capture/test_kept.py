@@ -1,22 +1,11 @@
 """The agent calls functions that it took before the script: no double, stopped clock or greenlet reaches them."""
 
 import ast
-import gc
 import importlib
 import io
-import json
-import os
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 kept: Any = agent.load("process.kept")
 FOLDER = Path(kept.__file__).parents[1]
@@ -117,7 +106,7 @@ def test_a_fork_of_another_thread_has_another_main_thread() -> None:
     def fork() -> None:
         if not os.fork():
             os.write(out, b"yes" if kept.main_thread() == threading.get_ident() else b"no")
-            os._exit(0)
+            os._exit(0)  # noqa: SLF001 - as a fork ends
 
     thread = threading.Thread(target=fork)
     thread.start()

@@ -1,30 +1,9 @@
 """Whatever starts Python below tfdoctor, the hook is there and nobody sees it, on a terminal either."""
 
-import json
-import os
 import pty
-import re
-import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-
-from tests.capture.running import (
-    SOURCES,
-    command,
-    ended,
-    environment,
-    fake_tensorflow,
-    own_lines,
-    plain,
-    profiled,
-    shell,
-    training,
-)
+from tests.capture.kit import *
+from tests.capture.running import command, ended, fake_tensorflow, own_lines, plain, profiled, shell, training
 from tfdoctor.recording import Recording
 
 SEEN = """

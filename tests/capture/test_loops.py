@@ -1,13 +1,6 @@
 """Which loop is the training loop, decided without TensorFlow."""
 
-import threading
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 from tests.capture.windows import make, source
 
 
@@ -16,91 +9,67 @@ def window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return make(tmp_path, monkeypatch)
 
 
-class Iterator:
+class Batches:
     def __init__(self, data: str) -> None:
         self.data = data
 
 
-class Loop:
-    """A thread's view of iterators, driven by hand."""
-
-    def __init__(self, window: Any) -> None:
-        self.window = window
-        self.loops = agent.load("loops.training_loops").TrainingLoops(window)
-        window.local = SimpleNamespace(loops=self.loops)
-
-    def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
-        iterator = Iterator(data)
+def passes(window: Any, *datasets: tuple[str, int, bool, bool]) -> int:
+    """Go over datasets of so many batches, which train or not, and are exhausted or left; return the steps seen."""
+    loops = agent.load("loops").TrainingLoops(window)
+    for data, batches, trains, exhausts in datasets:
+        iterator = Batches(data)
         for _ in range(batches):
-            self.loops.before(iterator)
+            loops.before(iterator)
             if trains:
-                self.loops.training()
+                loops.training()
         if exhausts:
-            self.loops.before(iterator)
-            self.loops.ended(id(iterator))
+            loops.before(iterator)
+            loops.ended(id(iterator))
         del iterator
-
-    @property
-    def seen(self) -> int:
-        return int(source(self.window, "tf-data-loop").seen)
-
-
-def test_epochs_of_a_dataset_are_one_training(window: Any) -> None:
-    loop = Loop(window)
-    for _ in range(3):
-        loop.epoch("train", 12)
-        loop.epoch("valid", 5, trains=False)
-    assert loop.seen == 36
-    assert window.log.state["window"]["first_step"] == 10
-    assert window.kept.discarded == [12, 25]
     assert window.log.errors == []
+    return int(source(window, "tf-data-loop").seen)
 
 
-def test_a_loop_that_never_trains_is_none(window: Any) -> None:
-    loop = Loop(window)
-    loop.epoch("vocabulary", 50, trains=False)
-    assert loop.seen == 0
-    assert window.state == "waiting"
-
-
-def test_a_loop_that_is_left_ends_with_its_iterator(window: Any) -> None:
-    loop = Loop(window)
-    for _ in range(4):
-        loop.epoch("train", 5, exhausts=False)
-    assert loop.seen == 20
-    assert window.capture.discarded == []
-
-
-def test_evaluation_on_the_training_data_is_taken_back(window: Any) -> None:
-    loop = Loop(window)
-    loop.epoch("train", 15)
-    loop.epoch("train", 15, trains=False)
-    assert loop.seen == 15
-    assert len(window.capture.discarded) == 2
+@pytest.mark.parametrize(
+    ("datasets", "seen", "discarded"),
+    [
+        ([("train", 12, True, True), ("valid", 5, False, True)] * 3, 36, [12, 25]),  # epochs are one training
+        ([("vocabulary", 50, False, True)], 0, None),  # never trains
+        ([("train", 5, True, False)] * 4, 20, []),  # a loop that is left ends with its iterator
+        ([("train", 15, True, True), ("train", 15, False, True)], 15, [15, 16]),  # evaluation is taken back
+    ],
+)
+def test_which_loop_over_data_trains(window: Any, datasets: Any, seen: int, discarded: list[int] | None) -> None:
+    assert passes(window, *datasets) == seen
+    capture = window.kept or window.capture
+    assert (None if capture is None else capture.discarded) == discarded
+    assert capture is None or capture.record["first_step"] == 10
 
 
 def test_the_outer_iterator_wins(window: Any) -> None:
-    loop = Loop(window)
-    outer, inner = Iterator("labelled"), Iterator("unlabelled")
+    loops = agent.load("loops").TrainingLoops(window)
+    outer, inner = Batches("labelled"), Batches("unlabelled")
     for _ in range(8):
-        loop.loops.before(outer)
-        loop.loops.before(inner)
-        loop.loops.training()
-    assert loop.seen == 8
+        loops.before(outer)
+        loops.before(inner)
+        loops.training()
+    assert source(window, "tf-data-loop").seen == 8
 
 
 def test_a_look_at_a_batch_does_not_count(window: Any) -> None:
-    loop = Loop(window)
-    peek = Iterator("train")
-    loop.loops.before(peek)
-    loop.epoch("train", 6)
-    assert loop.seen == 6
+    loops, peek, data = agent.load("loops").TrainingLoops(window), Batches("train"), Batches("train")
+    loops.before(peek)
+    for _ in range(6):
+        loops.before(data)
+        loops.training()
+    assert source(window, "tf-data-loop").seen == 6
 
 
 @pytest.mark.parametrize(("batches", "first"), [(100, 10), (30, 10), (25, 5), (8, 1)])
 def test_the_dataset_says_how_much_is_to_come(window: Any, batches: int, first: int) -> None:
     window.registry.lengths["train"] = batches
-    Loop(window).epoch("train", batches)
+    passes(window, ("train", batches, True, True))
     assert window.log.state["window"]["first_step"] == first
 
 
@@ -117,8 +86,8 @@ def place() -> str:
 @pytest.fixture
 def calls(window: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("way_here", "way_of"):
-        monkeypatch.setattr(agent.load("loops.training_loops"), name, lambda *_: place())
-    return Loop(window).loops
+        monkeypatch.setattr(agent.load("loops"), name, lambda *_: place())
+    return agent.load("loops").TrainingLoops(window)
 
 
 def call(calls: Any, *, failed: bool = False) -> None:
@@ -150,7 +119,7 @@ def test_a_call_that_fails_is_no_step(window: Any, calls: Any) -> None:
 
 
 def test_calls_inside_a_loop_over_a_dataset_are_its_steps(window: Any, calls: Any) -> None:
-    iterator = Iterator("train")
+    iterator = Batches("train")
     for _ in range(15):
         calls.before(iterator)
         for _ in range(3):  # a critic is trained three times a batch
@@ -229,7 +198,7 @@ def test_the_last_step_of_a_loop_without_an_end_is_left_out(window: Any, calls: 
 
 
 def test_a_loop_that_is_left_while_its_iterator_lives_gives_way(window: Any, calls: Any) -> None:
-    iterator = Iterator("train")
+    iterator = Batches("train")
     for _ in range(15):
         calls.before(iterator)
         calls.gradient()

@@ -1,13 +1,8 @@
 """What the machine, its clocks and its control groups say before and after a run."""
 
-import os
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.capture.kit import *
 from tfdoctor.capture import machine
 from tfdoctor.capture.manifest import SMALLEST_JUMP_NS, Moment, times_begun, times_ended
 

@@ -1,12 +1,6 @@
 """What the manifest keeps to itself, and what it says."""
 
-import json
-import re
-from pathlib import Path
-from typing import Any
-
-import pytest
-
+from tests.capture.kit import *
 from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.process.masking import clean, cleaned_begin, masked
 from tfdoctor.capture.plan import Plan

@@ -1,16 +1,8 @@
 """NVML against a stand-in for the driver's library, loaded as the real one would be."""
 
-import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pynvml
-import pytest
 
-from tests.capture.running import SOURCES, environment
+from tests.capture.kit import *
 from tfdoctor.capture.sampler.devices import has_nvidia_gpu, visible
 from tfdoctor.capture.sampler.nvml import FAILURES, Probe
 

@@ -1,15 +1,10 @@
 """Stacks of other threads are read while those threads go on, and Python survives it."""
 
 import concurrent.futures
-import gc
-import subprocess
-import sys
-import threading
 import weakref
-from pathlib import Path
 
 import tfdoctor.capture
-from tests.capture import agent
+from tests.capture.kit import *
 
 SCRIPT = Path(__file__).parents[1] / "e2e" / "scripts" / "sampled_threads.py"
 

@@ -1,13 +1,8 @@
 """What cannot be recorded is refused in one sentence, before anything is created."""
 
-import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
-import pytest
-
+from tests.capture.kit import *
 from tfdoctor.capture import Kind, Plan, profile
 from tfdoctor.capture.folder import claim
 from tfdoctor.capture.interpreter import RECEIPTS, UVX, interpreter, notice

@@ -1,16 +1,6 @@
 """Samples of the host, and the threads that take them."""
 
-import json
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
-
-import pytest
-
+from tests.capture.kit import *
 from tfdoctor.capture import sampler
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.sampler.host import HostSampler

@@ -1,18 +1,10 @@
 """Signals reach the script once, whoever sends them; tfdoctor outlives them, and stops with the script."""
 
-import os
-import signal
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 from subprocess import Popen
-from typing import Any
-
-import pytest
 
 from tests.capture import running
-from tests.capture.running import SOURCES, command, ended, environment
+from tests.capture.kit import *
+from tests.capture.running import command, ended
 from tfdoctor.capture.signals import ENDING, FAULTS, WATCHED
 
 COUNTS = """

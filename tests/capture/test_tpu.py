@@ -1,21 +1,10 @@
 """TPUs: a metric server on a real socket, and a libtpu that is none."""
 
-import json
-import os
 import socket
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.capture.fake_tpu_server import GIB, serve
-from tests.capture.running import SOURCES, environment
+from tests.capture.kit import *
 from tfdoctor.capture.sampler import Sampler, SamplerUnavailable, SamplingThread, tpu
 from tfdoctor.capture.sampler.devices import tpu_chips
 from tfdoctor.capture.sampler.tpu import TpuSampler, TpuSdkSampler

@@ -1,13 +1,6 @@
 """Which eager gradients of a script go into nothing."""
 
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 
 class Tensor:
@@ -139,6 +132,7 @@ def test_a_loop_that_takes_no_more_gradients_is_not_noted_forever(
     assert started.TFE_Py_FastPathExecute is original
     train(noted, started, applied=1)
     assert not any(line.get("followed") for line in noted.describe())
+    assert not noted.log.errors
 
 
 def test_a_gradient_that_fails_raises_as_before(noted: Any, started: Any) -> None:
@@ -146,7 +140,9 @@ def test_a_gradient_that_fails_raises_as_before(noted: Any, started: Any) -> Non
         run(started, "Mul")
         raise ValueError("no path")
 
-    for _ in range(4):
+    original = started.TFE_Py_FastPathExecute
+    for _ in range(7):
         with pytest.raises(ValueError, match="no path"):
             taken(noted, fail, Tape(HEAD), [HEAD], traced=False)
     assert "followed" not in noted.describe()[0]
+    assert (started.TFE_Py_FastPathExecute is original, noted.log.errors) == (True, [])

@@ -1,12 +1,8 @@
 """The folder of a recorded program: its commit, by git or without it, and the files that the run wrote."""
 
-import subprocess
-import time
 from dataclasses import asdict
-from pathlib import Path
 
-import pytest
-
+from tests.capture.kit import *
 from tests.capture.running import profiled
 from tfdoctor.capture import manifest, user_folder
 from tfdoctor.capture.plan import Plan

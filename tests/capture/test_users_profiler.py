@@ -1,12 +1,6 @@
 """The script's own profiler comes first, whatever opens its session: ours ends, and waits for its end."""
 
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 from tests.capture.windows import make, run, source
 
 users: Any = agent.load("hooks.users_profiler")

@@ -1,16 +1,6 @@
 """Which steps are traced, decided without TensorFlow."""
 
-import contextlib
-import sys
-import threading
-from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 from tests.capture.windows import make, run, source
 
 Made = Callable[..., Any]
@@ -260,7 +250,7 @@ def test_steps_that_the_framework_marks_are_not_sampled_later(window: Any) -> No
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The agent's clock, set by hand."""
     now = [100.0]
-    for name in ("window.window", "window.captures", "loops.watch"):
+    for name in ("window.window", "window.captures", "loops"):
         monkeypatch.setattr(agent.load(name).time, "monotonic", lambda: now[0])
     return now
 
@@ -268,7 +258,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def look(window: Any) -> str:
     """Have the watch, which opens and closes windows by time, look once; return the state."""
     if not hasattr(window, "watch"):
-        window.watch = agent.load("loops.watch").Watch(window)
+        window.watch = agent.load("loops").Watch(window)
     window.watch.look()
     return str(window.state.value)
 

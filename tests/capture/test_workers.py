@@ -1,17 +1,10 @@
 """Several processes that train: which are shown, under which names, and that none is lost."""
 
 import errno
-import json
 import multiprocessing
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
-import pytest
-
-from tests.capture.running import SOURCES, environment
+from tests.capture.kit import *
 from tfdoctor.capture import Plan, folder, manifest
 from tfdoctor.capture.agent.process.rank import rank, unreadable
 from tfdoctor.recording import Recording, folders

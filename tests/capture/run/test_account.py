@@ -1,20 +1,10 @@
 """What the file is told: buckets without gaps, bounded stacks, and a week of a run in little room."""
 
-import functools
-import inspect
 import itertools
-import json
-import subprocess
-import sys
-import threading
-from pathlib import Path
-from typing import Any
 
-import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.capture import agent
+from tests.capture.kit import *
 
 account = agent.load("run.account")
 clocks: Any = agent.load("run.clock")
@@ -35,53 +25,53 @@ class Time:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    time = Time()
-    monkeypatch.setattr(kept, "perf_counter_ns", time)
-    return time
+def moment(monkeypatch: pytest.MonkeyPatch) -> Time:
+    moment = Time()
+    monkeypatch.setattr(kept, "perf_counter_ns", moment)
+    return moment
 
 
-def made(time: Time) -> Any:
+def made(moment: Time) -> Any:
     clock = clocks.CallClock()
     clock.begin(threading.get_ident())
-    return account.Buckets(clock, time.now, time.now - S // 5)
+    return account.Buckets(clock, moment.now, moment.now - S // 5)
 
 
-def train(clock: Any, time: Time, steps: int, ms: float, line: int = 7) -> None:
+def train(clock: Any, moment: Time, steps: int, ms: float, line: int = 7) -> None:
     """Take steps at a line of a script's."""
     parent = clock.places.script
     for _ in range(steps):
         place = clock.places.of(kinds.STEP, ("/p/train.py", line), "repeated-call", parent)
         clock.entered[place] = clock.entered.get(place, 0) + 1
-        clock.steps.begins(place, time.now, 1, first=False, traced=False)
+        clock.steps.begins(place, moment.now, 1, first=False, traced=False)
         clock.switch(place)
-        time.now += int(ms * 1e6)
-        clock.steps.ends(time.now)
+        moment.now += int(ms * 1e6)
+        clock.steps.ends(moment.now)
         clock.switch(parent)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.floats(0.1, 400), st.booleans()), min_size=1, max_size=30))
 def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, float, bool]]) -> None:
-    before, time = kept.perf_counter_ns, Time()
-    kept.perf_counter_ns = time
+    before, moment = kept.perf_counter_ns, Time()
+    kept.perf_counter_ns = moment
     try:
-        told = made(time)
+        told = made(moment)
         clock, lines, calls = told.clock, [], 0
         for steps, ms, closes in parts:
-            train(clock, time, steps, ms)
-            time.now += 5_000_000
+            train(clock, moment, steps, ms)
+            moment.now += 5_000_000
             calls += steps
             line = told.bucket(closes=closes)
             if closes:
                 lines.append(line)
         clock.steps.passes_over()
-        time.now += 1
+        moment.now += 1
         lines.append(told.bucket(closes=True))
     finally:
         kept.perf_counter_ns = before
     assert lines[0]["start"] == 0.2
-    assert lines[-1]["end"] == pytest.approx(told.seconds(time.now))
+    assert lines[-1]["end"] == pytest.approx(told.seconds(moment.now))
     for one, following in itertools.pairwise(lines):
         assert one["end"] == following["start"]
     total = sum(ms for line in lines for ms in line["calls"].values())
@@ -93,12 +83,12 @@ def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, floa
         assert sum(line["calls"].values()) == pytest.approx(width, abs=0.01)
 
 
-def test_an_open_bucket_is_told_again_until_it_closes(time: Time) -> None:
-    told = made(time)
-    train(told.clock, time, 3, 10)
+def test_an_open_bucket_is_told_again_until_it_closes(moment: Time) -> None:
+    told = made(moment)
+    train(told.clock, moment, 3, 10)
     told.clock.steps.passes_over()
     first = told.bucket(closes=False)
-    train(told.clock, time, 2, 10)
+    train(told.clock, moment, 2, 10)
     told.clock.steps.passes_over()
     second = told.bucket(closes=True)
     third = told.bucket(closes=True)
@@ -107,8 +97,8 @@ def test_an_open_bucket_is_told_again_until_it_closes(time: Time) -> None:
     assert third["calls"] == {}
 
 
-def test_the_width_grows_with_the_run_and_with_the_file(time: Time) -> None:
-    told = made(time)
+def test_the_width_grows_with_the_run_and_with_the_file(moment: Time) -> None:
+    told = made(moment)
 
     def width(age_s: float, size: int = 0) -> float:
         told.start = int(age_s * S)
@@ -122,28 +112,28 @@ def test_the_width_grows_with_the_run_and_with_the_file(time: Time) -> None:
     assert width(4000, 16_000_000) == pytest.approx(36, rel=0.1)
 
 
-def test_spans_that_are_not_over_are_told(time: Time) -> None:
-    told = made(time)
+def test_spans_that_are_not_over_are_told(moment: Time) -> None:
+    told = made(moment)
     clock = told.clock
     clock.enter(kinds.FIT, "Model.fit", None)
     clock.epoch_begins(3)
-    time.now += 2 * S
-    (span,) = told.open_spans(time.now)
+    moment.now += 2 * S
+    (span,) = told.open_spans(moment.now)
     assert (span["open"], span["number"], span["end"] - span["start"]) == (True, 3, 2)
 
 
 # A week
 
 
-def test_a_week_stays_below_64_mb(time: Time, tmp_path: Path) -> None:
+def test_a_week_stays_below_64_mb(moment: Time, tmp_path: Path) -> None:
     """Of a program of many lines and calls: written every 100 s here, so that it takes seconds."""
     lines = 2000
-    told, file = made(time), account.LogFile(str(tmp_path))
+    told, file = made(moment), account.LogFile(str(tmp_path))
     clock, number = told.clock, itertools.count()
     file.append([{"kind": "process", "pid": 1}])
     most_open = 0
-    while told.seconds(time.now) < 7 * 86_400:
-        train(clock, time, 20, 4_000)
+    while told.seconds(moment.now) < 7 * 86_400:
+        train(clock, moment, 20, 4_000)
         for _ in range(60):
             at = next(number) % lines
             stack = {"kind": "stack", "id": at, "call": 0, "at": ["/p/train.py", at]}
@@ -152,9 +142,9 @@ def test_a_week_stays_below_64_mb(time: Time, tmp_path: Path) -> None:
             told.stacks.ns[at] = told.stacks.ns.get(at, 0) + S // 3
             told.stacks.samples[at] = told.stacks.samples.get(at, 0) + 20
         entered = clock.enter(kinds.SAVE, "save", None)
-        time.now += 20 * S
+        moment.now += 20 * S
         clock.leave(entered)
-        closes = told.is_full(time.now, file.size)
+        closes = told.is_full(moment.now, file.size)
         bucket = told.bucket(closes=closes)
         most_open = max(most_open, len(json.dumps(bucket)))
         file.append([*told.told(), *([bucket] if closes else [])])
@@ -165,15 +155,15 @@ def test_a_week_stays_below_64_mb(time: Time, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("largest", [1_000, 30_000, 500_000])
-def test_a_week_of_the_largest_buckets_stays_below_64_mb(largest: int, time: Time) -> None:
+def test_a_week_of_the_largest_buckets_stays_below_64_mb(largest: int, moment: Time) -> None:
     """Whatever a program does: buckets get wider as they fill the file, and all else is counted in the bound."""
-    told = made(time)
+    told = made(moment)
     size = others = 9_000_000  # 20,000 spans, 8000 stacks, 5000 calls and traces, 2000 long steps, 100,000 steps
-    while told.seconds(time.now) < 7 * 86_400:
-        time.now += S // 2
-        while not told.is_full(time.now, size):
-            time.now += max(S // 2, (time.now - told.start) // 8)
-        told.start = time.now
+    while told.seconds(moment.now) < 7 * 86_400:
+        moment.now += S // 2
+        while not told.is_full(moment.now, size):
+            moment.now += max(S // 2, (moment.now - told.start) // 8)
+        told.start = moment.now
         size += largest
     assert size < 64_000_000
     assert size > others

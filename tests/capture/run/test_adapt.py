@@ -1,12 +1,6 @@
 """How many batches and examples a layer is adapted to, as far as the dataset says before it is read."""
 
-import sys
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 calls: Any = agent.load("run.phases")
 

@@ -1,18 +1,6 @@
 """Counters: cheap, whatever the heap and the system are like."""
 
-import contextlib
-import gc
-import sys
-import threading
-import time
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import numpy as np
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 counters = agent.load("run.counters")
 

@@ -1,12 +1,8 @@
 """Loops in bytecode: what a call that trains repeats, and what only stands beside the loop."""
 
-import inspect
-from types import CodeType, FrameType
-from typing import Any
+from types import CodeType
 
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 loops = agent.load("run.loops")
 

@@ -1,18 +1,7 @@
 """Real processes under the recorder do as they would alone, with whatever threads, signals and forks."""
 
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.capture.running import environment, fake_tensorflow, shell
+from tests.capture.kit import *
+from tests.capture.running import fake_tensorflow, shell
 from tfdoctor.recording import Recording
 
 SITE = Path(__file__).parents[3] / "src" / "tfdoctor" / "capture" / "site"

@@ -1,14 +1,10 @@
 """How long steps take: one by one, then counted; which are long, and what is no part of them."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
-import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.capture import agent
+from tests.capture.kit import *
 
 step_times = agent.load("run.step_times")
 places = agent.load("run.places")
@@ -34,21 +30,26 @@ def ended(times: Any, left: int = 10**9) -> Any:
     return found
 
 
-def test_a_step_lasts_until_the_next_one_begins() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [10, 20, 30, 5])
+def timed(*passes: Sequence[float], k: int = 1) -> tuple[Any, Any]:
+    """Take the steps of passes over the data, with a second between them; return the times and the place."""
+    times, at, now = step_times.RunStepTimes(), place(), 0
+    for durations in passes:
+        now = steps(times, at, durations, now, k) + 1000 * MS
     times.passes_over()
-    assert ended(times).each == [10, 20, 30, 2.5]  # of the last one only the call is known
+    return times, at
 
 
-def test_a_step_before_another_pass_ends_with_its_call() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    now = steps(times, at, [10, 10])
-    steps(times, at, [10, 10], now + 1000 * MS)
-    times.passes_over()
-    found = ended(times)
-    assert found.each == [10, 5, 10, 5]
-    assert found.passes == 2
+@pytest.mark.parametrize(
+    ("passes", "k", "each"),
+    [
+        ([[10, 20, 30, 5]], 1, [10, 20, 30, 2.5]),  # until the next one begins; of the last one the call is known
+        ([[10, 10], [10, 10]], 1, [10, 5, 10, 5]),
+        ([[10, 10, 10]], 4, [10, 10, 5]),
+    ],
+)
+def test_how_long_steps_last(passes: list[list[float]], k: int, each: list[float]) -> None:
+    found = ended(timed(*passes, k=k)[0])
+    assert (found.each, found.calls, found.steps, found.passes) == (each, len(each), k * len(each), len(passes))
 
 
 def test_time_apart_is_taken_off() -> None:
@@ -59,14 +60,6 @@ def test_time_apart_is_taken_off() -> None:
     times.begins(at, 110 * MS, 1, first=False, traced=False)
     times.passes_over()
     assert ended(times).each == [10]
-
-
-def test_a_call_of_several_steps_counts_them() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [10, 10, 10], k=4)
-    times.passes_over()
-    found = ended(times)
-    assert (found.calls, found.steps) == (3, 12)
 
 
 def test_a_step_that_traces_is_told_elsewhere() -> None:
@@ -115,43 +108,28 @@ def test_two_loops_by_turns_are_told_apart() -> None:
 # Long steps
 
 
-def test_a_long_step_is_told_with_its_number() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [10] * 20 + [50, 10, 10])
-    times.passes_over()
-    (line,) = times.long
-    assert (line["number"], line["ms"], line["usual_ms"]) == (20, 50, 10)
-
-
-@pytest.mark.parametrize("longer", [11.9, 14.9, 1.0])
-def test_a_little_longer_is_not_long(longer: float) -> None:
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [10] * 20 + [longer] + [10])
-    times.passes_over()
-    assert not times.long
-
-
-def test_a_short_step_is_long_only_beyond_what_other_programs_cause() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [0.5] * 20 + [1.9, 0.5, 2.6, 0.5])
-    times.passes_over()
-    assert [line["ms"] for line in times.long] == [2.6]
+@pytest.mark.parametrize(
+    ("durations", "told"),
+    [
+        ([10] * 20 + [50, 10, 10], [(20, 50, 10)]),
+        *(([10] * 20 + [longer] + [10], []) for longer in (11.9, 14.9, 1.0)),  # a little longer is not long
+        ([0.5] * 20 + [1.9, 0.5, 2.6, 0.5], [(22, 2.6, 0.5)]),  # other programs delay short steps by as much
+    ],
+)
+def test_a_long_step_is_told_with_its_number(durations: list[float], told: list[tuple[float, ...]]) -> None:
+    times, _ = timed(durations)
+    assert [(line["number"], line["ms"], line["usual_ms"]) for line in times.long] == told
 
 
 def test_what_is_usual_follows_the_run() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [10] * 50 + [40] * 200)
-    times.passes_over()
+    times, at = timed([10] * 50 + [40] * 200)
     assert times.loops[at].usual == 40 * MS
     assert len(times.long) < 70
 
 
 def test_long_steps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_times, "MOST_LONG", 3)
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [10, 10, 10, 10, 50] * 10)
-    times.passes_over()
-    assert len(times.long) == 3
+    assert len(timed([10, 10, 10, 10, 50] * 10)[0].long) == 3
 
 
 def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
@@ -175,15 +153,15 @@ def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
 def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> None:
     """In parts, as the file is told them, the sums stay exact and times are known to 2 %."""
     times, at = step_times.RunStepTimes(), place()
-    now, joined, expected = 0, step_times.Ended(), list[float]()
+    now, joined, expected = 0, dict[Any, Any](), list[float]()
     for part in parts:
         now = steps(times, at, part, now)
         times.passes_over()
         expected += [*part[:-1], part[-1] / 2]
-        found, left = times.take(left)
+        _, left = times.take(left, joined)
         assert left >= 0
-        joined.join(found[at])
-    told = joined.describe(at)
+    told = joined[at].describe(at)
+    assert times.taken == len(expected)
     assert told["calls"] == told["steps"] == len(expected)
     assert told["ms"] == pytest.approx(sum(expected), abs=0.001 * len(expected))
     assert ("bins" in told) != ("each" in told)
@@ -197,8 +175,6 @@ def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> 
 
 
 def test_calls_that_nobody_asks_for_are_bounded() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    steps(times, at, [1] * 200)
-    times.passes_over()
+    times, _ = timed([1] * 200)
     assert times.ended.maxlen == step_times.WAITING
     assert len(ended(times, left=100).each) == 0

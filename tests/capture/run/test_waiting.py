@@ -1,17 +1,8 @@
 """What a thread waits for: for children of any thread of the process, or for the thread that works meanwhile."""
 
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 waiting: Any = agent.load("run.waiting")
 

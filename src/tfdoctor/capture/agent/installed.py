@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .loops.training_loops import ThreadLoops
-from .loops.watch import Watch
+from .loops import ThreadLoops, Watch
 from .program.program import ProgramFile
 from .program.registry import Registry
 from .run.phases import OwnWork
@@ -16,7 +15,7 @@ from .window.window import TraceWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .loops.training_loops import TrainingLoops
+    from .loops import TrainingLoops
     from .process.declared import AgentPlan, Foreign
     from .process.imports import Watcher
     from .process.journal import Journal
@@ -37,8 +36,7 @@ class Installed:
         kind = TimedWindow if plan.get("trial") else TraceWindow
         self.window: TraceWindow = kind(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)
-        self.lengths = self.registry.lengths
-        self.batches = PassedBatches(self.window, self.lengths)
+        self.batches = PassedBatches(self.window, self.registry.given)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)

@@ -56,7 +56,6 @@ def finish(installed: Installed) -> None:
 
 
 def _hide_our_frames() -> None:
-    """Print tracebacks as they would be without us."""
     previous = sys.excepthook
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

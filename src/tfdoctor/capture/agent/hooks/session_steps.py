@@ -75,7 +75,6 @@ class Sessions:
             self._step(held, key, session.graph, feeds)
 
     def _account(self, held: Held, graph: Foreign, frame: FrameType, *, trains: bool) -> None:
-        """Have the clock know it, on the thread that it follows."""
         clock = self.clock
         if clock.thread is None or not (clock.adopt() if trains else clock.follows()):
             return
@@ -95,14 +94,10 @@ class Sessions:
             clock.switch(entered[0])
 
     def _step(self, held: Held, key: Hashable, graph: Graph, feeds: object) -> None:
-        """A step of the window begins."""
-        window, lengths, arguments = self.window, self.installed.lengths, self.window.arguments
-        given = feeds if isinstance(feeds, dict) else {}
-        if lengths.calls_left and window.state is WAITING:
-            lengths.call([feeds])
+        window, given = self.window, self.installed.registry.given
         source = window.source(SESSION, key, here)
-        if arguments.wanted and arguments.source is source:
-            arguments.note_feeds(graph, given)
+        if given.asks:
+            given.fed(source, graph, feeds, waits=window.state is WAITING)
         loops = self.installed.local.loops
         call = [source, loops, None]
         held.append((self._over, call))
@@ -112,10 +107,8 @@ class Sessions:
     def _over(self, call: Foreign, _: object, error: BaseException | None) -> None:
         source, loops, marker = call
         loops.depth = 0
-        if error is not None:
-            source.retract(marker, 1)
-        if marker is not None:
-            marker.__exit__(None, None, None)
+        if marker is not None or error is not None:
+            source.over(marker, failed=error is not None)
 
     def _key(self, graph: Graph, fetches: object) -> Hashable:
         """Return which fetches train, or None: the same ones again are the same loop."""

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
-    from ..loops.watch import Watch
+    from ..loops import Watch
     from ..stream import Args, Enter, Held, Kwargs, Point, Stream
     from ..window.window import TraceWindow
 

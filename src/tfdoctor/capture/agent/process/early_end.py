@@ -44,7 +44,6 @@ def _feeds() -> bool:
 
 
 def _flush() -> None:
-    """Write what open files of Python still hold."""
     for thing in gc.get_objects():
         if isinstance(thing, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)):
             try:

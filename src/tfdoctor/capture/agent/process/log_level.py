@@ -8,13 +8,14 @@ none of the known names exists, or TensorFlow logs by itself (up to 2.18), the m
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 from .kept import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 WARNING = 1  # absl's LogSeverity; INFO is 0
 # Releases of absl with long-term support, the newest first.
@@ -23,29 +24,21 @@ VERSIONS = ("20260107", "20250814", "20250512", "20250127", "20240722", "2024011
 LIBRARY = "libtensorflow_framework.so.2"
 
 
-class LogLevel:
-    """The least level of messages in this process; without absl's functions it does nothing."""
-
-    def __init__(self) -> None:
-        self.get: Callable[[], int] | None = None
-        self.put: Callable[[int], object] | None = None
-        self.before: int | None = None
-        functions = _functions()
-        if functions is not None:
-            self.get, self.put = functions
-
-    def __enter__(self) -> None:
-        """Leave out what is less than a warning."""
-        if self.get is not None and self.put is not None and self.get() < WARNING:
-            self.before = self.get()
-            self.put(WARNING)
-
-    def __exit__(self, *_: object) -> None:
-        """Log again what the script logs, unless it has chosen another level meanwhile."""
-        if self.before is not None and self.get is not None and self.put is not None:
-            if self.get() == WARNING:
-                self.put(self.before)
-            self.before = None
+@contextlib.contextmanager
+def warnings_only() -> Iterator[None]:
+    """Leave out what is less than a warning meanwhile; without absl's functions it does nothing."""
+    found = _functions()
+    before = found[0]() if found is not None else WARNING
+    if found is None or before >= WARNING:
+        yield
+        return
+    get, put = found
+    put(WARNING)
+    try:
+        yield
+    finally:
+        if get() == WARNING:  # the script has chosen no other level meanwhile
+            put(before)
 
 
 def _functions() -> tuple[Callable[[], int], Callable[[int], object]] | None:

@@ -71,7 +71,6 @@ def _number(text: str) -> int | None:
 
 
 def _of_hosts(environment: Mapping[str, str]) -> Rank | None:
-    """Return the place of this host among those of a training job of SageMaker."""
     hosts, own = _json(environment.get(HOSTS)), environment.get("SM_CURRENT_HOST")
     if not isinstance(hosts, list) or own not in hosts:
         return None

@@ -35,24 +35,12 @@ class Choices:
         # Of optimizers whose rate is zero: the variable of the rate, which outlives the optimizer so, and the line.
         self.rates: dict[str, tuple[Foreign, Line | None]] = {}
 
-    def strategy_made(self, strategy: Foreign) -> None:
-        """The script makes a strategy."""
-        self.strategies[strategy] = here()
-
-    def threads_set(self) -> None:
-        """The script sets how many threads share one operation."""
-        self.threads = here()
-
     def switched(self, aid: str, *, on: object) -> None:
         """The script switches an aid for debugging on or off."""
         if on:
             self.aids[aid] = here()
         else:
             self.aids.pop(aid, None)
-
-    def eagerly(self, run_eagerly: object) -> None:
-        """The script has functions run eagerly, or no longer."""
-        self.switched(EAGERLY, on=run_eagerly)
 
     def begin(self) -> None:
         """A window opens: what was checked before is not of interest."""

@@ -10,19 +10,22 @@ from . import input_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..process.declared import DatasetFunction, TfDataset
-    from ..process.stack import Line
+    from ..process.stack import Line, Way
 
     Value = bool | int | float | str
+    # The line that made a dataset, the function that this calls, and the way to it:
+    Made = tuple[Line | None, str, Way]
 
 # Kept by TensorFlow as `_<name>` on its dataset objects.
 PARAMETERS = (
     *("num_parallel_calls", "buffer_size", "batch_size", "drop_remainder", "cycle_length", "block_length"),
     *("deterministic", "reshuffle_each_iteration", "count", "compression_type"),
 )
-UNKNOWN = -2  # tf.data's cardinality of what it cannot count
+UNKNOWN: Made = (None, "", ())  # Of a dataset that nobody saw being made
+UNCOUNTED = -2  # tf.data's cardinality of what it cannot count
 PYTHON_OPS = frozenset(("PyFunc", "EagerPyFunc", "PyFuncStateless"))
 
 # Classes that make exactly one kernel, and the type of that kernel.
@@ -96,43 +99,35 @@ class Numbering:
         return first if second == first + 1 else -1
 
 
-class Datasets:
-    """All live datasets, numbered."""
+def graphs(datasets: Iterable[TfDataset]) -> set[int]:
+    """Return the ids of the graphs that tf.data runs."""
+    return {id(function.function.graph) for dataset in datasets for function in _functions(dataset)}
 
-    def __init__(self, references: Iterable[Callable[[], TfDataset | None]]) -> None:
-        alive = (reference() for reference in references)
-        self.datasets = [dataset for dataset in alive if dataset is not None]
-        self.ids = {id(dataset): number for number, dataset in enumerate(self.datasets)}
 
-    def graphs(self) -> set[int]:
-        """Return the ids of the graphs that tf.data runs."""
-        functions = (function for dataset in self.datasets for function in _functions(dataset))
-        return {id(function.function.graph) for function in functions}
-
-    def describe(
-        self, numbering: Numbering, lines: Mapping[TfDataset, Line | None], makers: Mapping[TfDataset, str]
-    ) -> list[dict[str, object]]:
-        """Return one entry a dataset, with its line and the function that this calls."""
-        ids = self.ids
-        return [
-            {
-                "id": number,
-                "class": type(dataset).__name__,
-                "trace_name": numbering.name(dataset),
-                "inputs": [ids[id(one)] for one in dataset._inputs() if id(one) in ids],
-                "parameters": dict(_parameters(dataset)),
-                # Those that hold for a pipeline up to here and were set; None when unknown:
-                "options": None if _symbolic(dataset) else dict(_options(getattr(dataset, "options", object)())),
-                "files": input_files.describe(dataset),
-                "function": next(map(_function, _functions(dataset)), None),
-                "element_spec": str(dataset.element_spec)[:500],
-                "tensors": str(dataset.element_spec).count("TensorSpec("),
-                "cardinality": _cardinality(dataset),
-                "at": lines.get(dataset),
-                "made_by": makers.get(dataset, ""),
-            }
-            for number, dataset in enumerate(self.datasets)
-        ]
+def describe(
+    datasets: Sequence[TfDataset], numbering: Numbering, made: Mapping[TfDataset, Made]
+) -> list[dict[str, object]]:
+    """Return one entry a dataset, with its line and the function that this calls; its id is its place."""
+    ids = {id(dataset): number for number, dataset in enumerate(datasets)}
+    return [
+        {
+            "id": number,
+            "class": type(dataset).__name__,
+            "trace_name": numbering.name(dataset),
+            "inputs": [ids[id(one)] for one in dataset._inputs() if id(one) in ids],
+            "parameters": dict(_parameters(dataset)),
+            # Those that hold for a pipeline up to here and were set; None when unknown:
+            "options": None if _symbolic(dataset) else dict(_options(getattr(dataset, "options", object)())),
+            "files": input_files.describe(dataset),
+            "function": next(map(_function, _functions(dataset)), None),
+            "element_spec": str(dataset.element_spec)[:500],
+            "tensors": str(dataset.element_spec).count("TensorSpec("),
+            "cardinality": _cardinality(dataset),
+            "at": made.get(dataset, UNKNOWN)[0],
+            "made_by": made.get(dataset, UNKNOWN)[1],
+        }
+        for number, dataset in enumerate(datasets)
+    ]
 
 
 def _functions(dataset: TfDataset) -> Sequence[DatasetFunction]:
@@ -205,4 +200,4 @@ def _cardinality(dataset: TfDataset) -> int | None:
     if _symbolic(dataset):
         return None
     number = int(dataset.cardinality().numpy())
-    return None if number == UNKNOWN else number
+    return None if number == UNCOUNTED else number

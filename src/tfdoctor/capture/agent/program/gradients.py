@@ -52,41 +52,111 @@ Started = collections.namedtuple(  # noqa: PYI024  # no import of `typing` in th
 )
 
 
-class EagerOperations:
-    """Stands before the functions that start operations of a thread while one of its gradients is followed."""
+class UnusedGradients:
+    """The lines that take gradients outside of tf.functions, and what is noted of their calls.
+
+    While the gradients of a thread are followed, it stands before the functions that start operations.
+    """
 
     def __init__(self, log: Journal) -> None:
         self.log = log
-        self.current: GradientCall | None = None  # the call under way, which started what comes
-        self.open: list[GradientCall] = []  # calls that are over, whose results may be used
-        self.originals: list[tuple[Foreign, str, object]] = []
-        self.thread = 0
-        self.count = self.calls_ns = self.last_ns = 0
-        self.nested = self.given_up = False
+        self.wanted = True
+        self.originals: list[tuple[Foreign, str, object]] = []  # what it stands before
+        self.again()
 
-    def may_note(self) -> bool:
-        """Say whether this thread's operations can be noted: TensorFlow 2.2 and later, and one thread at a time."""
-        free = not self.originals or self.thread == threads.get_ident()
-        return MODULE in sys.modules and free and self.current is None and not self.given_up
-
-    def begin(self, call: GradientCall) -> None:
-        """Note the operations of a call from here on."""
-        if not self.originals:
-            self.thread = threads.get_ident()
-            for name, (kind, given) in STARTS.items():
-                self._replace(sys.modules[MODULE], name, self._noting(kind, given))
-            tensors = getattr(sys.modules.get(TENSORS), "_EagerTensorBase", None)
-            for name in READS:
-                self._replace(tensors, name, self._reads)
-        self.current, self.last_ns = call, time.perf_counter_ns()
+    def again(self) -> None:
+        """Forget what was noted."""
+        self.release()
+        self.lines: dict[Way, GradientLine] = {}
+        self.beyond = 0  # calls in the traced steps of more lines than are kept
+        self.resting = self.nested = self.given_up = False
+        self.thread = self.count = self.calls_ns = self.last_ns = 0
 
     def release(self) -> None:
         """Leave TensorFlow as it was."""
         for holder, name, original in self.originals:
             setattr(holder, name, original)
         self.originals.clear()
-        self.open.clear()
+        self.open: list[GradientCall] = []  # calls that are over, whose results may be used
+        self.current: GradientCall | None = None  # the call under way, which started what comes
+
+    @guarded("gradients")
+    def rest(self) -> None:
+        """Note no more operations: the traced steps begin, or the recording ends."""
+        self.resting = True
+        self.release()
+
+    # Calls of `tape.gradient`
+
+    @guarded("gradients")
+    def begins(self, tape: Foreign, sources: object, *, traced: bool) -> GradientCall | None:
+        """Count a call at this line, and begin to note its operations where it is of interest.
+
+        ``traced`` is whether a window is open.
+        """
+        if not self.wanted or (self.resting and not traced):
+            return None
+        way = way_here()
+        line = self.lines.get(way)
+        if line is None:
+            if len(self.lines) >= MOST_LINES:
+                self.beyond += traced
+                return None
+            line = self.lines[way] = GradientLine(here())
+        line.traced += traced
+        if self.resting or not self._may_note():
+            return None
+        # The step of the call before is over, and earlier gradients have been used or not.
+        line.calls += 1
+        for earlier in line.noted:
+            if earlier.passes(self.calls_ns, self.count) and earlier in self.open:  # it has not failed
+                self.open.remove(earlier)
+                earlier.judge()
+        if not FIRST <= line.calls < FIRST + CALLS:
+            if all(call.followed >= AFTER for each in self.lines.values() for call in each.noted):
+                self.release()
+            return None
+        call = GradientCall(_leaves(sources), tape.watched_variables())
+        line.noted.append(call)
+        self._stand_before()
+        self.current, self.last_ns = call, time.perf_counter_ns()
+        call.step = time.perf_counter_ns(), self.calls_ns, self.count
+        return call
+
+    @guarded("gradients")
+    def ends(self, call: GradientCall, result: object, error: BaseException | None = None) -> None:
+        """The call is over: note the gradients, which the script may keep."""
         self.current = None
+        if error is not None:
+            return
+        for gradient in _leaves(result):
+            values = getattr(gradient, "values", gradient)  # of the rows of a table
+            known = _id(values)
+            call.results.append((known, _nothing if known is None else weakref.ref(values)))
+        if not self.given_up:
+            self.open.append(call)
+
+    def describe(self) -> list[dict[str, object]]:
+        """Return what is known of each line; of those beyond the kept ones, that they are not known."""
+        entries = [line.describe() for line in self.lines.values()]
+        return [*entries, {"traced": self.beyond}] if self.beyond else entries
+
+    # Operations
+
+    def _may_note(self) -> bool:
+        """Say whether this thread's operations can be noted: TensorFlow 2.2 and later, and one thread at a time."""
+        free = not self.originals or self.thread == threads.get_ident()
+        return MODULE in sys.modules and free and self.current is None and not self.given_up
+
+    def _stand_before(self) -> None:
+        if self.originals:
+            return
+        self.thread = threads.get_ident()
+        for name, (kind, given) in STARTS.items():
+            self._replace(sys.modules[MODULE], name, self._noting(kind, given))
+        tensors = getattr(sys.modules.get(TENSORS), "_EagerTensorBase", None)
+        for name in READS:
+            self._replace(tensors, name, self._reads)
 
     def _replace(self, holder: object, name: str, enter: Enter) -> None:
         original = getattr(holder, "__dict__", {}).get(name)
@@ -139,80 +209,6 @@ class EagerOperations:
         return inputs
 
 
-class UnusedGradients:
-    """The lines that take gradients outside of tf.functions, and what is noted of their calls."""
-
-    def __init__(self, log: Journal) -> None:
-        self.log = log
-        self.operations = EagerOperations(log)
-        self.wanted = True
-        self.again()
-
-    def again(self) -> None:
-        """Forget what was noted."""
-        self.operations.release()
-        self.operations = EagerOperations(self.log)
-        self.lines: dict[Way, GradientLine] = {}
-        self.beyond = 0  # calls in the traced steps of more lines than are kept
-        self.resting = False
-
-    @guarded("gradients")
-    def rest(self) -> None:
-        """Note no more operations: the traced steps begin, or the recording ends."""
-        self.resting = True
-        self.operations.release()
-
-    @guarded("gradients")
-    def begins(self, tape: Foreign, sources: object, *, traced: bool) -> GradientCall | None:
-        """Count a call of ``tape.gradient`` at this line, and begin to note its operations where it is of interest.
-
-        ``traced`` is whether a window is open.
-        """
-        if not self.wanted or (self.resting and not traced):
-            return None
-        way, operations = way_here(), self.operations
-        line = self.lines.get(way)
-        if line is None:
-            if len(self.lines) >= MOST_LINES:
-                self.beyond += traced
-                return None
-            line = self.lines[way] = GradientLine(here())
-        line.traced += traced
-        if self.resting or not operations.may_note():
-            return None
-        # The step of the call before is over, and earlier gradients have been used or not.
-        line.calls += 1
-        for earlier in line.noted:
-            earlier.passes(operations)
-        if not FIRST <= line.calls < FIRST + CALLS:
-            if all(call.followed >= AFTER for each in self.lines.values() for call in each.noted):
-                operations.release()
-            return None
-        call = GradientCall(_leaves(sources), tape.watched_variables())
-        line.noted.append(call)
-        operations.begin(call)
-        call.step = time.perf_counter_ns(), operations.calls_ns, operations.count
-        return call
-
-    @guarded("gradients")
-    def ends(self, call: GradientCall, result: object, error: BaseException | None = None) -> None:
-        """The call is over: note the gradients, which the script may keep."""
-        self.operations.current = None
-        if error is not None:
-            return
-        for gradient in _leaves(result):
-            values = getattr(gradient, "values", gradient)  # of the rows of a table
-            known = _id(values)
-            call.results.append((known, _nothing if known is None else weakref.ref(values)))
-        if not self.operations.given_up:
-            self.operations.open.append(call)
-
-    def describe(self) -> list[dict[str, object]]:
-        """Return what is known of each line; of those beyond the kept ones, that they are not known."""
-        entries = [line.describe() for line in self.lines.values()]
-        return [*entries, {"traced": self.beyond}] if self.beyond else entries
-
-
 class GradientLine:
     """A line that takes gradients, with the way to it."""
 
@@ -225,7 +221,7 @@ class GradientLine:
     def describe(self) -> dict[str, object]:
         """Return the call with the least useless work, so that what only some steps use is not called useless."""
         entry: dict[str, object] = {"at": self.at, "traced": self.traced, "too_few": self.calls < NEEDED}
-        known = [call for call in self.noted if call.followed >= AFTER and call.trains]
+        known = [call for call in self.noted if call.judged and call.trains]
         if len(known) < CALLS:
             return entry
         call = min(known, key=lambda one: one.useless_ns)
@@ -245,20 +241,19 @@ class GradientCall:
         self.followed = 0  # further calls of the line
         self.step = 0, 0, 0  # ns, ns in operations, operations; at first the clock and the counts at its beginning
         self.useless: list[Started] = []
+        self.judged = False
 
-    def passes(self, operations: EagerOperations) -> None:
-        """Another call of the line begins."""
+    def passes(self, calls_ns: int, count: int) -> bool:
+        """Another call of the line begins, after so many ns in operations; say whether uses are known by now."""
         self.followed += 1
         if self.followed == 1:
-            began, calls_ns, count = self.step
-            now = time.perf_counter_ns()
-            self.step = now - began, operations.calls_ns - calls_ns, operations.count - count
-        if self.followed == AFTER:
-            operations.open.remove(self)
-            self._judge()
+            began, calls_before, before = self.step
+            self.step = time.perf_counter_ns() - began, calls_ns - calls_before, count - before
+        return self.followed == AFTER
 
-    def _judge(self) -> None:
+    def judge(self) -> None:
         """Find what was started for no result that was used, or that the script still has."""
+        self.judged = True
         self.used |= {known for known, alive in self.results if known is not None and alive() is not None}
         needed = set(self.used)
         for one in reversed(self.started):
@@ -298,7 +293,6 @@ class GradientCall:
         }
 
     def _types(self) -> Iterator[tuple[str, int, float]]:
-        """Yield the types of useless operations that take longest, with their number and ms."""
         times: dict[str, list[int]] = {}
         for one in self.useless:
             times.setdefault(one.type, []).append(one.python_ns + one.call_ns)
@@ -307,13 +301,11 @@ class GradientCall:
 
 
 def _id(tensor: Foreign) -> int | None:
-    """Return the number of an eager tensor; None of anything else."""
     number = getattr(tensor, "_id", None)
     return number if isinstance(number, int) else None
 
 
 def _ids(values: object) -> tuple[int, ...]:
-    """Return the numbers of the eager tensors in a value or in nested lists."""
     if isinstance(values, (list, tuple)):
         return tuple(number for each in values for number in _ids(each))
     number = _id(values)
@@ -330,4 +322,4 @@ def _leaves(value: object) -> list[Foreign]:
 
 
 def _nothing() -> None:
-    """Stand for a reference to no tensor."""
+    return

@@ -154,7 +154,6 @@ def number_of(op: GraphOperation) -> float | str | None:
 
 
 def _plain(value: object) -> object:
-    """Return an attribute as JSON knows it."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, (list, tuple)):

@@ -92,7 +92,6 @@ def _stored(op: GraphOperation) -> Foreign | None:
 
 
 def _is_matrix(value: Foreign) -> bool:
-    """Say whether a tensor is a matrix of floats that is worth a look."""
     if value.shape.rank != MATRIX or not value.dtype.is_floating:
         return False
     return FEWEST <= (value.shape.num_elements() or 0) <= MOST
@@ -123,7 +122,6 @@ def _kernel(op: GraphOperation) -> GraphOperation | None:
 
 
 def _is_kernel(shape: Foreign) -> bool:
-    """Say whether a kernel of known size is wider and higher than one value, and not too large."""
     count = (shape.num_elements() or 0) if shape.rank == KERNEL else 0
     return 0 < count <= MOST_KERNEL and min(shape.as_list()[:2]) > 1
 

@@ -78,7 +78,6 @@ def _described(tensor: Tensor) -> dict[str, object] | None:
 
 
 def _first(row: Foreign) -> bytes:
-    """Return the first text of a row of paths, or the row where it is one."""
     first: bytes = row if isinstance(row, bytes) else row.ravel()[0]
     return first
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import hashlib
 import sys
@@ -11,8 +10,8 @@ from ..process.all_threads import collector
 from ..process.budget import CaptureBudget
 from ..process.journal import quietly
 from ..process.kept import io, json, os, time
-from . import graphs, settings
-from .datasets import Datasets
+from ..process.objects import alive
+from . import datasets, graphs, settings
 from .devices import STARTED
 from .layers import Layers
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from ..process.declared import Graph
+    from ..process.declared import Graph, TfDataset
     from .registry import Registry
 
     R = TypeVar("R")
@@ -100,24 +99,23 @@ class ProgramFile:
         return done
 
     def _parts(self) -> dict[str, object]:
-        """Return what is alive."""
         for prepare in self.before:
             prepare()
         registry, part = self.registry, self._part
-        layers, datasets = Layers(registry.layers), Datasets(registry.datasets)
-        described = functools.partial(datasets.describe, registry.numbering, registry.lines, registry.makers)
+        layers, stages = Layers(registry.layers), alive(registry.datasets)
+        feeds, numbering, made = registry.feeds(), registry.numbering, registry.made
         adapter = registry.fit.get("adapter")
-        loop = "tf.data" if registry.feeds() is not None else None  # where there is no fit
+        loop = "tf.data" if feeds is not None else None  # where there is no fit
         return {
             "schema": SCHEMA,
-            "graphs": self._graphs(layers, datasets) if self.traced else [],
+            "graphs": self._graphs(layers, stages) if self.traced else [],
             "layers": part("layers", layers.describe) or [],
             "metrics": part("metrics", lambda: _metrics(registry)) or [],
-            "datasets": part("datasets", described) or [],
-            "feeds": part("feeds", lambda: datasets.ids.get(id(registry.feeds()))),
+            "datasets": part("datasets", lambda: datasets.describe(stages, numbering, made)) or [],
+            "feeds": next((number for number, stage in enumerate(stages) if stage is feeds), None),
             "input_kind": INPUTS.get(adapter, adapter) if adapter else loop,
             "run": part("settings", lambda: settings.describe(registry)) or {},
-            "sequences": part("sequence lengths", lambda: registry.lengths.describe(registry.feeds())) or [],
+            "sequences": part("sequence lengths", lambda: registry.given.describe(feeds)) or [],
         }
 
     def _write(self, program: dict[str, Any] | None) -> None:
@@ -132,10 +130,11 @@ class ProgramFile:
             file.write(text.encode("utf-8"))
         os.replace(path + ".tmp", path)
 
-    def _graphs(self, layers: Layers, datasets: Datasets) -> list[dict[str, object]]:
+    def _graphs(self, layers: Layers, stages: Sequence[TfDataset]) -> list[dict[str, object]]:
         registry = self.registry
-        of_data = self._part("dataset functions", datasets.graphs) or set()
+        of_data = self._part("dataset functions", lambda: datasets.graphs(stages)) or set()
         scopes = registry.scopes
+        built = list(dict.fromkeys(alive(registry.graphs)))  # a session's is met with each fetch that trains
         layers.scopes = {path: name for known in scopes.values() for path, name in known.items()}
 
         def described(graph: Graph) -> dict[str, object]:
@@ -145,23 +144,22 @@ class ProgramFile:
         describe = quietly("program: graph", registry.log)(described)
         collector.stop()  # its passes over all that is described take longer than describing it
         try:
-            entries = {graph: describe(graph) for graph in self._worth(registry.alive())}
+            entries = {graph: describe(graph) for graph in self._worth(built)}
         finally:
             collector.go_on()
-        # In the order of their making:
-        return [entry for entry in map(entries.get, registry.alive()) if entry]
+        return [entry for entry in map(entries.get, built) if entry]  # in the order of their making
 
-    def _worth(self, alive: Sequence[Graph]) -> Iterator[Graph]:
+    def _worth(self, built: Sequence[Graph]) -> Iterator[Graph]:
         """Yield the newest graph of each name, then earlier ones, while there is time for them."""
-        newest = {getattr(graph, "name", id(graph)): graph for graph in alive}
+        newest = {getattr(graph, "name", id(graph)): graph for graph in built}
         yield from newest.values()
         kept = set(map(id, newest.values()))
-        earlier = [graph for graph in reversed(alive) if id(graph) not in kept]
+        earlier = [graph for graph in reversed(built) if id(graph) not in kept]
         until, log = time.perf_counter() + self.budget.left_s(), self.registry.log
         log.forgive(GRAPHS)
         for left_out, graph in enumerate(earlier):
             if time.perf_counter() >= until:
-                log.missing(GRAPHS, TOO_MANY.format(len(earlier) - left_out, len(alive)))
+                log.missing(GRAPHS, TOO_MANY.format(len(earlier) - left_out, len(built)))
                 return
             yield graph
 
@@ -171,7 +169,6 @@ class ProgramFile:
 
 
 def _metrics(registry: Registry) -> list[dict[str, object]]:
-    """Return the name, classes (its own first) and line of each metric that is alive."""
     alive = ((reference(), line) for reference, line in registry.metrics)
     return [
         {"name": metric.name, "classes": [kind.__name__ for kind in type(metric).__mro__], "at": line}

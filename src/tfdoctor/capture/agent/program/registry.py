@@ -9,10 +9,10 @@ from ..entry_points import OPTIMIZERS
 from ..process import tensorflow_api
 from ..process.journal import guarded, quietly
 from ..process.stack import called_here, defined_at, here, way_here
-from .choices import CHECKS, DATA_MODE, DETERMINISM, Choices
-from .datasets import Numbering
+from .choices import CHECKS, DATA_MODE, DETERMINISM, EAGERLY, Choices
+from .datasets import UNKNOWN, Numbering
+from .given import Given
 from .gradients import UnusedGradients
-from .sequences import SequenceLengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from ..process.declared import Foreign, Graph, KerasLayer, KerasMetric, Model, TfDataset
     from ..process.journal import Journal
-    from ..process.stack import Line, Way
+    from ..process.stack import Line
     from ..stream import Args, Held, Kwargs, Stream
+    from .datasets import Made
     from .layers import Entry
 
     T = TypeVar("T")
@@ -41,13 +42,11 @@ class Registry:
         self.metrics: list[tuple[weakref.ref[KerasMetric], Line | None]] = []
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
-        self.lengths = SequenceLengths(log)
+        self.given = Given(log)
         self.choices = Choices(log)
         self.unused_gradients = UnusedGradients(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
-        self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
-        self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
-        self.ways: weakref.WeakKeyDictionary[TfDataset, Way] = weakref.WeakKeyDictionary()
+        self.made: weakref.WeakKeyDictionary[TfDataset, Made] = weakref.WeakKeyDictionary()
         # Of each graph: the layer's name of each name scope.
         self.scopes: weakref.WeakKeyDictionary[Graph, dict[str, str]] = weakref.WeakKeyDictionary()
         self.unseen: weakref.WeakSet[Graph] = weakref.WeakSet()  # traced before we were there
@@ -63,7 +62,7 @@ class Registry:
         self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
         self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
         self.fit: dict[str, Any] = {}  # what Keras's fit was given
-        self.lengths.again()
+        self.given.again()
         self.unused_gradients.again()
         self.written = False  # nothing more is wanted
 
@@ -81,11 +80,6 @@ class Registry:
         """A function is about to be traced, or a session runs a graph."""
         self._remember(self.graphs, graph)
 
-    def alive(self) -> list[Graph]:
-        """Return the graphs that are alive, each once: a session's is met with each fetch that trains."""
-        graphs = (reference() for reference in self.graphs)
-        return list({id(graph): graph for graph in graphs if graph is not None}.values())
-
     def optimizer_made(self, args: Sequence[Foreign], kwargs: Mapping[str, object]) -> None:
         """An optimizer, for loops that have no model to ask, and the learning rate that it was given."""
         optimizer, *given = args
@@ -98,9 +92,7 @@ class Registry:
     def dataset_made(self, dataset: TfDataset) -> None:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
-            self.lines[dataset] = here()
-            self.makers[dataset] = called_here()
-            self.ways[dataset] = way_here()
+            self.made[dataset] = here(), called_here(), way_here()
             self.numbering.note(dataset)
 
     def layer_made(self, layer: KerasLayer) -> None:
@@ -123,7 +115,7 @@ class Registry:
     def fitted(self, model: Model, adapter: object, given: Iterable[Foreign], batch_size: object) -> None:
         """Keras's fit is about to begin; `given` are the datasets that may feed it."""
         self.model = weakref.ref(model)
-        self.held = next((data for data in given if data in self.lines), None)
+        self.held = next((data for data in given if data in self.made), None)
         self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
         # How a PyDataset, or a Sequence of Keras 2, makes a batch:
         sets = (getattr(adapter, name, None) for name in ("py_dataset", "_keras_sequence"))
@@ -135,7 +127,7 @@ class Registry:
             "batches_at": defined_at(getattr(type(made), "__getitem__", None)),
         }
         if not self.written:
-            self.lengths.given(adapter)
+            self.given.fit(adapter)
 
     def release(self) -> None:
         """The fit is over, and with it what Keras made for it."""
@@ -157,7 +149,7 @@ class Registry:
     def dataset_key(self, iterator: object) -> Hashable:
         """Return what stays the same when the loop makes its next iterator."""
         dataset = dataset_of(iterator)
-        way = self.ways.get(dataset) if dataset is not None else None
+        _, _, way = self.made.get(dataset, UNKNOWN) if dataset is not None else UNKNOWN
         return (type(dataset).__name__, *way) if way else id(dataset or type(iterator))
 
     def cardinality(self, iterator: object) -> int:
@@ -167,7 +159,7 @@ class Registry:
 
 
 def _nothing() -> None:
-    """Return None, as a reference does whose object is gone."""
+    return
 
 
 def dataset_of(iterator: object) -> TfDataset | None:
@@ -200,10 +192,10 @@ def listen(stream: Stream, registry: Registry) -> None:
     after("layer made", lambda *call: registry.layer_made(call[2]))
     after("metric made", lambda args, *_: registry.metric_made(args[0]))
     after("optimizer made", lambda args, kwargs, _: registry.optimizer_made(args, kwargs))
-    after("strategy made", lambda args, *_: choices.strategy_made(args[0]))
+    after("strategy made", lambda args, *_: choices.strategies.update({args[0]: here()}))
     after("name scope", lambda args, *_: registry.scope_entered(args[0]))
-    after("threads set", lambda *_: choices.threads_set())
-    after("eager functions", lambda args, kwargs, _: choices.eagerly(*args, **kwargs))
+    after("threads set", lambda *_: setattr(choices, "threads", here()))
+    after("eager functions", lambda args, kwargs, _: choices.switched(EAGERLY, on=(*args, *kwargs.values())[0]))
     after("debug mode", lambda *_: choices.switched(DATA_MODE, on=True))
     for aid, event in ((CHECKS, "checks"), (DETERMINISM, "determinism")):
         after(f"{event} on", lambda *_, aid=aid: choices.switched(aid, on=True))

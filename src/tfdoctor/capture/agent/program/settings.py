@@ -6,6 +6,7 @@ import sys
 
 from ..process.journal import quietly
 from ..process.kept import os
+from ..process.objects import alive
 from . import devices
 from .choices import homes
 from .datasets import batch_of
@@ -43,12 +44,12 @@ def _optimizer(model: Model | None, references: Sequence[Callable[[], object]]) 
 
     Without that of a model it is the youngest one: a wrapper is made after what it wraps.
     """
-    made = [reference() for reference in reversed(references)]
-    alive = [one for one in (getattr(model, "optimizer", None), *made) if one is not None]
-    inner = getattr(alive[0], "inner_optimizer", alive[0]) if alive else None
-    bases = [base.__name__ for optimizer in alive for base in type(optimizer).__mro__]
+    own = getattr(model, "optimizer", None)
+    found = [*([] if own is None else [own]), *alive(reversed(references))]
+    inner = getattr(found[0], "inner_optimizer", found[0]) if found else None
+    bases = [base.__name__ for optimizer in found for base in type(optimizer).__mro__]
     return {
-        "optimizer": type(inner).__name__ if alive else None,
+        "optimizer": type(inner).__name__ if found else None,
         "loss_scale": any("LossScaleOptimizer" in name for name in bases),
     }
 
@@ -70,7 +71,6 @@ def _backend() -> str | None:
 
 
 def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
-    """Return the settings of TensorFlow itself; devices only once they are in use anyway."""
     context = sys.modules.get("tensorflow.python.eager.context")
     config = sys.modules.get("tensorflow.python.framework.config")
     if context is None or config is None or not context.context()._initialized:

@@ -5,18 +5,15 @@ Read between two steps of a trial's run, outside the steps that are timed.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import sys
 import weakref
 
-from ..process.journal import guarded
-from ..process.objects import leaves
-from .sequences import SequenceLengths
+from ..process.objects import living
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ..process.declared import Foreign
 
@@ -30,33 +27,6 @@ OPTIMIZERS = (
 
 MOST_BYTES = 2**30  # Weights that are read; a larger model is not compared
 LOSSES = 20  # Steps whose losses are kept
-BATCHES = 8  # Batches of a loop whose examples are counted, before its steps are timed
-
-
-class BatchSizes(SequenceLengths):
-    """The examples of a loop's first batches; it takes the place of what looks at sequences in other runs."""
-
-    def again(self) -> None:
-        """Nothing is asked for."""
-        self.left = self.calls_left = 0
-        self.into: list[int] = []
-
-    def ask(self, into: list[int], *, more: bool) -> None:
-        """Look at the batch that comes next, where there is `more` time for it and too few were seen."""
-        self.into, self.left = into, int(more and len(into) < BATCHES)
-
-    def wants(self, specs: Iterable[Foreign]) -> bool:
-        """Say whether the batches are plain tensors."""
-        return all(type(spec).__name__ == "TensorSpec" for spec in specs)
-
-    @guarded("batch size")
-    def batch(self, batch: object) -> None:
-        """Note the first dimension of the first tensor that has one."""
-        self.left = 0
-        shapes: Iterable[Foreign] = (getattr(value, "shape", None) or () for value in leaves(batch))
-        size = next((shape[0] for shape in shapes if len(shape)), None)
-        if size is not None:
-            self.into.append(int(size))
 
 
 class ReturnedLosses:
@@ -126,8 +96,7 @@ class Updates:
 
     def find(self) -> None:
         """Look for the optimizers: those that are made later do not count."""
-        kinds = _classes(OPTIMIZERS)
-        found = [thing for thing in gc.get_objects() if kinds and issubclass(type(thing), kinds)]
+        found = (one for of_module in living(OPTIMIZERS).values() for one in of_module)
         self.optimizers = [weakref.ref(one) for one in found if one.built and not hasattr(one, "inner_optimizer")]
 
     def count(self) -> int | None:
@@ -140,23 +109,14 @@ class Updates:
 
 def _trainable() -> Iterator[Foreign]:
     """Yield the variables that train and have a value that can be read now: those of graphs have none."""
-    kinds = _classes(((VARIABLES, "BaseResourceVariable"),))
-    for thing in gc.get_objects() if kinds else ():
-        if issubclass(type(thing), kinds) and thing.trainable:
-            eager = not getattr(thing, "_in_graph_mode", True)
-            if eager and thing.shape.is_fully_defined():
-                yield thing
+    for variable in living([(VARIABLES, "BaseResourceVariable")]).get(VARIABLES, ()):
+        eager = variable.trainable and not getattr(variable, "_in_graph_mode", True)
+        if eager and variable.shape.is_fully_defined():
+            yield variable
 
 
 def _bytes(variable: Foreign) -> int:
     return int(variable.shape.num_elements()) * int(variable.dtype.size)
-
-
-def _classes(places: tuple[tuple[str, str], ...]) -> tuple[type, ...]:
-    """Return those of these classes whose modules the script has imported."""
-    modules = ((sys.modules.get(module), name) for module, name in places)
-    found = (getattr(module, name, None) for module, name in modules)
-    return tuple(kind for kind in found if isinstance(kind, type))
 
 
 def seed() -> None:

@@ -73,12 +73,8 @@ class Buckets:
         """Return the present bucket; `closes` says that another one begins."""
         totals, now = self.clock.read()
         entered = dict(self.clock.entered)
-        ended, self.each_left = self.clock.steps.take(self.each_left)
-        for place, steps in ended.items():
-            self.calls += steps.calls
-            known = self.steps.setdefault(place, steps)
-            if known is not steps:
-                known.join(steps)
+        _, self.each_left = self.clock.steps.take(self.each_left, self.steps)
+        self.calls = self.clock.steps.taken
         stacks = self.stacks
         line: dict[str, object] = {
             "kind": "bucket",

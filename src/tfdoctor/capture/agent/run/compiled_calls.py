@@ -82,14 +82,12 @@ def _function(frame: FrameType, names: list[str]) -> str:
 
 
 def _builtin(found: object) -> str:
-    """Return the name of a function of a compiled module that the file has imported by itself."""
     if not isinstance(found, types.BuiltinFunctionType):
         return ""
     return f"{found.__module__}.{found.__name__}" if found.__module__ else ""
 
 
 def _method(kind: type, name: str) -> str:
-    """Return the full name of a method, if it is compiled."""
     method = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
     if method is None or isinstance(method, (types.FunctionType, classmethod, staticmethod)):
         return ""

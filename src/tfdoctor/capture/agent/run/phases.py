@@ -141,6 +141,5 @@ class OwnWork:
             self.entered = self.clock.enter(kinds.PROFILER, "", None)
 
     def __exit__(self, *_: object) -> None:
-        entered, self.entered = self.entered, None
-        if entered is not None:
-            self.clock.leave(entered)
+        if self.entered is not None:
+            self.clock.leave(self.entered)

@@ -80,7 +80,7 @@ class RunStepTimes:
         # Time so far that is no part of steps, such as evaluations and checkpoints within them:
         self.apart = 0
         self.ended: collections.deque[EndedCalls] = collections.deque(maxlen=WAITING)
-        self.told = 0
+        self.told = self.taken = 0  # long calls that are told, and calls that were taken
         self.long: collections.deque[dict[str, object]] = collections.deque()
 
     def begins(self, place: CallSite, now: int, k: int, *, first: bool, traced: bool) -> None:
@@ -159,7 +159,6 @@ class RunStepTimes:
         self.ended.append(calls)
 
     def _tell(self, calls: Sequence[int], began: Sequence[int], k: int, loop: TimedLoop, *, first: bool) -> None:
-        """Tell of the calls of k steps that are long."""
         for number, took in enumerate(calls):
             if not loop.is_long(took) or self.told >= MOST_LONG:
                 continue
@@ -183,23 +182,23 @@ class RunStepTimes:
             return False
         return loop.is_long(now - step.began - self.apart + step.apart)
 
-    def take(self, each_left: int) -> tuple[dict[CallSite, Ended], int]:
-        """Return what ended since the last time, and how many more calls may be told one by one."""
+    def take(self, each_left: int, told: dict[CallSite, Ended] | None = None) -> tuple[dict[CallSite, Ended], int]:
+        """Return what ended since the last time, on top of this, and how many more calls may be told one by one."""
+        told = {} if told is None else told
         by_place: dict[CallSite, list[EndedCalls]] = {}
         while self.ended:
             calls = self.ended.popleft()
             by_place.setdefault(calls[0], []).append(calls)
-        found = {}
         for place, all_calls in by_place.items():
-            ended, number = Ended(), sum(len(took) for _, took, _, _ in all_calls)
-            found[place] = ended
+            ended, number = told.setdefault(place, Ended()), sum(len(took) for _, took, _, _ in all_calls)
             alone = number <= each_left
             each_left -= number if alone else 0
-            ended.passes = self.passes.get(place, 0) - self.told_passes.get(place, 0)
+            self.taken += number
+            ended.passes += self.passes.get(place, 0) - self.told_passes.get(place, 0)
             self.told_passes[place] = self.passes.get(place, 0)
             for calls in all_calls:
                 ended.add(calls, alone=alone)
-        return found, each_left
+        return told, each_left
 
 
 class Ended:
@@ -214,33 +213,19 @@ class Ended:
         self.bins: dict[int, int] = {}
 
     def add(self, calls: EndedCalls, *, alone: bool) -> None:
-        """More of them; each is told with its own time, or counted with those that took about as long."""
+        """Tell more of them each with its own time, or count all with those that took about as long."""
         _, times, k, traced = calls
         self.steps, self.calls = self.steps + k * len(times), self.calls + len(times)
         self.took += sum(times)
         self.traced = self.traced or traced
-        if alone:
-            self.each += [round(took / 1e6, 3) for took in times]
-        else:
-            for took in times:
-                self._count(took / 1e3)
-
-    def _count(self, us: float, calls: int = 1) -> None:
-        number = int(math.log(max(us, 1.0)) / BIN)
-        self.bins[number] = self.bins.get(number, 0) + calls
-
-    def join(self, later: Ended) -> None:
-        """Later calls come on top; where some have lost their own times, all have."""
-        self.steps, self.calls = self.steps + later.steps, self.calls + later.calls
-        self.took += later.took
-        self.passes, self.traced = self.passes + later.passes, self.traced or later.traced
-        self.each += later.each
-        for number, calls in later.bins.items():
-            self.bins[number] = self.bins.get(number, 0) + calls
-        if self.bins:
-            for ms in self.each:
-                self._count(ms * 1e3)
-            self.each = []
+        own_ms = [took / 1e6 for took in times]
+        if alone and not self.bins:
+            self.each += [round(ms, 3) for ms in own_ms]
+            return
+        for ms in (*self.each, *own_ms):
+            number = int(math.log(max(ms * 1e3, 1.0)) / BIN)
+            self.bins[number] = self.bins.get(number, 0) + 1
+        self.each = []
 
     def describe(self, place: CallSite) -> dict[str, object]:
         """Return what the file says of them."""

@@ -118,7 +118,6 @@ def _parameters(function: Foreign) -> Sequence[str]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as Python writes it, shortened."""
     if isinstance(value, str) and len(value) > SHOWN:
         return repr(f"{value[: SHOWN // 3]}...{value[-SHOWN // 2 :]}")
     if isinstance(value, int) and value.bit_length() > MOST_BITS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..process import tensorflow_api
 from ..process.kept import io, os, time
-from ..process.log_level import LogLevel
+from ..process.log_level import warnings_only
 from . import collectives
 
 TYPE_CHECKING = False
@@ -93,7 +93,7 @@ class Capture:
             raise RuntimeError("another profiler is running")
         self.unnumbered.begin()
         try:
-            with LogLevel():
+            with warnings_only():
                 self.api.start(self.folder)
         except BaseException:  # Ctrl-C too: the table is the user's
             self.unnumbered.end()
@@ -159,7 +159,7 @@ class Capture:
             self._copy([path for path in _traces(self.logdir) if os.stat(path).st_mtime >= self.began])
             return
         try:
-            with LogLevel():
+            with warnings_only():
                 self.api.stop()
         finally:
             self.unnumbered.end()

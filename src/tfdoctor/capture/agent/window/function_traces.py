@@ -52,25 +52,13 @@ class Calls:
         }
 
 
-class FunctionObject:
-    """A function object: the calls that it shares, and its tracings as TensorFlow counts them.
-
-    Its first call may trace twice.
-    """
-
-    __slots__ = ("calls", "tracings")
-
-    def __init__(self, calls: Calls) -> None:
-        self.calls, self.tracings = calls, 0
-        calls.made += 1
-
-
 class FunctionTraces:
     """Follows the outermost calls of the tf.functions of a process."""
 
     def __init__(self, log: Journal) -> None:
         self.log = log
-        self.known: Notes[FunctionObject] = {}
+        # Of a function object: the calls that it shares, and its tracings as TensorFlow counts them.
+        self.known: Notes[tuple[Calls, int]] = {}
         self.trained: Notes[int] = {}  # the number of a variable that a function trains
         self.count = 0  # such variables so far, and functions that train none
         self.functions: dict[tuple[str, Definition, int], Calls] = {}
@@ -82,15 +70,15 @@ class FunctionTraces:
         known = self.known.get(id(function)) or self._enter(function)
         if known is None:
             return
-        calls, tracings = known.calls, function.experimental_get_tracing_count()
-        if tracings > known.tracings:
-            known.tracings = tracings
+        (calls, before), tracings = known, function.experimental_get_tracing_count()
+        if tracings > before:  # a first call may trace twice
+            self.known[id(function)] = calls, tracings
             calls.traced.append((calls.number, took_ns / 1e6 if outside else None))
         elif outside:
             calls.others.append(took_ns)
         calls.number += 1
 
-    def _enter(self, function: Foreign) -> FunctionObject | None:
+    def _enter(self, function: Foreign) -> tuple[Calls, int] | None:
         code = getattr(function.python_function, "__code__", None)
         # Of one that no line defines, such as a partial, the object itself:
         defined = id(function) if code is None else (code.co_filename, code.co_firstlineno)
@@ -99,7 +87,9 @@ class FunctionTraces:
             if len(self.functions) >= MOST_FUNCTIONS:
                 return None
             self.functions[key] = Calls(key[0], user_line(sys._getframe(1)))
-        return keep(self.known, function, FunctionObject(self.functions[key]))
+        calls = self.functions[key]
+        calls.made += 1
+        return keep(self.known, function, (calls, 0))
 
     def _trains(self, function: Foreign) -> int:
         """Return the number of the first variable that a function trains; one of its own where none is known.

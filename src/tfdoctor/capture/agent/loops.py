@@ -7,33 +7,41 @@ of the next epoch is marked as well, and loops over validation data are not.
 
 `for _ in range(n): train_step(x)` shows nothing but the repeated call, or the gradient. When a loop over a dataset
 contains these, that loop is the step.
+
+Where no step is seen from Python, a thread opens and closes windows by time.
 """
 
 from __future__ import annotations
 
 import weakref
 
-from ..process.journal import guarded
-from ..process.kept import threads, time
-from ..process.objects import LOOPS
-from ..process.stack import here, way_here, way_of
-from ..window.steps import StepKind
-from ..window.window import PROFILED, WAITING
+from .process.all_threads import OtherThreads, OwnThread
+from .process.budget import FEWEST_CALLS
+from .process.journal import guarded
+from .process.kept import threads, time
+from .process.objects import LOOPS
+from .process.stack import here, user_line, way_here, way_of
+from .process.tensorflow_api import in_use
+from .window.steps import StepKind
+from .window.window import COST, DONE, PROFILED, SAMPLING, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from types import FrameType
 
-    from ..process.objects import Marks
-    from ..window.steps import Marker, StepCounter
-    from ..window.window import TraceWindow
+    from .process.objects import Marks
+    from .window.steps import Marker, StepCounter
+    from .window.window import TraceWindow
 
 DATA, FUNCTION, GRADIENT, GRAPH = StepKind.DATA, StepKind.FUNCTION, StepKind.GRADIENT, StepKind.GRAPH
 KEY = DATA, None  # All loops over datasets are one source
 
 # Calls to wait for the next `__next__` of an iterator that is at hand: its loop may be the outer one.
 PATIENCE = 100
+EVERY_S = 0.1  # How often that thread looks
+LONG_CALL_S = 1.0  # A loop inside a tf.function that has run for so long is past its warm-up
+AT_WORK_S = 10.0  # `--for` begins so long after TensorFlow began to work when no step is seen
 GRAPH_SECONDS = 3.0  # How long to trace a loop inside a tf.function, whose steps nobody sees from Python
 
 
@@ -104,12 +112,8 @@ class TrainingLoops:
         """Close the step after its call returned; a failed call does not count as one."""
         called, self.called = self.called, None
         self.window.looping = None
-        if called is not None and called[0].kind is not GRAPH:
-            source, marker = called
-            if marker is not None:
-                marker.__exit__(None, None, None)
-            if failed:
-                source.retract(marker, 1)
+        if called is not None and called[0].kind is not GRAPH and (failed or called[1] is not None):
+            called[0].over(called[1], failed=failed)
         if self.live and not failed:
             self.training()
 
@@ -118,14 +122,8 @@ class TrainingLoops:
         if self.training():
             return
         source = self.window.source(GRADIENT, way_here(), here)
-        self._gradient_over(source)
+        source.over(self.open.pop(source, None))
         self.open[source] = self._begin(source)
-
-    def _gradient_over(self, source: StepCounter) -> None:
-        """The step that this source's last gradient began is over."""
-        marker = self.open.pop(source, None)
-        if marker is not None:
-            marker.__exit__(None, None, None)
 
     def _begin(self, source: StepCounter) -> Marker | None:
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
@@ -171,7 +169,6 @@ class TrainingLoops:
             loop.marker = source.begin(1)
 
     def _enter(self, iterator: object) -> IteratorLoop:
-        """An iterator is seen for the first time."""
         key = self.window.registry.dataset_key(iterator)
         loop = self.live[id(iterator)] = IteratorLoop(key)
         # A loop that is left early drops its iterator: that, too, ends its last step.
@@ -210,10 +207,84 @@ class TrainingLoops:
     def over(self) -> None:
         """The window closes: the steps under way end here."""
         for source in list(self.open):
-            self._gradient_over(source)
+            source.over(self.open.pop(source, None))
         loop = self.current
         if loop is not None and loop.marker is not None:
             if loop.trained:  # the loop goes on, and is the loop still
                 loop.end_marker()
             else:
                 self._step_over(loop)
+
+
+class Watch:
+    """The thread that reads the clock, from when it is needed until there is nothing left to do."""
+
+    def __init__(self, window: TraceWindow) -> None:
+        self.window, self.log = window, window.log
+        self.thread: OwnThread | None = None
+        self.graphs = False  # there are functions with a training loop inside
+        self.working_since: float | None = None
+
+    def begin(self) -> None:
+        """Start the thread, once."""
+        if self.thread is None or not self.thread.is_alive():
+            self.thread = OwnThread(self._run)
+
+    def begin_for_graphs(self) -> None:
+        """A function with a training loop inside is known: its calls may be long."""
+        self.graphs = True
+        self.begin()
+
+    def _run(self) -> None:
+        window = self.window
+        while window.log.ours() and window.state is not DONE:
+            if window.state not in PROFILED and not self.graphs and not window.plan.get("seconds"):
+                break
+            time.sleep(EVERY_S)
+            self.look()
+
+    @guarded("watch")
+    def look(self) -> None:
+        """Open or close a window if it is time."""
+        now = time.monotonic()
+        if self.window.state in PROFILED:
+            self._close(now)
+        elif self.window.state is WAITING:
+            self._open(now)
+
+    def _close(self, now: float) -> None:
+        """Close a window whose time is over, or whose loop was left: a trace must not grow for ever."""
+        window = self.window
+        capture = window.capture
+        if window.state is SAMPLING:
+            if window.samples.late(now):
+                window.close("idle")
+        elif window.deadline is not None:
+            if now >= window.deadline:
+                window.close("time")
+            elif window.is_bounded() and not window.budget.more_calls(FEWEST_CALLS, 1):
+                window.close(COST)
+        elif capture is not None and capture.idle(now) and not window.borrowed():
+            window.close("idle")
+
+    def _open(self, now: float) -> None:
+        """Open a window for what has been running long enough without a step."""
+        window = self.window
+        seconds = window.plan.get("seconds")
+        if window.looping is not None:
+            since, thread = window.looping
+            if now - since >= LONG_CALL_S:
+                with OtherThreads() as frames:
+                    frame = frames.get(thread)
+                    way, at = way_of(frame), user_line(frame)
+                source = window.source(StepKind.GRAPH, way, lambda: at)
+                window.open_for(source, seconds or GRAPH_SECONDS)
+        elif seconds and self._unseen(now):
+            window.open_for(None, seconds)
+
+    def _unseen(self, now: float) -> bool:
+        if self.working_since is None and in_use():
+            self.working_since = now
+        if self.window.any_step():
+            return False
+        return self.working_since is not None and now - self.working_since >= AT_WORK_S

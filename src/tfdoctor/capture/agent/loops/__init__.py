@@ -1,1 +1,0 @@
-"""Loops that train, as TensorFlow shows them while no function of Keras runs them."""

@@ -1,0 +1,32 @@
+"""What tests of the recorder are written with: ``from tests.capture.kit import *``."""
+
+import contextlib
+import functools
+import gc
+import inspect
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from tests.capture import agent
+from tests.capture.running import SOURCES, environment
+
+__all__ = [
+    "SOURCES", "Any", "Callable", "FrameType", "Iterator", "Mapping", "Path", "Sequence", "SimpleNamespace",
+    "agent", "contextlib", "environment", "functools", "gc", "inspect", "json", "np", "os", "pytest", "re",
+    "shutil", "signal", "st", "subprocess", "sys", "threading", "time",
+]  # fmt: skip
