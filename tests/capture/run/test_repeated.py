@@ -74,7 +74,8 @@ class Hooked:
 
     def again(self, function: object, frame: FrameType) -> bool:
         repeats = self.clock.repeats
-        again = self.repeats and repeats.again(function, frame)
+        brief = repeats.brief is function and repeats.begins(frame)
+        again = self.repeats and (brief or repeats.again(function, frame))
         self.briefly += repeats.began > 0
         self.noted += again
         return again
@@ -105,14 +106,14 @@ class Hooked:
     def evaluates(self) -> None:
         """Run a graph that trains nothing."""
         repeats = self.clock.repeats
-        if repeats.graph is not None and repeats.began:
+        if repeats.began and repeats.inner is not None:
             repeats.runs_another()
         if not self.clock.running:
             self.clock.function_tests()
 
     def trains(self, concrete: object) -> None:
         repeats = self.clock.repeats
-        if repeats.graph is not None and repeats.graph is not concrete and repeats.began:
+        if repeats.began and repeats.inner not in (None, concrete):
             repeats.runs_another()
         if not self.clock.running and not repeats.trains(concrete):
             self.clock.function_trains("repeated-call", concrete)
@@ -275,8 +276,8 @@ def test_few_steps_wait() -> None:
             script.run([("function", 0, 0.1, None)])
             assert len(clock.repeats.waiting) < repeated.MOST_WAITING + repeated.BRIEF
         script.run([("python", 1_000)])
-        script.run([("function", 0, 0.1, None)])
-        assert not clock.repeats.waiting
+        script.run([("function", 0, 0.1, None)] * 2)
+        assert len(clock.repeats.waiting) == 1
 
 
 def test_another_concrete_function_at_the_same_place_is_no_repetition() -> None:
