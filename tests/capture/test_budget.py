@@ -13,7 +13,7 @@ from tests.capture import agent
 from tests.capture.windows import make, run, source
 
 SECONDS = st.floats(0, 1e6)
-budget, heap = agent.load("process.budget"), agent.load("process.heap")
+budget = agent.load("process.budget")
 
 
 @given(run_s=SECONDS, share=st.floats(0, 1), more_s=SECONDS)
@@ -62,7 +62,7 @@ class Program:
         times = SimpleNamespace(**{**vars(time), **own, "process_time": lambda: self.s})
         for module in ("process.budget", "window.window", "window.steps"):
             monkeypatch.setattr(agent.load(module), "time", times)
-        monkeypatch.setattr(heap, "reader", lambda: None)  # the CPU time decides
+        monkeypatch.setattr(budget, "heap_reader", lambda: None)  # the CPU time decides
 
     def windows(
         self, steps: int, *, before: float, step: float, slower: float = 0.0, stop: float, fit: int = 0, **plan: Any
@@ -74,7 +74,7 @@ class Program:
         profiler, stops, began, marked = window.profiler, window.profiler.stop, self.s - before, list[int]()
         window.budget.run_s = lambda: self.s - began
         if self.mb:
-            self.monkeypatch.setattr(heap, "reader", lambda: lambda: self.mb * len(profiler.marked))
+            self.monkeypatch.setattr(budget, "heap_reader", lambda: lambda: self.mb * len(profiler.marked))
 
         def slow_stop() -> None:
             marked.append(len(profiler.marked))
@@ -172,7 +172,7 @@ def test_a_trace_that_was_asked_for_and_that_of_a_worker_are_not_cut(
 
 def test_memory_that_the_program_frees_hides_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     account, in_use = budget.CaptureBudget(), [500.0]
-    monkeypatch.setattr(heap, "reader", lambda: lambda: in_use[0])
+    monkeypatch.setattr(budget, "heap_reader", lambda: lambda: in_use[0])
     account.opens(0.0, None)
     for mb, noted in ((510.0, 10.0), (300.0, 0.0), (320.0, 20.0)):
         in_use[0] = mb
@@ -181,7 +181,7 @@ def test_memory_that_the_program_frees_hides_no_notes(monkeypatch: pytest.Monkey
 
 
 def test_the_memory_in_use_grows_with_what_is_kept() -> None:
-    in_use = heap.reader()
+    in_use = budget.heap_reader()
     assert in_use is not None, "glibc tells it"
     before = in_use()
     kept = [bytes(1000) for _ in range(20_000)]

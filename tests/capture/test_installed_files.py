@@ -42,4 +42,4 @@ def test_a_folder_that_is_not_imported_from_has_only_files_of_the_user(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [])
-    assert not agent.load("process.installed_files").is_installed(str(folder / "single.py"))
+    assert not agent.load("process.stack").is_installed(str(folder / "single.py"))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import SOURCES, Run, environment
-from tfdoctor.capture.agent.program.sequences import BATCHES
+from tfdoctor.capture.agent.program.given import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace

@@ -36,9 +36,7 @@ def training(depth: int = 0) -> SimpleNamespace:
 @pytest.fixture
 def sampler(tmp_path: Path) -> Any:
     log = agent.load("process.journal").Journal(str(tmp_path))
-    return agent.load("window.stack_samples").StackSampler(
-        log, agent.load("window.call_arguments").CallArguments(log)
-    )
+    return agent.load("window.stack_samples").StackSampler(log, agent.load("program.given").Given(log))
 
 
 @pytest.mark.parametrize(("depth", "inside"), [(0, False), (1, True)])

@@ -58,10 +58,21 @@ class Nothing:
     def rest(self) -> None: ...
 
 
+class Given:
+    """Looks at nothing."""
+
+    left, asks, code, noted, feeds = 0, False, None, None, None
+
+    def prepare(self, _: object) -> None: ...
+
+    begin = prepare
+
+
 class Registry:
     def __init__(self) -> None:
         self.lengths: dict[object, int] = {}
         self.choices = self.unused_gradients = Nothing()
+        self.given = Given()
 
     def looped(self, iterator: object) -> None: ...
 

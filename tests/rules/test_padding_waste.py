@@ -9,7 +9,7 @@ from tests.builders import chart, recording, trace
 from tests.rules.cases.padding_waste import example
 from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
-from tfdoctor.capture.agent.program.sequences import SequenceLengths
+from tfdoctor.capture.agent.program.given import Given
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.rules.padding_waste import ACTION, OWN, LengthWork
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
@@ -152,9 +152,9 @@ def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
 
 def called(*given: Any) -> SequencePadding:
     """What is measured of calls with these arguments, as the agent records them."""
-    lengths = SequenceLengths(Journal("unused"))
+    lengths = Given(Journal("unused"))
     for arguments in given:
-        lengths.call(arguments, {})
+        lengths.call(arguments, {}, waits=True)
     assert not lengths.log.errors
     return chart(trace([]), recording({"sequences": lengths.describe(None)})).fact(SequencePadding)
 

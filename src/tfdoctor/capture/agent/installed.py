@@ -37,8 +37,7 @@ class Installed:
         kind = TimedWindow if plan.get("trial") else TraceWindow
         self.window: TraceWindow = kind(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)
-        self.lengths = self.registry.lengths
-        self.batches = PassedBatches(self.window, self.lengths)
+        self.batches = PassedBatches(self.window, self.registry.given)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)

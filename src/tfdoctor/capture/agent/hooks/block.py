@@ -1,20 +1,35 @@
-"""Recording a part of a process: from here to there, and perhaps again later."""
+"""Recording a part of a process: from here to there, and perhaps again later.
+
+`tfdoctor profile` sees everything being made. `tfdoctor.record` comes later: what a layer, a dataset or a
+traced function is can still be read off it, but not which line made it, nor its name in traces. That stays
+unknown. Of functions and layers only those in use are described, for others may have the same names.
+"""
 
 from __future__ import annotations
 
+import collections
 import sys
+import weakref
 
 from .. import install
+from ..entry_points import DATASETS, FUNCTIONS, LAYERS
 from ..process import journal, stack
 from ..process.journal import guarded
-from .earlier_objects import Earlier
+from ..process.kept import gc
+from ..process.objects import LOOPS, TRAINS, concrete, keep, marks_of, with_inner
+from ..stream import watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from types import FrameType
+    from typing import Any
 
-    from ..process.declared import AgentPlan
+    from ..installed import Installed
+    from ..process.declared import AgentPlan, Foreign, KerasLayer, TfDataset
+    from ..process.objects import Marks, Notes
+    from ..program.layers import Entry
+    from ..stream import Args, Held, Kwargs
 
 
 class Block:
@@ -96,3 +111,163 @@ def begin(plan: AgentPlan, places: Mapping[str, str | None], block: Block | None
         block.installed.again(plan)
     block.begin(places)
     return block
+
+
+class Earlier:
+    """What there was when a recording began."""
+
+    def __init__(self, installed: Installed) -> None:
+        self.installed, self.log = installed, installed.log
+        self.registry = installed.registry
+        self.layers: list[Entry] = []
+        self.waiting: Notes[Marks] = {}  # the marks of functions that train and were not called yet
+        self.watches = False  # the calls of tf.functions
+
+    def begin(self) -> None:
+        """Count what was built before this recording as built earlier, with what the one before has seen."""
+        self.layers += self.registry.layers
+        self.registry.layers.clear()
+        self.datasets: weakref.WeakSet[TfDataset] = weakref.WeakSet()  # those without a name
+        self.waiting.clear()
+        self.called: list[weakref.ref[object]] = []
+        if FUNCTIONS in sys.modules or any(name in sys.modules for name in LAYERS):
+            self._search()
+
+    @guarded("earlier")
+    def _search(self) -> None:
+        """Find what is alive, and which functions train."""
+        things = alive([(FUNCTIONS, "Function"), (DATASETS, "DatasetV2"), *((name, "Layer") for name in LAYERS)])
+        self.registry.numbering.settled = False
+        known = {id(reference()) for reference, _ in self.layers}
+        layers = (layer for name in LAYERS for layer in things[name] if id(layer) not in known)
+        self.layers += [(weakref.ref(layer), None) for layer in layers]
+        self._adopt(things[DATASETS])
+        memory: dict[int, Marks] = {}
+        for function in things[FUNCTIONS]:
+            self._function(function, memory)
+        if self.waiting and not self.watches:
+            self.watches = True
+            kind = sys.modules[FUNCTIONS].Function
+            kind._call = watched(self.log, kind._call, "_call", self.noted)
+
+    def _adopt(self, datasets: Iterable[TfDataset]) -> None:
+        """Adopt datasets; those that were not seen being made have neither a line nor a name."""
+        registry = self.registry
+        for dataset in datasets:
+            if dataset not in registry.lines:
+                registry.datasets.append(weakref.ref(dataset))
+                registry.lines[dataset] = None
+            if dataset not in registry.numbering.numbers:
+                self.datasets.add(dataset)
+
+    @guarded("earlier function")
+    def _function(self, function: Foreign, memory: dict[int, Marks]) -> None:
+        """Find out whether a tf.function trains by what it was traced to."""
+        marks: Marks = {}
+        graph_marks = self.installed.window.graph_marks
+        for traced in concrete(function):
+            of_graph = marks_of(traced.graph, memory)
+            if TRAINS in of_graph:
+                marks.update(of_graph)
+                known = graph_marks.get(id(traced.graph), {})
+                keep(graph_marks, traced.graph, {**known, **of_graph})
+        if marks:
+            keep(self.waiting, function, marks)
+
+    def noted(self, _: Held, args: Args, __: Kwargs, ___: object) -> None:
+        """A tf.function is being called: as if this call had traced it."""
+        marks = self.waiting.pop(id(args[0]), None)
+        if marks is None:
+            return
+        self.called.append(weakref.ref(args[0]))
+        if LOOPS in marks:
+            self.installed.watch.begin_for_graphs()
+
+    def without_lines(self) -> list[str]:
+        """Name the parts of what was recorded whose lines are not known."""
+        registry = self.registry
+        feeds = registry.feeds()
+        unseen = {
+            "the model": any(line is None and layer() is not None for layer, line in registry.layers),
+            "the input pipeline": feeds is not None and feeds in self.datasets,
+        }
+        return [part for part, is_unseen in unseen.items() if is_unseen]
+
+    # What turned out to be in use: the registry gets that, and no more
+
+    def complete(self) -> None:
+        """Let the registry have what was used of what is earlier."""
+        self._graphs()
+        self._layers()
+        self._unname()
+
+    @guarded("earlier functions")
+    def _graphs(self) -> None:
+        """Add the graphs of functions that were called since."""
+        registry = self.registry
+        known = {id(reference()) for reference in registry.graphs}
+        called = (reference() for reference in self.called)
+        for traced in (each for function in called for each in concrete(function)):
+            for graph in with_inner(traced.graph):
+                if id(graph) not in known:
+                    known.add(id(graph))
+                    registry.graphs.append(weakref.ref(graph))
+                    if graph not in registry.scopes:
+                        registry.unseen.add(graph)
+
+    @guarded("earlier layers")
+    def _layers(self) -> None:
+        """Add the layers that fit trains, and those that the graphs were traced through.
+
+        Of layers of one name nobody knows which an operation belongs to: none of them is added.
+        """
+        used = self._used()
+        names = collections.Counter(layer.name for layer, _ in used)
+        new = (reference() for reference, _ in self.registry.layers)
+        names.update(layer.name for layer in new if layer is not None)
+        gone = {id(layer) for layer, _ in used} | {id(None)}
+        self.layers = [entry for entry in self.layers if id(entry[0]()) not in gone]
+        self.registry.layers += [entry for layer, entry in used if names[layer.name] == 1]
+
+    def _used(self) -> list[tuple[KerasLayer, Entry]]:
+        """Return the earlier layers that the model has, or that a graph names."""
+        registry = self.registry
+        model = registry.model()
+        of_model = {id(layer) for layer in (model._flatten_layers() if model is not None else ())}
+        graphs = (reference() for reference in registry.graphs)
+        scopes = [registry.scopes.get(graph, {}) for graph in graphs if graph is not None]
+        named = {name for of_graph in scopes for name in of_graph.values()}
+        alive = ((entry[0](), entry) for entry in self.layers)
+        return [
+            (layer, entry)
+            for layer, entry in alive
+            if layer is not None and (id(layer) in of_model or layer.name in named)
+        ]
+
+    @guarded("names of datasets")
+    def _unname(self) -> None:
+        """What stands on datasets without a name must not be taken for them: it loses its own."""
+        unnamed, numbers = self.datasets, self.registry.numbering.numbers
+        for dataset in (reference() for reference in self.registry.datasets):
+            if dataset is None or not hasattr(dataset, "_inputs"):
+                continue
+            if any(source in unnamed for source in dataset._inputs()):
+                unnamed.add(dataset)
+                numbers.pop(dataset, None)
+
+
+def alive(classes: Iterable[tuple[str, str]]) -> Mapping[str, list[Any]]:
+    """Return the live objects of classes, given as (module, class), and of their subclasses, by the module."""
+    gc.collect()  # models of an earlier cell are in cycles, and share their names with their successors
+    loaded = ((module, getattr(sys.modules.get(module), name, None)) for module, name in classes)
+    wanted = {id(kind): module for module, kind in loaded if kind is not None}
+    objects: dict[str, list[Any]] = collections.defaultdict(list)
+    kinds: dict[int, str] = {}  # id of a class: the module of what it is, "" for nothing of interest
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if id(kind) not in kinds:
+            # Not issubclass: an abstract class would remember every type that it is asked about.
+            kinds[id(kind)] = next((wanted[id(base)] for base in kind.__mro__ if id(base) in wanted), "")
+        if kinds[id(kind)]:
+            objects[kinds[id(kind)]].append(thing)
+    return objects

@@ -227,15 +227,15 @@ class TrainFunctionCalls:
         source = self._source(frame.f_code.co_name)
         if source is None:
             return None
-        loops, lengths = installed.local.loops, installed.lengths
+        loops, given = installed.local.loops, installed.registry.given
         call = [source, loops, loops.depth, None]
         held.append((self._counted, call))
         call[3] = source.begin(k)
-        asked = lengths.calls_left and source.kind is StepKind.BATCH
-        if (asked or self.window.arguments.wanted) and frame.f_code.co_name == "train_on_batch":
-            self._note(frame)
+        waits = self.window.state is WAITING
+        if given.asks and frame.f_code.co_name == "train_on_batch":
+            given.call([frame.f_locals.get(name) for name in GIVEN], {}, waits=waits)
         loops.depth += 1
-        if lengths.left <= 0 or self.window.state is not WAITING:
+        if given.left <= 0 or not waits:
             return None
         return lambda: self.function(installed.batches.passed(args[0], source.calls, k))
 
@@ -262,15 +262,6 @@ class TrainFunctionCalls:
         if self.installed.local.loops.training():  # a loop over a dataset contains this call
             return None
         return self.window.source(StepKind.BATCH, way_here(), here)
-
-    def _note(self, frame: FrameType) -> None:
-        """Note the arrays that train_on_batch, which is calling, was given."""
-        arguments, lengths = self.window.arguments, self.installed.lengths
-        given = [frame.f_locals.get(name) for name in GIVEN]
-        if arguments.wanted:
-            arguments.note(given, {})
-        if lengths.calls_left and self.window.state is WAITING:
-            lengths.call(given)
 
 
 class Keras3:

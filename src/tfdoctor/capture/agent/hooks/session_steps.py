@@ -96,13 +96,10 @@ class Sessions:
 
     def _step(self, held: Held, key: Hashable, graph: Graph, feeds: object) -> None:
         """A step of the window begins."""
-        window, lengths, arguments = self.window, self.installed.lengths, self.window.arguments
-        given = feeds if isinstance(feeds, dict) else {}
-        if lengths.calls_left and window.state is WAITING:
-            lengths.call([feeds])
+        window, given = self.window, self.installed.registry.given
         source = window.source(SESSION, key, here)
-        if arguments.wanted and arguments.source is source:
-            arguments.note_feeds(graph, given)
+        if given.asks:
+            given.fed(source, graph, feeds, waits=window.state is WAITING)
         loops = self.installed.local.loops
         call = [source, loops, None]
         held.append((self._over, call))

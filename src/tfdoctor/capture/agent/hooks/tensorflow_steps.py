@@ -157,24 +157,22 @@ class CountedSteps:
 
     def __init__(self, installed: Installed) -> None:
         self.installed, self.window = installed, installed.window
-        self.registry, self.lengths = installed.registry, installed.lengths
+        self.registry, self.given = installed.registry, installed.registry.given
 
     def call(self, held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
         """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
         loops, function = self.installed.local.loops, args[0]
         if loops.function is not None or loops.calling:
             return
-        window, arguments, lengths = self.window, self.window.arguments, self.lengths
+        window, given = self.window, self.given
         own = not loops.depth  # else it is Keras's
         call = [loops, function, own, 0]
         held.append((self._called, call))
         if own:
             loops.function = window.calling = function
             loops.caller = frame
-            if arguments.wanted and self.registry.trainer() is function:
-                arguments.note(args[1:], kwargs, function)
-            if lengths.calls_left and window.state is WAITING and self.registry.trainer() is function:
-                lengths.call(args[1:], kwargs)
+            if given.asks and self.registry.trainer() is function:
+                given.call(args[1:], kwargs, function, waits=window.state is WAITING)
         loops.calling, call[3] = True, time.perf_counter_ns()
 
     def _called(self, call: Foreign, _: object, __: object) -> None:
@@ -260,7 +258,7 @@ class CountedSteps:
 
     def iterators(self, _: Point) -> Enter:
         """Notice each `__next__` before it runs, and the end of the data."""
-        installed, window, lengths = self.installed, self.window, self.lengths
+        installed, window, given = self.installed, self.window, self.given
         eager = tensorflow_api.context().executing_eagerly
 
         def enter(held: Held, args: Args, _: Kwargs, __: object) -> None:
@@ -278,7 +276,7 @@ class CountedSteps:
             loops.depth = 0
             if isinstance(error, StopIteration):
                 loops.ended(iterator)
-            elif error is None and lengths.left and window.state is WAITING:
-                lengths.batch(batch)
+            elif error is None and given.left and window.state is WAITING:
+                given.batch(batch)
 
         return enter

@@ -117,7 +117,7 @@ class ProgramFile:
             "feeds": part("feeds", lambda: datasets.ids.get(id(registry.feeds()))),
             "input_kind": INPUTS.get(adapter, adapter) if adapter else loop,
             "run": part("settings", lambda: settings.describe(registry)) or {},
-            "sequences": part("sequence lengths", lambda: registry.lengths.describe(registry.feeds())) or [],
+            "sequences": part("sequence lengths", lambda: registry.given.describe(registry.feeds())) or [],
         }
 
     def _write(self, program: dict[str, Any] | None) -> None:

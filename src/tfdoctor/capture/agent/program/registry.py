@@ -11,8 +11,8 @@ from ..process.journal import guarded, quietly
 from ..process.stack import called_here, defined_at, here, way_here
 from .choices import CHECKS, DATA_MODE, DETERMINISM, Choices
 from .datasets import Numbering
+from .given import Given
 from .gradients import UnusedGradients
-from .sequences import SequenceLengths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Registry:
         self.metrics: list[tuple[weakref.ref[KerasMetric], Line | None]] = []
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
-        self.lengths = SequenceLengths(log)
+        self.given = Given(log)
         self.choices = Choices(log)
         self.unused_gradients = UnusedGradients(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
@@ -63,7 +63,7 @@ class Registry:
         self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
         self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
         self.fit: dict[str, Any] = {}  # what Keras's fit was given
-        self.lengths.again()
+        self.given.again()
         self.unused_gradients.again()
         self.written = False  # nothing more is wanted
 
@@ -135,7 +135,7 @@ class Registry:
             "batches_at": defined_at(getattr(type(made), "__getitem__", None)),
         }
         if not self.written:
-            self.lengths.given(adapter)
+            self.given.fit(adapter)
 
     def release(self) -> None:
         """The fit is over, and with it what Keras made for it."""

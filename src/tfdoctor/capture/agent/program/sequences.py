@@ -1,4 +1,4 @@
-"""How long the sequences are that the training is given: the padding at one end, in a few rows of each input."""
+"""How long sequences are: the padding at one end, in the rows of batches or in a few rows of whole arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import collections
 import math
 import sys
 
-from ..process.journal import guarded
 from ..process.objects import leaves
 
 TYPE_CHECKING = False
@@ -15,12 +14,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..process.declared import Foreign, TfDataset
-    from ..process.journal import Journal
 
     Entry = dict[str, Any]  # one input, read from one side
     Inputs = dict[tuple[int, bool], Entry]  # by the input's position and its side
 
-BATCHES = 4  # Batches that are looked at, before the window opens
 MOST_ROWS = 64
 MOST_BYTES = 8_000_000  # Of one input: training waits meanwhile
 # Ranks of sequences: whole numbers (batch, time), or vectors of floats (batch, time, features).
@@ -34,55 +31,18 @@ PADDED = 0.25
 PADS = frozenset((0, 1, -1, -100))
 
 
-class SequenceLengths:
-    """The lengths of the sequences in the first batches of a loop, or in the arrays that it goes over."""
-
-    def __init__(self, log: Journal) -> None:
-        self.log = log
-        self.again()
-
-    def again(self) -> None:
-        """Forget what the recording before has measured."""
-        self.left = self.calls_left = BATCHES
-        self.seen: Inputs = {}
-        self.called: Inputs = {}
-        self.arrays: list[Entry] = []
-
-    def wants(self, specs: Iterable[Foreign]) -> bool:
-        """Say whether batches of these types are worth to be taken before fit takes them; open sizes may be any."""
-        for spec in specs:
-            shape = getattr(spec, "shape", None)
-            if shape is not None and shape.rank is not None and shape.rank == RANKS.get(spec.dtype.name):
-                sizes = shape.as_list()
-                if all(sizes[2:]) and _bytes(size or 1 for size in sizes) <= MOST_BYTES:
-                    return True
-        return False
-
-    @guarded("sequence lengths")
-    def batch(self, batch: object) -> None:
-        """Look at a batch of a loop over a dataset, or of one that fit was given."""
-        self.left -= 1
-        _add(self.seen, batch)
-
-    @guarded("sequence lengths")
-    def call(self, *given: object) -> None:
-        """Look at what a training call is given, whatever made it."""
-        self.calls_left -= 1
-        _add(self.called, given)
-
-    @guarded("sequence lengths")
-    def given(self, adapter: object) -> None:
-        """Look at the arrays that Keras's fit was given."""
-        arrays = (getattr(array, "array", array) for array in leaves(getattr(adapter, "_inputs", None)))
-        self.arrays = list(_sampled(arrays))
-
-    def describe(self, dataset: TfDataset | None) -> list[Entry]:
-        """Return what was seen: of calls, else of batches, of fit's arrays, or of those that a dataset slices."""
-        found = list((self.called or self.seen).values())
-        return found or self.arrays or ([] if dataset is None else _of_slices(dataset))
+def any_in(specs: Iterable[Foreign]) -> bool:
+    """Say whether batches of these types may have sequences that can be read; open sizes may be any."""
+    for spec in specs:
+        shape = getattr(spec, "shape", None)
+        if shape is not None and shape.rank is not None and shape.rank == RANKS.get(spec.dtype.name):
+            sizes = shape.as_list()
+            if all(sizes[2:]) and _bytes(size or 1 for size in sizes) <= MOST_BYTES:
+                return True
+    return False
 
 
-def _add(inputs: Inputs, batch: object) -> None:
+def add(inputs: Inputs, batch: object) -> None:
     """Add the inputs of a batch to those seen before."""
     for at, value in enumerate(leaves(batch)):
         pads = {side: inputs[at, side]["pad"] for side in (False, True) if (at, side) in inputs}
@@ -96,13 +56,14 @@ def _add(inputs: Inputs, batch: object) -> None:
                 known["mask"] = known["mask"] and entry["mask"]
 
 
-def _sampled(arrays: Iterable[object]) -> Iterator[Entry]:
+def sampled(arrays: Iterable[object]) -> Iterator[Entry]:
+    """Look at a few rows of arrays as large as the whole data."""
     for array in arrays:
         for value in leaves(array):
             yield from _described(value, whole=False)
 
 
-def _of_slices(dataset: TfDataset) -> list[Entry]:
+def of_slices(dataset: TfDataset) -> list[Entry]:
     """Look at the arrays far upstream, where the batches still have their time dimension."""
     specs: list[Foreign] = leaves(dataset.element_spec)
     shapes = [tuple(spec.shape.as_list()[1:]) for spec in specs if getattr(spec, "shape", None)]
@@ -112,7 +73,7 @@ def _of_slices(dataset: TfDataset) -> list[Entry]:
         source = waiting.pop()
         sliced += getattr(source, "_tensors", None) or ()
         waiting += source._inputs() if hasattr(source, "_inputs") else []
-    return [entry for entry in _sampled(sliced) if tuple(entry["shape"][1:]) in shapes]
+    return [entry for entry in sampled(sliced) if tuple(entry["shape"][1:]) in shapes]
 
 
 def _described(value: Foreign, *, whole: bool, pads: Mapping[bool, int] | None = None) -> Iterator[Entry]:

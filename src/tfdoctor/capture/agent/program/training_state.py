@@ -10,13 +10,9 @@ import hashlib
 import sys
 import weakref
 
-from ..process.journal import guarded
-from ..process.objects import leaves
-from .sequences import SequenceLengths
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ..process.declared import Foreign
 
@@ -30,33 +26,6 @@ OPTIMIZERS = (
 
 MOST_BYTES = 2**30  # Weights that are read; a larger model is not compared
 LOSSES = 20  # Steps whose losses are kept
-BATCHES = 8  # Batches of a loop whose examples are counted, before its steps are timed
-
-
-class BatchSizes(SequenceLengths):
-    """The examples of a loop's first batches; it takes the place of what looks at sequences in other runs."""
-
-    def again(self) -> None:
-        """Nothing is asked for."""
-        self.left = self.calls_left = 0
-        self.into: list[int] = []
-
-    def ask(self, into: list[int], *, more: bool) -> None:
-        """Look at the batch that comes next, where there is `more` time for it and too few were seen."""
-        self.into, self.left = into, int(more and len(into) < BATCHES)
-
-    def wants(self, specs: Iterable[Foreign]) -> bool:
-        """Say whether the batches are plain tensors."""
-        return all(type(spec).__name__ == "TensorSpec" for spec in specs)
-
-    @guarded("batch size")
-    def batch(self, batch: object) -> None:
-        """Note the first dimension of the first tensor that has one."""
-        self.left = 0
-        shapes: Iterable[Foreign] = (getattr(value, "shape", None) or () for value in leaves(batch))
-        size = next((shape[0] for shape in shapes if len(shape)), None)
-        if size is not None:
-            self.into.append(int(size))
 
 
 class ReturnedLosses:

@@ -104,7 +104,7 @@ class TimedWindow(TraceWindow):
         part = plan["variant"]["without"]
         self.without = TakenOut(part) if part else None
         registry.written = True  # nothing is described: hooks remember nothing
-        self.sizes = registry.lengths = training_state.BatchSizes(log)
+        registry.given.ask_size([], more=False)
 
     def first_alarm(self) -> int:
         """Ask for every step."""
@@ -133,7 +133,7 @@ class TimedWindow(TraceWindow):
             self._count(times, number)
             times.count_at = 2 * number
         more = number < self.trial["compare_at"] and source.kind in SEEN
-        self.sizes.ask(times.examples, more=more)
+        self.registry.given.ask_size(times.examples, more=more)
         times.note(number, k)
         if times.starts[-1] - self.looked >= LOOK_NS:
             self.looked = times.starts[-1]

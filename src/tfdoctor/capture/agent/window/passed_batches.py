@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..process.declared import Foreign
-    from ..program.sequences import SequenceLengths
+    from ..program.given import Given
     from .window import TraceWindow
 
 
 class PassedBatches:
     """Takes a few batches of a fit before its traced window."""
 
-    def __init__(self, window: TraceWindow, lengths: SequenceLengths) -> None:
-        self.window, self.lengths, self.log = window, lengths, window.log
+    def __init__(self, window: TraceWindow, given: Given) -> None:
+        self.window, self.given, self.log = window, given, window.log
 
     def passed(self, iterator: Foreign, calls: int, k: int) -> object:
         """Return what to give to the compiled function: an iterator over a batch that was seen, or the given one.
@@ -43,7 +43,7 @@ class PassedBatches:
             batch = iterator._next_internal()
         except end:  # the data has ended
             return iterator
-        self.lengths.batch(batch)
+        self.given.batch(batch)
         return self._over(single, batch) or iterator
 
     @guarded("batches of fit")
@@ -52,13 +52,13 @@ class PassedBatches:
 
         Its tensors have to lie in the host's memory, and to be of interest.
         """
-        waiting = self.lengths.left > 0 and self.window.state is WAITING
+        waiting = self.given.left > 0 and self.window.state is WAITING
         if not waiting or k != 1 or calls <= 1:
             return False
         specs = tensorflow_api.flat_specs(getattr(iterator, "element_spec", None))
         device = getattr(getattr(iterator, "_iterator_resource", None), "device", "")
         on_host = device.rpartition("device:")[2].startswith("CPU")
-        return on_host and bool(specs) and self.lengths.wants(specs)
+        return on_host and bool(specs) and self.given.wants(specs)
 
     @guarded("batches of fit")
     def _prepared(self, source: Foreign) -> tuple[Callable[[object], object], type[Exception]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..process.journal import Journal
     from ..process.stack import Instructions
-    from .call_arguments import CallArguments
+    from ..program.given import Given
 
     class Training(Protocol):
         """What a thread is doing: inside a call that trains, or between two of them."""
@@ -146,7 +146,7 @@ class Pace:
 class StackSampler:
     """Where the trainer's thread was, by place."""
 
-    def __init__(self, log: Journal, arguments: CallArguments) -> None:
+    def __init__(self, log: Journal, arguments: Given) -> None:
         self.log, self.arguments = log, arguments
         self.pace: Pace | None = None  # of the present window
         self.ready: Pace | None = None  # of a thread that waits for the next window

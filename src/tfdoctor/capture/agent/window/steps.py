@@ -1,9 +1,10 @@
-"""Counting steps: next to nothing outside the window, one marker a call inside it."""
+"""Counting steps: next to nothing outside the window, one marker a call inside it; and which are to be traced."""
 
 from __future__ import annotations
 
 import collections
 import enum
+import math
 import sys
 
 from ..process.kept import time
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from typing import Protocol
 
+    from ..process.budget import CaptureBudget
+    from ..process.declared import AgentPlan, Foreign
     from ..process.journal import Journal
     from ..process.stack import Line
 
@@ -21,16 +24,8 @@ if TYPE_CHECKING:
 
         def __exit__(self, kind: object, error: object, trace: object) -> object: ...
 
-    class OpenWindow(Protocol):
-        """What marks the calls of a window, as long as it is open."""
-
-        calls: int
-
-        def marker(self, number: int, k: int) -> Marker:
-            """Return the marker of a call of k steps."""
-
     class StepListener(Protocol):
-        """Who decides whether a call is traced."""
+        """Who decides whether a call is traced: the window."""
 
         leave: bool
         log: Journal
@@ -54,6 +49,8 @@ REMEMBERED = 1000  # Untraced calls whose time is kept, for the report to say wh
 # epochs, which a short window does not hold.
 LONG, LONGEST = 2, 40
 AHEAD = 2  # So many calls before a window may open, it is announced: what is learnt from calls is learnt there
+MOST_SAMPLED = 5  # After the window, at most so many times its steps are sampled: very short steps give few samples
+MANY_ROUNDS = 3  # A fit that is entered so often is itself inside a loop, and the window may outlast it
 ROUNDS = 2  # How often a call must have come before it is taken for one that recurs
 
 
@@ -98,7 +95,8 @@ class StepCounter:
         self.spans: collections.deque[tuple[int, int, int]] = collections.deque(maxlen=REMEMBERED)
         self.traced: collections.deque[tuple[int, int, int]] = collections.deque(maxlen=REMEMBERED)
         self.under_profiler = False
-        self.marking: tuple[int, OpenWindow] | None = None  # while its window is open: the step at which it closes
+        # While its window is open, the step at which that closes, and the capture:
+        self.marking: tuple[int, Foreign] | None = None
         # The source whose rounds seem to hold several calls of this one:
         self.outer: StepCounter | None = None
         self.outer_seen = 0
@@ -123,17 +121,18 @@ class StepCounter:
             self.listener.depart()
         return marker
 
-    def _mark(self, window: OpenWindow, k: int) -> Marker | None:
+    def _mark(self, window: Foreign, k: int) -> Marker | None:
         """Mark a call of an open window; each call of Python more would show in a step of 2 ms."""
         number = self.seen + self.discarded
         self.seen += k
         self.calls += 1
         window.calls += 1
         try:
-            return window.marker(number, k)
+            marked: Marker | None = window.marker(number, k)
         except Exception as error:
             self.listener.log.fault("marker", error)
-            return None
+            marked = None
+        return marked
 
     def count(self, k: int) -> None:
         """Count a call of k steps, and note the time since the one before."""
@@ -179,6 +178,52 @@ class StepCounter:
         self.outer, self.outer_seen = outer, outer.seen
         self.alarm = self.seen + 2 * -(-self.seen // outer.seen)
         return True
+
+    # Which of its steps to trace
+
+    def announce(self, total: int, k: int, skip: int, warmup: int, steps: int) -> None:
+        """`total` more steps, `k` a call, are to come: fit a window of so many `steps` into them.
+
+        `skip` steps build the graph; they are only traced when there are no others.
+        """
+        done, self.end = self.seen, self.seen + total
+        first = max(warmup, done)
+        if self.end < first + steps and self.rounds < MANY_ROUNDS:
+            earliest = done + skip if total > skip else done
+            first = max(earliest, min(first, self.end - steps))
+        self.ask_at(max(0, first if self.marks else first - k), k)
+
+    def left(self, stop: int) -> int | None:
+        """Return how many steps follow a window; None is unknown, as where the end of an epoch was announced."""
+        if self.end is None or self.end < self.seen or self.rounds >= MANY_ROUNDS:
+            return None
+        return self.end - stop
+
+    def goes_on(self, stop: int, plan: AgentPlan) -> bool:
+        """Say whether it probably has more steps than the window, for samples of the stack that cost them time.
+
+        Keras 2 marks steps itself, so that those could not be told from the ones that are measured.
+        """
+        if stop == NEVER or not self.marks:
+            return False
+        left = self.left(stop)
+        if left is None:
+            return not plan["stop_after"]  # only a step ends the run, and there may be none
+        return left >= plan["steps"]
+
+    def most_sampled(self, stop: int, measured: int) -> int:
+        """Return how many steps after the window may be sampled: at least half of them remain as they are."""
+        left, most = self.left(stop), MOST_SAMPLED * measured
+        return most if left is None else min(most, left // 2)
+
+    def waits(self, budget: CaptureBudget, number: int, k: int, steps: int) -> bool:
+        """Say whether to wait until a window of so many steps costs little enough of the run; ask for it then."""
+        wait_s = budget.wait_s(steps)
+        if wait_s:
+            self.ask_at(number + k * max(1, math.ceil(wait_s / (self.usual_s() or wait_s) / k)), k)
+        return bool(wait_s)
+
+    # What is told of it
 
     def summary(self) -> dict[str, object]:
         """Return what the manifest says of this candidate."""

@@ -16,14 +16,11 @@ from ..process.budget import FEWEST_CALLS, CaptureBudget
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
 from ..process.versions import versions
-from . import planning
-from .call_arguments import CallArguments
 from .captures import USERS, Capture
 from .collectives import UnsafeError
 from .function_traces import FunctionTraces
-from .planning import FIRST_LOOK, MANY_ROUNDS
 from .stack_samples import StackSampler
-from .steps import NEVER, OPEN_ENDED, StepCounter
+from .steps import MANY_ROUNDS, NEVER, OPEN_ENDED, StepCounter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
 
 AFTERWARDS = 200  # Steps to count after the window, for how long they take untraced; then the hooks rest
 MOST_CAPTURES = 4  # Every window disturbs the run for a moment; a run of many short fits gets no more of them
+FIRST_LOOK = 2  # Calls of a window after which its cost is looked at for the first time
 MOST_REFUSALS = 5  # How often to ask again for a profiler that somebody else has
 COMPLETE = ("steps", "time")  # Reasons of a window that has got what it was opened for
 COST = "cost"  # The reason of one that has cost as much as it may
@@ -80,8 +78,7 @@ class TraceWindow:
         self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
         self.traces = FunctionTraces(log)
         self.lock = threads.RLock()
-        self.arguments = CallArguments(log)
-        self.samples = StackSampler(log, self.arguments)
+        self.samples = StackSampler(log, registry.given)
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
         self.before_close: list[Callable[[], object]] = []  # ends of the steps under way
         # What the thread that trains is doing, where samples can separate the calls that train from the rest:
@@ -159,11 +156,13 @@ class TraceWindow:
     def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
         """So many more steps, `k` a call, are to come; `skip` of them build the graph."""
         if self.state is WAITING and total > 0:
-            planning.announce(source, total, k, skip, self.plan["warmup"], self._planned(k))
+            source.announce(total, k, skip, self.plan["warmup"], self._planned(k))
 
     def _planned(self, k: int) -> int:
-        """Return how many steps to trace: fewer after a window whose profiler took too long."""
-        return planning.planned(self.plan["steps"], k, self.budget.most_steps if self.is_bounded() else None)
+        """Return how many steps to trace, in whole calls: fewer after a window whose profiler took too long."""
+        steps = self.plan["steps"] if k == 1 else max(self.plan["steps"], FEWEST_CALLS * k)
+        most = self.budget.most_steps if self.is_bounded() else None
+        return steps if most is None else min(steps, -(-most // k) * k)
 
     def is_bounded(self) -> bool:
         """Say whether the trace is a small part of what is wanted of the run.
@@ -177,7 +176,7 @@ class TraceWindow:
 
         Workers of a job wait for each other: none keeps its profiler longer than the others.
         """
-        return planning.goes_on(self.plan, source, self.stop) and not self.log.state["rank"]
+        return source.goes_on(self.stop, self.plan) and not self.log.state["rank"]
 
     # At each call
 
@@ -200,7 +199,7 @@ class TraceWindow:
             self.quiet = True
         if self.state is WAITING and number < source.opens:
             source.alarm = source.opens
-            self.arguments.prepare(source)  # what is learnt before the window costs it no time
+            self.registry.given.prepare(source)  # what is learnt before the window costs it no time
             self.samples.prepare(self.training(source))
         elif self.state is WAITING and self._is_worth(source, number, k):
             self._open_at(source, number, k)
@@ -214,12 +213,15 @@ class TraceWindow:
             return False
         if self.kept is None:
             return True
-        steps = planning.fitting(source, self.kept, number, self._planned(k))
-        if not steps:
+        steps = self._planned(k)
+        if source.end is not None and source.rounds < MANY_ROUNDS:
+            steps = min(steps, source.end - number)
+        good = max(0, number + steps - max(number, self.kept.warmup))
+        if (good, steps) <= self.kept.good:
             source.alarm = NEVER  # until it announces more
             return False
         few = max(FEWEST_CALLS * k, 2 * self.kept.record["steps"])
-        return not (self.is_bounded() and planning.waits(self.budget, source, number, k, min(steps, few)))
+        return not (self.is_bounded() and source.waits(self.budget, number, k, min(steps, few)))
 
     def _marker(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Return the marker of a call while the window is open; close it where it ends."""
@@ -261,7 +263,7 @@ class TraceWindow:
         capture = self.capture
         if capture is None or source is not capture.source:
             return None
-        most = planning.most_sampled(source, self.stop, self.stop - capture.start)
+        most = source.most_sampled(self.stop, self.stop - capture.start)
         if number >= self.stop + most or not self.samples.wanted():
             self.close("steps")
             return None
@@ -299,7 +301,7 @@ class TraceWindow:
             self.stop = NEVER if self.deadline else first + self._planned(k)
             if self.is_bounded():
                 self.ask_cost = first + FIRST_LOOK * k
-            self.arguments.begin(source)
+            self.registry.given.begin(source)
             self.registry.choices.begin()
             self.samples.begin(self.training(source), more_to_come=self.goes_on(source))
             self.save()
