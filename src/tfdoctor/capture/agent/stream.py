@@ -42,12 +42,16 @@ if TYPE_CHECKING:
         brief: object  # the function whose calls are noted like this; None: none
         began: int  # when the one under way did; 0: none is
         inner: object  # what that runs, of which nobody is told; None: whatever it runs
+        within: bool  # a call in it is under way that may trace
 
         def begins(self, frame: FrameType) -> bool:
             """Say whether the call that begins repeats the last one."""
 
         def over(self) -> bool:
             """Say whether it did to its end; else it is told to who leaves it."""
+
+        def passed(self) -> bool:
+            """Say the same of a call that may trace within the one under way, and is over."""
 
 
 WINDOW = "window"  # The group of the listeners that rest once the traced window is over
@@ -64,8 +68,9 @@ class Point:
         self.repeats: Repeats | None = None  # where calls may be noted briefly now
         self.notes: Repeats | None = None  # the same, whoever listens
         self.key: object = None  # how those know the function; None: it is the first argument
-        # How the listener leaves a call that was to repeat, of these arguments, made by this frame:
+        # How a call is left that was to repeat, and one within another one that was to, in which more has happened:
         self.again: Callable[[Args, Kwargs, FrameType], tuple[Leave, Any]]
+        self.within: Callable[[Args, Kwargs, FrameType], tuple[Leave, Any]] | None = None  # None: nothing can
         self.failing: Sequence[Callable[[BaseException], object]] = ()  # hear of what calls raise
 
     def choose(self, resting: set[str]) -> None:
@@ -181,30 +186,33 @@ def _wrapper(point: Point, caller: Callable[[int], FrameType]) -> Callable[..., 
 
     def call(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401  # those of any function
         held: Held = []
-        briefly: Repeats | None = None  # where this call is noted like that
+        # Of a call that is noted briefly, or is part of one; and how it is left where it is not to its end:
+        over: Callable[[], bool] | None = None
+        later: Foreign = None
         try:
             repeats = point.repeats
             if repeats is not None and repeats.brief is not None:
                 if repeats.brief is (point.key or args[0]):
-                    briefly = repeats  # before anything is noted: a handler of a signal may raise next
-                    if not repeats.begins(caller(1)):
-                        briefly = None
+                    over, later = repeats.over, point.again  # first: a handler of a signal may raise next
+                    over = over if repeats.begins(caller(1)) else None
                 elif repeats.began and (repeats.inner is None or repeats.inner is args[0]):
-                    return original(*args, **kwargs)
+                    if point.within is None:
+                        return original(*args, **kwargs)
+                    over, later, repeats.within = repeats.passed, point.within, True
             instead = None
-            if briefly is None and point.listeners:
+            if over is None and point.listeners:
                 instead = point.enter(held, args, kwargs, caller(1))
             result = original(*args, **kwargs) if instead is None else instead()
-            if briefly is not None:
-                if briefly.over():
+            if over is not None:
+                if over():
                     return result
-                held.append(point.again(args, kwargs, caller(1)))
-                briefly = None
+                held.append(later(args, kwargs, caller(1)))
+                over = None
             if held:
                 point.leave(held, result, None)
         except BaseException as error:
-            if briefly is not None:
-                held.append(point.again(args, kwargs, caller(1)))
+            if over is not None:
+                held.append(later(args, kwargs, caller(1)))
             point.fail(held, error)
             frames.leave(error)
             raise

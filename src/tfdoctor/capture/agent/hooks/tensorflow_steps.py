@@ -62,6 +62,7 @@ class AccountedSteps:
         clock, repeats, thread = self.clock, self.clock.repeats, threads.get_ident
         point.notes = repeats
         point.again = lambda args, kwargs, frame: (leave, [args[0], False, True, None, frame, args, kwargs])
+        point.within = lambda args, kwargs, frame: (leave, [args[0], True, False, None, frame, args, kwargs])
 
         def enter(held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
             if (clock.thread != thread() and not clock.follows()) or clock.inside:
@@ -80,7 +81,7 @@ class AccountedSteps:
             function, part, again, entered, frame, args, kwargs = call
             if error is not None:
                 clock.function_fails(error, part=part)
-            clock.inside, clock.running = 0, part
+            clock.inside, clock.running, repeats.within = 0, part, False
             if (part and clock.current.kind != kinds.TRACE) or (again and repeats.over()):
                 return
             clock.caller = frame

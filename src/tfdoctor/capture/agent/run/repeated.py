@@ -110,7 +110,7 @@ class RepeatedSteps:
     """The steps that wait to be accounted for; only the thread that the clock follows adds to them."""
 
     __slots__ = (
-        *("brief", "began", "inner", "left", "last", "moments", "due", "clock"),  # of each call
+        *("brief", "began", "inner", "within", "left", "last", "moments", "due", "clock"),  # of each call
         *("opened", "waiting", "around", "entered", "known", "ran"),
     )
 
@@ -125,6 +125,7 @@ class RepeatedSteps:
         self.opened: Opened | None = None  # the call under way, noted in full
         self.brief: object = None  # the function whose next calls are noted briefly
         self.inner: object = None  # the graph that they run; None: any, for they train from their begin
+        self.within = False  # a tf.function is called in the one under way of Keras
         self.left = 0  # how many
         self.last: Repeated | None = None  # the one before them
         self.moments: list[int] = []  # of that one and of them: the last ones in what waits
@@ -207,6 +208,11 @@ class RepeatedSteps:
         clock = self.clock
         clock.current, clock.running = repeated.step, True
         return True
+
+    def passed(self) -> bool:
+        """A tf.function within the call under way is over; say whether that is noted briefly still."""
+        self.within = False
+        return self.began > 0
 
     def over(self) -> bool:
         """The call is over; say whether it was all like the one before: if not, the clock is to be told."""
@@ -293,7 +299,7 @@ class RepeatedSteps:
             self._account(time.perf_counter_ns())
         if self.began:
             self.opened, self.began = self.under_way(), 0
-            if self.last is not None and self.last.called is not None:
+            if self.within or (self.last is not None and self.last.called is not None):
                 self.clock.inside = 1
         if self.opened is not None:
             self._open()
