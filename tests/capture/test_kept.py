@@ -14,7 +14,6 @@ OF_THE_SCRIPT = {
     "process/changed_files.py": "io",  # patched
     "run/whole.py": "os",  # patched
     "run/waiting.py": "threading",  # its files and its table of threads are read
-    "window/stack_samples.py": "threading",
 }
 """Modules of the script that the agent looks at."""
 

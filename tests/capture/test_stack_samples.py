@@ -49,15 +49,6 @@ def test_a_known_stack_is_one_place_with_all_its_times(sampler: Any, depth: int,
     assert place["when_us"] == sorted(place["when_us"])
 
 
-def test_it_leaves_python_as_it_was(sampler: Any) -> None:
-    before = sys.getswitchinterval()
-    sampler.begin(training(), more_to_come=True)
-    sampler.measured()
-    sampler.hurry()
-    sampler.end()
-    assert sys.getswitchinterval() == before
-
-
 def ended(thread: Any) -> bool:
     until = time.monotonic() + 60
     while thread.is_alive() and time.monotonic() < until:

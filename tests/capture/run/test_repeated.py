@@ -6,7 +6,7 @@ import inspect
 import threading
 import time
 from collections import Counter
-from types import FrameType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +17,10 @@ from tests.capture import agent
 from tests.capture.run.test_clock import BrokenError, fake_time, kinds, started
 
 repeated: Any = agent.load("run.repeated")
+streams: Any = agent.load("stream")
+tensorflow_steps: Any = agent.load("hooks.tensorflow_steps")
+keras_steps: Any = agent.load("hooks.keras_steps")
+objects: Any = agent.load("process.objects")
 
 MS = 1_000_000
 TIMES = st.sampled_from([1.003, 10.007, 40.011])
@@ -36,27 +40,67 @@ ACTIONS = st.one_of(
 )
 
 
-def caller() -> FrameType:
-    """Return the frame of what calls the function that asks."""
-    frame = inspect.currentframe()
-    assert frame is not None
-    assert frame.f_back is not None
-    assert frame.f_back.f_back is not None
-    return frame.f_back.f_back
+class Function:
+    """A tf.function, by the name that TensorFlow gives it."""
+
+    _name = "f"
 
 
-class Thing:
-    """A tf.function, a concrete one, or a train function of Keras."""
+class Concrete:
+    """A concrete function of a graph."""
+
+    def __init__(self) -> None:
+        self.graph = SimpleNamespace(variables=(), version=3)
+
+
+class Log:
+    """No listener may fail."""
+
+    def fault(self, name: str, error: BaseException) -> None:
+        raise AssertionError(name) from error
+
+
+class Never(dict[Any, Any]):
+    """Learns no call."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        return
 
 
 class Hooked:
-    """A script that trains, as the hooks see it: each of its functions is called at one place."""
+    """A script that trains below the hooks: each of its functions is called at one place."""
 
     def __init__(self, clock: Any, time: Any, *, repeats: bool) -> None:
-        self.clock, self.time, self.repeats = clock, time, repeats
-        self.functions, self.concrete = [Thing(), Thing()], [Thing(), Thing()]
-        self.model, self.other = Thing(), Thing()
+        self.clock, self.time = clock, time
+        if not repeats:
+            clock.repeats.known = Never()
+        self.functions, self.inner = [Function(), Function()], Function()
+        self.concrete, self.other, self.tests = [Concrete(), Concrete()], Concrete(), Concrete()
+        self.trained = Concrete()  # by Keras
         self.noted = self.briefly = 0
+        self._hook()
+
+    def _hook(self) -> None:
+        installed = SimpleNamespace(recorder=SimpleNamespace(clock=self.clock), window=None, log=Log())
+        installed.window = SimpleNamespace(graph_marks=self)
+        stream = streams.Stream(Log())
+        tensorflow_steps.account(stream, installed)
+
+        def hooked(event: str, original: Any) -> Any:
+            point = streams.Point(Log(), original, event)
+            return stream.wrap(point, [(listen(point), "") for listen, _ in stream.listens[event]])
+
+        self.called, self.runs = hooked("function", self._called), hooked("graph run", self._runs)
+        self.traces = hooked("trace", lambda: SimpleNamespace(variables=(), version=3))
+        trainers = object.__new__(keras_steps.Trainers)
+        trainers.log, trainers.stream, trainers.installed, trainers.window = Log(), stream, installed, None
+        stream.rest(streams.WINDOW, rests=True)
+        steps = keras_steps.TrainFunctionCalls(trainers, self._trains, 2)
+        self.train_function = trainers._own(self._trains, steps, steps.count)
+
+    def get(self, graph: int, _: object) -> dict[str, object]:
+        """Return the marks of a graph."""
+        return {} if graph == id(self.tests.graph) else {objects.TRAINS: None}
 
     def look(self) -> None:
         totals, now = self.clock.read()
@@ -72,81 +116,35 @@ class Hooked:
                 getattr(self, name.replace(" ", "_"))(*rest)
             self.look()
 
-    def again(self, function: object, frame: FrameType) -> bool:
-        repeats = self.clock.repeats
-        again = self.repeats and repeats.again(function, frame)
-        self.briefly += repeats.began > 0
-        self.noted += again
-        return again
-
     def function(self, number: int, ms: float, inside: str | None) -> None:
-        clock, function = self.clock, self.functions[number]
-        again = self.again(function, caller())
-        entered = None if again else clock.function_begins("f", caller())
-        try:
-            self.sleep(0.5)
-            if inside == "nothing":
-                self.evaluates()
-            else:
-                self.trains(self.other if inside == "other" else self.concrete[number])
-            self.body(ms, inside)
-        except BrokenError as error:
-            clock.fails(error, clock.current)
-            if clock.trained is not None:
-                clock.steps.retract()
-            clock.abandon()
-            raise
-        finally:
-            if not again or not clock.repeats.over():
-                if again:
-                    entered, clock.caller = clock.repeats.entered, caller()
-                clock.function_ends(entered, function, "f")
-
-    def evaluates(self) -> None:
-        """Run a graph that trains nothing."""
-        repeats = self.clock.repeats
-        if repeats.graph is not None and repeats.began:
-            repeats.runs_another()
-        if not self.clock.running:
-            self.clock.function_tests()
-
-    def trains(self, concrete: object) -> None:
-        repeats = self.clock.repeats
-        if repeats.graph is not None and repeats.graph is not concrete and repeats.began:
-            repeats.runs_another()
-        if not self.clock.running and not repeats.trains(concrete):
-            self.clock.function_trains("repeated-call", concrete)
+        runs = {"other": self.other, "nothing": self.tests}.get(inside or "", self.concrete[number])
+        self.called(self.functions[number], runs, ms, inside)
 
     def keras(self, ms: float, inside: str | None) -> None:
-        clock, frame = self.clock, caller()
-        again = self.again(self.model, frame)
-        outer = None if again else clock.step_begins(frame, "keras", 2)
-        try:
-            if inside == "trace":
-                clock.inside, clock.trained = 1, None
-            self.body(ms, inside)
-            if inside == "trace":
-                clock.function_ends(None, self.model, "f")
-        except BrokenError as error:
-            clock.fails(error, clock.current)
-            clock.steps.retract()
-            clock.abandon()
-            raise
-        finally:
-            if not again or not clock.repeats.over():
-                outer = clock.repeats.outer() if again else outer
-                clock.step_ends(outer)
-                clock.repeats.learn(self.model, frame, outer, k=2)
+        self.train_function(ms, inside)
 
-    def body(self, ms: float, inside: str | None) -> None:
+    def _trains(self, ms: float, inside: str | None) -> None:
+        self.called(self.inner, self.trained, ms, inside)
+
+    def _called(self, _: Function, runs: Concrete, ms: float, inside: str | None) -> None:
+        self.sleep(0.5)
+        self.runs(runs, ms, inside)
+
+    def _runs(self, _: Concrete, ms: float, inside: str | None) -> None:
         if inside == "trace":
-            self.clock.trace_begins()
+            self.traces()
         if inside == "save":
             self.save(3.001)
         self.sleep(ms)
-        self.look()
+        self.body()
         if inside == "raise":
             raise BrokenError
+
+    def body(self) -> None:
+        """A step is under way."""
+        self.look()
+        self.briefly += self.clock.repeats.began > 0
+        self.noted += self.clock.repeats.under_way() is not None
 
     def python(self, ms: float) -> None:
         self.sleep(ms)
@@ -275,8 +273,8 @@ def test_few_steps_wait() -> None:
             script.run([("function", 0, 0.1, None)])
             assert len(clock.repeats.waiting) < repeated.MOST_WAITING + repeated.BRIEF
         script.run([("python", 1_000)])
-        script.run([("function", 0, 0.1, None)])
-        assert not clock.repeats.waiting
+        script.run([("function", 0, 0.1, None)] * 2)
+        assert len(clock.repeats.waiting) == 1
 
 
 def test_another_concrete_function_at_the_same_place_is_no_repetition() -> None:
@@ -286,7 +284,7 @@ def test_another_concrete_function_at_the_same_place_is_no_repetition() -> None:
         script.run([("function", 0, 1.003, None)] * 5)
         script.concrete[0] = None  # type: ignore[call-overload]  # gone
         gc.collect()
-        script.concrete[0] = Thing()
+        script.concrete[0] = Concrete()
         script.run([("function", 0, 1.003, None)])
         assert clock.repeats.known
         assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 6
@@ -298,7 +296,7 @@ def test_calls_that_are_known_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         clock = started()
         script = Hooked(clock, time, repeats=True)
         for _ in range(20):
-            script.functions[0] = Thing()
+            script.functions[0] = Function()
             script.run([("function", 0, 1.003, None)] * 3)
         assert len(clock.repeats.known) <= 5
 
@@ -322,23 +320,14 @@ class Training(threading.Thread):
     def __init__(self, clock: Any) -> None:
         super().__init__()
         self.clock, self.over, self.ready = clock, threading.Event(), threading.Event()
-        self.function, self.concrete, self.noted = Thing(), Thing(), 0
+        self.script = Hooked(clock, SimpleNamespace(now=0), repeats=True)
+        self.script.body = lambda: setattr(self.script, "noted", self.script.noted + 1)  # type: ignore[method-assign]
 
     def run(self) -> None:
         self.clock.begin(threading.get_ident())
         self.ready.set()
         while not self.over.is_set():
-            self.step()
-
-    def step(self) -> None:
-        clock, repeats, function = self.clock, self.clock.repeats, self.function
-        again = repeats.again(function, caller())
-        self.noted += again
-        entered = None if again else clock.function_begins("f", caller())
-        if not clock.running and not repeats.trains(self.concrete):
-            clock.function_trains("repeated-call", self.concrete)
-        if not again or not repeats.over():
-            clock.function_ends(repeats.entered if again else entered, function, "f")
+            self.script.function(0, 0.0, None)
 
 
 def test_another_thread_reads_while_steps_repeat() -> None:
@@ -350,7 +339,7 @@ def test_another_thread_reads_while_steps_repeat() -> None:
     last: dict[Any, int] = {}
     until, reads, taken_back = time.monotonic() + 60, 0, 0
     try:
-        while (reads < 300 or training.noted <= 300) and time.monotonic() < until:
+        while (reads < 300 or training.script.noted <= 300) and time.monotonic() < until:
             reads += 1
             totals, now = clock.read()
             assert sum(totals.values()) == now - clock.began
@@ -359,29 +348,27 @@ def test_another_thread_reads_while_steps_repeat() -> None:
     finally:
         training.over.set()
         training.join()
-    assert training.noted > 300
+    assert training.script.noted > 300
     assert taken_back <= 0.05 * (now - clock.began)
 
 
-@pytest.mark.parametrize("steps", [3, 40])
-def test_a_call_that_an_exception_has_left_while_it_was_noted_hides_no_later_one(steps: int) -> None:
+@pytest.mark.parametrize("steps", [3, 25, 40])
+@pytest.mark.parametrize("kind", [("function", 0), ("keras",)])
+def test_a_call_in_which_noting_was_interrupted_hides_no_later_one(kind: tuple[Any, ...], steps: int) -> None:
     """Trap: a handler of a signal raises between two lines of a hook, and the script catches it."""
-    with fake_time() as now:
-        clock = started()
-        script = Hooked(clock, now, repeats=True)
-        step: Any = ("function", 0, 1.003, None)
-        script.run([step] * steps)
-
-        class Interrupted(Hooked):
-            def trains(self, concrete: object) -> None:  # noqa: ARG002
-                clock.current, clock.running = clock.steps.now.place, True
-                raise BrokenError
-
-        script.__class__ = Interrupted
-        script.run([step])
-        script.__class__ = Hooked
-        assert (clock.running, clock.inside, clock.repeats.under_way()) == (False, 0, None)
-        script.run([step] * 20)
-        clock.pass_over()
-    (ended,) = clock.steps.take(10**9)[0].values()
-    assert ended.calls == steps + 20
+    step: Any = (*kind, 1.003, None)
+    for looks in range(12):  # at the clock, until it raises
+        with fake_time() as now:
+            clock = started()
+            script = Hooked(clock, now, repeats=True)
+            script.run([step] * steps)
+            now.left = looks
+            with contextlib.suppress(KeyboardInterrupt):
+                script.run([step])
+            now.left = -1
+            assert (clock.running, clock.inside) == (False, 0)
+            script.run([step] * 20)
+            clock.pass_over()
+        (ended,) = clock.steps.take(10**9)[0].values()
+        assert ended.calls in (steps + 20, steps + 21)
+        assert sum(place.kind == kinds.STEP for place in clock.entered) == 1

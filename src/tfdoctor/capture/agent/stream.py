@@ -5,6 +5,9 @@ arguments and the frame of what calls. What is to follow it puts on ``held`` as 
 changes anything else, for a handler of a signal may raise between any two lines: ``leave(token, result, error)`` is
 called once, whatever comes, the last listener's first. Where it returns a function, that is called in place of the
 entry point and of the listeners that follow. What fails in a listener is noted, and the call goes on.
+
+Calls that repeat as they were, one each step, may be noted more briefly (`Repeats`), where one listener hears of
+them: three wrappers of each step then take a third of what their listeners take.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
-    from typing import Any
+    from typing import Any, Protocol
 
     from .process.declared import Foreign
     from .process.imports import Hook
@@ -33,6 +36,24 @@ if TYPE_CHECKING:
     Enter = Callable[[Held, Args, Kwargs, FrameType], Callable[[], object] | None]
     Listen = Callable[["Point"], Enter | None]  # makes the listener of an entry point
 
+    class Repeats(Protocol):
+        """Notes calls that repeat by their moments alone."""
+
+        brief: object  # the function whose calls are noted like this; None: none
+        began: int  # when the one under way did; 0: none is
+        inner: object  # what that runs, of which nobody is told; None: whatever it runs
+        within: bool  # a call in it is under way that may trace
+
+        def begins(self, frame: FrameType) -> bool:
+            """Say whether the call that begins repeats the last one."""
+
+        def over(self) -> bool:
+            """Say whether it did to its end; else it is told to who leaves it."""
+
+        def passed(self) -> bool:
+            """Say the same of a call that may trace within the one under way, and is over."""
+
+
 WINDOW = "window"  # The group of the listeners that rest once the traced window is over
 
 
@@ -44,11 +65,48 @@ class Point:
         self.module = ""  # in which it was found
         self.all: list[tuple[Enter, str]] = []
         self.listeners: tuple[Enter, ...] = ()
+        self.repeats: Repeats | None = None  # where calls may be noted briefly now
+        self.notes: Repeats | None = None  # the same, whoever listens
+        self.key: object = None  # how those know the function; None: it is the first argument
+        # How a call is left that was to repeat, and one within another one that was to, in which more has happened:
+        self.again: Callable[[Args, Kwargs, FrameType], tuple[Leave, Any]]
+        self.within: Callable[[Args, Kwargs, FrameType], tuple[Leave, Any]] | None = None  # None: nothing can
         self.failing: Sequence[Callable[[BaseException], object]] = ()  # hear of what calls raise
 
     def choose(self, resting: set[str]) -> None:
         """Leave out the listeners of groups that rest."""
         self.listeners = tuple(enter for enter, group in self.all if group not in resting)
+        self.repeats = self.notes if len(self.listeners) == 1 else None
+
+    def enter(self, held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> Callable[[], object] | None:
+        """Tell the listeners that a call begins; return what is called in its place, if anything."""
+        for enter in self.listeners:
+            try:
+                instead = enter(held, args, kwargs, frame)
+            except Exception as error:
+                self.log.fault(self.name, error)
+            else:
+                if instead is not None:
+                    return instead
+        return None
+
+    def leave(self, held: Held, result: object, error: BaseException | None) -> None:
+        """Tell those that are held that it is over."""
+        while held:
+            leave, token = held.pop()
+            try:
+                leave(token, result, error)
+            except Exception as fault:
+                self.log.fault(self.name, fault)
+
+    def fail(self, held: Held, error: BaseException) -> None:
+        """Tell the listeners that an exception leaves the call, and who is left of them where one has raised it."""
+        self.leave(held, None, error)
+        for told in self.failing:
+            try:
+                told(error)
+            except Exception as fault:
+                self.log.fault(self.name, fault)
 
 
 class Stream:
@@ -115,52 +173,49 @@ def watched(log: Journal, original: Foreign, name: str, enter: Enter) -> Callabl
 
 
 def _told(point: Point) -> Callable[..., Any]:
-    original, log, name, caller = point.original, point.log, point.name, sys._getframe
-
-    def call(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401  # those of any function
-        held: Held = []
-        try:
-            instead, listeners = None, point.listeners
-            if listeners:
-                frame = caller(1)
-                for enter in listeners:
-                    try:
-                        instead = enter(held, args, kwargs, frame)
-                    except Exception as error:
-                        log.fault(name, error)
-                    if instead is not None:
-                        break
-            result = original(*args, **kwargs) if instead is None else instead()
-            while held:
-                leave, token = held.pop()
-                try:
-                    leave(token, result, None)
-                except Exception as error:
-                    log.fault(name, error)
-        except BaseException as error:
-            _fail(point, held, error)
-            frames.leave(error)
-            raise
-        return result
-
-    own: Foreign = call
-    if hasattr(original, "__code__"):
-        own = functools.wraps(original)(call)
-        own.__code__ = own.__code__.replace(co_name=original.__code__.co_name)
+    own: Foreign = _wrapper(point, sys._getframe)
+    if hasattr(point.original, "__code__"):
+        own = functools.wraps(point.original)(own)
+        own.__code__ = own.__code__.replace(co_name=point.original.__code__.co_name)
     named: Callable[..., Any] = frames.named_apart(own)
     return named
 
 
-def _fail(point: Point, held: Held, error: BaseException) -> None:
-    """Tell the listeners that an exception leaves the call, and who is left of them where one has raised it."""
-    while held:
-        leave, token = held.pop()
+def _wrapper(point: Point, caller: Callable[[int], FrameType]) -> Callable[..., Any]:
+    original = point.original
+
+    def call(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401  # those of any function
+        held: Held = []
+        # Of a call that is noted briefly, or is part of one; and how it is left where it is not to its end:
+        over: Callable[[], bool] | None = None
+        later: Foreign = None
         try:
-            leave(token, None, error)
-        except Exception as fault:
-            point.log.fault(point.name, fault)
-    for told in point.failing:
-        try:
-            told(error)
-        except Exception as fault:
-            point.log.fault(point.name, fault)
+            repeats = point.repeats
+            if repeats is not None and repeats.brief is not None:
+                if repeats.brief is (point.key or args[0]):
+                    over, later = repeats.over, point.again  # first: a handler of a signal may raise next
+                    over = over if repeats.begins(caller(1)) else None
+                elif repeats.began and (repeats.inner is None or repeats.inner is args[0]):
+                    if point.within is None:
+                        return original(*args, **kwargs)
+                    over, later, repeats.within = repeats.passed, point.within, True
+            instead = None
+            if over is None and point.listeners:
+                instead = point.enter(held, args, kwargs, caller(1))
+            result = original(*args, **kwargs) if instead is None else instead()
+            if over is not None:
+                if over():
+                    return result
+                held.append(later(args, kwargs, caller(1)))
+                over = None
+            if held:
+                point.leave(held, result, None)
+        except BaseException as error:
+            if over is not None:
+                held.append(later(args, kwargs, caller(1)))
+            point.fail(held, error)
+            frames.leave(error)
+            raise
+        return result
+
+    return call

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..installed import Installed
     from ..process.declared import Foreign, Model
-    from ..stream import Args, Enter, Held, Kwargs, Stream
+    from ..stream import Args, Enter, Held, Kwargs, Leave, Stream
     from ..window.steps import StepCounter
 
     TrainFunction = Callable[..., object]
@@ -140,7 +140,7 @@ class Trainers:
         if not getattr(function, "_tfdoctor", False):
             # compile() makes another function when this changes:
             own = TrainFunctionCalls(self, function, self.keras.steps_per_call(model))
-            function = model.train_function = self._own(function, own.account, own.count)
+            function = model.train_function = self._own(function, own, own.count)
         self.announce(model, frame)
         return function
 
@@ -152,9 +152,12 @@ class Trainers:
             function = model.test_function = self._own(function, None, self._marks_tests(weakref.ref(model)))
         return function
 
-    def _own(self, function: TrainFunction, account: Enter | None, count: Enter) -> TrainFunction:
+    def _own(self, function: TrainFunction, steps: TrainFunctionCalls | None, count: Enter) -> TrainFunction:
         """Return a function that is not wrapped again."""
-        point = Point(self.log, function, "step")
+        point, account = Point(self.log, function, "step"), None
+        if steps is not None:
+            account, point.key, point.again = steps.account, steps, steps.again
+            point.notes = steps.clock.repeats
         own: Foreign = self.stream.wrap(point, [(account, ""), (count, WINDOW)])
         own._tfdoctor = True
         marked: TrainFunction = own
@@ -199,6 +202,10 @@ class TrainFunctionCalls:
         else:
             kind = BATCHES if frame.f_code.co_name == "train_on_batch" else FITS
             call[3] = clock.step_begins_here(frame, kind, self.k)
+
+    def again(self, _: Args, __: Kwargs, frame: FrameType) -> tuple[Leave, Foreign]:
+        """Return how a call is left that was to repeat the one before."""
+        return self._accounted, [frame, False, True, None]
 
     def _accounted(self, call: Foreign, _: object, error: BaseException | None) -> None:
         (frame, part, again, outer), clock = call, self.clock

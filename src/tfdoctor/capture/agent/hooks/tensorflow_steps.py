@@ -57,9 +57,12 @@ class AccountedSteps:
     def __init__(self, installed: Installed) -> None:
         self.clock, self.graph_marks = installed.recorder.clock, installed.window.graph_marks
 
-    def calls(self, _: Point) -> Enter:
+    def calls(self, point: Point) -> Enter:
         """Have the clock know the outermost calls of tf.functions."""
         clock, repeats, thread = self.clock, self.clock.repeats, threads.get_ident
+        point.notes = repeats
+        point.again = lambda args, kwargs, frame: (leave, [args[0], False, True, None, frame, args, kwargs])
+        point.within = lambda args, kwargs, frame: (leave, [args[0], True, False, None, frame, args, kwargs])
 
         def enter(held: Held, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
             if (clock.thread != thread() and not clock.follows()) or clock.inside:
@@ -78,7 +81,7 @@ class AccountedSteps:
             function, part, again, entered, frame, args, kwargs = call
             if error is not None:
                 clock.function_fails(error, part=part)
-            clock.inside, clock.running = 0, part
+            clock.inside, clock.running, repeats.within = 0, part, False
             if (part and clock.current.kind != kinds.TRACE) or (again and repeats.over()):
                 return
             clock.caller = frame
@@ -86,16 +89,15 @@ class AccountedSteps:
 
         return enter
 
-    def runs(self, _: Point) -> Enter:
+    def runs(self, point: Point) -> Enter:
         """Have it know which of them train, and the graphs that run in none."""
         clock, repeats, marks, thread = self.clock, self.clock.repeats, self.graph_marks, threads.get_ident
         eager = tensorflow_api.context().executing_eagerly
+        point.notes = repeats
 
         def enter(held: Held, args: Args, _: Kwargs, frame: FrameType) -> None:
-            function, graph = args[0], repeats.graph
-            if graph is function and clock.running:
-                return
-            if graph is not None and graph is not function and repeats.began and clock.ours():
+            function = args[0]
+            if repeats.began and repeats.inner not in (None, function) and clock.ours():
                 repeats.runs_another()  # than the calls that are noted briefly
             inside = clock.inside and clock.thread == thread()
             if clock.running or clock.thread is None or (inside and repeats.trains(function)):

@@ -5,14 +5,15 @@ of a step of 2 ms. So a call of the same function at the same instruction, in th
 three moments alone. What else happens, such as another call or a trace, has the clock account first for what waits.
 
 Where a call was like the one before many times in a row, the next ones are noted briefly: they are taken to run
-their graph as long after their begin as the one that was noted in full.
+their graph as long after their begin as the one that was noted in full. No listener hears of them, nor of what they
+run, unless that is another graph.
 """
 
 from __future__ import annotations
 
 import weakref
 
-from ..process.kept import time
+from ..process.kept import threads, time
 from ..process.stack import user_file
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         """The state of `CallClock` that such steps change, times in ns."""
 
         began: int
+        thread: int | None
         now: tuple[CallSite, int] | None
         current: CallSite
         totals: dict[CallSite, int]
@@ -54,12 +56,12 @@ if TYPE_CHECKING:
 
     # A call under way: when it began, and when the function that trains did, if it has.
     Opened = tuple["Repeated", int, int | None]
-    # One that is over: when it began, when the function that trains did, and when it ended.
-    Noted = tuple["Repeated", int, int, int]
+    # Some in a row that are over: how long after its begin each one trains, and when each began and ended in turn.
+    Noted = tuple["Repeated", int, list[int]]
 
 # How long steps may wait to be accounted for: what a killed run did up to its last second is there.
 WAIT_NS = 100_000_000
-MOST_WAITING = 64  # How many steps may wait: together each takes a tenth of what it takes alone
+MOST_WAITING = 64  # How many that are noted in full may wait: together each takes a tenth of what it takes alone
 MOST = 200  # Calls that are known; where there are more, they are learned anew
 SURE = 16  # Calls in a row that must run the same graph before any is noted briefly
 # Calls that are noted briefly after one in full: every 13th is, which is no usual period of what a loop does.
@@ -108,8 +110,8 @@ class RepeatedSteps:
     """The steps that wait to be accounted for; only the thread that the clock follows adds to them."""
 
     __slots__ = (
-        *("brief", "began", "graph", "last", "left", "waiting", "due", "clock"),  # of each call
-        *("opened", "around", "entered", "known", "ran"),
+        *("brief", "began", "inner", "within", "left", "last", "moments", "due", "clock"),  # of each call
+        *("opened", "waiting", "around", "entered", "known", "ran"),
     )
 
     def __init__(self, clock: RepeatedClock) -> None:
@@ -122,9 +124,11 @@ class RepeatedSteps:
         self.waiting: list[Noted] = []
         self.opened: Opened | None = None  # the call under way, noted in full
         self.brief: object = None  # the function whose next calls are noted briefly
-        self.graph: object = None  # what a tf.function runs in them
+        self.inner: object = None  # the graph that they run; None: any, for they train from their begin
+        self.within = False  # a tf.function is called in the one under way of Keras
         self.left = 0  # how many
         self.last: Repeated | None = None  # the one before them
+        self.moments: list[int] = []  # of that one and of them: the last ones in what waits
         self.began = 0  # the one under way that is noted briefly
         # What is around the one that the clock was told of last:
         self.around: CallSite | None = None
@@ -132,38 +136,40 @@ class RepeatedSteps:
         self.ran: weakref.ref[object] | None = None  # what the tf.function under way runs
         self.due = 0  # when to account for what waits
 
+    def begins(self, frame: FrameType) -> bool:
+        """A call begins of the function whose calls are noted briefly; say whether it repeats the last one."""
+        last, clock = self.last, self.clock
+        if (
+            last is None
+            or frame.f_lasti != last.instruction
+            or frame.f_code is not last.code
+            or clock.thread != threads.get_ident()
+            or (last.way and not _leads(frame.f_back, last.way))
+        ):
+            return False
+        self.began = time.perf_counter_ns()
+        clock.current, clock.running, clock.caller = last.step, True, frame
+        return True
+
     def again(self, function: object, frame: FrameType) -> bool:
         """A call of a tf.function or of Keras begins that the frame makes; say whether it repeats one."""
-        last = self.last
-        if (
-            self.brief is function
-            and last is not None
-            and frame.f_lasti == last.instruction
-            and frame.f_code is last.code
-            and (not last.way or _leads(frame.f_back, last.way))
-        ):
-            self.began, clock = time.perf_counter_ns(), self.clock
-            clock.current, clock.running, clock.caller = last.step, True, frame
-            return True
-        return self._again_in_full(function, frame)
-
-    def _again_in_full(self, function: object, frame: FrameType) -> bool:
         if self.began or self.opened is not None:  # an exception came while that was noted
             self.clock.abandon()
+        clock, now = self.clock, time.perf_counter_ns()
+        if self.waiting and now >= self.due:
+            self._account(now)
         repeated = self.known.get((id(function), frame.f_lasti))
         if repeated is None or repeated.code is not frame.f_code:
             return False
-        clock = self.clock
         if clock.current is not repeated.between or clock.first or clock.profiled:
             return False
         if repeated.way and not _leads(frame.f_back, repeated.way):
             return False
         if repeated.called is None:
-            now = time.perf_counter_ns()
             self.opened = repeated, now, now
             clock.current, clock.running = repeated.step, True
         else:
-            self.opened = repeated, time.perf_counter_ns(), None
+            self.opened = repeated, now, None
             clock.current, clock.inside, clock.caller = repeated.called, 1, frame
         return True
 
@@ -172,7 +178,7 @@ class RepeatedSteps:
         last, began, clock = self.last, self.began, self.clock
         if last is None or last.called is None:
             return
-        last.sure, self.brief, self.graph = 0, None, None
+        last.sure, self.brief = 0, None
         self.opened, self.began = (last, began, None), 0
         clock.current, clock.running, clock.inside = last.called, False, 1
 
@@ -203,24 +209,33 @@ class RepeatedSteps:
         clock.current, clock.running = repeated.step, True
         return True
 
+    def passed(self) -> bool:
+        """A tf.function within the call under way is over; say whether that is noted briefly still."""
+        self.within = False
+        return self.began > 0
+
     def over(self) -> bool:
         """The call is over; say whether it was all like the one before: if not, the clock is to be told."""
-        opened, clock, began, last = self.opened, self.clock, self.began, self.last
+        clock, began, last = self.clock, self.began, self.last
         if began and last is not None:
             now = time.perf_counter_ns()
-            self.waiting.append((last, began, min(began + last.before, now), now))
+            self.moments += (began, now)
             self.began, self.left = 0, self.left - 1
             clock.current, clock.running, clock.caller = last.between, False, None
-            if not self.left:
-                self.brief = self.graph = None
-            if now >= self.due:
-                self._account(now)
+            if not self.left or now >= self.due:
+                self.brief = None  # the next one is noted in full, and these are accounted for
             return True
-        if opened is None or opened[2] is None:
+        return self._over_in_full()
+
+    def _over_in_full(self) -> bool:
+        opened, clock = self.opened, self.clock
+        repeated, began, trains = opened or (None, 0, None)
+        if repeated is None or trains is None:
             self.settle()
             return False
-        now, repeated = time.perf_counter_ns(), opened[0]
-        self.waiting.append((repeated, opened[1], opened[2], now))
+        now = time.perf_counter_ns()
+        self.moments = [began, now]
+        self.waiting.append((repeated, trains - began, self.moments))
         self.opened = None
         clock.current, clock.running = repeated.between, False
         if repeated.called is not None:
@@ -228,11 +243,15 @@ class RepeatedSteps:
         if len(self.waiting) >= MOST_WAITING or now >= self.due:
             self._account(now)
         repeated.sure += 1
-        if repeated.sure >= SURE:
-            self.brief, self.last, self.left = repeated.function(), repeated, BRIEF
-            concrete = None if repeated.called is None else repeated.concrete
-            self.graph = None if concrete is None else concrete()
+        if repeated.sure >= SURE and self.waiting:  # with it wait those that are noted briefly
+            self._note_briefly(repeated)
         return True
+
+    def _note_briefly(self, repeated: Repeated) -> None:
+        """Note the next calls briefly, which are like this one."""
+        self.inner = None if repeated.called is None or repeated.concrete is None else repeated.concrete()
+        if self.inner is not None or repeated.called is None:
+            self.last, self.left, self.brief = repeated, BRIEF, repeated.function()
 
     def learn(
         self,
@@ -268,37 +287,38 @@ class RepeatedSteps:
         opened, waiting = self.under_way(), self.waiting
         if opened is not None and opened[2] is not None:
             return opened[0].step, opened[2]
-        return (waiting[-1][0].step, waiting[-1][2]) if waiting else None
+        if not waiting:
+            return None
+        repeated, before, moments = waiting[-1]
+        return repeated.step, moments[-2] + before
 
     def settle(self) -> None:
         """Account for what waits, and for the call under way as far as it has come; something else happens."""
-        self.brief = self.graph = None
+        self.brief = None
         if self.waiting:
             self._account(time.perf_counter_ns())
         if self.began:
             self.opened, self.began = self.under_way(), 0
-            if self.last is not None and self.last.called is not None:
+            if self.within or (self.last is not None and self.last.called is not None):
                 self.clock.inside = 1
         if self.opened is not None:
             self._open()
 
     def _account(self, now: int) -> None:
-        clock, self.due = self.clock, now + WAIT_NS
-        before, clock.now = clock.now, None  # who reads meanwhile waits
+        clock, self.due, self.brief = self.clock, now + WAIT_NS, None
+        since, clock.now = clock.now, None  # who reads meanwhile waits
         waiting, self.waiting = self.waiting, []
-        last = before[1] if before is not None else clock.began + sum(clock.totals.values())
+        last = since[1] if since is not None else clock.began + sum(clock.totals.values())
         last = add(clock.totals, waiting, last)
         clock.now = waiting[0][0].between, last
         by_call: dict[Repeated, tuple[list[int], list[int]]] = {}
-        for repeated, _, trains, ended in waiting:
-            moments = by_call.get(repeated)
-            if moments is None:
-                moments = by_call[repeated] = [], []
-            moments[0].append(trains)
-            moments[1].append(ended)
-        for repeated, (began, over) in by_call.items():
+        for repeated, before, moments in waiting:
+            began, ended = by_call.setdefault(repeated, ([], []))
+            began += map(min, map(before.__add__, moments[::2]), moments[1::2])
+            ended += moments[1::2]
+        for repeated, (began, ended) in by_call.items():
             self._count(repeated, len(began))
-            clock.steps.repeat(repeated.step, began, over, repeated.k)
+            clock.steps.repeat(repeated.step, began, ended, repeated.k)
 
     def _count(self, repeated: Repeated, calls: int) -> None:
         entered, step, called = self.clock.entered, repeated.step, repeated.called
@@ -331,13 +351,16 @@ class RepeatedSteps:
 
 def add(totals: dict[CallSite, int], noted: Iterable[Noted], last: int) -> int:
     """Add the times of calls and of what lies between them, since a moment; return when the last one ended."""
-    for repeated, began, trains, ended in noted:
-        between, called, step = repeated.between, repeated.called, repeated.step
-        totals[between] = totals.get(between, 0) + began - last
-        if called is not None:
-            totals[called] = totals.get(called, 0) + trains - began
-        totals[step] = totals.get(step, 0) + ended - trains
-        last = ended
+    for repeated, before, moments in noted:
+        took = list(map(int.__sub__, moments[1::2], moments[::2]))
+        within, between = sum(took), repeated.between
+        totals[between] = totals.get(between, 0) + moments[-1] - last - within
+        if repeated.called is not None:
+            until = sum(min(before, ns) for ns in took)
+            totals[repeated.called] = totals.get(repeated.called, 0) + until
+            within -= until
+        totals[repeated.step] = totals.get(repeated.step, 0) + within
+        last = moments[-1]
     return last
 
 
@@ -348,15 +371,17 @@ def snapshot(clock: RepeatedClock) -> tuple[dict[CallSite, int], int]:
     """
     repeats = clock.repeats
     for _ in range(TRIES):
-        before, opened, waiting = clock.now, repeats.under_way(), repeats.waiting
+        before, opened, waiting, moments = clock.now, repeats.under_way(), repeats.waiting, repeats.moments
         if before is None:
             time.sleep(0.0001)
             continue
-        noted, totals, now = list(waiting), dict(clock.totals), time.perf_counter_ns()
-        same = clock.now is before and repeats.under_way() == opened
-        if same and len(repeats.waiting) == len(noted):
+        calls = len(waiting), len(moments)
+        noted = [(repeated, until, list(of_each)) for repeated, until, of_each in waiting]
+        totals, now = dict(clock.totals), time.perf_counter_ns()
+        same = clock.now is before and repeats.under_way() == opened and repeats.waiting is waiting
+        if same and (len(waiting), len(moments)) == calls:
             place, since = before[0], add(totals, noted, before[1])
-            if noted and opened is not None and noted[-1][1] == opened[1]:
+            if noted and opened is not None and noted[-1][2][-2] == opened[1]:
                 opened = None  # it is over by now, and among the noted ones
             _until(totals, opened, place, since, now)
             return totals, now

@@ -13,8 +13,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import sys
-import threading
 
 from ..process.all_threads import OtherThreads, OwnThread
 from ..process.journal import guarded
@@ -50,12 +48,6 @@ AT_MOST = 500
 # short steps has some ten otherwise, too few to name a line. A sample takes 0.02 to 0.06 ms.
 ENOUGH = 75
 LONGEST_S = 0.5  # Time for such samples after the window: no thread may get Python's lock often enough
-# Python hands over after 5 ms otherwise: work shorter than that would be seen only where it ends, in the next call
-# that waits for TensorFlow. Python is interrupted no more often by this, for only samples ask for it.
-SWITCH_S = 0.0001
-
-USUAL_SWITCH_S = 0.005
-
 MOST_PLACES, MOST_WRITTEN = 1000, 200
 
 # Other threads that a sample reads: a known stack of 25 frames takes 4 to 5 microseconds (measured).
@@ -150,7 +142,6 @@ class StackSampler:
         self.log, self.arguments = log, arguments
         self.pace: Pace | None = None  # of the present window
         self.ready: Pace | None = None  # of a thread that waits for the next window
-        self.switch: float | None = None  # the interval to restore
         self.clear()
 
     def clear(self) -> None:
@@ -175,7 +166,6 @@ class StackSampler:
                 pace = self._made_ready(training)
                 pace.begin(hurries=not more_to_come)
             self.pace, self.ready = pace, None
-            self._switch_faster()
         self.clear()
 
     @guarded("stack samples")
@@ -201,14 +191,6 @@ class StackSampler:
             self.ready.end()
         self.ready = None
 
-    def _switch_faster(self) -> None:
-        """Have Python hand over more often, where the script has no threads and no wish of its own."""
-        self.switch = None
-        alone = threading.active_count() <= 1
-        if alone and abs(sys.getswitchinterval() - USUAL_SWITCH_S) < SWITCH_S:
-            self.switch = sys.getswitchinterval()
-            sys.setswitchinterval(SWITCH_S)
-
     @guarded("stack samples")
     def measured(self) -> None:
         """The last step that is measured is over."""
@@ -231,13 +213,10 @@ class StackSampler:
 
     @guarded("stack samples")
     def end(self) -> None:
-        """Stop sampling when the profiler stops, and restore the interval at which threads switch."""
-        if self.pace is None:
-            return
-        self.pace.end()
+        """Stop sampling when the profiler stops."""
+        if self.pace is not None:
+            self.pace.end()
         self.pace = None
-        if self.switch is not None:
-            sys.setswitchinterval(self.switch)
 
     @guarded("stack samples")
     def _run(self, pace: Pace, training: Training, took: float) -> None:
