@@ -1,83 +1,12 @@
 """What explains the large parts of a step, and what the general rules get and may say."""
 
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests import agreement
-from tests.diagnose.test_engine import finding, rule
-from tfdoctor.diagnose import diagnose, engine, savings
-from tfdoctor.diagnose.accounts import accounts, unexplained
-from tfdoctor.diagnose.summary.profile import FEW
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.step import Account, AccountState, Seen
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.step_parts import BatchNorms
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents, PythonOverhead
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.steps.untraced_pace import SlowSteps
-from tfdoctor.recording import Recording
-from tfdoctor.rules import all_rules
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import Unit, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    PartTime,
-    Severity,
-    Stage,
-    StepWork,
-    Verdict,
-)
-
-
-def chart_of(*given: object, **parts: float) -> Chart:
-    breakdown = Breakdown.of(**parts)
-    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median)
-    return Chart([breakdown, model, *given])
-
-
-def with_pipeline(*stages: StageTime, **parts: float) -> Chart:
-    """A step of these parts whose input is made beside it."""
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    pipeline, breakdown = InputPipeline.of(ahead, *stages), Breakdown.of(**parts)
-    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
-    return Chart([breakdown, model, pipeline])
-
-
-def mapped(time: float) -> StageTime:
-    return StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=time, wall_ms=time)
-
-
-def on_cpu(made_ms: float, **parts: float) -> Chart:
-    breakdown = Breakdown.of(**parts)
-    ahead = PipelineSegment({"Root::Prefetch::Map": made_ms}, overlapped=True)
-    return Chart([breakdown, StepModel(device=DeviceKind.CPU, exposed=breakdown.median, segments=(ahead,))])
+from tests.diagnose.kit import *
+from tfdoctor.diagnose.diagnose import chart_of as from_recording
 
 
 def only(chart: Chart, rule: Rule) -> Result:
     (found,) = engine.examine(chart, (rule,))
     return found
-
-
-def states(name: str, *effects: Effect, **more: Any) -> Rule:
-    return rule(lambda: replace(finding(*effects), **more), name)
 
 
 def needs(part: str, time: float) -> Rule:
@@ -88,6 +17,14 @@ def needs(part: str, time: float) -> Rule:
 def account(chart: Chart, *rules: Rule) -> Account:
     (only,) = accounts(chart, engine.examine(chart, rules))
     return only
+
+
+def mapped(time: float, **parts: Any) -> Chart:
+    """A step of these parts beside which a map makes its input."""
+    return chart_of(PipelineSegment({MAP: time}, overlapped=True), **parts)
+
+
+MAP = "Root::Prefetch::Map"
 
 
 def device(of: float, subject: str = "conv") -> Effect:
@@ -132,9 +69,10 @@ def test_necessary_work_says_why() -> None:
 
 
 def test_a_finding_about_a_stage_names_its_share_of_the_wait() -> None:
-    read = StageTime(path="Root::Prefetch::Map::Read", kind="Read", work_ms=10.0, wall_ms=10.0)
-    chart = with_pipeline(mapped(30.0), read, input=80.0, device=5.0)
-    found = account(chart, states("slow", Effect(Stage.INPUT, 0.0, "Root::Prefetch::Map")))
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    pipeline = InputPipeline.of(ahead, StageTime.of(MAP, 30.0), StageTime.of(f"{MAP}::Read", 10.0))
+    chart = chart_of(pipeline, *pipeline.segments, input=80.0, device=5.0)
+    found = account(chart, states("slow", Effect(Stage.INPUT, 0.0, MAP)))
     assert found.unexplained_ms == pytest.approx(20.0)
 
 
@@ -171,9 +109,8 @@ def test_general_rules_run_last_and_get_what_is_left() -> None:
 
 def test_a_general_finding_gives_way_to_specific_ones() -> None:
     chart = chart_of(device=100.0)
-    limited = examined(chart, general(hot(90.0)), states("slow", device(60.0)))["hot"].outcome
-    assert isinstance(limited, Finding)
-    assert limited.effects[0].of == ms(40.0)
+    limited = examined(chart, general(hot(90.0)), states("slow", device(60.0)))
+    assert as_finding(limited["hot"].outcome).effects[0].of == ms(40.0)
     for other in (hot(90.0, "conv"), Effect(Stage.HOST, 0.0, "x", ms(9.0))):
         results = examined(chart, general(other), states("slow", device(60.0)))
         assert isinstance(results["hot"].outcome, Healthy)
@@ -186,8 +123,8 @@ def test_a_general_finding_names_the_part_and_states_its_time_but_is_no_change()
     assert savings.together(chart, results) is None
     (result,) = results
     assert result.saving is None
-    assert result.takes
-    assert (result.takes.ms_per_step, result.takes.share) == pytest.approx((95.0, 0.95))
+    takes = sure(result.takes)
+    assert (takes.ms_per_step, takes.share) == pytest.approx((95.0, 0.95))
     assert result.severity is Severity.CRITICAL
 
 
@@ -253,11 +190,6 @@ def test_nothing_typical_is_critical_where_slow_steps_take_most_of_the_time(
 # Work that the input hides
 
 
-def paced_by_input(**parts: float) -> Chart:
-    """The step never waits, and its input takes as long as all the rest: 100 ms."""
-    return with_pipeline(mapped(100.0), **parts)
-
-
 PACED = (
     "The input pipeline works 100 ms for the batch of a step of 100 ms, so less of this work would not shorten "
     "the step"
@@ -267,26 +199,25 @@ PACED = (
 def test_a_small_ceiling_of_a_step_that_never_waits_is_not_behind_the_input() -> None:
     """Making the batch takes 0.1 of 100 ms: 2 % are too little for a ceiling, not hidden by anything."""
     few = Effect(Stage.DEVICE, 0.0, "padding", ms(2.0), bound=Bound.AT_MOST)
-    outcome = only(on_cpu(0.1, input=0.01, device=99.99), states("padding", few)).outcome
-    assert isinstance(outcome, Healthy)
-    assert outcome.necessary == ()
+    chart = mapped(0.1, on=DeviceKind.CPU, input=0.01, device=99.99)
+    assert as_healthy(only(chart, states("padding", few)).outcome).necessary == ()
 
 
 def test_a_step_that_waits_says_for_how_long_where_its_input_sets_the_pace() -> None:
-    outcome = only(on_cpu(95.0, input=40.0, device=60.0), states("slow", device(30.0))).outcome
-    assert isinstance(outcome, Healthy)
-    assert outcome.necessary[0].why.startswith("The step waits 40.0 ms for input: ")
+    chart = mapped(95.0, on=DeviceKind.CPU, input=40.0, device=60.0)
+    (work,) = as_healthy(only(chart, states("slow", device(30.0))).outcome).necessary
+    assert work.why.startswith("The step waits 40.0 ms for input: ")
 
 
 def test_time_behind_the_input_is_unexplained_where_no_finding_names_the_input() -> None:
-    found = account(paced_by_input(device=100.0), states("slow", device(95.0)))
+    found = account(mapped(100.0, device=100.0), states("slow", device(95.0)))
     assert (found.state, found.why) == (AccountState.UNEXPLAINED, (PACED,))
     assert found.unexplained_ms == pytest.approx(100.0)
 
 
 def test_time_behind_the_input_is_necessary_where_a_finding_names_the_input() -> None:
     """The pipeline gets 2 % faster, with what passes between steps; the compute's half still saves nothing."""
-    chart = paced_by_input(device=95.0, between=5.0)
+    chart = mapped(100.0, device=95.0, between=5.0)
     less = Effect(Stage.INPUT, 0.98, "Root::Prefetch::Map"), Effect(Stage.BETWEEN, 0.0)
     found = account(chart, states("slow", device(90.0)), states("pipeline", *less))
     assert (found.state, found.why) == (AccountState.NECESSARY, (PACED,))
@@ -294,20 +225,18 @@ def test_time_behind_the_input_is_necessary_where_a_finding_names_the_input() ->
 
 def test_the_saving_behind_an_input_that_tracing_slows_is_a_ceiling() -> None:
     """Untraced, its 40,000 elements may be quick: then half of these 60 ms are saved, otherwise nothing."""
-    chart, slow = paced_by_input(device=100.0), states("slow", device(60.0))
-    saving = only(Chart([replace(chart.fact(StepModel), elements=40_000.0)]), slow).saving
-    assert saving
+    chart, slow = mapped(100.0, device=100.0), states("slow", device(60.0))
+    saving = sure(only(Chart([replace(chart.fact(StepModel), elements=40_000.0)]), slow).saving)
     assert (saving.ms_per_step, saving.bound) == (30.0, Bound.AT_MOST)
     assert "this recording cannot tell" in saving.how
     assert isinstance(only(chart, slow).outcome, Healthy)
 
 
 def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:
-    found = only(paced_by_input(device=100.0), replace(states("slow", device(95.0)), general=True))
+    found = only(mapped(100.0, device=100.0), replace(states("slow", device(95.0)), general=True))
     assert isinstance(found.outcome, Finding)
     assert (found.saving, found.severity) == (None, Severity.CRITICAL)
-    assert found.takes
-    assert found.takes.ms_per_step == pytest.approx(47.5)
+    assert sure(found.takes).ms_per_step == pytest.approx(47.5)
 
 
 # What the trainer's short wait does not hide
@@ -317,12 +246,10 @@ def test_time_between_steps_saves_now_although_the_trainer_waits_a_little() -> N
     """Of 27.8 ms 16.5 pass between steps; the input is waited for, but takes 9 ms itself."""
     pauses = Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(16.5), bound=Bound.AT_MOST)
     waits = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
-    chart = with_pipeline(mapped(9.0), input=3.0, host=2.0, device=6.3, between=16.5)
+    chart = mapped(9.0, input=3.0, host=2.0, device=6.3, between=16.5)
     found = examined(chart, states("between-steps", pauses), states("input-bound", waits))
-    saving = found["between-steps"].saving
-    assert saving
-    assert saving.after == ()
-    assert saving.ms_per_step == pytest.approx(15.8)
+    saving = sure(found["between-steps"].saving)
+    assert (saving.after, saving.ms_per_step) == ((), near(15.8))
 
 
 # The contract itself
@@ -356,14 +283,12 @@ def test_other_programs_are_mentioned_where_they_delay_unexplained_work(
 def test_the_operations_of_a_layer_are_left_out_of_what_is_unexplained() -> None:
     """What one finding names, in operations of its own, is not named again."""
     sample = Path(__file__).parents[2] / "sample_traces" / "cpu-float32-convnet"
-    chart = diagnose.chart_of(Recording.open(sample))
+    chart = from_recording(Recording.open(sample))
     results = engine.examine(chart, [one for one in all_rules() if one.name == "unfused-batch-norm"])
     norms = chart.fact(BatchNorms).unfused
     names = {name for norm in norms for name in norm.names}
-    left = unexplained(chart, results)
     assert len(names) > len(norms)
-    assert left is not None
-    assert names <= left.subjects
+    assert names <= sure(unexplained(chart, results)).subjects
 
 
 # What was seen in the unexplained time of a part

@@ -1,21 +1,6 @@
 """In which order to follow findings: from their effects, and from what their edits do to each other."""
 
-from dataclasses import replace
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.diagnose.test_engine import COMPUTE, INPUT, MATMUL, bound_by_input, chart_of, overlapped, part, states
-from tfdoctor.diagnose import engine
-from tfdoctor.diagnose.order import in_order, order
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.savings import Order, Relationship
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.report.words import order as sentences
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Remedy, Severity, Stage
+from tests.diagnose.kit import *
 
 MAP = states("sequential-map", Effect(Stage.INPUT, 0.1, "map"))
 BATCH = states("small-batch", Effect(Stage.HOST, 0.5))
@@ -23,12 +8,8 @@ BATCH = states("small-batch", Effect(Stage.HOST, 0.5))
 
 def edit(name: str, edit_id: str | tuple[str, ...], *effects: Effect) -> Rule:
     """A rule whose remedies are these edits."""
-    stated = states(name, *effects)
-    found = stated.check()
-    assert isinstance(found, Finding)
     ids = (edit_id,) if isinstance(edit_id, str) else edit_id
-    found = replace(found, remedies=tuple(Remedy("Change it", edit_id=one) for one in ids))
-    return replace(stated, check=lambda: found)
+    return states(name, *effects, remedies=tuple(Remedy("Change it", edit_id=one) for one in ids))
 
 
 EAGER = edit("eager-step", "run-eagerly-off", part(10, "x"))
@@ -179,7 +160,7 @@ def test_results_stand_in_the_order_of_their_turns() -> None:
 shares = st.floats(0, 1).map(lambda share: round(share, 6))
 """What a change leaves; of a share of 1e-300 nothing can be divided, nor does any rule state one."""
 
-effects = st.builds(
+stated = st.builds(
     Effect,
     stage=st.sampled_from([Stage.DEVICE, Stage.HOST, Stage.BETWEEN]),
     scales=shares,
@@ -191,21 +172,21 @@ effects = st.builds(
 
 @given(
     made=st.floats(0, 60).map(lambda time: round(time, 3)),
-    stated=st.lists(
-        st.tuples(effects, st.sampled_from(["", "jit-compile", "run-eagerly-off", "fused-batch-norm"])), max_size=5
+    changes=st.lists(
+        st.tuples(stated, st.sampled_from(["", "jit-compile", "run-eagerly-off", "fused-batch-norm"])), max_size=5
     ),
 )
-def test_turns_add_up_and_no_advice_is_lost(made: float, stated: list[tuple[Effect, str]]) -> None:
+def test_turns_add_up_and_no_advice_is_lost(made: float, changes: list[tuple[Effect, str]]) -> None:
     """Turns save what all of them save together, never less than nothing, and each rule has one at most."""
     chart = overlapped(made, device=40.0, host=10.0, input=10.0)
-    rules = [edit(f"rule-{n}", edit_id, effect) for n, (effect, edit_id) in enumerate(stated)]
+    rules = [edit(f"rule-{n}", edit_id, effect) for n, (effect, edit_id) in enumerate(changes)]
     results = engine.examine(chart, rules)
     found = order(chart, results)
     names = [rule for rule, _ in turns(found)]
     assert len(names) == len(set(names))
     assert all(saves >= 0 for _, saves in turns(found))
     model = chart.fact(StepModel)
-    together = model.saving([effect for n, (effect, _) in enumerate(stated) if f"rule-{n}" in names])
+    together = model.saving([effect for n, (effect, _) in enumerate(changes) if f"rule-{n}" in names])
     assert sum(saves for _, saves in turns(found)) == pytest.approx(together, abs=1e-4)
     assert sorted(r.rule.name for r in in_order(results, found)) == sorted(r.rule.name for r in results)
     assert all("\n" not in sentence for sentence in sentences(found))

@@ -1,61 +1,8 @@
 """Findings by the run: what they save of it, how severe they are, and their order."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.diagnose.run_charts import phases_of, run_chart, step_model, steps_of
-from tfdoctor.diagnose import engine, savings
-from tfdoctor.diagnose.rating import RunPricing
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import RunSaving, RunTogether
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.pages import RuleDoc
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    RunFailure,
-    Severity,
-    Stage,
-)
+from tests.diagnose.kit import *
 
 STEP_MS, STEPS = 100.0, 1_000
-
-
-def states(name: str, *effects: Effect | RunEffect, **more: Any) -> Rule:
-    """A rule that finds this fault."""
-    general = more.pop("general", False)
-    found = Finding(
-        summary="Something is slow",
-        evidence=(Measure("what was seen", ms(1.0)),),
-        remedies=(Remedy("Change it"),),
-        effects=tuple(effect for effect in effects if isinstance(effect, Effect)),
-        run_effects=tuple(effect for effect in effects if isinstance(effect, RunEffect)),
-        **more,
-    )
-    doc = RuleDoc("A title", {})
-    topic = Topic.EXECUTION
-    rule = Rule(name, topic, "0.1.0", doc, (), lambda: found, lambda: found, lambda: found)
-    return replace(rule, general=general)
-
-
-def part(saved: float) -> Effect:
-    """A change that saves so many ms of the device's work in each step."""
-    return Effect(Stage.DEVICE, 0.0, "part", ms(saved))
 
 
 def of(phase: Phase, time: float, subject: str = "line", **more: Any) -> RunEffect:
@@ -70,14 +17,16 @@ def chart(*more: object, **times: float) -> Chart:
     """A run with 1,000 steps of 100 ms of the device, and other phases."""
     phases = {Phase[name.upper()]: time for name, time in times.items()}
     phases = {Phase.STEPS: STEP_MS * STEPS} | phases
-    return run_chart(phases_of(phases), steps_of(STEPS, STEP_MS), step_model(device=STEP_MS), *more)
+    return run_chart(phases_of(phases), steps_of(STEPS, STEP_MS), chart_of(device=STEP_MS).fact(StepModel), *more)
+
+
+def examined(of_run: Chart, *rules: Rule, epochs: int | None = None) -> tuple[RunPricing, tuple[Result, ...]]:
+    pricing = sure(RunPricing.of(of_run, epochs))
+    return pricing, tuple(engine.examine(of_run, rules, pricing))
 
 
 def priced(of_run: Chart, *rules: Rule, epochs: int | None = None) -> dict[str, Result]:
-    pricing = RunPricing.of(of_run, epochs)
-    assert pricing
-    results = engine.examine(of_run, rules, pricing)
-    return {result.rule.name: result for result in results}
+    return {result.rule.name: result for result in examined(of_run, *rules, epochs=epochs)[1]}
 
 
 def only(of_run: Chart, *effects: Effect | RunEffect, **more: Any) -> Result:
@@ -85,15 +34,11 @@ def only(of_run: Chart, *effects: Effect | RunEffect, **more: Any) -> Result:
 
 
 def saved(of_run: Chart, *effects: Effect | RunEffect) -> RunSaving:
-    saving = only(of_run, *effects).run
-    assert saving
-    return saving
+    return sure(only(of_run, *effects).run)
 
 
 def together(of_run: Chart, *rules: Rule, epochs: int | None = None) -> RunTogether | None:
-    pricing = RunPricing.of(of_run, epochs)
-    assert pricing
-    results = engine.examine(of_run, rules, pricing)
+    pricing, results = examined(of_run, *rules, epochs=epochs)
     return pricing.together(results, savings.together(of_run, results))
 
 
@@ -144,20 +89,13 @@ def test_a_finding_of_the_step_and_of_the_run_saves_both() -> None:
 def test_a_trifle_of_the_step_may_be_much_of_the_run() -> None:
     found = only(chart(boundaries=20_000.0), part(0.1), at_boundaries(20_000.0))
     assert isinstance(found.outcome, Finding)
-    assert found.run
-    assert found.run.ms == pytest.approx(20_000.0)
+    assert sure(found.run).ms == pytest.approx(20_000.0)
     assert (found.saving, found.severity) == (None, Severity.WARNING)
-
-
-def test_a_ceiling_stays_one() -> None:
-    effect = of(Phase.PREPARING, 50_000.0, bound=Bound.AT_MOST)
-    assert saved(chart(preparing=50_000.0), effect).bound is Bound.AT_MOST
 
 
 def test_a_trifle_of_the_run_is_healthy_with_its_summary() -> None:
     found = only(chart(imports=400.0), of(Phase.IMPORTS, 400.0))
-    assert isinstance(found.outcome, Healthy)
-    assert found.outcome.summary.startswith("Something is slow; fixing it would save less than")
+    assert as_healthy(found.outcome).summary.startswith("Something is slow; fixing it would save less than")
     assert (found.run, found.severity) == (None, None)
 
 
@@ -198,7 +136,7 @@ def test_a_finding_is_as_severe_as_its_part_of_the_run(
 
 
 def test_what_the_run_fails_by_comes_before_what_saves_time() -> None:
-    fatal = {"severity": Severity.CRITICAL, "concern": Concern.RUN}
+    fatal: dict[str, Any] = {"severity": Severity.CRITICAL, "concern": Concern.RUN}
     found = priced(
         chart(),
         states("slow", part(60.0)),
@@ -221,15 +159,13 @@ def test_a_run_without_steps_has_findings_with_their_severity() -> None:
     slow = states("slow-preparation", of(Phase.PREPARING, 8_000.0), concern=Concern.RUN)
     grave = states("out-of-memory", severity=Severity.CRITICAL, concern=Concern.RUN)
     found = priced(run_chart(phases), slow, grave)
-    assert found["slow-preparation"].severity is Severity.CRITICAL
+    assert {result.severity for result in found.values()} == {Severity.CRITICAL}
     assert found["slow-preparation"].run
-    assert found["out-of-memory"].severity is Severity.CRITICAL
 
 
 def test_a_window_alone_prices_nothing() -> None:
     phases = phases_of({Phase.STEPS: 1_000.0}, whole=False)
-    assert RunPricing.of(run_chart(phases)) is None
-    assert RunPricing.of(run_chart(None)) is None
+    assert (RunPricing.of(run_chart(phases)), RunPricing.of(run_chart(None))) == (None, None)
 
 
 # Order
@@ -237,11 +173,9 @@ def test_a_window_alone_prices_nothing() -> None:
 
 def test_the_list_is_by_severity_and_then_by_time_of_the_run() -> None:
     of_run = chart(imports=60_000.0, boundaries=40_000.0)
-    pricing = RunPricing.of(of_run)
-    assert pricing
     imports, epochs = of(Phase.IMPORTS, 50_000.0), at_boundaries(39_000.0)
     rules = (states("step", part(25.0)), states("imports", imports), states("epochs", epochs))
-    order = [result.rule.name for result in pricing.priced(engine.examine(of_run, rules))]
+    order = [result.rule.name for result in sure(RunPricing.of(of_run)).priced(engine.examine(of_run, rules))]
     assert order == ["imports", "epochs", "step"]
 
 
@@ -249,10 +183,8 @@ def test_the_list_is_by_severity_and_then_by_time_of_the_run() -> None:
 
 
 def test_a_cheaper_step_and_a_removed_boundary_add_up() -> None:
-    both = together(
-        chart(boundaries=100_000.0), states("step", part(50.0)), states("epochs", at_boundaries(80_000.0))
-    )
-    assert both
+    rules = (states("step", part(50.0)), states("epochs", at_boundaries(80_000.0)))
+    both = sure(together(chart(boundaries=100_000.0), *rules))
     assert (both.ms, both.share) == pytest.approx((130_000.0, 0.65))
     assert set(both.rules) == {"step", "epochs"}
     assert both.phases_after_ms["steps"] == pytest.approx(50_000.0)
@@ -260,17 +192,17 @@ def test_a_cheaper_step_and_a_removed_boundary_add_up() -> None:
 
 
 def test_two_changes_of_one_line_save_it_once() -> None:
-    effect = of(Phase.PREPARING, 80_000.0, "prepare.py:33")
-    both = together(chart(preparing=90_000.0), states("a", effect), states("b", effect))
-    assert both
-    assert both.ms == pytest.approx(80_000.0)
+    effect = of(Phase.PREPARING, 80_000.0, "prepare.py:33", bound=Bound.AT_MOST)
+    both = sure(together(chart(preparing=90_000.0), states("a", effect), states("b", effect)))
+    assert (both.ms, both.bound) == (near(80_000.0), Bound.AT_MOST)
+    assert saved(chart(preparing=90_000.0), effect).bound is Bound.AT_MOST
 
 
 def test_nothing_to_change_saves_nothing() -> None:
     assert together(chart(), states("note", severity=Severity.NOTE)) is None
 
 
-effects = st.lists(
+own_effects = st.lists(
     st.one_of(
         st.builds(part, st.floats(0.0, 99.0)),
         st.builds(
@@ -287,7 +219,7 @@ effects = st.lists(
 )
 
 
-@given(st.lists(effects, min_size=1, max_size=4))
+@given(st.lists(own_effects, min_size=1, max_size=4))
 def test_no_second_is_saved_twice(changes: list[list[Effect | RunEffect]]) -> None:
     of_run = chart(preparing=50_000.0, boundaries=50_000.0)
     rules = [states(f"rule-{n}", *own) for n, own in enumerate(changes)]
@@ -308,17 +240,14 @@ def test_a_longer_run_has_more_of_what_recurs() -> None:
     """Two epochs of 50 s after a start of 100 s: of 90 epochs the start is little."""
     of_run = chart(RunCalls((), epochs=2), start=100_000.0)
     rules = (states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)))
-    found, both = priced(of_run, *rules, epochs=90), together(of_run, *rules, epochs=90)
-    step, start = found["step"].run, found["start"].run
-    assert step
-    assert start
+    found, both = priced(of_run, *rules, epochs=90), sure(together(of_run, *rules, epochs=90))
+    step, start = sure(found["step"].run), sure(found["start"].run)
     whole = 100_000 + 45 * 100_000
     assert step.extrapolated_share == pytest.approx(45 * 20_000 / whole)
     assert start.extrapolated_share == pytest.approx(50_000 / whole)
     assert start.rated_share == start.extrapolated_share  # a quarter of the recorded run, little of the real one
     assert found["start"].severity is Severity.NOTE
     assert step.rated_share == pytest.approx(0.2)
-    assert both
     assert both.extrapolated_share == pytest.approx((45 * 20_000 + 50_000) / whole)
 
 

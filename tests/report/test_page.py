@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.diagnose.test_engine import chart_of, effects, part, states, times
+from tests.diagnose.kit import chart_of, effects, part, states, times
 from tests.report import diagnoses
 from tests.report.diagnoses import told
 from tfdoctor.diagnose import engine, savings
