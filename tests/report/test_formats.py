@@ -101,29 +101,13 @@ Compare = Callable[[str, str], None]
 CUT_FOR_A_MODEL = {"hostile", "hostile-run"}
 """Diagnoses that are too long for it."""
 
-KINDS = [
-    "full",
-    "healthy",
-    "no-steps",
-    "errored",
-    "single-step",
-    "several-hosts",
-    "configured",
-    "unexplained",
-    "tried",
-    "caused",
-    "gated",
-    "run",
-    "run-predicts",
-]
 
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", diagnoses.STORED)
 def test_json(kind: str, golden: Compare) -> None:
     golden(f"{kind}.json", json_format.render(finished(diagnoses.ALL[kind]())))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run"])
+@pytest.mark.parametrize("kind", [*diagnoses.STORED, "hostile", "hostile-run"])
 def test_markdown(kind: str, golden: Compare) -> None:
     golden(f"{kind}.md", md.render(diagnoses.ALL[kind]()))
 
@@ -140,7 +124,7 @@ def test_text_for_a_language_model_is_short(kind: str) -> None:
     assert text.endswith(llm.CUT) is (kind in CUT_FOR_A_MODEL)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run", "run-window"])
+@pytest.mark.parametrize("kind", [*diagnoses.STORED, "hostile", "hostile-run"])
 def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
 

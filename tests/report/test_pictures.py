@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report import diagnoses, test_history
-from tests.report.diagnoses import HELPS, HURTS, charts, operations, trial
+from tests.report.diagnoses import HELPS, HURTS, charts, full, trial
 from tfdoctor.diagnose.summary.timeline import TimelineWork
 from tfdoctor.diagnose.summary.timeline import drawn as timeline_of
 from tfdoctor.diagnosis.step import PARTS
@@ -232,7 +232,7 @@ def test_the_limit_is_the_smaller_of_compute_and_memory() -> None:
 
 def test_the_table_says_what_each_operation_reaches() -> None:
     """2.4 ms with 4.8e11 FLOPs and 3.6e9 bytes: 2e14 FLOP/s at 133 FLOP per byte, of 1e14."""
-    found = figure(operations(), RATES)
+    found = figure(full().operations, RATES)
     assert found is not None
     assert found.table.rows[0] == ("conv2_block1", "Conv2D", "2.40 ms", "133", "200 TFLOP/s", "200 %")
     assert "The level line is the 16-bit peak, 100 TFLOP/s." in found.description
@@ -240,24 +240,24 @@ def test_the_table_says_what_each_operation_reaches() -> None:
 
 @pytest.mark.parametrize("rates", [None, RATES])
 def test_without_rates_or_flops_there_is_no_picture(rates: DeviceRates | None) -> None:
-    rows = [replace(row, flops=None) for row in operations()] if rates else operations()
+    rows = [replace(row, flops=None) for row in full().operations] if rates else full().operations
     assert figure(rows, rates) is None
 
 
 def test_numbers_that_are_none_make_no_point() -> None:
-    first = operations()[0]
+    first = full().operations[0]
     bad = [replace(first, operation="MatMul", self_ms=time) for time in (0.0, float("nan"))]
     assert figure([*bad, first], RATES) is None
 
 
 def test_an_operation_without_a_name_has_a_point() -> None:
     """No trace has one, an edited report may."""
-    assert figure([replace(row, layer="", operation="") for row in operations()], RATES) is not None
+    assert figure([replace(row, layer="", operation="") for row in full().operations], RATES) is not None
 
 
 def test_the_heaviest_point_has_its_name_beside_it() -> None:
     """The others lie at the same place."""
-    found = figure(operations(), RATES)
+    found = figure(full().operations, RATES)
     assert found
     assert json.loads(found.figure)["data"][0]["text"][:2] == ["conv2_block1<br>Conv2D", ""]
 
@@ -301,12 +301,14 @@ spans = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 10)), max_size=60).map
 
 
 def test_the_paths_show_each_part_where_it_was() -> None:
-    names, words, paths = zip(*lanes(diagnoses.timeline()), strict=True)
+    timeline = full().timeline
+    assert timeline
+    names, words, paths = zip(*lanes(timeline), strict=True)
     assert names == ("step", "input: .map(decode)", "operations", "")
     assert list(paths[0]) == ["input", "host", "device", "between"]
     assert paths[0]["input"] == "M0 0h829v14h-829z"
     assert words[0].startswith("step: input wait 83 %, host 1 %, device 15 %")
-    assert "3 pieces of work" in caption(diagnoses.timeline()).lower().replace("three", "3")
+    assert "3 pieces of work" in caption(timeline).lower().replace("three", "3")
 
 
 @given(spans)
@@ -327,7 +329,7 @@ def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, f
 
 
 def test_the_contract_has_each_name_once() -> None:
-    found = as_json(diagnoses.timeline())
+    found = as_json(full().timeline)
     assert len(found["names"]) == len(set(found["names"]))
     assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1, 0]
     assert found["rules"][found["lanes"][1]["bars"][0][5]] == ["input-bound", "sequential-map"]

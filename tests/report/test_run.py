@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.report import diagnoses, running
-from tests.report.diagnoses import told
-from tests.report.running import saving as saves
+from tests.report import diagnoses
+from tests.report.diagnoses import account, spent, told
+from tests.report.diagnoses import saving as saves
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving
 from tfdoctor.diagnosis.step import StepsSummary
@@ -27,14 +27,6 @@ from tfdoctor.report.words import joined, run_saving
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.verdict import Bound, Location, Recurrence
-
-
-def spent(times: dict[Phase, float], **changes: Any) -> RunAccount:
-    """Return the account of a run with so many seconds of each phase."""
-    made = RunAccount(
-        total_ms=1000 * sum(times.values()), rows=running.rows(times, {}), segments=running.segments(times)
-    )
-    return replace(made, **changes)
 
 
 def of(run: RunAccount, **changes: Any) -> Diagnosis:
@@ -305,11 +297,11 @@ def words_of(saving: RunSaving | None, step: Saving | None, run: RunAccount | No
 def test_a_saving_is_told_in_its_own_unit_and_of_the_run(
     saving: RunSaving | None, step: Saving | None, said: str | None
 ) -> None:
-    assert words_of(saving, step, running.account()) == said
+    assert words_of(saving, step, account()) == said
 
 
 def test_savings_of_a_run_that_was_ended_early_are_those_of_the_step_and_the_planned_run() -> None:
-    early = replace(running.account(), ended_early=True)
+    early = replace(account(), ended_early=True)
     saving = saves(9.4, PER_STEP, extrapolated=0.31)
     assert words_of(saving, STEP, early) == "at most 4.10 ms of each step (24 %), 31 % of a run of 90 epochs"
     assert words_of(saves(9.4, ONCE), None, early) == "9.4 s of the run (7 %), once"
@@ -390,7 +382,7 @@ def test_more_stretches_than_a_screen_has_pixels_become_cells() -> None:
 
 
 def test_a_piece_says_phase_times_and_line() -> None:
-    made = shown(running.account())
+    made = shown(account())
     assert list(bar.pieces(made.account))[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
     assert [label for _, label in made.ticks] == ["0", "30 s", "60 s", "90 s"]
 
@@ -478,7 +470,7 @@ def test_the_colours_of_a_terminal_change_no_word() -> None:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_unknown_numbers_break_no_report(number: float) -> None:
-    base = running.account()
+    base = account()
     rows = (base.rows[0], *(replace(row, ms=number) for row in base.rows[1:]))
     pieces = tuple(replace(one, end_ms=number) for one in base.segments)
     broken = of(replace(base, rows=rows, segments=pieces, step_median_ms=number, window_share=number))
@@ -522,5 +514,5 @@ def test_long_steps_that_are_the_first_are_told(count: int, first: int, said: st
 
 def test_the_line_of_long_steps_is_listed() -> None:
     at = Location("train.py", 60)
-    assert running.account().long_steps is not None
+    assert account().long_steps is not None
     assert f"`{at.path}:{at.line}` 2.8 s, `tf.summary.image`" in md.render(diagnoses.run())

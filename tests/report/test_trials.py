@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.report import running
 from tests.report.diagnoses import (
     AT_MOST,
     CHANGED,
@@ -20,6 +19,7 @@ from tests.report.diagnoses import (
     PROMISED,
     SLOW,
     full,
+    saving,
     trial,
     tried,
 )
@@ -417,7 +417,7 @@ def test_the_headline_names_a_larger_promise_that_was_not_tried() -> None:
 def test_promises_are_compared_by_what_they_save_of_the_run() -> None:
     """The step of a run whose time passes between its steps is little of it."""
     first, *others, last = full().results
-    of_run = replace(running.saving(40.0, Recurrence.PER_EPOCH, times=10), share=0.9, rated_share=0.9)
+    of_run = replace(saving(40.0, Recurrence.PER_EPOCH, times=10), share=0.9, rated_share=0.9)
     last = replace(last, outcome=first.outcome, run=of_run)
     row = trial("a", NOTHING, promised=replace(PROMISED, share=0.85))
     told = trials.verdict(with_trials(row, results=(first, *others, last)))
