@@ -18,14 +18,14 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepsSummary
-from tfdoctor.diagnosis.trials import Difference, Measured, TrainingMatch, TrainingState, Trial
+from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import OperationRow, PhaseRow, Profile, ProfileRow, RunAccount, WorkKind
 from tfdoctor.report import sentences
 from tfdoctor.report.page import page, prospects
 from tfdoctor.report.pictures import charts as pictures
 from tfdoctor.report.pictures.figures import Figure
 from tfdoctor.stored.report import read
-from tfdoctor.terms.kinds import DeviceKind, Phase, TrustLevel
+from tfdoctor.terms.kinds import DeviceKind, Part, Phase, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment, SlowStepsSummary
 from tfdoctor.terms.units import Unit, ms, ratio
@@ -199,6 +199,41 @@ def spent(times: dict[Phase, float], **changes: Any) -> RunAccount:
         segments.append(PhaseSegment(phase=row.phase, start_ms=start, end_ms=start + row.ms))
         start += row.ms
     return replace(RunAccount(total_ms=start, rows=rows, segments=tuple(segments)), **changes)
+
+
+def of_run(run: RunAccount, **changes: Any) -> Diagnosis:
+    return replace(full(), run=run, **changes)
+
+
+def with_trials(*rows: Trial, base: Diagnosis | None = None, **more: Any) -> Diagnosis:
+    """Return the full report with these trials."""
+    return replace(base or full(), trials=Trials(rows=rows, **more))
+
+
+def without(*parts: PartTrial, base: Diagnosis | None = None) -> Diagnosis:
+    base = base or full()
+    known = base.trials or Trials(rows=(), runs=9, rounds=3, minutes=4.0)
+    return replace(base, trials=replace(known, parts=parts))
+
+
+CHECKPOINT = PartTrial(
+    part=Part.CALLBACK,
+    name="ModelCheckpoint",
+    at=Location("train.py", 9),
+    share=0.4,
+    measured=replace(HELPS, share=0.47, low=0.44, high=0.5, of_run=True),
+    as_is_ms=20_000.0,
+    without_ms=10_600.0,
+    runs=3,
+)
+INPUT = PartTrial(
+    part=Part.INPUT,
+    name="input",
+    measured=replace(HELPS, share=0.38, low=0.33, high=0.42),
+    rule="input-bound",
+    promised=AT_MOST,
+)
+BROKEN = PartTrial(part=Part.SUMMARIES, name="tf.summary", missing="the program fails without it (KeyError: 'a')")
 
 
 # What is unusual

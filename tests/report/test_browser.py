@@ -1,21 +1,7 @@
 """The page in a real browser: what a reader sees, and what the browser does not do."""
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, Literal
-
-import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Position, expect
-
-from benchmarks import gallery
-from tests.report import diagnoses
-from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
-from tfdoctor.report.formats import html
-from tfdoctor.stored.files import open_report
+from tests.report.kit import *
+from tfdoctor.diagnose.summary.timeline import drawn
 
 pytestmark = pytest.mark.browser
 

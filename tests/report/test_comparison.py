@@ -1,24 +1,7 @@
 """Each rendering of each kind of comparison, byte for byte; and the page in a browser."""
 
-import json
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.report import comparisons
-from tfdoctor.diagnosis.comparison import Direction, PartChange, Undecided
+from tests.report.kit import *
 from tfdoctor.diagnosis.step import PARTS
-from tfdoctor.report import comparison
-from tfdoctor.report.files import write_texts
-from tfdoctor.report.terminal import capture
-from tfdoctor.terms.errors import OutputError
-from tfdoctor.terms.replacement import replace_file
-
-Compare = Callable[[str, str], None]
 
 
 @pytest.mark.parametrize("kind", comparisons.ALL)
@@ -34,7 +17,7 @@ def test_terminal(kind: str, golden: Compare) -> None:
 
 MINUS = "\N{MINUS SIGN}"
 
-CHANGED = PartChange(part="device", before=10.0, after=13.5, changed=True)
+LONGER = PartChange(part="device", before=10.0, after=13.5, changed=True)
 
 
 @pytest.mark.parametrize("file_format", ["html", "md"])
@@ -47,8 +30,8 @@ def test_no_difference_stands_above_parts_without_one(file_format: str) -> None:
 def test_parts_that_make_up_for_each_other_are_named_where_the_whole_step_is_the_same(file_format: str) -> None:
     alike = comparisons.alike()
     gone = PartChange(part="input", before=4.0, after=0.3, changed=True)
-    one = comparison.render(file_format, replace(alike, parts=(*alike.parts, CHANGED)))
-    two = comparison.render(file_format, replace(alike, parts=(gone, CHANGED)))
+    one = comparison.render(file_format, replace(alike, parts=(*alike.parts, LONGER)))
+    two = comparison.render(file_format, replace(alike, parts=(gone, LONGER)))
     assert f"no difference ({MINUS}5.0 to 4.0 %), but a part of it changed: device 10.0 ms → 13.5 ms." in one
     assert "but parts of it changed: input wait 4.00 ms → 0.30 ms, device 10.0 ms → 13.5 ms." in two
     assert "No difference" not in one + two

@@ -1,23 +1,8 @@
 """Energy in every rendering, with money and CO2 where they were given, and nowhere without a counter."""
 
-import json
-import re
-from dataclasses import replace
-
-import pytest
-
-from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
-from tfdoctor.report import terminal
+from tests.report.kit import *
 from tfdoctor.report.formats import render
-from tfdoctor.report.sections import energy_brief, energy_notes
-from tfdoctor.rules import all_rules
-from tfdoctor.stored.report import finished, read, write
-from tfdoctor.terms.humanize import energy
-from tfdoctor.terms.json_form import number
-from tfdoctor.terms.kinds import DeviceKind, EnergySource
-from tfdoctor.terms.verdict import Bound
+from tfdoctor.stored.report import read, write
 
 
 def amount(joules: float) -> EnergyAmount:

@@ -1,21 +1,7 @@
 """The page and the terminal summary of a fleet."""
 
-import re
-from collections.abc import Callable
-from itertools import cycle
-from pathlib import Path
-
-import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
-
-from tests.fleet.runs import finding, reported, run
-from tfdoctor.diagnosis.fleet_report import FleetReport
-from tfdoctor.report import fleet
-from tfdoctor.report.files import write_texts
-from tfdoctor.report.terminal import capture
-
-Compare = Callable[[str, str], None]
+from tests.fleet.runs import run
+from tests.report.kit import *
 
 MOST_BYTES = 3_000_000
 

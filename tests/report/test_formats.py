@@ -1,40 +1,9 @@
 """The formats of a report: what each contains, escapes and states."""
 
-import base64
-import gzip
-import json
-import re
-import subprocess
-import sys
-from collections.abc import Callable
-from dataclasses import replace
-from html.parser import HTMLParser
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
-
-import jsonschema
-import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from plotly.offline import get_plotlyjs_version
-
-from tests.report import diagnoses
-from tests.report.diagnoses import charts, told
-from tfdoctor.report import template, terminal
+from tests.report.kit import *
 from tfdoctor.report.files import write
-from tfdoctor.report.formats import FORMATS, html, llm, md, render
-from tfdoctor.report.formats import json as json_format
-from tfdoctor.report.formats import json as report_json
-from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
-from tfdoctor.report.template import coded, to_html
-from tfdoctor.stored.report import finished, read
-from tfdoctor.stored.schema import schema
-from tfdoctor.terms import text
-from tfdoctor.terms.text import legible
-from tfdoctor.terms.verdict import Remark, Remedy
+from tfdoctor.report.formats import render
+from tfdoctor.stored.report import read
 
 
 def test_a_module_is_a_format() -> None:
@@ -57,36 +26,6 @@ def test_importing_the_package_loads_no_library() -> None:
     assert ran.stdout.strip() == "set()"
 
 
-def test_slow_steps_that_take_most_of_the_time_come_first() -> None:
-    first, second, *_ = told(diagnoses.slow_steps())
-    assert first == "4.65 s of the 4.78 s of 91 timed steps are in 16 slow steps."
-    assert second == told(diagnoses.full())[0].replace("Each step", "A typical step")
-
-
-def test_a_typical_step_beside_slow_ones_is_the_untraced_one_too() -> None:
-    slow = diagnoses.slow_steps()
-    assert slow.steps.shown_ms
-    outside = replace(slow.conditions, untraced_ms=slow.steps.shown_ms / 1.3)
-    _, second, *_ = told(replace(slow, conditions=outside))
-    assert second.startswith("A typical step takes 40.0 ms (52.0 ms while it was traced), ")
-
-
-@pytest.mark.parametrize(("times", "said"), [(0.9, True), (1.0, False), (1.2, False), (1.5, True)])
-def test_untraced_steps_that_differ_from_traced_ones_are_said(times: float, *, said: bool) -> None:
-    """Other programs may delay the steps outside of the window, as the profiler those in it."""
-    base = diagnoses.full()
-    assert base.steps.shown_ms
-    outside = replace(base.conditions, untraced_ms=times * base.steps.shown_ms)
-    first, *_ = told(replace(base, conditions=outside))
-    assert ("(52.0 ms while it was traced)" in first) is said
-
-
-def test_few_steps_promise_nothing_and_say_why() -> None:
-    text = " ".join(told(diagnoses.single_step()))
-    assert "because fewer than five steps" in text
-    assert "would" not in text
-
-
 def test_a_format_that_fails_does_not_lose_the_others(tmp_path: Path) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         write(diagnoses.full(), tmp_path, ["no_such_format", "md"])
@@ -97,7 +36,6 @@ def test_a_format_that_fails_does_not_lose_the_others(tmp_path: Path) -> None:
 # Each rendering of each kind of diagnosis, byte for byte
 
 
-Compare = Callable[[str, str], None]
 CUT_FOR_A_MODEL = {"hostile", "hostile-run"}
 """Diagnoses that are too long for it."""
 
@@ -381,23 +319,9 @@ def test_a_block_of_code_cannot_be_left() -> None:
     assert blocks == [hostile + "\n"]
 
 
-def test_the_first_line_carries_the_verdict_and_a_marker_that_stays() -> None:
-    """A bot finds its own comment by the marker, whatever the figures are."""
-    first = md.render(diagnoses.full()).splitlines()[0]
-    assert first == (
-        "## tfdoctor: Each step takes 52.0 ms, including 43.1 ms waiting for input. "
-        "<!-- tfdoctor-report train.py -->"
-    )
-
-
 @pytest.mark.parametrize("title", ["a --> b", "<!-- x", "\n-->", "é --"])
 def test_no_title_ends_the_marker(title: str) -> None:
     assert re.fullmatch(r"<!-- tfdoctor-report [\w.]*(-[\w.]+)*-? -->", md.marker(title), re.ASCII)
-
-
-def test_the_bar_is_a_picture_of_text() -> None:
-    text = md.render(diagnoses.full())
-    assert "input wait       43.1 ms  83 %  ████████████████████████▉\n" in text
 
 
 def test_the_whole_report_is_linked() -> None:
@@ -432,7 +356,7 @@ def report(name: str) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    loaded: dict[str, Any] = json.loads(report_json.render(finished(diagnoses.ALL[name]())), parse_constant=refuse)
+    loaded: dict[str, Any] = json.loads(json_format.render(finished(diagnoses.ALL[name]())), parse_constant=refuse)
     return loaded
 
 
@@ -457,23 +381,10 @@ def test_the_contract_is_kept(name: str) -> None:
             assert set(remedy) - {"by_hand", "width"} == {"action", "code", "at", "trial", "edit"}
 
 
-def test_no_steps_are_zero_steps_of_no_source() -> None:
-    shown = report("no-steps")
-    assert shown["steps"]["count"] == 0
-    assert shown["steps"]["source"] == "none"
-    assert shown["steps"]["median_ms"] is None
-    assert set(shown["breakdown_ms"].values()) == {None}
-
-
 def test_unknown_numbers_are_null() -> None:
     measure = report("hostile")["results"][0]["evidence"][0]
     assert measure["value"] is None
     assert measure["limit"] is None
-
-
-def test_cells_keep_their_type() -> None:
-    row = report("full")["results"][0]["evidence"][2]["rows"][0]
-    assert row[:3] == ["Map", {"path": "train.py", "line": 41}, {"value": 41.2, "unit": "ms"}]
 
 
 def test_names_are_exact_but_hide_nothing() -> None:
@@ -485,9 +396,9 @@ def test_names_are_exact_but_hide_nothing() -> None:
 
 
 def test_it_is_sorted_ascii_and_the_same_every_time() -> None:
-    text = report_json.render(diagnoses.hostile())
+    text = json_format.render(diagnoses.hostile())
     assert text.isascii()
-    assert text == report_json.render(diagnoses.hostile())
+    assert text == json_format.render(diagnoses.hostile())
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
 
 
@@ -504,7 +415,7 @@ def test_a_remark_is_valid_and_its_remedies_have_no_edits() -> None:
     made = diagnoses.full()
     remark = Remark(summary="few steps", remedies=(Remedy(action="train longer"),))
     made = replace(made, results=(replace(made.results[0], outcome=remark, severity=None),))
-    written = json.loads(report_json.render(made))
+    written = json.loads(json_format.render(made))
     assert written["results"][0]["remedies"][0]["edit"] is None
     jsonschema.Draft202012Validator(SCHEMA).validate(written)
 
@@ -538,19 +449,3 @@ def test_every_documented_field_exists() -> None:
     rows = re.findall(r"^\| (`.+?) \|", DOCUMENT.read_text(), flags=re.MULTILINE)
     fields = {re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)}
     assert fields - properties_of(SCHEMA) == set()
-
-
-def test_a_report_of_one_host_does_not_speak_of_several() -> None:
-    assert "hosts" not in report("full")
-    assert report("several-hosts")["hosts"]["straggler"] == "worker-1"
-
-
-def test_a_report_by_the_rules_as_they_come_does_not_speak_of_settings() -> None:
-    assert not {"settings", "order"} & set(report("full"))
-    shown = report("configured")
-    assert shown["settings"]["off"][0] == {
-        "rule": "cost",
-        "title": "What the waste costs",
-        "why": "ignored by pyproject.toml",
-    }
-    assert shown["order"]["turns"][0]["rule"] == "input-bound"

@@ -1,15 +1,6 @@
 """Numbers and names as a reader sees them."""
 
-import math
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.report.diagnoses import HOSTILE, INVISIBLE, LONG
-from tfdoctor.terms import humanize, text
-from tfdoctor.terms.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
-from tfdoctor.terms.verdict import Location
+from tests.report.kit import *
 
 
 @pytest.mark.parametrize(
@@ -161,7 +152,7 @@ def test_clean_text_is_one_printable_line(clean: object, raw: str) -> None:
 
 
 def test_a_long_name_keeps_its_ends() -> None:
-    shown = text.name(LONG)
+    shown = text.name(diagnoses.LONG)
     assert len(shown) == text.NAME_LIMIT
     assert shown.startswith("tensorflow::functor::")
     assert shown.endswith("::operator()")
@@ -198,7 +189,7 @@ def test_a_name_is_shortened_between_its_parts(shown: str, limit: int, kept: str
 
 
 def test_a_long_word_in_a_sentence_is_shortened_like_a_name() -> None:
-    assert len(text.prose(f"before {LONG} after")) < text.NAME_LIMIT + 20
+    assert len(text.prose(f"before {diagnoses.LONG} after")) < text.NAME_LIMIT + 20
 
 
 def test_a_block_keeps_its_lines() -> None:

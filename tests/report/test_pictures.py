@@ -1,45 +1,8 @@
 """The pictures of a page: what they show, by the diagnosis they are drawn from."""
 
-import json
-import re
-from collections import defaultdict
-from dataclasses import replace
-from itertools import combinations, pairwise
-
-import plotly.graph_objects as go
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.report import diagnoses, test_history
-from tests.report.diagnoses import HELPS, HURTS, charts, full, trial
-from tfdoctor.diagnose.summary.timeline import TimelineWork
-from tfdoctor.diagnose.summary.timeline import drawn as timeline_of
+from tests.report.kit import *
+from tests.report.test_history import regressed
 from tfdoctor.diagnosis.step import PARTS
-from tfdoctor.diagnosis.trials import Trial, Trials
-from tfdoctor.diagnosis.work import DeviceRates, Profile, PythonPart
-from tfdoctor.report.formats import html
-from tfdoctor.report.history import charts as history_charts
-from tfdoctor.report.pictures.figures import Figure, figure_json
-from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, SHARE_SCALE, ink, shade
-from tfdoctor.report.pictures.roofline import (
-    HEIGHT,
-    MOST,
-    WIDTH,
-    LabelledPoint,
-    figure,
-    label_boxes,
-    limit_at,
-    mark,
-    meets,
-    positions,
-)
-from tfdoctor.report.pictures.step_bars import step_bars
-from tfdoctor.report.pictures.timeline import caption, lanes, ticks
-from tfdoctor.report.run import PHASE_COLOURS
-from tfdoctor.terms.json_form import as_json
-from tfdoctor.terms.run_time import PhaseLine
-from tfdoctor.terms.verdict import Bound, Location
 
 
 @pytest.mark.parametrize(
@@ -66,8 +29,8 @@ def test_times_of_outliers_in_a_row_do_not_stand_over_each_other(
 
 def drawn() -> list[Figure]:
     shown = (diagnoses.full(), diagnoses.unexplained(), diagnoses.tried(), diagnoses.run())
-    regressed = [figure for series in test_history.regressed().series for figure in history_charts(series, 1)]
-    return [*(figure for one in shown for figure in charts(one)), *regressed]
+    history = [figure for series in regressed().series for figure in history_charts(series, 1)]
+    return [*(figure for one in shown for figure in charts(one)), *history]
 
 
 def test_plotly_knows_every_part_of_a_figure() -> None:

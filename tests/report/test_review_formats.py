@@ -1,22 +1,7 @@
 """SARIF, GitLab and GitHub: valid by the published schemas, complete, escaped, and stable when lines move."""
 
-import json
-import math
-import re
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-from jsonschema import Draft4Validator
-
-from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BaselineUse
-from tfdoctor.report import terminal
-from tfdoctor.report.findings import changes
+from tests.report.kit import *
 from tfdoctor.report.formats import render
-from tfdoctor.terms.verdict import Edit, Finding, Location, Place, PlaceKind, Remedy, Replacement, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json"
 

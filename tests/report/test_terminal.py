@@ -1,22 +1,6 @@
 """The terminal: the summary, its tables, and comparisons."""
 
-import re
-from dataclasses import replace
-from difflib import ndiff
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.cells import cell_len
-from rich.text import Text
-
-from tests.report import diagnoses
-from tfdoctor.diagnosis import Trust
-from tfdoctor.report import terminal
-from tfdoctor.report.terminal import capture
-from tfdoctor.report.terminal_diff import LINES, WIDEST, brief
-from tfdoctor.report.terminal_table import fitted, widths
-from tfdoctor.terms.kinds import TrustLevel
+from tests.report.kit import *
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
