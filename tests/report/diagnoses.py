@@ -107,6 +107,7 @@ STORED = {
     "unexplained": "no rule explains the host time, and only a part of the compute",
     "no-steps": "no step can be seen, so that hardly a rule applies",
     "errored": "the only rule crashed",
+    "energy": "a counter of energy, with prices, and a finding that saves some",
     "single-step": "one step, which tells nothing of the spread",
 }
 

@@ -20,12 +20,6 @@ def test_the_verdict_counts_the_entries_of_the_sum_of_the_run() -> None:
     assert json_format.contract(short)["entries"][1]["in_run_together"] is False
 
 
-def test_code_scanning_gets_the_saving_of_the_run() -> None:
-    text = sarif.render(diagnoses.run())
-    assert "Saves at most 19.8 s of the run (15 %), once, 2 % of a run of 90 epochs." in text
-    assert '"savingMsOfRun": 19800.0' in text
-
-
 STEP = Saving(ms_per_step=4.1, share=0.24, bound=Bound.AT_MOST, how="")
 ONCE, PER_EPOCH, PER_STEP, PER_CALL = Recurrence
 OF_STEPS = saves(17.3, PER_STEP, each=0.0041, times=4220)
