@@ -5,7 +5,7 @@ import inspect
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -124,6 +124,7 @@ from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.pages import RuleDoc
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.run_time import PhaseSegment
 from tfdoctor.terms.units import Unit, ms
 from tfdoctor.terms.verdict import (
