@@ -164,6 +164,27 @@ def sure(value: T | None) -> T:
     return value
 
 
+def shown(value: object) -> str:
+    """Return a record by its fields that say something, numbers with six digits."""
+    match value:
+        case bool() | str():
+            return str(value)
+        case float():
+            return f"{value:.6g}"
+        case Mapping():
+            return ", ".join(f"{key} {shown(one)}" for key, one in value.items() if one)
+        case tuple() | frozenset():
+            return "; ".join(map(shown, sorted(value) if isinstance(value, frozenset) else value))
+        case Record():
+            fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+            told = (
+                f"{name} {shown(one)}" for name, one in fields if one is not None and one is not False and one != ""
+            )
+            return ", ".join(one for one in told if not one.endswith(" "))
+        case _:
+            return str(value)
+
+
 def rule(check: Callable[..., Verdict], name: str = "", **more: Any) -> Rule:
     called = name or check.__name__.replace("_", "-")
     made = Rule(called, Topic.INPUT, "0.1.0", RuleDoc("A title", {}), (), check, check, check)

@@ -516,27 +516,6 @@ OF_90 = {"two epochs, of ninety": RUN["two epochs"]}
 """A quarter of the recorded run is little of the real one."""
 
 
-def shown(value: object) -> str:
-    """Return a record by its fields that say something, numbers with six digits."""
-    match value:
-        case bool() | str():
-            return str(value)
-        case float():
-            return f"{value:.6g}"
-        case Mapping():
-            return ", ".join(f"{key} {shown(one)}" for key, one in value.items() if one)
-        case tuple() | frozenset():
-            return "; ".join(map(shown, sorted(value) if isinstance(value, frozenset) else value))
-        case Record():
-            fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
-            told = (
-                f"{name} {shown(one)}" for name, one in fields if one is not None and one is not False and one != ""
-            )
-            return ", ".join(one for one in told if not one.endswith(" "))
-        case _:
-            return str(value)
-
-
 def told(result: Result) -> Iterator[str]:
     """Yield what a result says that the case has not stated."""
     kind, severity = type(result.outcome).__name__, f" {result.severity.name.lower()}" if result.severity else ""
