@@ -2,7 +2,7 @@
 
 from tests.report.kit import *
 from tfdoctor.diagnosis.step import PARTS
-from tfdoctor.report import sections, words
+from tfdoctor.report import sections
 from tfdoctor.report.page import page
 
 
@@ -39,120 +39,12 @@ def test_no_report_says_that_nothing_can_change(kind: str) -> None:
     assert "nothing to change" not in " ".join((*page(diagnosis).verdict, md.render(diagnosis))).lower()
 
 
-def test_a_poor_recording_is_no_fault_of_the_run() -> None:
-    rule, fault = diagnoses.rule("doubtful-recording", Topic.RECORDING), diagnoses.full().results[0]
-    poor = replace(fault, rule=rule, outcome=rule.counted(fault.outcome))
-    assert not page(replace(diagnoses.healthy(), results=(poor, *diagnoses.healthy().results))).entries
-
-
 def test_a_place_is_taken_from_the_evidence_when_no_remedy_has_one() -> None:
     assert place(page(diagnoses.huge()).entries[0].result.place) == "model.py:0"
 
 
-def test_the_bar_has_the_parts_in_order_and_skips_empty_ones() -> None:
-    segments = words.segments(diagnoses.full().steps)
-    assert [part for part, *_ in segments] == ["input", "host", "device", "between", "unknown"]
-    assert sum(fraction for *_, fraction in segments) == pytest.approx(1)
-
-
 def test_every_part_has_a_label_and_a_colour() -> None:
     assert set(PARTS) == set(PART_LABELS) == set(PART_COLOURS)
-
-
-FIRST = Remedy("choose 32 in a", at=Location("train.py", 3))
-INSTEAD = Remedy("Or train in bfloat16", at=Location("train.py", 9))
-
-
-@pytest.mark.parametrize(
-    ("alike", "more"), [(0, ""), (1, ", and one more change"), (7, ", and seven more changes")]
-)
-def test_a_title_counts_the_changes_that_its_saving_is_of(alike: int, more: str) -> None:
-    found = Finding(summary="Padding", evidence=(), remedies=(FIRST, INSTEAD), alike=alike)
-    assert findings.what(Result(rule=diagnoses.rule("padding"), outcome=found)) == f"Choose 32 in a{more}"
-
-
-def test_a_finding_without_a_remedy_is_called_by_its_summary() -> None:
-    found = Finding(summary="Padding", evidence=(), remedies=())
-    assert findings.what(Result(rule=diagnoses.rule("padding"), outcome=found)) == "Padding."
-
-
-# One entry for each cause
-
-
-def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
-    def names(results: Iterable[Result]) -> list[str]:
-        return [result.rule.name for result in results]
-
-    return [(one.result.rule.name, names(one.symptoms), names(one.same)) for one in diagnosis.entries]
-
-
-def test_a_symptom_is_told_with_its_cause_and_one_edit_is_one_entry() -> None:
-    assert named(diagnoses.caused())[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
-    assert len(diagnoses.caused().entries) == len(diagnoses.full().entries)
-
-
-def test_findings_without_relations_are_entries_of_their_own() -> None:
-    names = [name for name, symptoms, same in named(diagnoses.full()) if not symptoms + same]
-    assert names == ["input-bound", "between-steps", "float32-matmul", "idle-device"]
-
-
-@pytest.mark.parametrize(
-    ("ms", "names"),
-    [
-        # Trap: 41.5 ms of wait must not vanish behind a cause of 5 ms.
-        (5.0, [("input-bound", [], []), ("sequential-map", [], ["hot-stage"])]),
-        (None, [("sequential-map", ["input-bound"], ["hot-stage"])]),
-    ],
-)
-def test_a_symptom_keeps_its_entry_where_its_causes_are_known_to_explain_little(
-    ms: float | None, names: list[tuple[str, list[str], list[str]]]
-) -> None:
-    base = diagnoses.caused()
-    symptom, *causes = base.results[:3]
-    assert symptom.saving
-    saving = replace(symptom.saving, ms_per_step=ms) if ms else None
-    weaker = [replace(cause, saving=saving) for cause in causes]
-    assert named(replace(base, results=(symptom, *weaker, *base.results[3:])))[: len(names)] == names
-
-
-def test_a_general_cause_has_not_the_saving_of_a_symptom_that_a_specific_one_explains() -> None:
-    """A stage beside the slow one would stand first, with all of the wait as its saving."""
-    base = diagnoses.caused()
-    symptom, specific, general = base.results[:3]
-    assert isinstance(general.outcome, Finding)
-    less = replace(general.outcome, remedies=(Remedy("Let it handle less"),))
-    rule = replace(general.rule, general=True)
-    general = replace(general, rule=rule, saving=None, takes=Takes(12.0, 0.23), outcome=less)
-    found = replace(base, results=(symptom, general, specific))
-    causes = {name: symptoms for name, symptoms, _ in named(found)}
-    assert causes == {"sequential-map": ["input-bound"], "hot-stage": []}
-    assert {one.result.rule.name for one in found.entries if one.priced.saving} == {"sequential-map"}
-
-
-@pytest.mark.parametrize(("time", "told"), [(22.0, True), (21.0, False)])
-def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> None:
-    """A general rule names the stage that steps wait for, and states its time; its saving is that of the wait."""
-    base = diagnoses.caused()
-    symptom, *_, general = base.results[:3]
-    rule = replace(general.rule, general=True)
-    general = replace(general, rule=rule, saving=None, takes=Takes(time, time / 52.0))
-    effect = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
-    assert isinstance(symptom.outcome, Finding)
-    symptom = replace(symptom, outcome=replace(symptom.outcome, effects=(effect,)))
-    both = replace(base, results=(symptom, general))
-    assert len(both.entries) == (1 if told else 2)
-    first = page(both).fixes[0]
-    assert first.result.rule.name == ("hot-stage" if told else "input-bound")
-    assert findings.saving(first, both) == ("41.5 ms (80 %)", "")
-    assert findings.severity(first) == "critical"
-
-
-def test_edits_that_differ_are_entries_of_their_own() -> None:
-    base, at = diagnoses.caused(), Location("train.py", 41)
-    symptom, *causes = base.results[:3]
-    edited = [diagnoses.edited(one, Edit(at, "x", new)) for one, new in zip(causes, "yz", strict=True)]
-    names = named(replace(base, results=(symptom, *edited)))
-    assert names == [("sequential-map", ["input-bound"], []), ("hot-stage", ["input-bound"], [])]
 
 
 def test_every_format_names_the_rules_of_an_entry() -> None:
@@ -165,21 +57,6 @@ def test_every_format_names_the_rules_of_an_entry() -> None:
     assert "The same change is advised by <code>hot-stage</code>" in finding
     assert "Evidence of input-bound" in finding
     assert 'id="finding-5"' not in text
-
-
-def test_findings_about_the_same_calls_of_the_step_and_of_the_run_are_one_entry() -> None:
-    base = diagnoses.full()
-    about = ((RunCall.PREDICT, 30), (RunCall.PREDICT, 30), (RunCall.PREDICT, 31), (RunCall.SAVE, 30))
-    results = tuple(_about(result, *own) for result, own in zip(base.results, about, strict=False))
-    found = named(replace(base, results=results, order=None))
-    assert [same for _, _, same in found] == [[results[1].rule.name], [], []]
-
-
-def _about(result: Result, call: RunCall, line: int) -> Result:
-    assert isinstance(result.outcome, Finding)
-    remedy = replace(result.outcome.remedies[0], at=Location("train.py", line))
-    outcome = replace(result.outcome, about=call, remedies=(remedy,))
-    return replace(result, outcome=outcome)
 
 
 # One sum everywhere
