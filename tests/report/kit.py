@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from difflib import ndiff
+from functools import cache
 from html.parser import HTMLParser
 from itertools import combinations, cycle, pairwise
 from pathlib import Path
@@ -34,7 +35,7 @@ from benchmarks import gallery
 from tests.diagnose.kit import chart_of, effects, part, states, times
 from tests.fleet.runs import finding, reported
 from tests.history.made import commit, followed, noisy
-from tests.report import comparisons, diagnoses
+from tests.report import diagnoses
 from tests.report.diagnoses import (
     AT_MOST,
     BROKEN,
@@ -77,7 +78,7 @@ from tfdoctor.diagnose.order import order
 from tfdoctor.diagnose.summary.timeline import TimelineWork
 from tfdoctor.diagnose.summary.timeline import drawn as timeline_of
 from tfdoctor.diagnosis import Diagnosis, Trust
-from tfdoctor.diagnosis.comparison import Direction, PartChange, Undecided
+from tfdoctor.diagnosis.comparison import Direction, PartChange, RunComparison, Undecided
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.diagnosis.gates import BaselineUse
@@ -153,7 +154,7 @@ from tfdoctor.stored.schema import schema
 from tfdoctor.terms import humanize, text
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.humanize import counted, energy, milliseconds, place
-from tfdoctor.terms.json_form import as_json, number
+from tfdoctor.terms.json_form import as_json, converted
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase, RunCall, StepSource, TrustLevel
 from tfdoctor.terms.replacement import replace_file
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
