@@ -1,6 +1,7 @@
 """The formats of a report: what each contains, escapes and states."""
 
 from tests.report.kit import *
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.report.files import write
 from tfdoctor.report.formats import render
 from tfdoctor.stored.report import read
@@ -128,7 +129,8 @@ def test_a_page_is_whole_alone_and_can_be_read_by_all(kind: str) -> None:
     assert "http" not in policy.lower().replace("http-equiv", "")
 
 
-def test_a_page_is_small_and_without_pictures_carries_no_plotly() -> None:
+def test_a_page_is_small_the_same_each_time_and_without_pictures_carries_no_plotly() -> None:
+    assert html.render(diagnoses.full()) == html.render(diagnoses.full())
     assert len(html.render(diagnoses.full()).encode()) < 1_000_000
     assert len(html.render(diagnoses.no_steps()).encode()) < 40_000
 
@@ -142,10 +144,6 @@ def test_a_page_of_many_operations_stays_an_attachment() -> None:
     assert len(contract(diagnoses.huge())["operations"]) == 3000
     again = contract(read(content))
     assert again["operations_omitted"] == content["operations_omitted"]
-
-
-def test_it_is_the_same_every_time() -> None:
-    assert html.render(diagnoses.full()) == html.render(diagnoses.full())
 
 
 def test_hostile_text_adds_no_element_and_no_handler() -> None:
@@ -302,22 +300,6 @@ def test_the_whole_report_is_linked() -> None:
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
-TOP = {
-    *("schema", "tfdoctor", "subject", "steps", "breakdown_ms", "trust", "results"),
-    *("together", "xprof", "run", "run_together"),
-}
-RESULT = {
-    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "run", "takes", "measured"),
-    *("known", "at", "title"),
-    *("evidence", "remedies"),
-}
-SOMETIMES = {"traceback", "stated", "fallbacks", "own", "general", "energy"}
-STEPS = {"count", "source", "median_ms", "mean_ms", "p10_ms", "p90_ms", "between_ms"}
-SUBJECT = {
-    *("command", "device", "device_name", "devices_used", "devices_visible", "framework"),
-    *("hosts", "exit_code"),
-}
-
 
 SCHEMA = schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -332,25 +314,10 @@ def report(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", diagnoses.ALL)
-def test_the_contract_is_kept(name: str) -> None:
+def test_a_report_is_valid_by_the_published_schema(name: str) -> None:
     shown = report(name)
     assert [error.message for error in VALIDATOR.iter_errors(shown)] == []
-    assert shown.keys() >= TOP
-    assert shown["schema"] == 1
-    assert shown["subject"].keys() >= SUBJECT
-    assert shown["steps"].keys() >= STEPS
-    assert set(shown["breakdown_ms"]) == {
-        "input", "transfer", "host", "device", "collective", "between", "unknown",
-    }  # fmt: skip
-    for result in shown["results"]:
-        assert result.keys() - SOMETIMES == RESULT
-        assert result["outcome"] in {"finding", "healthy", "not-applicable", "errored"}
-        assert result["severity"] in {"critical", "warning", "note", None}
-        assert (result["measured"] is None) or name == "tried"
-        for item in result["evidence"]:
-            assert set(item) in ({"label", "value", "unit", "limit"}, {"columns", "rows"})
-        for remedy in result["remedies"]:
-            assert set(remedy) - {"by_hand", "width"} == {"action", "code", "at", "trial", "edit"}
+    assert set(shown["breakdown_ms"]) == set(PARTS)
 
 
 def test_unknown_numbers_are_null_and_names_hide_nothing() -> None:

@@ -47,18 +47,6 @@ def test_every_part_has_a_label_and_a_colour() -> None:
     assert set(PARTS) == set(PART_LABELS) == set(PART_COLOURS)
 
 
-def test_every_format_names_the_rules_of_an_entry() -> None:
-    diagnosis = diagnoses.caused()
-    words = "sequential-map, a cause of input-bound, also hot-stage"
-    assert words in " ".join(terminal.render(diagnosis, width=100, color=False).split())
-    assert "`sequential-map`, a cause of input-bound, also hot-stage" in md.render(diagnosis)
-    text = html.render_without_plotly(diagnosis)
-    finding = text.split('<article id="finding-1"')[1].split("</article>")[0]
-    assert "The same change is advised by <code>hot-stage</code>" in finding
-    assert "Evidence of input-bound" in finding
-    assert 'id="finding-5"' not in text
-
-
 # One sum everywhere
 
 

@@ -149,13 +149,6 @@ def test_a_line_keeps_its_figures_however_narrow_the_terminal_is(width: int) -> 
     assert re.search(r"compiling · keras\S* … \S*fit\b", text)
 
 
-def test_the_colours_of_a_terminal_change_no_word() -> None:
-    coloured = terminal.render(diagnoses.run(), width=80, color=True)
-    plain = terminal.render(diagnoses.run(), width=80, color=False)
-    bare = re.sub(r"\x1b\[[\d;]*m", "", coloured)
-    assert [line.rstrip() for line in bare.splitlines()] == plain.splitlines()
-
-
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_unknown_numbers_break_no_report(number: float) -> None:
     base = account()

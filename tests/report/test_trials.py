@@ -14,35 +14,12 @@ OTHER_WEIGHTS = "NO: other weights after 20 steps, although all runs as it is ha
 OTHER_ORDER = "random numbers in another order: other weights after 20 steps"
 
 
-def finding_of(page: str, number: int) -> str:
-    return page.split(f'<article id="finding-{number}"')[1].split("</article>", maxsplit=1)[0]
-
-
 def helps(low: float, share: float, high: float) -> Measured:
     return replace(HELPS, share=share, low=low, high=high)
 
 
 def beside_others(*, instead: bool) -> str:
     return beside(Trial(name="c", beside=Beside(others=("a", "b"), instead=instead, measured=HELPS)))
-
-
-def test_the_page_shows_what_was_measured_and_hides_no_markup() -> None:
-    page = html.render_without_plotly(tried())
-    assert "Measured by running the changes" in page
-    assert page.count('<div class="scale" role="img"') == 11  # in the list alone
-    assert "<b>no library</b>" not in page
-    assert "Losses of the first steps" in page
-    change = page.split('<ul class="trials"')[1].split("</li>")[1]
-    assert change.count('class="point"') == 3
-    assert change.count('class="promise"') == 1
-    assert (
-        'aria-label="Saving in each round: 30 %, 31 %, 33 %. 95 % interval: 28 to 34 %. Promised: 40 %."' in change
-    )
-    assert "promise too high by 6\N{NO-BREAK SPACE}% of the step" in finding_of(page, 1)
-    assert tried().results[2].measured is None
-    assert "but no saving: it does not train the same" in finding_of(page, 3)
-    for renders in (html.render_without_plotly, md.render):
-        assert "Measured by running" not in renders(full())
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
