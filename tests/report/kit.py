@@ -36,41 +36,7 @@ from tests.diagnose.kit import chart_of, effects, part, states, times
 from tests.fleet.runs import finding, reported
 from tests.history.made import commit, followed, noisy
 from tests.report import diagnoses
-from tests.report.diagnoses import (
-    AT_MOST,
-    BROKEN,
-    CHANGED,
-    CHECKPOINT,
-    DIFFERENT,
-    HELPS,
-    HOSTILE,
-    HURTS,
-    INPUT,
-    INVISIBLE,
-    LOSSES,
-    NOISY,
-    NOTHING,
-    PROMISED,
-    SLOW,
-    account,
-    caused,
-    charts,
-    full,
-    healthy,
-    no_steps,
-    of_run,
-    run_window,
-    single_step,
-    slow_steps,
-    spent,
-    stored,
-    told,
-    trial,
-    tried,
-    unexplained,
-    with_trials,
-    without,
-)
+from tests.report.diagnoses import *
 from tests.report.diagnoses import saving as saves
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.diagnose import diagnose
