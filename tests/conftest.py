@@ -6,6 +6,8 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         if text.encode() != known:
             ACTUAL.mkdir(exist_ok=True)
             (ACTUAL / name).write_bytes(text.encode())
-            pytest.fail(f"{name} differs from {expected}; the new one is {ACTUAL / name}")
+            before, now = known.decode().splitlines(), text.splitlines()
+            differs = unified_diff(before, now, "expected", "now", lineterm="", n=5)
+            shown = "\n".join(line[:200] for line in islice(differs, 60))
+            pytest.fail(f"{name} differs from {expected}; the new one is {ACTUAL / name}\n{shown}")
 
     return compare

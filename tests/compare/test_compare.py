@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
 from tests.report import diagnoses
-from tests.report.running import saving as run_saving
+from tests.report.diagnoses import saving as run_saving
 from tfdoctor.compare.compare import compare
 from tfdoctor.compare.differences import carried, run_change
 from tfdoctor.compare.reports import load

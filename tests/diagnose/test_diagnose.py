@@ -1,50 +1,8 @@
 """From a recording to a diagnosis: over the real traces, without a trace, and with a defect in a fact."""
 
-import functools
-import inspect
-import json
-import re
-import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from scripts.fact_index import measured
-from tests.builders import manifest, recording
-from tests.diagnose.run_charts import phases_of, steps_of
-from tests.diagnose.test_run_pricing import of as of_phase
-from tests.diagnose.test_run_pricing import states
-from tfdoctor.diagnose import engine
-from tfdoctor.diagnose.diagnose import chart_of, diagnose
-from tfdoctor.diagnose.engine import only_traced
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.matmuls import OneDnn
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.facts.tpu.operations import Padding
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import Missing, StepsSeen, UntracedSteps
-from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, MissingPart
-from tfdoctor.recording.program import ProgramRecord, RecordedLayer
-from tfdoctor.recording.run_log import Bucket, CallPlace, ProcessEnd, RunLog, RunProcess
-from tfdoctor.report.formats import FORMATS, html, md, render
-from tfdoctor.report.formats import json as json_format
-from tfdoctor.rules import all_rules
-from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.kinds import Phase, RunCall, StepSource
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Errored, Finding, Healthy, NotApplicable, Severity, Stage
+from tests.diagnose.kit import *
+from tfdoctor.diagnose.diagnose import chart_of as chart_from
 
 TRACES = Path(__file__).parents[2].parent / "shared" / "traces"
 NAMES = sorted(p.name for p in TRACES.glob("*") if list(p.rglob("*.xplane.pb")))
@@ -127,66 +85,50 @@ def test_a_minute_of_waiting_is_found_and_hides_the_precision() -> None:
 
 @real
 def test_float32_on_a_v100_is_found_and_on_a_p4_is_not() -> None:
-    found = result("tf24-v100-resnet50-fp32", "float32-matmul")
-    assert isinstance(found.outcome, Finding)
-    assert "float16" in found.outcome.remedies[0].code
-    model = chart_of(Recording.open(TRACES / "tf24-v100-resnet50-fp32")).fact(StepModel)
+    outcome = as_finding(result("tf24-v100-resnet50-fp32", "float32-matmul").outcome)
+    assert "float16" in outcome.remedies[0].code
+    model = chart_from(Recording.open(TRACES / "tf24-v100-resnet50-fp32")).fact(StepModel)
     products, kernels, step = 226, 363.7, 406  # ms; what is no product moves half the bytes
     at_most = (products * 7 / 8 + (kernels - products) / 2) / step
-    assert model.saving(found.outcome.effects) / model.step_ms == pytest.approx(at_most, rel=0.05)
+    assert model.saving(outcome.effects) / model.step_ms == pytest.approx(at_most, rel=0.05)
     assert isinstance(result("tf23-p4-alexnet-fp32", "float32-matmul").outcome, NotApplicable)
 
 
-@real
 @pytest.mark.parametrize(
-    "name", ["tf24-v100-resnet50-fp32", "tf23-p4-alexnet-fp32", "tf24-t4-lenet", "tf2-macos-cpu-lenet"]
+    ("name", "rule"),
+    [
+        ("tf24-v100-resnet50-fp32", "input-bound"),  # compute-bound steps are not called input-bound
+        ("tf23-p4-alexnet-fp32", "input-bound"),
+        ("tf24-t4-lenet", "input-bound"),
+        ("tf2-macos-cpu-lenet", "input-bound"),
+        ("tf24-rtx2060-launch-bound", "float32-matmul"),  # launching limits it: faster kernels save nothing
+    ],
 )
-def test_compute_bound_steps_are_not_called_input_bound(name: str) -> None:
-    assert isinstance(result(name, "input-bound").outcome, Healthy)
-
-
 @real
-def test_a_step_that_launching_limits_is_not_promised_faster_kernels() -> None:
-    outcome = result("tf24-rtx2060-launch-bound", "float32-matmul").outcome
-    assert isinstance(outcome, Healthy)
+def test_a_trace_without_the_fault_is_healthy(name: str, rule: str) -> None:
+    assert isinstance(result(name, rule).outcome, Healthy)
 
 
 @real
 def test_batches_from_a_python_generator_are_found() -> None:
-    found = result("v100x8-bert-partial-step", "python-input")
-    assert isinstance(found.outcome, Finding)
-    assert "Generator" in found.outcome.summary
+    found = as_finding(result("v100x8-bert-partial-step", "python-input").outcome)
+    assert "Generator" in found.summary
     assert of("v100x8-bert-partial-step").subject.devices_visible == 8
 
 
+OF_THE_INPUT = {"hot-stage", "input-bound", "missing-prefetch", "per-element-map", "python-input", "sequential-map"}
+OF_THE_INPUT |= {"serial-batch", "serial-reads", "slow-storage", "small-files"}
+OF_THE_HOST = {"between-steps", "eager-step", "memory-headroom", "recompilation", "retracing"}
+
+
 @real
-def test_kernels_that_were_not_recorded_are_said_to_be_missing_and_how_to_get_them() -> None:
+def test_kernels_that_were_not_recorded_are_said_to_be_missing_and_nobody_calls_them_healthy() -> None:
     found = of("tf24-laptop-gpu-no-cupti")
     said = [text for text in found.unrecorded if "kernels were not recorded" in text]
-    assert said
-    assert "CUPTI" in said[0]
-    assert "LD_LIBRARY_PATH" in said[0]
-    assert found.trust.level == "low"
-    assert found.steps.breakdown_ms
-    assert found.steps.breakdown_ms["unknown"] == pytest.approx(252.4, rel=0.01)
-
-
-@real
-def test_without_kernels_nobody_claims_that_they_are_healthy() -> None:
-    needing = {r.rule.name for r in of("tf24-laptop-gpu-no-cupti").results if isinstance(r.outcome, Healthy)}
-    of_the_host = {"between-steps", "eager-step", "memory-headroom", "recompilation", "retracing"}
-    assert needing - of_the_host <= {
-        "hot-stage",
-        "input-bound",
-        "missing-prefetch",
-        "per-element-map",
-        "python-input",
-        "sequential-map",
-        "serial-batch",
-        "serial-reads",
-        "slow-storage",
-        "small-files",
-    }
+    assert ("CUPTI" in said[0], "LD_LIBRARY_PATH" in said[0]) == (True, True)
+    assert (found.trust.level, sure(found.steps.breakdown_ms)["unknown"]) == ("low", near(252.4, rel=0.01))
+    healthy = {r.rule.name for r in found.results if isinstance(r.outcome, Healthy)}
+    assert healthy <= OF_THE_HOST | OF_THE_INPUT
 
 
 @real
@@ -263,7 +205,7 @@ NO_TENSORFLOW = Missing(MissingPart.TRACE, "the script did not import TensorFlow
 def test_every_rule_says_why_it_has_nothing_to_say(log: RunLog, of: Manifest) -> None:
     opened = replace(recording(), manifest=of, run=log)
     rules = all_rules()
-    found = diagnose(opened, rules, "train.py", ask_xprof=False)
+    found = diagnosed(opened)
     outcomes = {result.rule.name: result.outcome for result in found.results}
     assert set(outcomes) == {rule.name for rule in rules}
     assert not {name: one for name, one in outcomes.items() if isinstance(one, Errored)}
@@ -284,10 +226,9 @@ def cut(folder: Path, size: int) -> Path:
 @pytest.mark.parametrize("size", [0, 5000], ids=["empty", "cut off"])
 def test_the_run_is_judged_without_its_trace(tmp_path: Path, size: int) -> None:
     recording = Recording.open(cut(tmp_path, size))
-    found = diagnose(recording, all_rules(), "cut", ask_xprof=False)
+    found = diagnosed(recording)
 
-    assert found.run is not None
-    assert found.run.of(Phase.PREDICTION) > 0
+    assert sure(found.run).of(Phase.PREDICTION) > 0
     assert not found.steps.rows
     assert any("is damaged, so the report has no traced steps" in text for text in found.trust.reasons)
 
@@ -298,18 +239,14 @@ def test_without_a_run_there_is_nothing_to_judge(tmp_path: Path, size: int) -> N
     for log in copy.rglob("run*.json*"):
         log.unlink()
     with pytest.raises(InputError, match="xplane"):
-        diagnose(Recording.open(copy), all_rules(), "cut", ask_xprof=False)
+        diagnosed(Recording.open(copy))
 
 
 # A defect in one fact neither takes a report down nor disappears
 
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-
-
 def report(sample: str) -> Diagnosis:
-    recording = Recording.open(SAMPLES / sample)
-    return diagnose(recording, all_rules(), sample, ask_xprof=False)
+    return diagnosed(Recording.open(SAMPLE.parent / sample))
 
 
 def break_(monkeypatch: pytest.MonkeyPatch, fact: type) -> None:
@@ -400,7 +337,7 @@ def untraced(beyond_ms: float, count: int = 200) -> UntracedPace:
 
 def traced(waits: Sequence[float], *more: object) -> Chart:
     """Traced steps of 10 ms of the device and these waits for input."""
-    rows = [dict.fromkeys(map(str, PARTS), 0.0) | {"input": w, "device": STEP_MS} for w in waits]
+    rows = [dict.fromkeys(map(str, EXPOSED), 0.0) | {"input": w, "device": STEP_MS} for w in waits]
     steps, start = [], 0
     for number, row in enumerate(rows):
         end = start + round(sum(row.values()) * PS_PER_MS)
@@ -408,10 +345,9 @@ def traced(waits: Sequence[float], *more: object) -> Chart:
         start = end
     mean = {part: sum(row[part] for row in rows) / len(rows) for part in rows[0]}
     whole = Steps(StepSource.KERAS_FIT, tuple(steps), (True,) * len(steps))
-    given = [whole, Breakdown(tuple(rows), mean), *more]
-    kinds = (UntracedPace, RunSteps, RunPhases)
-    known = {type(part) for part in given}
-    return Chart(given, {kind: Unavailable("no") for kind in kinds if kind not in known})
+    known = [whole, Breakdown(tuple(rows), mean), *more]
+    kinds = {UntracedPace, RunSteps, RunPhases} - {type(part) for part in known}
+    return Chart(known, {kind: Unavailable("no") for kind in kinds})
 
 
 def outcome(chart: Chart, *effects: Effect) -> object:
@@ -419,43 +355,38 @@ def outcome(chart: Chart, *effects: Effect) -> object:
     return result.outcome
 
 
+EVEN = steps_of(500, STEP_MS)
+UNEVEN = steps_of(500, STEP_MS, LongSteps(count=50, ms=4_500.0, beyond_ms=4_000.0))
+RUN, WINDOW = phases_of({Phase.STEPS: 1.0}), phases_of({Phase.STEPS: 1.0}, whole=False)
+
+
 def test_waits_of_the_first_traced_steps_are_not_the_runs() -> None:
-    found = outcome(traced(WAITS_ONCE, untraced(0.2)))
-    assert isinstance(found, NotApplicable)
-    assert found.reason.startswith("Something is slow, but only the traced steps show it: few of them")
-    assert "adds 10.0 ms to each" in found.reason
-    assert found.reason.endswith("adds 0.20 ms")
+    reason = as_not_applicable(outcome(traced(WAITS_ONCE, untraced(0.2)))).reason
+    assert reason.startswith("Something is slow, but only the traced steps show it: few of them")
+    assert "adds 10.0 ms to each" in reason
+    assert reason.endswith("adds 0.20 ms")
 
 
-def test_waits_that_the_other_steps_have_as_well_are_the_runs() -> None:
-    assert isinstance(outcome(traced(WAITS_ONCE, untraced(6.0))), Finding)
-
-
-def test_a_wait_of_each_step_is_the_runs_whatever_the_others_vary() -> None:
-    assert isinstance(outcome(traced((10.0,) * 20, untraced(0.0))), Finding)
-
-
-@pytest.mark.parametrize("known", [(), (untraced(0.0, count=30),)])
-def test_few_other_steps_contradict_nothing(known: tuple[UntracedPace, ...]) -> None:
-    assert isinstance(outcome(traced(WAITS_ONCE, *known)), Finding)
-
-
-def test_the_steps_of_the_whole_run_contradict_as_well() -> None:
-    whole = phases_of({Phase.STEPS: 1.0})
-    even = steps_of(500, STEP_MS)
-    assert isinstance(outcome(traced(WAITS_ONCE, even, whole)), NotApplicable)
-    uneven = steps_of(500, STEP_MS, LongSteps(count=50, ms=4_500.0, beyond_ms=4_000.0))
-    assert isinstance(outcome(traced(WAITS_ONCE, uneven, whole)), Finding)
-    window = phases_of({Phase.STEPS: 1.0}, whole=False)
-    assert isinstance(outcome(traced(WAITS_ONCE, even, window)), Finding)
-
-
-def test_a_finding_about_more_than_that_stands() -> None:
-    both = outcome(traced(WAITS_ONCE, untraced(0.0)), WAITS, Effect(Stage.DEVICE, 0.5, "a", ms(8)))
-    assert isinstance(both, Finding)
+@pytest.mark.parametrize(
+    ("chart", "effects", "kind"),
+    [
+        (traced(WAITS_ONCE, untraced(6.0)), (), Finding),  # the other steps have them as well
+        (traced((10.0,) * 20, untraced(0.0)), (), Finding),  # each step waits, whatever the others vary
+        (traced(WAITS_ONCE), (), Finding),  # no others, or few, contradict nothing
+        (traced(WAITS_ONCE, untraced(0.0, count=30)), (), Finding),
+        (traced(WAITS_ONCE, EVEN, RUN), (), NotApplicable),  # the steps of the whole run contradict as well
+        (traced(WAITS_ONCE, UNEVEN, RUN), (), Finding),
+        (traced(WAITS_ONCE, EVEN, WINDOW), (), Finding),
+        (traced(WAITS_ONCE, untraced(0.0)), (WAITS, Effect(Stage.DEVICE, 0.5, "a", ms(8))), Finding),  # about more
+    ],
+)
+def test_waits_are_the_runs_unless_other_steps_contradict(
+    chart: Chart, effects: tuple[Effect, ...], kind: type
+) -> None:
+    assert isinstance(outcome(chart, *effects), kind)
 
 
 def test_a_finding_about_the_run_does_not_rest_on_the_window() -> None:
     window = only_traced(traced(WAITS_ONCE, untraced(0.0)))
-    found = states("both", WAITS, of_phase(Phase.BOUNDARIES, 100.0)).check()
+    found = states("both", WAITS, RunEffect(phase=Phase.BOUNDARIES, of=ms(100.0))).check()
     assert window.checked(found) is found

@@ -1,48 +1,18 @@
 """Recordings of several hosts, from files to the report: synthetic jobs whose slow host is known."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-from typer.testing import CliRunner
-
-from scripts.synthetic import gpu, job
-from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
-from tests.builders import manifest
-from tests.report.diagnoses import WHOLE
-from tfdoctor import cli
-from tfdoctor.cli.gates import exit_code
-from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.hosts import Hosts
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.report import terminal
-from tfdoctor.report.formats import render
-from tfdoctor.rulebook.config import FailOn
-from tfdoctor.rules import all_rules
-from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.verdict import Bound
+from tests.diagnose.kit import *
 
 FAST = Run(device="a100", precision="tf32", steps=10)
 
 
 def examined(folder: Path) -> Diagnosis:
-    return diagnose(Recording.open(folder), all_rules(), "job", ask_xprof=False)
-
-
-def hosts(found: Diagnosis) -> Hosts:
-    assert found.hosts
-    return found.hosts
+    return diagnosed(Recording.open(folder))
 
 
 def compared(runs: Mapping[str, Run], folder: Path) -> Hosts:
     job.write(runs, folder)
-    return hosts(examined(folder))
+    return sure(examined(folder).hosts)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +66,9 @@ def test_the_first_sentence_promises_no_more_than_the_job_gains(tmp_path: Path) 
     job.write({"vm0": FAST, "vm1": replace(FAST, input_ms=8.0)}, tmp_path)
     found = examined(tmp_path)
     alone = max(r.saving.ms_per_step for r in found.results if r.saving)
-    gain = hosts(found).gain_ms
-    assert gain is not None
-    assert found.together
-    assert found.together.ms_per_step <= gain <= alone
-    assert found.together.bound is Bound.AT_MOST
+    gain, both = sure(sure(found.hosts).gain_ms), sure(found.together)
+    assert both.ms_per_step <= gain <= alone
+    assert both.bound is Bound.AT_MOST
 
 
 def test_hosts_that_are_several_machines_have_a_skew_by_an_assumption(tmp_path: Path) -> None:
@@ -114,8 +82,8 @@ def test_a_damaged_host_costs_its_row_and_not_the_report(damage: bytes, tmp_path
     paths = job.write({f"vm{n}": FAST for n in range(3)}, tmp_path)
     paths["vm0"].write_bytes(damage)
     found = examined(tmp_path)
-    assert hosts(found).shown == "vm1"
-    first, *others = hosts(found).rows
+    assert sure(found.hosts).shown == "vm1"
+    first, *others = sure(found.hosts).rows
     assert "vm0.xplane.pb is" in first.missing
     assert [row.missing for row in others] == ["", ""]
     assert any(text.startswith("vm0: ") for text in found.unrecorded)
@@ -134,7 +102,7 @@ def test_a_host_without_steps_is_said_to_have_none(tmp_path: Path) -> None:
     """A parameter server, or an evaluator."""
     paths = job.write({"chief": FAST, "worker": replace(FAST, input_ms=8.0)}, tmp_path)
     paths["chief"].with_name("ps.xplane.pb").write_bytes(b"\x0a\x0d\x08\x01\x12\x09/host:CPU")
-    found = hosts(examined(tmp_path))
+    found = sure(examined(tmp_path).hosts)
     assert found.straggler == "worker"
     (server,) = (row for row in found.rows if row.name == "ps")
     assert server.steps == 0
@@ -144,7 +112,7 @@ def test_a_host_without_steps_is_said_to_have_none(tmp_path: Path) -> None:
 def test_one_host_with_steps_is_shown_and_nothing_is_said_of_the_others(tmp_path: Path) -> None:
     paths = job.write({"worker": FAST}, tmp_path)
     paths["worker"].with_name("a-ps.xplane.pb").write_bytes(b"\x0a\x0d\x08\x01\x12\x09/host:CPU")
-    found = hosts(examined(tmp_path))
+    found = sure(examined(tmp_path).hosts)
     assert (found.shown, found.straggler) == ("worker", "")
     assert "unknown: one host has comparable steps" in found.slowest
 
@@ -157,7 +125,7 @@ def test_workers_are_read_with_their_own_manifests(tmp_path: Path) -> None:
         said = manifest(command=("train.py", name), worker=WorkerRank(name, rank, place=rank))
         (own / "tfdoctor.json").write_text(json.dumps(asdict(said)))
     found = examined(tmp_path)
-    assert hosts(found).straggler == "worker-1"
+    assert sure(found.hosts).straggler == "worker-1"
     assert found.subject.command == ("train.py", "worker-1")
     first = tmp_path / "workers" / "worker-0"
     assert examined(first).hosts is None
@@ -171,13 +139,13 @@ def test_a_fault_of_any_host_counts_for_the_exit_code(tmp_path: Path) -> None:
     starving = replace(FAST, input_ms=gpu.truth(slow).step_ms / 3)
     job.write({"vm0": starving, "vm1": slow}, tmp_path)
     found = examined(tmp_path)
-    assert hosts(found).shown == "vm1"
+    assert sure(found.hosts).shown == "vm1"
     assert "input-bound" not in {result.rule.name for result in found.results if result.severity}
-    (other,) = (each for each in hosts(found).findings if each.rule == "input-bound")
+    (other,) = (each for each in sure(found.hosts).findings if each.rule == "input-bound")
     assert other.hosts == ("vm0",)
     assert other.severity
     level = FailOn(other.severity.name.lower())
-    alone = replace(found, hosts=replace(hosts(found), findings=(other,)), results=())
+    alone = replace(found, hosts=replace(sure(found.hosts), findings=(other,)), results=())
     assert exit_code(alone, level) == 3
     assert exit_code(replace(found, hosts=None, results=()), level) == 0
 
@@ -187,8 +155,7 @@ def test_reports_of_64_hosts_stay_readable(tmp_path: Path) -> None:
     runs["host41"] = replace(runs["host41"], input_ms=5.0)
     job.write(runs, tmp_path)
     found = examined(tmp_path)
-    assert found.hosts is not None
-    assert found.hosts.straggler == "host41"
+    assert sure(found.hosts).straggler == "host41"
     texts = {name: render(name, found) for name in WHOLE}
     alone = replace(found, hosts=None)
     for name in WHOLE:

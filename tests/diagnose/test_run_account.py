@@ -1,46 +1,13 @@
 """The account of a run, and its savings."""
 
-import json
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import manifest
-from tests.diagnose.run_charts import phases_of, run_chart, steps_of
-from tests.rules.run_facts import run_line
-from tests.run_logs import FOLDER, Run
-from tfdoctor.diagnose.diagnose import diagnose, placed
-from tfdoctor.diagnose.summary.account import run_account
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.work import RunAccount
-from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
-from tfdoctor.recording import Manifest, Recording
-from tfdoctor.recording.agent import StepsSeen, TracedFunction, TracedWindow
-from tfdoctor.recording.program import GpuAccess, KernelCache, MissingLibrary, ProgramRecord, RunSettings
-from tfdoctor.recording.samples import GpuSample, MachineSample
-from tfdoctor.report.formats import FORMATS, render
-from tfdoctor.rules import all_rules
-from tfdoctor.terms.kinds import Phase, RunWork, StepSource
-from tfdoctor.terms.run_time import PhaseSegment
-from tfdoctor.terms.verdict import Errored, Finding, Location, Place, PlaceKind
+from tests.diagnose.kit import *
+from tests.run_logs import Run
 
 AT = Location("train.py", 12)
 
 
 def account_of(phases: RunPhases, *facts: Any, epochs: int | None = None) -> RunAccount:
-    account = run_account(run_chart(phases, *facts), epochs)
-    assert account
-    return account
+    return sure(run_account(run_chart(phases, *facts), epochs))
 
 
 STEPS_ALONE = phases_of({Phase.STEPS: 1.0})
@@ -83,13 +50,13 @@ def test_a_line_is_named_by_enough_samples_only() -> None:
 def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned(
     asked: int | None, calls: list[RunCalls], epochs: int | None
 ) -> None:
-    assert account_of(STEPS_ALONE, None, None, *calls, epochs=asked).for_epochs == epochs
+    assert account_of(STEPS_ALONE, None, *calls, epochs=asked).for_epochs == epochs
 
 
 @pytest.mark.parametrize(("early", "times"), [(True, 12 * 80 / 32), (False, 12.0)])
 def test_of_an_epoch_that_was_ended_early_the_steps_count(*, early: bool, times: float) -> None:
     calls = RunCalls((), epochs=1, planned_epochs=12, epoch_steps=80)
-    account = account_of(replace(STEPS_ALONE, ended_early=early), steps_of(32, 10.0), None, calls)
+    account = account_of(replace(STEPS_ALONE, ended_early=early), steps_of(32, 10.0), calls)
     assert (account.for_epochs, account.for_times) == (12, times)
 
 
@@ -98,7 +65,7 @@ def test_the_peak_of_memory_is_the_most_that_was_seen(
     process: float | None, machine: float | None, peak: float | None
 ) -> None:
     ending = RunEnding(kind=EndKind.EXIT, peak_bytes=process)
-    account = account_of(STEPS_ALONE, None, None, ending, Samples(4, run_bytes=machine))
+    account = account_of(STEPS_ALONE, None, ending, Samples(4, run_bytes=machine))
     assert account.peak_bytes == peak
 
 
@@ -108,8 +75,7 @@ LONG = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
 def long_account(*lines: LongLine, wait_longer: bool = False) -> tuple[float, float, list[float]]:
     steps = replace(steps_of(100, 20.0, LONG), wait_longer=wait_longer)
     more = (RunLongLines(lines),) if lines else ()
-    told = account_of(phases_of({Phase.STEPS: 12_000.0}), steps, None, *more).long_steps
-    assert told
+    told = sure(account_of(phases_of({Phase.STEPS: 12_000.0}), steps, *more).long_steps)
     return told.beyond_ms, told.unknown_ms, [line.ms for line in told.lines]
 
 
@@ -140,9 +106,8 @@ def test_lines_of_other_phases_between_training_steps_are_the_cause(evaluated_s:
     spans.append(PhaseSegment(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT))
     phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
     line = run_line(Phase.EVALUATION, AT, 10_500.0)
-    found = account_of(replace(phases, lines=(line,), spans=tuple(spans)), steps_of(100, 20.0, LONG)).long_steps
-    assert found
-    assert found.unknown_ms == 10_000.0 - told
+    found = account_of(replace(phases, lines=(line,), spans=tuple(spans)), steps_of(100, 20.0, LONG))
+    assert sure(found.long_steps).unknown_ms == 10_000.0 - told
 
 
 def test_without_long_steps_none_are_told() -> None:
@@ -180,9 +145,8 @@ def run(*, weights_s: float = 0.0, first_s: float = 1.0, steps: int = 500) -> Ru
 
 
 def recorded(made: Run, gpus: GpuAccess | None = None, **settings: Any) -> Recording:
-    devices = ("/device:CPU:0",)
-    record = RunSettings(devices=devices, gpus=gpus or GpuAccess(), **settings)
-    return replace(made.recording(), program=ProgramRecord(run=record))
+    known: dict[str, Any] = {"devices": ("/device:CPU:0",), "gpus": gpus or GpuAccess()}
+    return replace(made.recording(), program=ProgramRecord(run=RunSettings(**(known | settings))))
 
 
 def on_the_cpu() -> Recording:
@@ -197,11 +161,7 @@ def newer_gpu() -> Recording:
     cache = KernelCache(nbytes=50 << 20, written=400, seconds=95.0)
     targets, of = ("sm_80", "sm_89", "compute_90"), ("12.0",)
     gpus = GpuAccess(registered=1, cuda=True, targets=targets, capabilities=of, cache=cache)
-    made = recorded(run(first_s=90.0), gpus)
-    program = made.program
-    assert program is not None
-    devices = ("/device:CPU:0", "/device:GPU:0")
-    return replace(made, program=replace(program, run=replace(program.run, devices=devices)))
+    return recorded(run(first_s=90.0), gpus, devices=("/device:CPU:0", "/device:GPU:0"))
 
 
 def traced_batches() -> Recording:
@@ -214,8 +174,7 @@ def traced_batches() -> Recording:
     seen = StepsSeen(source=StepSource.KERAS_TRAIN_ON_BATCH, seen=60, functions=(function,))
     versions = {"keras": "3.6.0", "tensorflow": "2.16.1"}
     opened = recorded(made)
-    assert opened.manifest is not None
-    return replace(opened, manifest=replace(opened.manifest, versions=versions, steps=seen))
+    return replace(opened, manifest=replace(sure(opened.manifest), versions=versions, steps=seen))
 
 
 CASES = {
@@ -230,17 +189,12 @@ def outcomes_of(found: Diagnosis) -> dict[str, Any]:
     return {result.rule.name: result.outcome for result in found.results}
 
 
-def diagnosed(recording: Recording) -> Diagnosis:
-    return diagnose(recording, all_rules(), "train.py", ask_xprof=False)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_each_cause_is_named_in_the_report_and_no_other(name: str) -> None:
     found = diagnosed(CASES[name]())
     outcomes = outcomes_of(found)
     assert not [one for one in outcomes.values() if isinstance(one, Errored)]
-    verdict = outcomes[name]
-    assert isinstance(verdict, Finding), verdict
+    verdict = as_finding(outcomes[name])
     assert not [other for other in RULES - {name} if isinstance(outcomes[other], Finding)]
     for form in FORMATS:
         assert render(form, found)
@@ -255,9 +209,8 @@ def test_a_run_without_any_has_none() -> None:
 
 
 def test_xlas_first_step_is_named_by_its_time() -> None:
-    verdict = outcomes_of(diagnosed(recorded(run(first_s=40.0), jit_compile=True)))["kernel-compilation"]
-    assert isinstance(verdict, Finding)
-    assert "XLA compiles" in verdict.summary
+    outcomes = outcomes_of(diagnosed(recorded(run(first_s=40.0), jit_compile=True)))
+    assert "XLA compiles" in as_finding(outcomes["kernel-compilation"]).summary
 
 
 # Every finding of a diagnosis has a place, and every format of code review holds it
@@ -270,14 +223,10 @@ TRACE = Path("/logs/plugins/profile/run/vm.xplane.pb")
 STEPS = StepsSeen(at=("/home/me/job/train.py", 52))
 
 
-def rule() -> Rule:
-    return next(iter(all_rules()))
-
-
 def places(described: Manifest | None) -> tuple[Place, ...]:
     recording = Recording(None, described, (TRACE,), None, (), ())
     finding = Finding(summary="Slow.", evidence=(), remedies=())
-    (result,) = placed(recording, [Result(rule=rule(), outcome=finding)])
+    (result,) = placed(recording, [Result(rule=next(iter(all_rules())), outcome=finding)])
     return result.places
 
 
@@ -308,7 +257,7 @@ def test_where_no_program_is_known_the_trace_is_the_place(described: Manifest | 
 
 def test_a_trace_without_a_program_loses_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(SAMPLES.parent)
-    found = diagnose(Recording.open(SYNTHETIC), all_rules(), "t", ask_xprof=False)
+    found = diagnosed(Recording.open(SYNTHETIC))
     names = [entry.result.rule.name for entry in found.entries]
     (run,) = json.loads(render("sarif", found))["runs"]
     gitlab = json.loads(render("gitlab", found))

@@ -1,63 +1,8 @@
 """What a report shows beside the verdicts."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.builders import (
-    chart,
-    device,
-    executor,
-    graph_operation,
-    iterator,
-    line,
-    manifest,
-    markers,
-    recording,
-    trace,
-    v100,
-    wait,
-)
-from tests.diagnose.test_accounts import chart_of as step_of
-from tests.report.diagnoses import rule
-from tests.report.running import saving
-from tfdoctor.diagnose.energy import energy_account, with_energy
-from tfdoctor.diagnose.summary import machine, run
-from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile
-from tfdoctor.diagnose.summary.timeline import NEITHER, TimelineWork, about, few, marks_of, timeline
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import EnergyAccount, EnergySaving, Saving
-from tfdoctor.diagnosis.step import PARTS, Timeline
-from tfdoctor.diagnosis.work import Profile, ProfileRow, WorkKind
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.energy import Energy, EnergyMeter
-from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
-from tfdoctor.facts.savings.price import EnergyPrices, Epoch
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import AgentError, Missing, StepsSeen, UntracedSteps
-from tfdoctor.recording.manifest import Ending, Manifest, Sampling
-from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, Recurrence, RunEffect, Stage, StepWork
-from tfdoctor.trace import Trace, xplane
-from tfdoctor.trace.xprof import InputVerdict, Opinion
+from tests.builders import chart, device
+from tests.diagnose.kit import *
+from tfdoctor.diagnose.summary import run
 
 EMPTY = chart(trace([]))
 
@@ -112,261 +57,130 @@ RECORD = {
 }
 
 
-def failing(kind: Any, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Let one fact fail to be measured."""
+def ran(*, gpus: int = 0, errors: tuple[str, ...] = (), warnings: tuple[str, ...] = (), **more: Any) -> Chart:
+    """A run of which a GPU was used, of so many."""
+    used = [v100(line("Stream #1", ("k", 0, 5)))] if gpus else []
+    planes = [*used, *(v100() for _ in range(gpus - 1))]
+    traced = trace([markers(4, 10)], gpus=planes, errors=errors, warnings=warnings)
+    return chart(traced, recording(manifest=manifest(**more)))
+
+
+def on_tpu() -> Chart:
+    tpu = device(
+        line("XLA Ops", *(("%fusion", 10 * n, 10 * n + 9) for n in range(5))),
+        line("Steps", *((str(n), 10 * n, 10 * n + 10) for n in range(5))),
+        kinds={"%fusion": {"hlo_category": "convolution fusion", "flops": 1e9}},
+        device_type_string="TPU v4",
+    )
+    return chart(trace([], tpus=[tpu]))
+
+
+def unable(**sampling: Any) -> Chart:
+    """A run on a CPU of which a sampler says why it is unavailable."""
+    known = {"name": "nvml", "status": "unavailable", "reason": "NVML Shared Library Not Found"} | sampling
+    return on_cpu(beside=manifest(samplers=(Sampling(**known),)))
+
+
+def explained(made_ms: float) -> Chart:
+    """A step of 50 ms, of which the model knows so much of the input."""
+    exposed = dict.fromkeys(map(str, EXPOSED), 0.0) | {"input": 40.0, "device": 10.0}
+    segments = (PipelineSegment({"a": made_ms}, overlapped=True),)
+    model = StepModel(device=DeviceKind.CPU, exposed=exposed, segments=segments)
+    return Chart([on_cpu().fact(Trace), on_cpu().fact(Recording), model])
+
+
+def defective(kind: Any) -> Chart:
+    """A chart of which one fact fails to be measured."""
+    broken = on_cpu()
+    broken.fact(Breakdown)
+    call = broken.call
 
     def instead(function: Callable[..., Any]) -> Any:
         if function == kind.measure:
             raise ZeroDivisionError
         return call(function)
 
-    return instead
-
-
-# The subject
-
-
-def test_the_subject_is_what_was_run_and_where() -> None:
-    beside = manifest(
-        command=("python", "train.py"), versions={"tensorflow": "2.21.0", "cuda": None}, outcome=Ending(exit_code=3)
-    )
-    gpu = v100(line("Stream #1", ("k", 0, 1)))
-    found = run.subject(chart(trace([], gpus=[gpu, v100()]), recording(manifest=beside)), "t")
-    assert (found.title, found.command, found.exit_code) == ("t", ("python", "train.py"), 3)
-    assert (found.device, found.device_name) == ("GPU", "Tesla V100-SXM2-16GB")
-    assert (found.devices_used, found.devices_visible) == (1, 2)
-    assert (found.framework, found.hosts) == ({"tensorflow": "2.21.0"}, ("vm",))
-
-
-def test_a_bare_trace_has_a_subject_too() -> None:
-    found = run.subject(EMPTY, "t")
-    assert (found.command, found.exit_code, found.framework) == ((), None, {})
-
-
-# Steps
-
-
-def test_the_steps_and_what_they_went_to() -> None:
-    found = run.steps(on_cpu())
-    assert (found.source, found.count, found.median_ms) == ("markers", 4, 100)
-    assert found.between_ms == pytest.approx(5)
-    assert found.breakdown_ms
-    parts = {part: round(ms, 6) for part, ms in found.breakdown_ms.items() if ms}
-    assert parts == {"input": 40, "host": 5, "device": 50, "between": 5}
-    assert set(found.breakdown_ms) == set(PARTS)
-    assert [(row.number, row.steady) for row in found.rows] == [(at, True) for at in range(4)]
-    assert all(sum(row.parts_ms.values()) == pytest.approx(row.total_ms) for row in found.rows)
-
-
-def test_a_trace_without_steps_says_why() -> None:
-    found = run.steps(EMPTY)
-    assert (found.source, found.rows) == ("none", ())
-    assert "tfdoctor profile" in found.missing
-
-
-# The pipeline
-
-
-def test_the_pipeline_is_listed_from_the_consumer_to_the_source_as_it_was_written() -> None:
-    found = run.pipeline(on_cpu(record=RECORD))
-    assert [(stage.name, stage.parent, stage.critical, round(stage.self_ms, 6)) for stage in found] == [
-        ("Root", None, False, 0.05),
-        ("Prefetch", 0, False, 0),
-        ("Map", 1, True, 80),
-        ("Zip", 2, True, 5),
-        ("Range", 3, True, 5),
-    ]
-    _, prefetch, mapped, _, source = found
-    assert (mapped.written, mapped.at) == (".map(decode)", Location("train.py", 5))
-    assert (source.written, prefetch.note) == ("", "added by tf.data")
-
-
-def test_an_empty_trace_has_nothing_to_list() -> None:
-    assert (run.pipeline(EMPTY), run.operations(EMPTY), run.model(EMPTY)) == ((), (), ())
-    assert EMPTY.why_missing(InputPipeline)
-
-
-# Operations
-
-
-def test_operations_are_grouped_by_layer_and_type_the_heaviest_first() -> None:
-    found = run.operations(on_cpu(record=RECORD))
-    assert [(row.layer, row.operation) for row in found] == [("c", "Conv2D"), ("c", "BiasAdd"), ("d", "MatMul")]
-    assert [row.self_ms for row in found] == pytest.approx([40, 5, 5])
-    assert [row.share for row in found] == pytest.approx([0.4, 0.05, 0.05])
-    assert found[0].at == Location("train.py", 7)
-    assert found[0].detail == "float32[?,28,28,3] x float32[3,3,3,8]"
-
-
-# The model, the machine, the samples
-
-
-def test_every_number_of_the_model_is_shown() -> None:
-    samples = [{"unix_ns": 1, "host": {"run_cpu_pct": 300.0}}]
-    shown = {m.label: m.value.value for m in run.model(on_cpu(samples=samples))}
-    assert shown["measured step (median)"] == pytest.approx(100)
-    assert shown["input wait, not overlapped"] == pytest.approx(40)
-    assert shown["device, not overlapped"] == pytest.approx(50)
-    assert shown["input work, overlapped: Map > Zip > Range"] == pytest.approx(90)
-    assert shown["input work before the step: Root"] == pytest.approx(0.05)
-    assert shown["share of busy cores"] == 0.75
-    assert "launch work on the host" not in shown
-    assert "transfer, not overlapped" not in shown
-
-
-def test_on_an_accelerator_the_launching_is_shown() -> None:
-    gpu = v100(line("Stream #1", ("k", 0, 5)))
-    shown = [m.label for m in run.model(chart(trace([markers(4, 10)], gpus=[gpu])))]
-    assert "launch work on the host" in shown
-
-
-def test_the_machine_and_the_settings_of_the_run() -> None:
-    rows = dict(machine.machine(on_cpu(record=RECORD, beside=manifest(versions={"python": "3.11"}))))
-    assert rows.items() >= {
-        ("device", "AMD EPYC"),
-        ("matrix unit", "AVX512-BF16"),
-        ("usable cores", "4 of 4"),
-        ("precision policy", "float32"),
-        ("jit_compile", "False"),
-        ("batch size", "32"),
-        ("Python", "3.11"),
-        ("distribution strategy", ""),
-    }
-
-
-def test_what_was_sampled() -> None:
-    samples = [{"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}]
-    shown = {m.label: m.value.value for m in machine.samples(on_cpu(samples=samples))}
-    assert shown == {"cores used by the run": 1.5, "GPU utilization (NVML)": 0.4}
-    assert machine.samples(EMPTY) == ()
-
-
-# What is missing, and how far to trust the rest
-
-
-def test_everything_that_is_missing_is_said_once() -> None:
-    beside = manifest(
-        missing=(Missing("program", "no room"),),
-        agent_errors=(AgentError("graph", "boom"),),
-        samplers=(Sampling("nvml", "unavailable", "no library"), Sampling("host", "on")),
-    )
-    silent = trace([], gpus=[v100()], errors=("Failed to load libcupti",), warnings=("w", "w"))
-    said = machine.unrecorded(chart(silent, recording(manifest=beside)))
-    assert said[:3] == ("program: no room", "agent, graph: boom", "sampler nvml: no library")
-    assert "CUPTI" in said[3]
-    assert said[4:] == ("Failed to load libcupti", "w")
-
-
-NO_GPU = Sampling("nvml", "unavailable", "NVML Shared Library Not Found")
-
-
-@pytest.mark.parametrize(
-    ("sampling", "said"),
-    [
-        (replace(NO_GPU, absent=True), False),
-        (replace(NO_GPU, absent=False), True),  # it is there, but its library is not
-        (NO_GPU, False),  # from before that was recorded: the run used no GPU
-        (replace(NO_GPU, count=9), True),  # it was sampled until then
-        (Sampling("tpu", "unavailable", "this machine has no TPU"), False),
-        (Sampling("host", "unavailable", "a reading hung"), True),
-    ],
-)
-def test_a_device_that_the_machine_lacks_is_no_missing_data(sampling: Sampling, *, said: bool) -> None:
-    shown = machine.unrecorded(on_cpu(beside=manifest(samplers=(sampling,))))
-    assert shown == ((f"sampler {sampling.name}: {sampling.reason}",) if said else ())
-
-
-def test_a_whole_recording_lacks_nothing() -> None:
-    assert machine.unrecorded(on_cpu()) == ()
-
-
-def test_trust_falls_with_every_doubt() -> None:
-    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0))))
-    found = run.trust(doubted)
-    assert found.level == "medium"
-    assert any("tracing made the steps" in reason for reason in found.reasons)
-    assert run.trust(EMPTY).level == "low"
-
-
-def test_a_model_that_explains_too_little_lowers_the_trust() -> None:
-    exposed = dict.fromkeys(map(str, PARTS), 0.0) | {"input": 40.0, "device": 10.0}
-    given = [on_cpu().fact(Trace), on_cpu().fact(Recording)]
-
-    def reasons(made_ms: float) -> str:
-        segments = (PipelineSegment({"a": made_ms}, overlapped=True),)
-        model = StepModel(device=DeviceKind.CPU, exposed=exposed, segments=segments)
-        return " ".join(run.trust(Chart([*given, model])).reasons)
-
-    assert "savings are estimates" not in reasons(50.0)
-    assert "savings are estimates" in reasons(10.0)
-
-
-def test_a_defect_in_the_model_is_told_with_the_trust() -> None:
-    broken = on_cpu()
-    broken.fact(Breakdown)
-    broken.call = failing(StepModel, broken.call)  # type: ignore[method-assign] # a defect is planted
-    found = run.trust(broken)
-    assert found.level != "high"
-    assert sum("failed to measure StepModel" in reason for reason in found.reasons) == 1
-
-
-def test_a_defect_in_a_fact_does_not_stop_the_summary() -> None:
-    broken = on_cpu()
-    broken.call = failing(Operations, broken.call)  # type: ignore[method-assign] # a defect is planted
-    assert run.operations(broken) == ()
-    assert "failed to measure" in broken.why_missing(Operations)
-    assert broken.why_missing(Steps) == ""
-
-
-# The second opinion
-
-
-def opinion(**parts: Any) -> Opinion:
-    given: dict[str, Any] = {"conclusion": "HIGHLY input-bound", "input_percent": 40.0, "steps": 4}
-    given |= parts
-    return Opinion(**given, verdict=InputVerdict.of(given["conclusion"]))
-
-
-@pytest.mark.parametrize(("percent", "agrees"), [(40.0, True), (45.0, True), (45.1, False), (34.9, False)])
-def test_two_figures_within_five_percent_agree(percent: float, *, agrees: bool) -> None:
-    found = run.second_opinion(on_cpu(), opinion(input_percent=percent))
-    assert found
-    assert found.agrees is agrees
-    assert bool(found.why) is not agrees
-
-
-def test_where_they_differ_it_is_said_why() -> None:
-    gpu = v100(line("Stream #1", ("k", 0, 5)))
-    found = run.second_opinion(chart(trace([markers(4, 10)], gpus=[gpu])), opinion(input_percent=50.0))
-    assert found
-    assert "GPU" in found.why
-    assert "50 %" in found.why
-
-
-@pytest.mark.parametrize("said", [opinion(error="it crashed"), opinion(input_percent=None), opinion(steps=0)])
-def test_without_a_figure_there_is_nothing_to_agree_on(said: Opinion) -> None:
-    found = run.second_opinion(on_cpu(), said)
-    assert found
-    assert found.agrees is None
-
-
-def test_without_an_opinion_there_is_none() -> None:
-    assert run.second_opinion(on_cpu(), None) is None
-
-
-def test_on_a_tpu_the_summary_is_whole() -> None:
-    kinds = {"%fusion": {"hlo_category": "convolution fusion", "flops": 1e9}}
-    tpu = device(
-        line("XLA Ops", *(("%fusion", 10 * n, 10 * n + 9) for n in range(5))),
-        line("Steps", *((str(n), 10 * n, 10 * n + 10) for n in range(5))),
-        kinds=kinds,
-        device_type_string="TPU v4",
-    )
-    facts = chart(trace([], tpus=[tpu]))
-    assert run.subject(facts, "t").device_name == "TPU v4"
-    assert run.steps(facts).source == "tpu-steps"
-    assert [row.operation for row in run.operations(facts)] == ["convolution fusion"]
-    assert run.trust(facts).level == "high"
+    broken.call = instead  # type: ignore[method-assign,assignment] # a defect is planted
+    return broken
+
+
+HALF_BUSY = {"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}
+DISTORTED = StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0))
+
+CHARTS = {
+    "on a CPU": on_cpu(record=RECORD, samples=[HALF_BUSY], beside=manifest(versions={"python": "3.11"})),
+    "an empty trace": EMPTY,
+    "one of two GPUs": ran(
+        gpus=2, command=("python", "t.py"), versions={"tensorflow": "2.21.0", "cuda": None}, outcome=Ending(3)
+    ),
+    "a TPU": on_tpu(),
+    "everything that is missing is said once": chart(
+        trace([], gpus=[v100()], errors=("Failed to load libcupti",), warnings=("w", "w")),
+        recording(
+            manifest=manifest(
+                missing=(Missing("program", "no room"),),
+                agent_errors=(AgentError("graph", "boom"),),
+                samplers=(Sampling("nvml", "unavailable", "no library"), Sampling("host", "on")),
+            )
+        ),
+    ),
+    "tracing made the steps longer": on_cpu(beside=manifest(steps=DISTORTED)),
+    "the model explains the step": explained(50.0),
+    "the model explains too little": explained(10.0),
+    "a defect in the model": defective(StepModel),
+    "a defect in a fact": defective(Operations),
+}
+UNSAMPLED = {
+    "the machine has no GPU": unable(absent=True),
+    "the GPU is there, but its library is not": unable(absent=False),
+    "from before that was recorded: the run used no GPU": unable(),
+    "it was sampled until then": unable(count=9),
+    "the machine has no TPU": unable(name="tpu", reason="this machine has no TPU"),
+    "a reading hung": unable(name="host", reason="a reading hung"),
+}
+OPINIONS: dict[str, dict[str, Any]] = {
+    "the same": {"input_percent": 40.0},
+    "within five percent": {"input_percent": 45.0},
+    "more": {"input_percent": 45.1},
+    "less": {"input_percent": 34.9},
+    "it crashed": {"error": "it crashed"},
+    "no figure": {"input_percent": None},
+    "no steps": {"steps": 0},
+}
+
+
+def opinion(chart: Chart, **parts: Any) -> str:
+    said: dict[str, Any] = {"conclusion": "HIGHLY input-bound", "input_percent": 40.0, "steps": 4} | parts
+    found = sure(run.second_opinion(chart, Opinion(**said, verdict=InputVerdict.of(said["conclusion"]))))
+    return f"agrees {found.agrees}, {shown(found)}"
+
+
+def summary(chart: Chart) -> Iterator[str]:
+    """Yield all that a report shows of a run beside the verdicts."""
+    trust = run.trust(chart)
+    yield f"subject: {shown(run.subject(chart, 't'))}"
+    steps = run.steps(chart)
+    yield f"steps: {shown(replace(steps, rows=()))}"
+    yield from (f"  {shown(row)}" for row in steps.rows)
+    yield from (f"stage: {shown(one)}" for one in run.pipeline(chart))
+    yield from (f"operation: {shown(one)}" for one in run.operations(chart))
+    measures = (*run.model(chart), *machine.samples(chart))
+    yield from (f"{one.label}: {one.value.value:.6g} {one.value.unit}" for one in measures)
+    yield from (f"{label}: {value}" for label, value in machine.machine(chart) if value)
+    yield from (f"unrecorded: {one}" for one in machine.unrecorded(chart))
+    yield f"trust: {trust.level}"
+    yield from (f"  {reason}" for reason in trust.reasons)
+
+
+def test_all_that_is_shown_of_runs(golden: Callable[[str, str], None]) -> None:
+    texts = [f"## {name}\n\n" + "\n".join(summary(one)) for name, one in CHARTS.items()]
+    missing = (f"{name}: {shown(machine.unrecorded(one)) or 'nothing'}" for name, one in UNSAMPLED.items())
+    on_gpu, on_cpu_too = CHARTS["one of two GPUs"], on_cpu()
+    opinions = [f"{name}: {opinion(on_cpu_too, **said)}" for name, said in OPINIONS.items()]
+    opinions.append(f"of a GPU: {opinion(on_gpu, input_percent=50.0)}")
+    texts += ["## Missing samplers\n\n" + "\n".join(missing), "## Second opinions\n\n" + "\n".join(opinions)]
+    golden("summaries.txt", "\n\n".join(texts) + "\n")
+    assert run.second_opinion(on_cpu_too, None) is None
 
 
 # The timeline of a typical step
@@ -378,52 +192,34 @@ ROUNDED = 2e-4  # ms by which two rounded places of a bar may be off
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 
 
-def chart_of(name: str) -> Chart:
+def sample(name: str) -> Chart:
     recording = Recording.open(SAMPLES / name)
     return Chart([xplane.read(recording.traces[0]), recording])
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def drawn(request: pytest.FixtureRequest) -> tuple[Chart, Timeline]:
-    chart = chart_of(request.param)
+@pytest.mark.parametrize("name", NAMES)
+def test_bars_lie_within_the_step_and_those_of_the_step_are_its_breakdown(name: str) -> None:
+    chart = sample(name)
     found = timeline(chart, ())
     if found is None:
         assert chart.get(Steps) is None or chart.get(Breakdown) is None
-        pytest.skip("no steps")
-    return chart, found
-
-
-def test_the_step_lane_covers_the_step_once(drawn: tuple[Chart, Timeline]) -> None:
-    _, found = drawn
-    bars = found.lanes[0].bars
-    assert found.lanes[0].name == "step"
-    assert sum(bar.duration_ms for bar in bars) == pytest.approx(found.total_ms, rel=1e-3, abs=ROUNDED * len(bars))
-
-
-def test_the_step_lane_has_the_parts_of_the_breakdown(drawn: tuple[Chart, Timeline]) -> None:
-    chart, found = drawn
-    breakdown, steps = chart.get(Breakdown), chart.get(Steps)
-    assert breakdown is not None
-    assert steps is not None
-    at = next(n for n, step in enumerate(steps.steps) if step.number == found.number)
-    for part, time in breakdown.steps[at].items():
-        shown = sum(bar.duration_ms for bar in found.lanes[0].bars if PARTS[bar.part] == part)
-        expected = time * steps.steps[at].calls
-        assert shown == pytest.approx(expected, abs=0.02 * found.total_ms + 0.01)
-
-
-def test_bars_lie_within_the_step_in_order_and_apart(drawn: tuple[Chart, Timeline]) -> None:
-    _, found = drawn
+        return
     for lane in found.lanes:
         for bar, after in zip(lane.bars, lane.bars[1:], strict=False):
             assert bar.start_ms + bar.duration_ms <= after.start_ms + ROUNDED
         assert lane.bars[0].start_ms >= 0
         assert lane.bars[-1].start_ms + lane.bars[-1].duration_ms <= found.total_ms + ROUNDED
+    bars, breakdown, steps = found.lanes[0].bars, sure(chart.get(Breakdown)), sure(chart.get(Steps))
+    assert found.lanes[0].name == "step"
+    assert sum(bar.duration_ms for bar in bars) == pytest.approx(found.total_ms, rel=1e-3, abs=ROUNDED * len(bars))
+    at = next(n for n, step in enumerate(steps.steps) if step.number == found.number)
+    for part, time in breakdown.steps[at].items():
+        shown = sum(bar.duration_ms for bar in bars if PARTS[bar.part] == part)
+        assert shown == pytest.approx(time * steps.steps[at].calls, abs=0.02 * found.total_ms + 0.01)
 
 
 def test_the_wait_for_input_stands_above_the_stage_that_causes_it() -> None:
-    found = timeline(chart_of("cpu-input-bound"), ())
-    assert found is not None
+    found = sure(timeline(sample("cpu-input-bound"), ()))
     names = [lane.name for lane in found.lanes if lane.name]
     assert names == ["step", "input: MapAndBatch(prepare)", "input: Shuffle", "operations"]
     wait = max((bar for bar in found.lanes[0].bars if PARTS[bar.part] == "input"), key=lambda b: b.duration_ms)
@@ -457,33 +253,42 @@ def test_however_many_there_are_few_are_drawn_and_no_time_is_lost(
 
 
 def marked(name: str, *effects: Effect) -> Result:
-    finding = Finding(summary="", evidence=(), remedies=(), effects=effects)
     rule = Rule.named(name, Topic.OPERATIONS, name, own=False, general=False)
-    return Result(rule=rule, outcome=finding)
+    return Result(rule=rule, outcome=finding(*effects))
 
 
-def test_a_whole_stage_is_all_of_its_work_and_its_part_of_the_step() -> None:
-    marks = marks_of([marked("input-bound", Effect(Stage.INPUT, 0.0))])
-    assert about(marks, "input", NEITHER) == about(marks, Stage.INPUT, "Map") == ("input-bound",)
-    assert about(marks, "device", NEITHER) == about(marks, Stage.DEVICE, "Map") == ()
+NORM = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
+OPERATION = [marked("unfused-batch-norm", NORM), marked("hot", Effect(Stage.DEVICE, 0.0))]
+WHOLE_STAGE = [marked("input-bound", Effect(Stage.INPUT, 0.0))]
+NEITHER_OF_THEM = [marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))]
 
 
-def test_an_operation_is_known_by_its_name_or_as_one_of_several() -> None:
-    norm = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
-    marks = marks_of([marked("unfused-batch-norm", norm), marked("hot", Effect(Stage.DEVICE, 0.0))])
-    assert about(marks, Stage.DEVICE, "bn/mul") == ("hot", "unfused-batch-norm")
-    assert about(marks, Stage.DEVICE, "conv", "kernel") == about(marks, "device", NEITHER) == ("hot",)
-
-
-def test_what_is_neither_operation_nor_stage_is_its_part_of_the_step_alone() -> None:
-    marks = marks_of([marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))])
-    assert (about(marks, "host", NEITHER), about(marks, Stage.HOST, "launch")) == (("retracing",), ())
+@pytest.mark.parametrize(
+    ("results", "work", "rules"),
+    [
+        # A whole stage is all of its work, and its part of the step.
+        (WHOLE_STAGE, ("input", NEITHER), ("input-bound",)),
+        (WHOLE_STAGE, (Stage.INPUT, "Map"), ("input-bound",)),
+        (WHOLE_STAGE, ("device", NEITHER), ()),
+        (WHOLE_STAGE, (Stage.DEVICE, "Map"), ()),
+        # An operation is known by its name or as one of several.
+        (OPERATION, (Stage.DEVICE, "bn/mul"), ("hot", "unfused-batch-norm")),
+        (OPERATION, (Stage.DEVICE, "conv", "kernel"), ("hot",)),
+        (OPERATION, ("device", NEITHER), ("hot",)),
+        # What is neither is its part of the step alone.
+        (NEITHER_OF_THEM, ("host", NEITHER), ("retracing",)),
+        (NEITHER_OF_THEM, (Stage.HOST, "launch"), ()),
+    ],
+)
+def test_a_bar_has_the_findings_about_its_work(
+    results: list[Result], work: tuple[Any, ...], rules: tuple[str, ...]
+) -> None:
+    assert about(marks_of(results), *work) == rules
 
 
 def test_what_gets_longer_by_a_change_is_not_what_is_wrong() -> None:
     slower = marked("float32-matmul", Effect(Stage.DEVICE, 1.2, "bn", ms(2.0)))
-    healthy = Result(rule=slower.rule, outcome=Healthy(summary="fine"))
-    assert marks_of([slower, healthy]) == {}
+    assert marks_of([slower, Result(rule=slower.rule, outcome=Healthy(summary="fine"))]) == {}
 
 
 # The profile of a step
@@ -494,118 +299,86 @@ AT, OTHER = Location("train.py", 7), Location("train.py", 9)
 
 def group(kind: str, time: float, at: Location | None = AT, **more: Any) -> OperationGroup:
     row = OperationTime(name=f"{kind}{time}", type=kind, ms=time, at=at)
-    given: dict[str, Any] = {"layers": (), "missing": "shapes unknown", **more}
-    return OperationGroup(type=kind, at=at, rows=(row,), **given)
+    return OperationGroup(type=kind, at=at, rows=(row,), **({"layers": (), "missing": "shapes unknown"} | more))
 
 
-def rows(*given: object, **parts: float) -> tuple[ProfileRow, ...]:
-    return profile(step_of(*given, **parts)).rows
+def works(*groups: OperationGroup) -> Chart:
+    return chart_of(OperationGroups(groups), device=100.0)
 
 
-def test_operations_of_a_type_and_line_are_one_row() -> None:
-    """The facts keep those of a loop and of a part of Keras apart."""
-    inner = group("Mul", 10.0, loop="map/while", least_ms=4.0)
-    given = OperationGroups((group("Mul", 30.0, least_ms=16.0), inner, group("Mul", 9.0, OTHER)))
-    first, second = rows(given, device=100.0)
-    assert (first.kind, first.what, first.at) == (WorkKind.OPERATION, "Mul", AT)
-    assert (first.ms, first.share, first.attained) == pytest.approx((40.0, 0.4, 0.5))
-    assert (second.attained, second.unknown) == (None, "shapes unknown")
+def python(*lines: TimedLine) -> Chart:
+    return chart_of(HostLines({Stage.HOST: lines}), host=100.0)
 
 
-def test_a_product_of_unknown_peak_is_compared_with_the_fastest_of_the_run() -> None:
-    slow = group("Conv2D", 40.0, gflop_s=20.0, best_gflop_s=80.0)
-    unknown = group("Conv2D", 30.0, OTHER)
-    first, second = rows(OperationGroups((slow, unknown)), device=100.0)
-    assert (first.attained, first.of_fastest) == (None, 0.25)
-    assert second.of_fastest is None
+def threads(*events: PartEvent) -> Chart:
+    return chart_of(PartEvents({Stage.HOST: events}), host=40.0, device=60.0)
 
 
-def test_python_of_a_part_is_divided_by_line_and_call() -> None:
-    """Of ten samples three are in a function that is seen too rarely to be named."""
-    line = TimedLine(AT, 10, 5.0, calls={"numpy.histogram": 7, "numpy.sort": 3})
-    waits = TimedLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
-    (part,) = profile(step_of(HostLines({Stage.HOST: (line, waits)}), host=8.0)).python
-    assert (part.part, part.ms) == ("host", 8.0)
-    assert [(one.at, one.calls, one.ms, one.samples) for one in part.lines] == [
-        (AT, "numpy.histogram", 3.5, 7),
-        (OTHER, "between the operations of a compiled function", 3.0, 6),
-        (AT, "", 1.5, 3),
-    ]
+def maps(wait: float) -> Chart:
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    slow, other = StageTime.of("Root::Prefetch::Map", 40.0), StageTime.of("Root::Prefetch::ParallelMapV2", 9.0)
+    pipeline = InputPipeline.of(ahead, slow, other)
+    return chart_of(pipeline, *pipeline.segments, input=wait, device=45.0)
 
 
-def test_a_line_of_few_samples_is_no_row_but_its_caller_may_be() -> None:
-    lines = [TimedLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
-    (line,) = rows(HostLines({Stage.HOST: (*lines, TimedLine(OTHER, FEW - 1, 4.0))}), host=100.0)
-    assert (line.kind, line.at, line.ms, line.part) == (WorkKind.LINE, AT, 6.0, "host")
+def traced() -> Chart:
+    """Of 30 traced ms, the profiler has its part."""
+    tracing = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
+    model = StepModel(device=DeviceKind.CPU, exposed=tracing.untraced, tracing=tracing)
+    return Chart([Breakdown.of(device=30.0, host=10.0), model, OperationGroups((group("Mul", 30.0),))])
 
 
-def test_a_line_is_named_by_what_it_does() -> None:
-    lines = (
+HELPERS = [TimedLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
+WAITS = TimedLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
+
+PROFILES = {
+    # The facts keep those of a loop and of a part of Keras apart.
+    "operations of a type and line are one row": works(
+        group("Mul", 30.0, least_ms=16.0),
+        group("Mul", 10.0, loop="map/while", least_ms=4.0),
+        group("Mul", 9.0, OTHER),
+    ),
+    "a product of unknown peak is compared with the fastest": works(
+        group("Conv2D", 40.0, gflop_s=20.0, best_gflop_s=80.0), group("Conv2D", 30.0, OTHER)
+    ),
+    # Of ten samples three are in a function that is seen too rarely to be named.
+    "Python is divided by line and call": python(
+        TimedLine(AT, 10, 5.0, calls={"numpy.histogram": 7, "numpy.sort": 3}), WAITS
+    ),
+    "few samples are no row, but their caller may be": python(*HELPERS, TimedLine(OTHER, FEW - 1, 4.0)),
+    "a line is named by what it does": python(
         TimedLine(AT, 9, 9.0, "Log.on_train_batch_end"),
         TimedLine(AT, 8, 8.0, work=LineWork.ENTERING),
         TimedLine(AT, 7, 7.0, calls={"numpy.histogram": 7}),
         TimedLine(AT, 6, 6.0, calls={"": 6}),
-    )
-    assert [row.what for row in rows(HostLines({Stage.HOST: lines}), host=100.0)] == [
-        "Log.on_train_batch_end",
-        "entering a compiled function",
-        "numpy.histogram",
-        "Python",
-    ]
+    ),
+    "without samples, events of threads": threads(PartEvent("Execute", "python", 8.0)),
+    "events that overlap take no more than their part": threads(
+        PartEvent("a", "one", 90.0), PartEvent("b", "two", 30.0)
+    ),
+    "samples without a time divide the time between steps": chart_of(
+        StackSamples((TimedLine(AT, 15), TimedLine(OTHER, 5))), between=40.0, device=60.0
+    ),
+    "no step waits: the stages work beside it": maps(0.0),
+    "steps wait for a stage": maps(30.0),
+    "shorter rows are counted": works(*(group(f"Op{n}", 5.0 - 0.1 * n) for n in range(SHOWN + 3))),
+    "too little for a row": works(group("Mul", 50.0), group("Neg", 100.0 * LEAST - 0.01, OTHER)),
+    "times are those of the shown step": traced(),
+    "no steps": Chart([]),
+}
 
 
-def test_without_samples_the_events_of_threads_are_shown() -> None:
-    events = PartEvents({Stage.HOST: (PartEvent("Execute", "python", 8.0),)})
-    (row,) = rows(events, host=100.0)
-    assert (row.what, row.ms, row.at) == ("Execute (thread python)", 8.0, None)
+def rows(found: Profile) -> Iterator[str]:
+    yield f"omitted: {found.omitted}, {found.omitted_ms:.6g} ms"
+    yield from map(shown, found.rows)
+    for part in found.python:
+        yield f"Python: {part.part}, {part.ms:.6g} ms"
+        yield from (f"  {shown(one)}" for one in part.lines)
 
 
-def test_events_of_threads_that_overlap_take_no_more_than_their_part() -> None:
-    threads = (PartEvent("a", "one", 90.0), PartEvent("b", "two", 30.0))
-    found = rows(PartEvents({Stage.HOST: threads}), host=40.0, device=60.0)
-    assert [row.ms for row in found] == pytest.approx([30.0, 10.0])
-
-
-def test_samples_without_a_time_divide_the_time_between_steps() -> None:
-    samples = StackSamples((TimedLine(AT, 15), TimedLine(OTHER, 5)))
-    first, second = rows(samples, between=40.0, device=60.0)
-    assert [(row.at, row.ms) for row in (first, second)] == [(AT, 30.0), (OTHER, 10.0)]
-
-
-@pytest.mark.parametrize(("wait", "beside"), [(0.0, [True, True]), (30.0, [False, True])])
-def test_stages_that_no_step_waits_for_work_beside_it(wait: float, beside: list[bool]) -> None:
-    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    slow = StageTime.of("Root::Prefetch::Map", 40.0)
-    other = StageTime.of("Root::Prefetch::ParallelMapV2", 9.0)
-    pipeline, breakdown = (InputPipeline.of(ahead, slow, other), Breakdown.of(input=wait, device=45.0))
-    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
-    found = profile(Chart([breakdown, model, pipeline]))
-    assert [row.beside for row in found.rows] == beside
-    assert [row.what for row in found.rows] == ["Map", "ParallelMapV2"]
-
-
-def test_shorter_rows_are_counted_with_their_time() -> None:
-    many = [group(f"Op{n}", 5.0 - 0.1 * n) for n in range(SHOWN + 3)]
-    found = profile(step_of(OperationGroups(tuple(many)), device=100.0))
-    assert len(found.rows) == SHOWN
-    assert found.omitted == 3
-    assert found.omitted_ms == pytest.approx(sum(5.0 - 0.1 * (SHOWN + more) for more in range(3)))
-    little = (group("Mul", 50.0), group("Neg", 100.0 * LEAST - 0.01, OTHER))
-    assert len(rows(OperationGroups(little), device=100.0)) == 1
-
-
-def test_times_are_those_of_the_shown_step() -> None:
-    """Of 30 traced ms, the profiler has its part."""
-    tracing = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
-    breakdown = Breakdown.of(device=30.0, host=10.0)
-    model = StepModel(device=DeviceKind.CPU, exposed=tracing.untraced, tracing=tracing)
-    (row,) = profile(Chart([breakdown, model, OperationGroups((group("Mul", 30.0),))])).rows
-    assert row.ms == pytest.approx(tracing.untraced["device"])
-    assert row.share == pytest.approx(row.ms / model.step_ms)
-
-
-def test_without_steps_there_is_no_profile() -> None:
-    assert profile(Chart([])) == Profile()
+def test_what_the_time_of_steps_goes_to(golden: Callable[[str, str], None]) -> None:
+    texts = [f"## {name}\n\n" + "\n".join(rows(profile(one))) for name, one in PROFILES.items()]
+    golden("profiles.txt", "\n\n".join(texts) + "\n")
 
 
 # What findings save of energy
@@ -630,28 +403,24 @@ def measured(
 
 
 def account_of(chart: Chart, step_ms: float | None = 100.0) -> EnergyAccount:
-    account = energy_account(chart, step_ms)
-    assert account is not None
-    return account
+    return sure(energy_account(chart, step_ms))
 
 
 def saving_of(chart: Chart, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
-    found = Finding(summary="x", evidence=(), remedies=(), effects=effects, **more)
     saved = Saving(ms_per_step=per_step, share=0.1, bound=Bound.EXPECTED, how="")
     run = saving(60.0, Recurrence.PER_STEP, each=per_step / 1000, times=6000, whole=600.0)
-    (result,) = with_energy(chart, [Result(rule=rule("x"), outcome=found, saving=saved, run=run)])
+    stated = Result(rule=states("x"), outcome=finding(*effects, **more), saving=saved, run=run)
+    (result,) = with_energy(chart, [stated])
     return result.energy
 
 
 def test_steps_epochs_and_the_run_have_the_energy_of_the_mean_power() -> None:
     prices = EnergyPrices(usd_per_kwh=0.36, gco2_per_kwh=400.0)
     (row,) = account_of(measured(BOARD, prices=prices, epoch=1000)).rows
-    assert row.per_step
-    assert row.idle_per_step
-    assert row.per_epoch
-    assert (row.per_step.joules, row.idle_per_step.joules) == pytest.approx((30.0, 2.0))
-    assert (row.per_step.usd, row.per_step.gco2) == pytest.approx((3e-6, 30.0 * 400 / 3.6e6))
-    assert (row.per_epoch.joules, row.run.joules) == pytest.approx((30_000.0, 36_000.0))
+    step, idle, epoch = sure(row.per_step), sure(row.idle_per_step), sure(row.per_epoch)
+    assert (step.joules, idle.joules) == pytest.approx((30.0, 2.0))
+    assert (step.usd, step.gco2) == pytest.approx((3e-6, 30.0 * 400 / 3.6e6))
+    assert (epoch.joules, row.run.joules) == pytest.approx((30_000.0, 36_000.0))
 
 
 def test_without_prices_and_steps_there_is_the_energy_of_the_run_alone() -> None:
@@ -660,7 +429,7 @@ def test_without_prices_and_steps_there_is_the_energy_of_the_run_alone() -> None
     assert (row.run.joules, row.run.usd, row.run.gco2) == (36_000.0, None, None)
 
 
-COMPUTE = Effect(Stage.DEVICE, 0.9)
+COMPUTES = Effect(Stage.DEVICE, 0.9)
 ON_BOARD, ON_PACKAGES = measured(BOARD), measured(PACKAGES, device=DeviceKind.CPU)
 UNKNOWN_IDLE = measured(replace(BOARD, idle_w=None, waiting_w=None))
 
@@ -668,23 +437,23 @@ UNKNOWN_IDLE = measured(replace(BOARD, idle_w=None, waiting_w=None))
 @pytest.mark.parametrize(
     ("chart", "effects", "joules"),
     [
-        (ON_BOARD, [COMPUTE], 0.010 * 350),
+        (ON_BOARD, [COMPUTES], 0.010 * 350),
         # Trap: the kernels of a step that waits less are the same, and take the same energy.
         (ON_BOARD, [Effect(Stage.INPUT, 0.0)], 0.010 * 100),
         (ON_BOARD, [Effect(Stage.TRANSFER, 0.0)], 0.010 * 100),
         (ON_BOARD, [Effect(Stage.HOST, 0.0)], 0.010 * 100),
         (ON_BOARD, [Effect(Stage.BETWEEN, 0.0)], 0.010 * 100),
-        (ON_BOARD, [COMPUTE, Effect(Stage.HOST, 0.5)], None),  # a mixture
+        (ON_BOARD, [COMPUTES, Effect(Stage.HOST, 0.5)], None),  # a mixture
         (ON_BOARD, [Effect(Stage.COLLECTIVE, 0.5)], None),
         (UNKNOWN_IDLE, [Effect(Stage.INPUT, 0.0)], None),
-        (UNKNOWN_IDLE, [COMPUTE], None),
+        (UNKNOWN_IDLE, [COMPUTES], None),
         (ON_PACKAGES, [Effect(Stage.INPUT, 0.0)], 2.0),
         # Work that moves to other threads takes as much energy.
         (ON_PACKAGES, [Effect(Stage.INPUT, 1.0, overlaps=True)], None),
         (ON_PACKAGES, [Effect(Stage.INPUT, 0.5, spreads=True)], None),
         # The steps do not run on these.
-        (measured(BOARD, device=DeviceKind.CPU), [COMPUTE], None),
-        (measured(PACKAGES), [COMPUTE], None),
+        (measured(BOARD, device=DeviceKind.CPU), [COMPUTES], None),
+        (measured(PACKAGES), [COMPUTES], None),
     ],
 )
 def test_a_step_saves_energy_at_the_power_of_what_gets_shorter(
@@ -695,23 +464,18 @@ def test_a_step_saves_energy_at_the_power_of_what_gets_shorter(
 
 
 def test_a_run_saves_at_the_power_of_its_steps_and_a_cpu_at_most_its_mean() -> None:
-    board, packages = saving_of(ON_BOARD, COMPUTE), saving_of(ON_PACKAGES, Effect(Stage.INPUT, 0.0))
-    assert board
-    assert board.run
-    assert board.run.joules == pytest.approx(60 * 350)
-    assert packages
+    board, packages = sure(saving_of(ON_BOARD, COMPUTES)), sure(saving_of(ON_PACKAGES, Effect(Stage.INPUT, 0.0)))
+    assert sure(board.run).joules == pytest.approx(60 * 350)
     assert (packages.source, packages.bound) == (EnergySource.CPU, Bound.AT_MOST)
 
 
 def test_other_time_of_the_run_has_another_power() -> None:
     """Trap: a slow evaluation is not at the power of training steps."""
     evaluation = RunEffect(phase=Phase.EVALUATION, of=ms(50_000.0))
-    saving = saving_of(measured(BOARD), Effect(Stage.DEVICE, 0.9), run_effects=(evaluation,))
-    assert saving is not None
-    assert saving.run is None
+    assert sure(saving_of(measured(BOARD), COMPUTES, run_effects=(evaluation,))).run is None
 
 
 def test_what_saves_no_time_saves_no_energy() -> None:
-    assert saving_of(measured(BOARD), Effect(Stage.DEVICE, 0.9), per_step=0.0) is None
-    healthy = Result(rule=rule("x"), outcome=Healthy(summary="x"))
+    assert saving_of(measured(BOARD), COMPUTES, per_step=0.0) is None
+    healthy = Result(rule=states("x"), outcome=Healthy(summary="x"))
     assert [*with_energy(measured(BOARD), [healthy])] == [healthy]

@@ -60,15 +60,26 @@ def made(root: Path, unix_s: int, **more: Any) -> Path:
     return recorded(root, clock=[{"unix_ns": unix_s * 10**9}], **more)
 
 
+def manifest_of(path: Path | Recording) -> Manifest:
+    found = (path if isinstance(path, Recording) else Recording.open(path)).manifest
+    assert found
+    return found
+
+
+def run_of(path: Path) -> RunLog:
+    found = Recording.open(path).run
+    assert found
+    return found
+
+
 def test_of_several_recordings_the_newest_is_opened_and_said(tmp_path: Path) -> None:
     """Trap: neither names nor the times of files say which is newest; a copy has other times."""
     old, new = made(tmp_path / "z", 1), made(tmp_path / "jobs" / "a", 2)
     os.utime(old / "tfdoctor.json")
     recording = Recording.open(tmp_path)
-    assert recording.root == new
-    assert recording.manifest is not None
-    assert recording.program is not None
-    assert recording.title(tmp_path) == "a"
+    assert (recording.root, recording.title(tmp_path)) == (new, "a")
+    assert recording.manifest
+    assert recording.program
     (note,) = recording.notes
     assert note == (f"2 recordings found: the newest recording, jobs/a, is shown; to see another, name it: {old}")
 
@@ -110,22 +121,17 @@ def test_recordings_and_runs_are_looked_for_two_folders_down(tmp_path: Path, *, 
         Recording.open(tmp_path)
 
 
-def test_a_recording(tmp_path: Path) -> None:
-    recording = Recording.open(recorded(tmp_path))
-    assert recording.root == tmp_path
+def test_a_recording_and_a_log_directory_of_tensorboard(tmp_path: Path) -> None:
+    recording = Recording.open(recorded(tmp_path / "own"))
+    assert (recording.root, recording.notes) == (tmp_path / "own", ())
     assert [path.name for path in recording.traces] == ["vm.xplane.pb"]
-    assert recording.manifest is not None
-    assert recording.manifest.finished
+    assert manifest_of(recording).finished
     assert recording.program == ProgramRecord(layers=())
     assert [sample.unix_ns for sample in recording.samples] == [1, 2]
-    assert recording.notes == ()
-
-
-def test_a_log_directory_of_tensorboard(tmp_path: Path) -> None:
-    trace(tmp_path / "train" / "plugins" / "profile" / "2026_01_01_10_00_00")
-    found = Recording.open(tmp_path)
-    assert len(found.traces) == 1
-    assert (found.root, found.manifest, found.program, found.samples) == (None, None, None, ())
+    trace(tmp_path / "logs" / "train" / "plugins" / "profile" / "2026_01_01_10_00_00")
+    bare = Recording.open(tmp_path / "logs")
+    assert len(bare.traces) == 1
+    assert (bare.root, bare.manifest, bare.program, bare.samples) == (None, None, None, ())
 
 
 @pytest.mark.parametrize("start", ["", "plugins", "plugins/profile"])
@@ -148,8 +154,7 @@ def test_a_recording_without_a_trace_still_says_what_happened(tmp_path: Path) ->
     (tmp_path / "tfdoctor.json").write_text(json.dumps({"finished": True, "missing": missing}))
     recording = Recording.open(tmp_path)
     assert recording.traces == ()
-    assert recording.manifest is not None
-    assert recording.manifest.missing[0].why == "the run ended after 7 steps"
+    assert manifest_of(recording).missing[0].why == "the run ended after 7 steps"
 
 
 def test_opening_writes_nothing(tmp_path: Path) -> None:
@@ -242,18 +247,11 @@ def test_an_unfinished_recording_takes_the_agents_word(tmp_path: Path) -> None:
     }
     (tmp_path / "agent.json").write_text(json.dumps(agent))
     recording = Recording.open(tmp_path)
-    assert recording.manifest is not None
-    assert recording.manifest.window is not None
-    assert recording.manifest.window.first_step == 10
-    assert recording.manifest.steps.seen == 33
-    assert recording.manifest.versions == {"python": "3.11", "tensorflow": "2.21.0"}
-    assert recording.manifest.agent_errors[0].where == "layer"
+    manifest = manifest_of(recording)
+    assert manifest.window
+    assert (manifest.window.first_step, manifest.steps.seen, manifest.agent_errors[0].where) == (10, 33, "layer")
+    assert manifest.versions == {"python": "3.11", "tensorflow": "2.21.0"}
     assert any("unfinished" in note for note in recording.notes)
-
-
-def test_a_later_schema_is_said(tmp_path: Path) -> None:
-    recording = Recording.open(recorded(tmp_path, schema=2))
-    assert any("later tfdoctor" in note for note in recording.notes)
 
 
 @pytest.mark.parametrize(
@@ -267,11 +265,13 @@ def test_a_later_schema_is_said(tmp_path: Path) -> None:
         ({}, ""),  # of an old tfdoctor
     ],
 )
-def test_another_schema_of_the_program_is_said(tmp_path: Path, schema: dict[str, object], note: str) -> None:
+def test_another_schema_is_said(tmp_path: Path, schema: dict[str, object], note: str) -> None:
     path = recorded(tmp_path) / "program.json.gz"
     path.write_bytes(gzip.compress(json.dumps({"graphs": [], **schema}).encode()))
     notes = Recording.open(tmp_path).notes
     assert ["program.json.gz" in text and note in text for text in notes] == ([True] if note else [])
+    later = Recording.open(recorded(tmp_path / "later", schema=2))
+    assert any("later tfdoctor" in text for text in later.notes)
 
 
 # Manifest
@@ -466,9 +466,7 @@ def ended(out: Path, state: Manifest) -> Manifest:
 
 
 def shown(out: Path) -> int:
-    run = Recording.open(out).run
-    assert run is not None
-    return run.process.pid
+    return run_of(out).process.pid
 
 
 @pytest.mark.parametrize("finished", [False, True])
@@ -496,7 +494,7 @@ def test_the_account_of_the_process_that_matters_is_shown(
         assert {one.pid for one in ended(tmp_path, state).processes} == set(buckets)
         assert not (tmp_path / "processes").exists()
     assert shown(tmp_path) == pid
-    assert Recording.open(tmp_path).manifest is not None
+    assert manifest_of(tmp_path).command
 
 
 def test_what_runs_keras_on_another_backend_is_shown_before_what_started_it(tmp_path: Path) -> None:
@@ -514,19 +512,15 @@ def test_what_goes_on_in_the_background_is_read_where_it_writes(tmp_path: Path, 
     ended(tmp_path, state)
     assert shown(tmp_path) == 21
     process(tmp_path, 22, 4, seen=seen)
-    opened = Recording.open(tmp_path)
     assert shown(tmp_path) == 22
-    assert opened.manifest is not None
-    assert (opened.manifest.steps.seen, opened.manifest.background) == (seen, (22,))
+    assert (manifest_of(tmp_path).steps.seen, manifest_of(tmp_path).background) == (seen, (22,))
 
 
 def test_a_process_that_replaced_itself_shows_its_longer_account(tmp_path: Path) -> None:
     begun(tmp_path, 21)
     process(tmp_path, 21, 2)
     process(tmp_path, 21, 9, name="vm.21.1")
-    run = Recording.open(tmp_path).run
-    assert run is not None
-    assert len(run.buckets) == 9
+    assert len(run_of(tmp_path).buckets) == 9
 
 
 def test_each_worker_has_its_own_account(tmp_path: Path) -> None:
@@ -567,10 +561,8 @@ def test_what_could_not_be_moved_is_read_where_it_is(
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         assemble(Folder(tmp_path), done, recorded)
-    recording = Recording.open(tmp_path)
-    assert (shown(tmp_path), len(recording.traces)) == (21, 1)
-    assert recording.manifest is not None
-    assert (recording.manifest.finished, recording.manifest.steps.seen) == (True, 40)
+    assert (shown(tmp_path), len(Recording.open(tmp_path).traces)) == (21, 1)
+    assert (manifest_of(tmp_path).finished, manifest_of(tmp_path).steps.seen) == (True, 40)
 
 
 # A log that tells of more time than passed is left out, and a note says so.
@@ -590,24 +582,22 @@ def lived(seconds: int | None, pid: int = 7) -> Manifest:
 
 
 @pytest.mark.parametrize(
-    ("end", "told_ms", "manifest"),
+    ("end", "told_ms", "manifest", "kept"),
     [
-        (5.0, 5000.0, lived(6)),
-        (5.0, 5000.0, None),
-        (9e5, 9e8, lived(None)),  # it is running
-        (9e5, 9e8, lived(6, pid=8)),  # a process that went on without tfdoctor
+        (5.0, 5000.0, lived(6), True),
+        (5.0, 5000.0, None, True),
+        (9e5, 9e8, lived(None), True),  # it is running
+        (9e5, 9e8, lived(6, pid=8), True),  # a process that went on without tfdoctor
+        (2e9, 2e12, lived(6), False),
+        (5.0, 2e12, lived(6), False),
     ],
 )
-def test_times_that_can_be_are_kept(end: float, told_ms: float, manifest: Manifest | None, tmp_path: Path) -> None:
+def test_times_that_cannot_be_are_left_out(
+    end: float, told_ms: float, manifest: Manifest | None, tmp_path: Path, *, kept: bool
+) -> None:
     notes = Notes()
-    assert read_times(tmp_path, end, told_ms, manifest, notes)
-    assert notes.texts == []
-
-
-@pytest.mark.parametrize(("end", "told_ms"), [(2e9, 2e12), (5.0, 2e12)])
-def test_times_that_cannot_be_are_left_out(end: float, told_ms: float, tmp_path: Path) -> None:
-    notes = Notes()
-    assert read_times(tmp_path, end, told_ms, lived(6), notes) is None
-    (note,) = notes.texts
-    assert "2,000,000,000 s" in note
-    assert "the clock of the process was changed" in note
+    assert bool(read_times(tmp_path, end, told_ms, manifest, notes)) is kept
+    assert len(notes.texts) == (not kept)
+    for note in notes.texts:
+        assert "2,000,000,000 s" in note
+        assert "the clock of the process was changed" in note

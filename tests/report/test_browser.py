@@ -1,21 +1,7 @@
 """The page in a real browser: what a reader sees, and what the browser does not do."""
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, Literal
-
-import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Position, expect
-
-from benchmarks import gallery
-from tests.report import diagnoses
-from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
-from tfdoctor.report.formats import html
-from tfdoctor.stored.files import open_report
+from tests.report.kit import *
+from tfdoctor.diagnose.summary.timeline import drawn
 
 pytestmark = pytest.mark.browser
 
@@ -54,6 +40,7 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
+        page.add_init_script(path=Path(__file__).with_name("browser.js"))
         page.add_init_script(script)
         page.on("console", lambda message: heard.append(message.text))
         page.on("pageerror", lambda error: heard.append(str(error)))
@@ -73,10 +60,10 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
     assert [one for one in heard if not one.startswith(tuple(expected))] == []
 
 
-def until(page: Page, condition: str, arg: object = None) -> None:
+def until(page: Page, condition: str) -> None:
     """Wait until JavaScript says so: `wait_for_function` asks again by `eval`, which the page's policy refuses."""
     for _ in range(300):
-        if page.evaluate(condition, arg):
+        if page.evaluate(condition):
             return
         page.wait_for_timeout(100)
     raise AssertionError(condition)
@@ -84,9 +71,8 @@ def until(page: Page, condition: str, arg: object = None) -> None:
 
 def unfold(page: Page, charts: int) -> None:
     """Open everything that is folded, and wait for the charts in it."""
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    drawn = "count => document.querySelectorAll('.js-plotly-plot .main-svg').length >= count"
-    until(page, drawn, charts)
+    page.evaluate("measure.unfold()")
+    until(page, f"measure.drawn({charts})")
 
 
 @pytest.mark.parametrize(("scheme", "kind"), [("light", "all"), ("dark", "all"), ("light", "full")])
@@ -110,7 +96,7 @@ def test_all_charts_are_drawn_in_silence(
         unfold(page, charts)
         assert page.locator(".js-plotly-plot").count() == charts, kind
         assert page.locator(".js-plotly-plot .main-svg").count() >= 3, kind
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), kind
+        assert page.evaluate("measure.fits()"), kind
         page.close()
 
 
@@ -135,16 +121,9 @@ def test_the_timeline_zooms_moves_and_names_what_is_under_the_pointer(opened: Op
     )
 
 
-TIMES = """() => [...document.querySelectorAll(".timeline .axis span")].map((tick) => {
-    const [value, unit] = tick.textContent.split("\\u00a0");
-    return [parseFloat(tick.style.left) / 100, value * ({ "\u00b5s": 0.001, s: 1000 }[unit] ?? 1)];
-})"""
-"""Where each time stands on the axis, as a share of its width, and the time in ms."""
-
-
 def time_at(page: Page, share: float) -> float:
     """Return the time at a share of the view, in ms, by what the axis says."""
-    (left, begins), *_, (right, ends) = page.evaluate(TIMES)
+    (left, begins), *_, (right, ends) = page.evaluate("measure.times()")
     assert ends > begins
     return float(begins + (share - left) * (ends - begins) / (right - left))
 
@@ -179,16 +158,6 @@ def test_the_wheel_zooms_about_the_pointer_and_keys_about_the_middle(
     assert time_at(page, 0.5) == pytest.approx(52.0 / 2, abs=within)
 
 
-LIT = """() => [...document.querySelectorAll(".timeline canvas")].map((canvas) => {
-    const { data } = canvas.getContext("2d").getImageData(0, canvas.height - 1, canvas.width, 1);
-    const ink = getComputedStyle(document.body).color.match(/\\d+/g).map(Number);
-    let lit = 0;
-    for (let at = 0; at < data.length; at += 4) lit += ink.every((value, i) => data[at + i] === value);
-    return lit / canvas.width;
-})"""
-"""The share of each lane that has the line below it of what is marked."""
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_finding_marks_its_bars_and_a_bar_its_findings(opened: Opened, scheme: Scheme) -> None:
     page = opened("full", 1280, 6000, color_scheme=scheme)
@@ -196,48 +165,28 @@ def test_a_finding_marks_its_bars_and_a_bar_its_findings(opened: Opened, scheme:
     assert links.all_text_contents() == ["1 The step waits for input", "3 Float32 matmul"]
     links.first.hover()
     expect(output).to_have_text("marked: 44 bars")
-    until(page, f"({LIT})()[0] > 0.8")
-    step, stage, *operations = page.evaluate(LIT)
+    until(page, "measure.lit()[0] > 0.8")
+    step, stage, *operations = page.evaluate("measure.lit()")
     assert (step < 0.85, stage > 0.5, operations) == (True, True, [0, 0])
     page.locator("h1").hover()
-    until(page, f"({LIT})().every(share => share === 0)")
+    until(page, "measure.lit().every(share => share === 0)")
     links.last.focus()
     expect(output).to_have_text("marked: 10 bars")
-    until(page, f"({LIT})()[2] > 0")
-    assert page.evaluate(LIT)[:2] == [0, 0]
+    until(page, "measure.lit()[2] > 0")
+    assert page.evaluate("measure.lit()")[:2] == [0, 0]
     page.locator(".timeline").focus()
-    until(page, f"({LIT})().every(share => share === 0)")
+    until(page, "measure.lit().every(share => share === 0)")
     page.locator(".timeline canvas").nth(1).hover(position={"x": 2, "y": 7})
     expect(output).to_contain_text("; finding 1 The step waits for input")
-    marked = "[...document.querySelectorAll('.lit')].map(one => one.tagName)"
-    assert page.evaluate(marked) == ["LI", "A", "ARTICLE"]
+    assert page.evaluate("measure.marked()") == ["LI", "A", "ARTICLE"]
     page.locator("h1").hover()
-    until(page, f"({marked}).length === 0")
-
-
-FRAMES = """() => new Promise(done => {
-    const box = document.querySelector(".timeline canvas"), { left, top } = box.getBoundingClientRect();
-    const send = (kind, x) => box.dispatchEvent(new PointerEvent(
-        kind, { bubbles: true, clientX: left + x, clientY: top + 5, pointerId: 1 }));
-    box.setPointerCapture = () => {};
-    document.querySelector("[data-zoom='2']").click();
-    send("pointerdown", 400);
-    const drawn = [];
-    const step = (n) => {
-        if (n === 40) { send("pointerup", 0); return done(drawn); }
-        send("pointermove", 400 - 5 * n);
-        const start = performance.now();
-        requestAnimationFrame(() => { drawn.push(performance.now() - start); step(n + 1); });
-    };
-    requestAnimationFrame(() => step(0));
-})"""
-"""Drags the timeline by 40 steps of 5 pixels; gives the time until each is on the screen, in ms."""
+    until(page, "measure.marked().length === 0")
 
 
 def test_a_timeline_of_thousands_of_bars_follows_a_drag(opened: Opened) -> None:
     """A frame of 60 Hz is 16.7 ms; the limit leaves room for machines that do something else meanwhile."""
     page = opened("huge")
-    times = sorted(page.evaluate(FRAMES))
+    times = sorted(page.evaluate("measure.frames()"))
     assert times[len(times) // 2] < 50
 
 
@@ -273,19 +222,10 @@ def test_the_bar_of_the_run_tells_phase_times_and_line(opened: Opened, *, touch:
         expect(output).to_contain_text("arrow keys")
 
 
-NAMES = """
-() => [...document.querySelectorAll(".run-bar .names span")].map((span) => {
-  const [piece, name] = [span, span.querySelector("b")].map((one) => one.getBoundingClientRect());
-  return [span.querySelector("b").textContent, name.top < piece.bottom - 1, piece.width - name.width];
-})
-"""
-"""Each name on the bar of the run, whether it is seen, and what is left beside it, px."""
-
-
 @pytest.mark.parametrize("width", [390, 740, 1280])
 def test_phases_with_room_have_their_names_on_the_bar(opened: Opened, width: int) -> None:
     page = opened("run", width, drawn=False)
-    names = page.evaluate(NAMES)
+    names = page.evaluate("measure.names()")
     assert all(seen == (room >= 0) for _, seen, room in names)
     assert any(not seen for _, seen, _ in names)  # or the test shows nothing
     assert ("preparing data" in {name for name, seen, _ in names if seen}) is (width > 390)
@@ -306,17 +246,6 @@ def test_bars_of_the_step_are_named_by_operation_layer_and_block(opened: Opened)
     assert page.evaluate("layerAndBlock", "adam/Sqrt") == ["", ""]
 
 
-WRITTEN = """
-window.written = new Set();
-const fill = CanvasRenderingContext2D.prototype.fillText;
-CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
-  window.written.add(`${text} ${Math.round(x)}`);
-  return fill.call(this, text, x, ...rest);
-};
-"""
-"""Keeps each text that is drawn, with its place."""
-
-
 def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(opened: Opened, tmp_path: Path) -> None:
     def bars(at: float, layer: str, count: int) -> tuple[TimelineWork, ...]:
         name = f"net/{layer}/Conv2D"
@@ -330,18 +259,10 @@ def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(opened: Ope
     timeline = drawn(1, 40.0, lanes)
     path = tmp_path / "report.html"
     path.write_text(html.render(replace(diagnoses.full(), timeline=timeline)), "utf-8")
-    page = opened(path, script=WRITTEN)
+    page = opened(path, script="measure.keepTexts()")
     until(page, "window.written.size > 2")
     written = [text.rpartition(" ")[0] for text in page.evaluate("[...window.written]")]
     assert sorted(written) == ["b3", "b3_x", "conv2_a", "conv2_b", "device"]
-
-
-FIRST = """() => {
-    const box = (name) => document.querySelector(name).getBoundingClientRect();
-    const tops = [".verdict .legend", ".changes h2", ".verdict h1 ~ .bars"].map((name) => box(name).top);
-    return [box(".run-bar, h1 + .bars").bottom, ...tops];
-}"""
-"""Where the first bar ends, and where the first legend, the changes and the bar of the step begin, px."""
 
 
 @pytest.mark.parametrize("kind", ["run", "full"])
@@ -350,7 +271,7 @@ def test_on_a_phone_the_changes_come_after_the_first_bar_and_its_legend(
     opened: Opened, kind: str, width: int
 ) -> None:
     page = opened(kind, width, 844, drawn=False)
-    bar, legend, changes, step = page.evaluate(FIRST)
+    bar, legend, changes, step = page.evaluate("measure.first()")
     assert bar <= legend < bar + 20
     assert legend < changes
     assert (changes < step) is (width == 390 and kind == "run")
@@ -363,12 +284,12 @@ def test_the_changes_of_the_gallery_begin_on_the_first_screen_of_a_phone(
     path = tmp_path / "report.html"
     path.write_text(html.render(open_report(report, ())), "utf-8")
     page = opened(path, 390, 844)
-    bar, legend, changes, _ = page.evaluate(FIRST)
+    bar, legend, changes, _ = page.evaluate("measure.first()")
     assert bar <= legend < changes < 560
     names = page.locator(".run-bar + .legend li:visible").all_inner_texts()
     assert len(names) > 4
     assert all(re.fullmatch(r"[a-z ]+ \d+ %", name) for name in names)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("measure.fits()")
 
 
 def test_the_keyboard_walks_through_the_run(opened: Opened) -> None:
@@ -398,34 +319,19 @@ def test_without_scripts_the_run_is_drawn_and_told(opened: Opened) -> None:
     assert page.get_by_text("numpy.concatenate").first.is_visible()
 
 
-TOO_WIDE = """() => [...document.querySelectorAll(".run-bar, .phases, .phases *, .run-lines *")]
-    .filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
-"""What of the account lies outside of the window."""
-
-
 @pytest.mark.parametrize("kind", ["run", "hostile-run"])
 def test_the_account_fits_a_phone(opened: Opened, kind: str) -> None:
     page = opened(kind, 390, 800)
     assert page.locator(".phases tbody tr").count() == 6
     expect(page.get_by_text("Less than 1 % of the run each: start 0.4 s, end 0.4 s.")).to_be_visible()
-    assert page.evaluate(TOO_WIDE) == []
-
-
-CUT_OFF = """() => [...document.querySelectorAll(".trials *, .trial *, .key *")]
-    .filter(one => !one.closest(".label, .head"))
-    .filter(one => {
-        const box = one.getBoundingClientRect(), text = !one.closest(".scale, i") && one.clientWidth;
-        return box.left < 0 || box.right > innerWidth || text && one.scrollWidth > one.clientWidth + 1;
-    })
-    .map(one => one.outerHTML)"""
-"""What of the trials lies outside of the window, or is wider than its place."""
+    assert page.evaluate("measure.tooWide()") == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_trials_fit_the_window(opened: Opened, width: int) -> None:
     page = opened("tried", width, 800)
     assert page.locator(".trials > li .scale").count() == 11
-    assert page.evaluate(CUT_OFF) == []
+    assert page.evaluate("measure.cutOff()") == []
     ticks = page.locator(".trials .scale").first.locator(".tick span")
     boxes = [tick.bounding_box() for tick in ticks.all()]
     ends = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
@@ -435,7 +341,7 @@ def test_trials_fit_the_window(opened: Opened, width: int) -> None:
 
 def test_hostile_names_stay_text(opened: Opened) -> None:
     page = opened("hostile", 1280, 800)
-    page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+    page.evaluate("measure.unfold()")
     page.locator("#picture-pipeline .drag").first.hover()
     page.locator("#picture-operations .slice").last.hover()
     page.wait_for_timeout(200)
@@ -478,18 +384,10 @@ def test_keyboard_reaches_the_skip_link_first(opened: Opened) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
 
 
-ON_PAPER = """() => {
-    const style = (name) => getComputedStyle(document.querySelector(name));
-    const bars = [".scale .range", ".share i"].map((name) => style(name).printColorAdjust);
-    return [style(".group > summary").breakAfter, ...bars];
-}"""
-"""Whether a title may stand on the page before its chart, and whether bars without text are printed."""
-
-
 def test_on_paper_titles_stay_with_their_charts_and_bars_have_colours(opened: Opened) -> None:
     page = opened("tried", drawn=False)
     page.emulate_media(media="print")
-    assert page.evaluate(ON_PAPER) == ["avoid", "exact", "exact"]
+    assert page.evaluate("measure.onPaper()") == ["avoid", "exact", "exact"]
 
 
 def test_printing_unfolds_and_folds_again(opened: Opened) -> None:

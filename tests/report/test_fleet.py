@@ -1,21 +1,7 @@
 """The page and the terminal summary of a fleet."""
 
-import re
-from collections.abc import Callable
-from itertools import cycle
-from pathlib import Path
-
-import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
-
-from tests.fleet.runs import finding, reported, run
-from tfdoctor.diagnosis.fleet_report import FleetReport
-from tfdoctor.report import fleet
-from tfdoctor.report.files import write_texts
-from tfdoctor.report.terminal import capture
-
-Compare = Callable[[str, str], None]
+from tests.fleet.runs import run as run_of
+from tests.report.kit import *
 
 MOST_BYTES = 3_000_000
 
@@ -37,7 +23,7 @@ def test_names_do_not_become_markup() -> None:
 def many(count: int) -> FleetReport:
     rules = ("input-bound", "float32-matmul", "python-input", "unfused-batch-norm")
     rows = [
-        run(
+        run_of(
             f"gs://a-bucket-of-the-team/experiments/resnet-50/run-{number:05}/plugins/profile/2026_11_01_10_00_00",
             hours=1 + number / 7,
             step_ms=20 + number / 9,
@@ -74,10 +60,10 @@ def test_runs_that_the_page_does_not_bear_are_counted() -> None:
     ("report", "headline"),
     [
         (reported([]), "No recording was examined"),
-        (reported([run(saving_share=0.0, findings=())]), "No known change saves time in one run"),
-        (reported([run()]), "0.8 of 2 device-hours (40 %) could be saved in one run"),
+        (reported([run_of(saving_share=0.0, findings=())]), "No known change saves time in one run"),
+        (reported([run_of()]), "0.8 of 2 device-hours (40 %) could be saved in one run"),
         (
-            reported([run(hours=None, devices=8, saving_bound="at-most")]),
+            reported([run_of(hours=None, devices=8, saving_bound="at-most")]),
             "Up to 3.2 of eight devices could be saved while one run trains",
         ),
     ],
@@ -87,7 +73,7 @@ def test_headline(report: FleetReport, headline: str) -> None:
 
 
 def test_a_run_without_a_known_change_is_not_called_healthy() -> None:
-    made = reported([run(saving_share=0.0, findings=())])
+    made = reported([run_of(saving_share=0.0, findings=())])
     assert fleet.cells(made.runs[0], made)[:3] == ("none known", "", "none known")
 
 
@@ -105,7 +91,7 @@ def many_runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Pag
 
 @pytest.mark.browser
 def test_axe_finds_no_violation(many_runs: Page) -> None:
-    found = Axe().run(many_runs)
+    found = Axe().run_of(many_runs)
     assert found.violations_count == 0, found.generate_report()
 
 
@@ -127,7 +113,7 @@ def test_numbers_are_the_same_with_and_without_scripts(
 ) -> None:
     """Those that scripts show are those of the rest of the page, whatever their size."""
     rows = [
-        run(
+        run_of(
             f"/{at:03}",
             step_ms=amount,
             hours=None if hours is None else amount,

@@ -1,30 +1,10 @@
 """The history in each format."""
 
-import json
-import re
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
-from playwright.sync_api import Browser
-
-from tests.history.made import commit, followed, noisy, read, report
-from tfdoctor.diagnosis.history_report import (
-    Accepted,
-    History,
-    HistoryRun,
-    MetricHistory,
-    RegressionCheck,
-    RunMetric,
-)
-from tfdoctor.history.runs import KeptHistory, named
+from tests.history.made import read, report
+from tests.report.kit import *
+from tfdoctor.history.runs import named
 from tfdoctor.report import history_words as words
-from tfdoctor.report.history import page as history_page
 from tfdoctor.report.history import render, sections
-from tfdoctor.report.tables import Grid
-from tfdoctor.report.terminal import capture
-
-Compare = Callable[[str, str], None]
 
 
 def regressed() -> History:

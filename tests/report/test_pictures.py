@@ -1,45 +1,8 @@
 """The pictures of a page: what they show, by the diagnosis they are drawn from."""
 
-import json
-import re
-from collections import defaultdict
-from dataclasses import replace
-from itertools import combinations, pairwise
-
-import plotly.graph_objects as go
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.report import diagnoses, test_history
-from tests.report.diagnoses import HELPS, HURTS, charts, operations, trial
-from tfdoctor.diagnose.summary.timeline import TimelineWork
-from tfdoctor.diagnose.summary.timeline import drawn as timeline_of
+from tests.report.kit import *
+from tests.report.test_history import regressed
 from tfdoctor.diagnosis.step import PARTS
-from tfdoctor.diagnosis.trials import Trial, Trials
-from tfdoctor.diagnosis.work import DeviceRates, Profile, PythonPart
-from tfdoctor.report.formats import html
-from tfdoctor.report.history import charts as history_charts
-from tfdoctor.report.pictures.figures import Figure, figure_json
-from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, SHARE_SCALE, ink, shade
-from tfdoctor.report.pictures.roofline import (
-    HEIGHT,
-    MOST,
-    WIDTH,
-    LabelledPoint,
-    figure,
-    label_boxes,
-    limit_at,
-    mark,
-    meets,
-    positions,
-)
-from tfdoctor.report.pictures.step_bars import step_bars
-from tfdoctor.report.pictures.timeline import caption, lanes, ticks
-from tfdoctor.report.run import PHASE_COLOURS
-from tfdoctor.terms.json_form import as_json
-from tfdoctor.terms.run_time import PhaseLine
-from tfdoctor.terms.verdict import Bound, Location
 
 
 @pytest.mark.parametrize(
@@ -66,8 +29,8 @@ def test_times_of_outliers_in_a_row_do_not_stand_over_each_other(
 
 def drawn() -> list[Figure]:
     shown = (diagnoses.full(), diagnoses.unexplained(), diagnoses.tried(), diagnoses.run())
-    regressed = [figure for series in test_history.regressed().series for figure in history_charts(series, 1)]
-    return [*(figure for one in shown for figure in charts(one)), *regressed]
+    history = [figure for series in regressed().series for figure in history_charts(series, 1)]
+    return [*(figure for one in shown for figure in charts(one)), *history]
 
 
 def test_plotly_knows_every_part_of_a_figure() -> None:
@@ -167,56 +130,6 @@ def test_the_scale_has_its_own_colours_at_its_stops() -> None:
     assert [shade(at) for at, _ in SHARE_SCALE] == [colour for _, colour in SHARE_SCALE]
 
 
-# The step now, as predicted and as measured, on one scale
-
-
-def test_the_predicted_step_stands_below_the_step_now() -> None:
-    now, after = step_bars(diagnoses.full())
-    assert [(bar.label, bar.time) for bar in (now, after)] == [("now", "52.0 ms"), ("predicted", "9.00 ms")]
-    assert sum(piece.width for piece in now.pieces) == pytest.approx(1, abs=0.02)
-    assert sum(piece.width for piece in after.pieces) == pytest.approx(9 / 52, abs=0.01)
-    assert [piece.words for piece in after.pieces][:2] == ["host 0.50 ms", "device 7.70 ms"]
-
-
-def test_beside_an_untraced_step_the_prediction_is_a_share() -> None:
-    """Of a traced step of 52 ms, 9 ms are left; the headline's step takes 40 ms."""
-    base = diagnoses.full()
-    conditions = replace(base.conditions, untraced_ms=40.0)
-    traced, after = step_bars(replace(base, conditions=conditions))
-    assert (traced.label, traced.time) == ("traced", "52.0 ms")
-    assert (after.label, after.time) == ("predicted", "83 % shorter")
-    assert base.together is not None
-    most = replace(base.together, bound=Bound.AT_MOST)
-    _, after = step_bars(replace(base, conditions=conditions, together=most))
-    assert after.time == "at most 83 % shorter"
-
-
-def test_the_measured_step_is_as_much_shorter_as_the_changes_that_help_made_it() -> None:
-    rows = (trial("a", HELPS, kept=True), trial("b", HURTS))
-    bars = step_bars(replace(diagnoses.full(), trials=Trials(rows=rows)))
-    assert (bars[2].label, bars[2].time) == ("measured", "31 % shorter")
-    assert bars[2].pieces[0].width == pytest.approx(0.69)
-
-
-@pytest.mark.parametrize("rows", [(), (trial("b", HURTS),), (replace(trial("a", HELPS, kept=True), examples=2.0),)])
-def test_a_trial_without_a_shorter_step_has_no_bar(rows: tuple[Trial, ...]) -> None:
-    """Trap: with a larger batch the saving is one per example, and the step itself is longer."""
-    bars = step_bars(replace(diagnoses.full(), trials=Trials(rows=rows)))
-    assert [bar.label for bar in bars] == ["now", "predicted"]
-
-
-def test_a_run_without_steps_has_no_bars() -> None:
-    assert step_bars(diagnoses.no_steps()) == ()
-    assert step_bars(diagnoses.unknown_numbers()) == ()
-
-
-def test_changes_that_do_not_shorten_the_step_have_no_bar() -> None:
-    full = diagnoses.full()
-    assert full.together
-    longer = replace(full.together, after_ms={"device": 60.0})
-    assert [bar.label for bar in step_bars(replace(full, together=longer))] == ["now"]
-
-
 # The roofline
 
 
@@ -232,7 +145,7 @@ def test_the_limit_is_the_smaller_of_compute_and_memory() -> None:
 
 def test_the_table_says_what_each_operation_reaches() -> None:
     """2.4 ms with 4.8e11 FLOPs and 3.6e9 bytes: 2e14 FLOP/s at 133 FLOP per byte, of 1e14."""
-    found = figure(operations(), RATES)
+    found = figure(full().operations, RATES)
     assert found is not None
     assert found.table.rows[0] == ("conv2_block1", "Conv2D", "2.40 ms", "133", "200 TFLOP/s", "200 %")
     assert "The level line is the 16-bit peak, 100 TFLOP/s." in found.description
@@ -240,24 +153,24 @@ def test_the_table_says_what_each_operation_reaches() -> None:
 
 @pytest.mark.parametrize("rates", [None, RATES])
 def test_without_rates_or_flops_there_is_no_picture(rates: DeviceRates | None) -> None:
-    rows = [replace(row, flops=None) for row in operations()] if rates else operations()
+    rows = [replace(row, flops=None) for row in full().operations] if rates else full().operations
     assert figure(rows, rates) is None
 
 
 def test_numbers_that_are_none_make_no_point() -> None:
-    first = operations()[0]
+    first = full().operations[0]
     bad = [replace(first, operation="MatMul", self_ms=time) for time in (0.0, float("nan"))]
     assert figure([*bad, first], RATES) is None
 
 
 def test_an_operation_without_a_name_has_a_point() -> None:
     """No trace has one, an edited report may."""
-    assert figure([replace(row, layer="", operation="") for row in operations()], RATES) is not None
+    assert figure([replace(row, layer="", operation="") for row in full().operations], RATES) is not None
 
 
 def test_the_heaviest_point_has_its_name_beside_it() -> None:
     """The others lie at the same place."""
-    found = figure(operations(), RATES)
+    found = figure(full().operations, RATES)
     assert found
     assert json.loads(found.figure)["data"][0]["text"][:2] == ["conv2_block1<br>Conv2D", ""]
 
@@ -301,12 +214,14 @@ spans = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 10)), max_size=60).map
 
 
 def test_the_paths_show_each_part_where_it_was() -> None:
-    names, words, paths = zip(*lanes(diagnoses.timeline()), strict=True)
+    timeline = full().timeline
+    assert timeline
+    names, words, paths = zip(*lanes(timeline), strict=True)
     assert names == ("step", "input: .map(decode)", "operations", "")
     assert list(paths[0]) == ["input", "host", "device", "between"]
     assert paths[0]["input"] == "M0 0h829v14h-829z"
     assert words[0].startswith("step: input wait 83 %, host 1 %, device 15 %")
-    assert "3 pieces of work" in caption(diagnoses.timeline()).lower().replace("three", "3")
+    assert "3 pieces of work" in caption(timeline).lower().replace("three", "3")
 
 
 @given(spans)
@@ -327,7 +242,7 @@ def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, f
 
 
 def test_the_contract_has_each_name_once() -> None:
-    found = as_json(diagnoses.timeline())
+    found = as_json(full().timeline)
     assert len(found["names"]) == len(set(found["names"]))
     assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1, 0]
     assert found["rules"][found["lanes"][1]["bars"][0][5]] == ["input-bound", "sequential-map"]

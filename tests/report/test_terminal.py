@@ -1,22 +1,6 @@
 """The terminal: the summary, its tables, and comparisons."""
 
-import re
-from dataclasses import replace
-from difflib import ndiff
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.cells import cell_len
-from rich.text import Text
-
-from tests.report import diagnoses
-from tfdoctor.diagnosis import Trust
-from tfdoctor.report import terminal
-from tfdoctor.report.terminal import capture
-from tfdoctor.report.terminal_diff import LINES, WIDEST, brief
-from tfdoctor.report.terminal_table import fitted, widths
-from tfdoctor.terms.kinds import TrustLevel
+from tests.report.kit import *
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -32,30 +16,22 @@ def test_without_colour_there_is_no_escape(kind: str) -> None:
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 
-def test_with_colour_the_only_escapes_are_colours() -> None:
-    shown = terminal.render(diagnoses.hostile(), width=80, color=True)
-    assert "\x1b[" in shown
-    assert "\x1b" not in re.sub(r"\x1b\[[\d;]*m", "", shown)
-
-
-def test_colour_changes_no_word() -> None:
-    coloured = terminal.render(diagnoses.full(), width=80, color=True)
-    plain = terminal.render(diagnoses.full(), width=80, color=False)
-    assert [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()] == plain.splitlines()
+@pytest.mark.parametrize("kind", ["full", "run", "hostile"])
+def test_colour_changes_no_word_and_is_the_only_escape(kind: str) -> None:
+    coloured, plain = (terminal.render(diagnoses.ALL[kind](), width=80, color=color) for color in (True, False))
+    bare = re.sub(r"\x1b\[[\d;]*m", "", coloured)
+    assert bare != coloured
+    assert [line.rstrip() for line in bare.splitlines()] == plain.splitlines()
 
 
 def test_markup_in_names_stays_text() -> None:
     assert "[bold red]@all" in terminal.render(diagnoses.hostile(), width=100, color=False)
 
 
-def test_a_pipe_gets_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: False, raising=False)
-    assert "\x1b" not in terminal.render(diagnoses.full(), width=80)
-
-
-def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setenv("NO_COLOR", "1")
+@pytest.mark.parametrize(("is_terminal", "variable"), [(False, ""), (True, "1")])
+def test_a_pipe_and_no_color_get_none(monkeypatch: pytest.MonkeyPatch, variable: str, *, is_terminal: bool) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setenv("NO_COLOR", variable)
     assert "\x1b" not in terminal.render(diagnoses.full(), width=80)
 
 
@@ -68,11 +44,6 @@ def test_a_part_that_exists_is_visible() -> None:
 
 def test_many_findings_are_counted() -> None:
     assert "… 39 more in the report" in terminal.render(diagnoses.huge(), width=80, color=False)
-
-
-def test_the_name_of_a_change_is_whole_in_80_columns() -> None:
-    shown = terminal.render(diagnoses.ALL["tried"](), width=80, color=False)
-    assert "\nTF_ENABLE_ONEDNN_OPTS=0  " in shown
 
 
 # Widths of columns on a terminal, and words that no line ends within

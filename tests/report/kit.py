@@ -1,0 +1,147 @@
+"""What tests here are written with: ``from tests.report.kit import *``."""
+
+import base64
+import gzip
+import json
+import math
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from difflib import ndiff
+from functools import cache
+from html.parser import HTMLParser
+from itertools import combinations, cycle, pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import jsonschema
+import plotly.graph_objects as go
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from hypothesis import example, given
+from hypothesis import strategies as st
+from jsonschema import Draft4Validator
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Position, expect
+from plotly.offline import get_plotlyjs_version
+from rich.cells import cell_len
+from rich.text import Text
+
+from benchmarks import gallery
+from tests.diagnose.kit import chart_of, effects, part, states, times
+from tests.fleet.runs import finding, reported
+from tests.history.made import commit, followed, noisy
+from tests.report import diagnoses
+from tests.report.diagnoses import *
+from tests.report.diagnoses import saving as saves
+from tfdoctor.diagnose import engine, savings
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnose.order import order
+from tfdoctor.diagnose.summary.timeline import TimelineWork
+from tfdoctor.diagnose.summary.timeline import drawn as timeline_of
+from tfdoctor.diagnosis import Diagnosis, Trust
+from tfdoctor.diagnosis.comparison import Direction, PartChange, RunComparison, Undecided
+from tfdoctor.diagnosis.entries import Entry
+from tfdoctor.diagnosis.fleet_report import FleetReport
+from tfdoctor.diagnosis.gates import BaselineUse
+from tfdoctor.diagnosis.history_report import (
+    Accepted,
+    History,
+    HistoryRun,
+    MetricHistory,
+    RegressionCheck,
+    RunMetric,
+)
+from tfdoctor.diagnosis.rank import with_measured_bounds
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.savings import (
+    EnergyAccount,
+    EnergyAmount,
+    EnergyRow,
+    EnergySaving,
+    RunSaving,
+    RunTogether,
+    Saving,
+    Takes,
+    Together,
+)
+from tfdoctor.diagnosis.step import StepsSummary
+from tfdoctor.diagnosis.trials import Beside, Measured, TrainingMatch, TrainingState, Trial, Trials
+from tfdoctor.diagnosis.work import DeviceRates, PhaseRow, Profile, PythonPart, RunAccount
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import PARTS as EXPOSED
+from tfdoctor.history.runs import KeptHistory
+from tfdoctor.recording import Recording
+from tfdoctor.report import comparison, findings, fleet, sentences, template, terminal, trials
+from tfdoctor.report import run as bar
+from tfdoctor.report.files import write_texts
+from tfdoctor.report.findings import changes
+from tfdoctor.report.formats import FORMATS, html, llm, md, sarif
+from tfdoctor.report.formats import json as json_format
+from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
+from tfdoctor.report.history import charts as history_charts
+from tfdoctor.report.history import page as history_page
+from tfdoctor.report.pictures.figures import Figure, figure_json
+from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, SHARE_SCALE, ink, shade
+from tfdoctor.report.pictures.roofline import (
+    HEIGHT,
+    MOST,
+    WIDTH,
+    LabelledPoint,
+    figure,
+    label_boxes,
+    limit_at,
+    mark,
+    meets,
+    positions,
+)
+from tfdoctor.report.pictures.step_bars import step_bars
+from tfdoctor.report.pictures.timeline import caption, lanes, ticks
+from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, RunSection, section
+from tfdoctor.report.sections import energy_brief, energy_notes
+from tfdoctor.report.tables import Grid
+from tfdoctor.report.template import coded, to_html
+from tfdoctor.report.terminal import capture
+from tfdoctor.report.terminal_diff import LINES, WIDEST, brief
+from tfdoctor.report.terminal_table import fitted, widths
+from tfdoctor.report.trial_words import against, against_itself, beside, less, saved, trained
+from tfdoctor.report.words import PART_LABELS, joined, run_saving
+from tfdoctor.rules import all_rules
+from tfdoctor.stored.files import open_report
+from tfdoctor.stored.report import finished
+from tfdoctor.stored.schema import schema
+from tfdoctor.terms import humanize, text
+from tfdoctor.terms.errors import OutputError
+from tfdoctor.terms.humanize import counted, energy, milliseconds, place
+from tfdoctor.terms.json_form import as_json, converted
+from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase, RunCall, StepSource, TrustLevel
+from tfdoctor.terms.replacement import replace_file
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
+from tfdoctor.terms.text import legible
+from tfdoctor.terms.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
+from tfdoctor.terms.verdict import (
+    Bound,
+    Concern,
+    Edit,
+    Effect,
+    Finding,
+    Location,
+    Measure,
+    Place,
+    PlaceKind,
+    Recurrence,
+    Remark,
+    Remedy,
+    Replacement,
+    Severity,
+    Stage,
+)
+
+Compare = Callable[[str, str], None]
