@@ -3,16 +3,15 @@
 One process records all of them one after the other: TensorFlow starts once.
 """
 
-import json
-import subprocess
-import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.capture.running import SOURCES, Run, environment
+from tests.capture.running import Programs, Run, together
+from tests.capture.spans import iterator_names, marks
 from tfdoctor.capture.agent.program.sequences import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.facts.steps.steps import Steps
@@ -268,64 +267,61 @@ for _ in range(60):
     train(tf.ones([8, 8]))
 """
 
-PROGRAMS = {
-    "without": (AGAIN, {"steps": 5, "trace": False}),
-    "with": (AGAIN, {"steps": 5}),
-    "calls": (CALLS, {}),
-    "eager": (EAGER, {"steps": 60}),
-    "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
-    "gradients": (GRADIENTS, {"warmup": 30, "steps": 5}),
-    "optimizers": (OPTIMIZERS, {"warmup": 8, "steps": 5}),
-    **{name: (TEXTS + loop, {"warmup": 8, "steps": 5}) for name, loop in LOOPS.items()},
+SCRIPTS = Path(__file__).parents[1] / "e2e" / "scripts"
+TRAINING, STYLES = SCRIPTS / "training.py", SCRIPTS / "loops.py"
+
+PROGRAMS: Programs = {
+    "mirrored": ([TRAINING, "mirrored"], {"steps": 20}),  # first: it divides the CPU
+    "on_batch": ([TRAINING, "on_batch"], {"steps": 20}),
+    "execution": ([TRAINING, "execution"], {"steps": 6}),
+    "pipelines": ([TRAINING, "pipelines"], {"steps": 20}),
+    "custom": ([TRAINING, "custom"], {"warmup": 4, "steps": 25}),
+    **{name: ([STYLES, name], {"steps": 20}) for name in ("repeated", "gradient_tape", "gan", "in_graph")},
+    "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
+    "without": (["again.py"], {"steps": 5, "trace": False}),
+    "with": (["again.py"], {"steps": 5}),
+    "calls": (["calls.py"], {"steps": 20}),
+    "eager": (["eager.py"], {"steps": 60}),
+    "datasets": (["datasets.py"], {"warmup": 2, "steps": 3}),
+    "gradients": (["gradients.py"], {"warmup": 30, "steps": 5}),
+    "optimizers": (["optimizers.py"], {"warmup": 8, "steps": 5}),
+    **{name: ([f"{name}.py"], {"warmup": 8, "steps": 5}) for name in LOOPS if name != "session"},
 }
-"""Each program, and how it is recorded."""
 
-ALONE = "session"
-"""The program that makes TensorFlow's functions graphs for good."""
+ALONE: Programs = {
+    "plain": ([STYLES, "session"], None),
+    "sessions": ([STYLES, "session"], {"steps": 20}),
+    "session": (["session.py"], {"warmup": 8, "steps": 5}),
+}
+"""Programs that make TensorFlow's functions graphs for good."""
 
-EACH = """
-import json, runpy, sys, tfdoctor
-for name, plan in json.loads(sys.argv[1]).items():
-    with tfdoctor.record(name, sample_every_ms=0, **plan):
-        runpy.run_path(f"train_{name}.py")
-"""
+TEXTS_OF = {
+    "shared": SHARED,
+    "again": AGAIN,
+    "calls": CALLS,
+    "eager": EAGER,
+    "datasets": DATASETS,
+    "gradients": GRADIENTS,
+    "optimizers": OPTIMIZERS,
+    **{name: TEXTS + loop for name, loop in LOOPS.items()},
+}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the recordings of all programs: those that run eagerly, in one process."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Return the recordings of all programs: those that run eagerly, in one process."""
     folder = tmp_path_factory.mktemp("programs")
-    for name, (text, _) in PROGRAMS.items():
-        (folder / f"train_{name}.py").write_text(text)
-    (folder / "shared.py").write_text(SHARED)
-    plans = {name: plan for name, (_, plan) in PROGRAMS.items()}
-    alone = {ALONE: plans.pop(ALONE)}
-    for some in (plans, alone):
-        done = subprocess.run(
-            [sys.executable, "-c", EACH, json.dumps(some)],
-            cwd=folder,
-            env=environment(PYTHONPATH=str(SOURCES)),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    return folder
-
-
-def recorded(folder: Path, name: str) -> Run:
-    run = Run(0, "", "", folder / name)
-    assert run.manifest.agent_errors == ()
-    return run
+    for name, text in TEXTS_OF.items():
+        (folder / f"{name}.py").write_text(text)
+    return together(folder, PROGRAMS) | together(folder, ALONE)
 
 
 # Pipelines
 
 
 @pytest.fixture(scope="module")
-def datasets(folder: Path) -> dict[str, Any]:
-    run = recorded(folder, "datasets")
+def datasets(runs: dict[str, Run]) -> dict[str, Any]:
+    run = runs["datasets"]
     assert "datasets" not in run.missing()
     return {dataset["class"]: dataset for dataset in run.program["datasets"]}
 
@@ -370,8 +366,8 @@ def seen(places: tuple[SeenPlace, ...]) -> list[int]:
     return sorted(when for place in places for when in place.when_us)
 
 
-def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path) -> None:
-    graphs = recorded(folder, "calls").program["graphs"]
+def test_operations_have_the_attributes_that_their_cost_depends_on(runs: dict[str, Run]) -> None:
+    graphs = runs["calls"].program["graphs"]
     kinds = {"MatMul", "Mean"}
     seen_attributes = {
         (op["type"], tuple(sorted(op["attrs"].items())))
@@ -385,9 +381,9 @@ def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path)
     assert seen_attributes == {straight, turned, ("Mean", (("T", "float32"),))}
 
 
-def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
+def test_lines_come_from_calls_after_the_window(runs: dict[str, Run]) -> None:
     """Nothing else does."""
-    run = recorded(folder, "calls")
+    run = runs["calls"]
     window = run.window
     assert (window.steps, window.calls, window.stopped_by) == (20, 20, "steps")
     program = run.recording.program
@@ -414,33 +410,33 @@ def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
     assert later.most_common(1)[0][0] == LOG
 
 
-def test_a_trace_after_a_block_without_one_has_its_graphs(folder: Path) -> None:
-    assert not recorded(folder, "without").program["graphs"]
-    assert recorded(folder, "with").program["graphs"]
+def test_a_trace_after_a_block_without_one_has_its_graphs(runs: dict[str, Run]) -> None:
+    assert not runs["without"].program["graphs"]
+    assert runs["with"].program["graphs"]
 
 
 # Learning rates
 
 
-def test_of_keras_optimizers_only_one_trains_nothing(folder: Path) -> None:
+def test_of_keras_optimizers_only_one_trains_nothing(runs: dict[str, Run]) -> None:
     """An optimizer around another is given a rate of 0 by Keras, which it does not use."""
-    zero_rates = recorded(folder, "optimizers").manifest.steps.zero_rates
+    zero_rates = runs["optimizers"].manifest.steps.zero_rates
     assert zero_rates is not None
     assert [entry.name for entry in zero_rates] == ["never"]
 
 
-def test_the_file_of_an_eager_loop_is_known(folder: Path) -> None:
+def test_the_file_of_an_eager_loop_is_known(runs: dict[str, Run]) -> None:
     """It has no graphs: only stack samples point into it. Without its hash no edit of it is possible."""
-    sources = recorded(folder, "eager").program["sources"]
-    assert [Path(path).name for path in sources] == ["train_eager.py"]
+    sources = runs["eager"].program["sources"]
+    assert [Path(path).name for path in sources] == ["eager.py"]
 
 
 # Gradients
 
 
-def test_only_back_propagation_without_use_is_told(folder: Path) -> None:
+def test_only_back_propagation_without_use_is_told(runs: dict[str, Run]) -> None:
     """The traps: each gradient of theirs is applied, clipped, logged, kept or differentiated again."""
-    lines = recorded(folder, "gradients").manifest.steps.gradients
+    lines = runs["gradients"].manifest.steps.gradients
     assert lines is not None
     source = GRADIENTS.splitlines()
     assert all(line.followed for line in lines)
@@ -461,8 +457,8 @@ def test_only_back_propagation_without_use_is_told(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_padding_of_what_the_call_gets_is_seen(loop: str, folder: Path) -> None:
-    run = recorded(folder, loop)
+def test_the_padding_of_what_the_call_gets_is_seen(loop: str, runs: dict[str, Run]) -> None:
+    run = runs[loop]
     assert "sequence lengths" not in run.missing()
     entry, _ = run.program["sequences"]
     assert entry["steps"] == [120] * BATCHES
@@ -470,3 +466,135 @@ def test_the_padding_of_what_the_call_gets_is_seen(loop: str, folder: Path) -> N
     lengths = [length for batch in entry["lengths"] for length in batch]
     assert len(lengths) == 8 * BATCHES
     assert all(5 <= length < 60 for length in lengths)
+
+
+# Styles of loops
+
+
+def numbers(run: Run) -> list[int]:
+    """Return the numbers of the marked steps that were steps."""
+    (trace,) = run.recording.traces
+    found = marks(trace)
+    assert found[-1].name == "tfdoctor_end"
+    numbers = [mark.stat("step_num") for mark in found if mark.name == "train"]
+    return [number for number in numbers if number not in run.manifest.steps.discarded]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "seen"),
+    [("repeated", "repeated-call", 50), ("gradient_tape", "eager-gradient", 40), ("on_batch", "tf-data-loop", 40)],
+)
+def test_a_style_is_seen(runs: dict[str, Run], name: str, source: str, seen: int) -> None:
+    run = runs[name]
+    assert numbers(run) == list(range(10, 30))
+    assert (run.manifest.steps.source, run.manifest.steps.seen) == (source, seen)
+
+
+def test_two_models_in_turn(runs: dict[str, Run]) -> None:
+    run = runs["gan"]
+    assert numbers(run) == list(range(10, 30))
+    assert [candidate.steps for candidate in run.manifest.steps.candidates] == [40, 40, 40]
+    assert "of 3 training loops" in run.manifest.steps.why
+
+
+def test_a_loop_inside_a_function(runs: dict[str, Run]) -> None:
+    run = runs["in_graph"]
+    assert numbers(run) == []
+    assert run.manifest.steps.source == "graph-loop"
+    assert run.window.at is not None
+    assert run.window.at[0] == str(STYLES)
+    assert run.program["graphs"]
+
+
+def test_a_loop_over_a_distributed_dataset(runs: dict[str, Run]) -> None:
+    run = runs["mirrored"]
+    assert len(numbers(run)) == 20
+    assert run.manifest.steps.seen == 40
+    told = run.program["run"]
+    assert (told["strategy"], told["replicas"]) == ("MirroredStrategy", 2)
+    lines = TRAINING.read_text().splitlines()
+    made = next(at for at, text in enumerate(lines, start=1) if "MirroredStrategy(" in text)
+    assert told["strategy_at"] == [str(TRAINING), made]
+    assert told["replica_devices"] == ["/physical_device:CPU:0"] * 2
+
+
+def test_steps_per_execution_aligns_the_window_to_calls(runs: dict[str, Run]) -> None:
+    run = runs["execution"]
+    assert numbers(run) == [12, 16, 20, 24, 28]  # five calls, though two would hold six steps
+    (trace,) = run.recording.traces
+    assert {mark.stat("steps") for mark in marks(trace) if mark.name == "train"} == {4}
+    assert (run.window.steps, run.window.calls) == (20, 5)
+    assert run.manifest.steps.seen == 80
+
+
+def test_datasets_are_named_as_in_the_trace(runs: dict[str, Run]) -> None:
+    run = runs["pipelines"]
+    assert run.missing().keys() == {"samples"}  # nobody asked for them
+    names = iterator_names(run.recording.traces[0])
+    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
+    chain = [datasets[run.program["feeds"]]]
+    while chain[-1]["inputs"]:
+        chain.append(datasets[chain[-1]["inputs"][0]])
+    known = {dataset["class"]: dataset["trace_name"] for dataset in chain}
+    assert None not in known.values()
+    seen = {name.rstrip(")").rpartition(",")[2].rpartition("(")[2] for name in names}
+    assert {known["_PrefetchDataset"], known["_TakeDataset"], known["_RepeatDataset"]} <= seen
+
+
+def test_a_session(runs: dict[str, Run]) -> None:
+    run = runs["sessions"]
+    plain, *recorded = run.stdout.split()
+    assert recorded == [plain]
+    assert numbers(run) == list(range(10, 30))
+    assert run.manifest.steps.source == "session-run"
+    assert run.manifest.steps.seen == 50
+    assert run.missing().keys() == {"samples"}
+    types = {operation["type"] for graph in run.program["graphs"] for operation in graph["operations"]}
+    assert "ResourceApplyAdam" in types
+
+
+def test_keras_2_with_several_steps_in_each_call(runs: dict[str, Run]) -> None:
+    steps, calls, run = 20, 5, runs["keras_2"]
+    assert (run.window.source, run.window.steps, run.window.calls) == ("keras-fit", steps, calls)
+    assert len(numbers(run)) == calls  # Keras' own: a second marker of ours would double them
+    assert run.manifest.steps.seen == 64
+    layers = {layer["name"]: layer for layer in run.program["layers"]}
+    assert layers["dense"]["at"][0] == str(STYLES)
+    assert run.program["run"]["policy"] == "float32"
+
+
+def test_a_custom_loop_is_traced_over_epochs(runs: dict[str, Run]) -> None:
+    custom = runs["custom"]
+    assert len(numbers(custom)) == 25
+    assert custom.window.source == "tf-data-loop"
+    assert (custom.window.first_step, custom.window.steps) == (1, 25)
+    assert custom.manifest.steps.seen == 36
+    # The end of the data, at each epoch's end; a third one may have been traced for samples only:
+    assert custom.manifest.steps.discarded[:2] == (12, 25)
+    assert [c.source for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
+
+
+def test_validation_is_in_no_step(runs: dict[str, Run]) -> None:
+    kept = numbers(runs["custom"])
+    (trace,) = runs["custom"].recording.traces
+    steps = [mark for mark in marks(trace) if mark.name == "train" and mark.stat("step_num") in kept]
+    between: list[int] = []
+    usual: list[int] = []
+    for step, after in pairwise(steps):
+        gap = after.start_ps - step.start_ps - step.duration_ps
+        skipped = after.stat("step_num") - step.stat("step_num") - 1
+        (between if skipped else usual).append(gap)
+    assert len(between) == 2
+    assert min(between) > 3 * sorted(usual)[len(usual) // 2]
+
+
+def test_the_loop_is_described(runs: dict[str, Run]) -> None:
+    program = runs["custom"].program
+    assert (program["run"]["optimizer"], program["run"]["batch_size"]) == ("Adam", 4)
+    assert program["input_kind"] == "tf.data"
+    datasets = {dataset["id"]: dataset for dataset in program["datasets"]}
+    feeds = datasets[program["feeds"]]
+    assert feeds["class"] == "_BatchDataset"
+    assert feeds["cardinality"] == 12
+    names = {graph["name"] for graph in program["graphs"]}
+    assert {"train", "check"} <= names

@@ -4,7 +4,6 @@ import hashlib
 import re
 import shutil
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +42,6 @@ def profile(script: Path, tmp_path_factory: pytest.TempPathFactory) -> Profile:
 @pytest.fixture(scope="module")
 def fit(profile: Profile) -> Run:
     return profile("fit")
-
-
-@pytest.fixture(scope="module")
-def custom(profile: Profile) -> Run:
-    return profile("custom", warmup=4, steps=25)
 
 
 def line_of(script: Path, text: str) -> list[object]:
@@ -251,46 +245,6 @@ def test_the_users_running_profiler_is_marked_and_its_trace_used(profile: Profil
     (theirs,) = tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb")
     (ours,) = run.recording.traces
     assert ours.read_bytes() == theirs.read_bytes()
-
-
-# Custom loops
-
-
-def test_a_custom_loop_is_traced_over_epochs(custom: Run) -> None:
-    clean(custom)
-    assert custom.code == 0
-    assert len(kept(custom)) == 25
-    assert custom.window.source == "tf-data-loop"
-    assert (custom.window.first_step, custom.window.steps) == (1, 25)
-    assert custom.manifest.steps.seen == 36
-    # The end of the data, at each epoch's end; a third one may have been traced for samples only:
-    assert custom.manifest.steps.discarded[:2] == (12, 25)
-    assert [c.source for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
-
-
-def test_validation_is_in_no_step(custom: Run) -> None:
-    numbers = kept(custom)
-    steps = [mark for mark in traced(custom) if mark.stat("step_num") in numbers]
-    between: list[int] = []
-    usual: list[int] = []
-    for step, after in pairwise(steps):
-        gap = after.start_ps - step.start_ps - step.duration_ps
-        skipped = after.stat("step_num") - step.stat("step_num") - 1
-        (between if skipped else usual).append(gap)
-    assert len(between) == 2
-    assert min(between) > 3 * sorted(usual)[len(usual) // 2]
-
-
-def test_the_loop_is_described(custom: Run) -> None:
-    run = custom.program["run"]
-    assert (run["optimizer"], run["batch_size"]) == ("Adam", 4)
-    assert custom.program["input_kind"] == "tf.data"
-    datasets = {dataset["id"]: dataset for dataset in custom.program["datasets"]}
-    feeds = datasets[custom.program["feeds"]]
-    assert feeds["class"] == "_BatchDataset"
-    assert feeds["cardinality"] == 12
-    names = {graph["name"] for graph in custom.program["graphs"]}
-    assert {"train", "check"} <= names
 
 
 def test_the_message_of_a_failed_operation_is_the_same(profile: Profile, script: Path) -> None:
