@@ -277,6 +277,10 @@ PROGRAMS: Programs = {
     "pipelines": ([TRAINING, "pipelines"], {"steps": 20}),
     "custom": ([TRAINING, "custom"], {"warmup": 4, "steps": 25}),
     **{name: ([STYLES, name], {"steps": 20}) for name in ("repeated", "gradient_tape", "gan", "in_graph")},
+    "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
+    "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
+    "fit": ([TRAINING, "fit"], None),
+    "broken_agent": ([TRAINING, "broken_agent"], {"steps": 20}),
     "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
     "without": (["again.py"], {"steps": 5, "trace": False}),
     "with": (["again.py"], {"steps": 5}),
@@ -313,7 +317,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("programs")
     for name, text in TEXTS_OF.items():
         (folder / f"{name}.py").write_text(text)
-    return together(folder, PROGRAMS) | together(folder, ALONE)
+    runs = together(folder, PROGRAMS) | together(folder, ALONE)
+    recorded = {name: run for name, run in runs.items() if run.out.exists()}
+    assert [name for name, run in recorded.items() if run.manifest.agent_errors] == ["broken_agent"]
+    return runs
 
 
 # Pipelines
@@ -598,3 +605,34 @@ def test_the_loop_is_described(runs: dict[str, Run]) -> None:
     assert feeds["cardinality"] == 12
     names = {graph["name"] for graph in program["graphs"]}
     assert {"train", "check"} <= names
+
+
+# How it goes on
+
+
+def test_a_block_that_ends_in_warm_up_says_so(runs: dict[str, Run]) -> None:
+    run = runs["warm_up_only"]
+    assert run.recording.traces == ()
+    assert run.manifest.window is None
+    assert run.missing()["trace"] == "the block ended after 7 steps, during warm-up (10): use warmup=3"
+    assert run.program["layers"]
+
+
+def test_the_users_running_profiler_is_marked_and_its_trace_used(runs: dict[str, Run]) -> None:
+    run = runs["own_profiler"]
+    assert numbers(run) == list(range(60))
+    assert (run.window.stopped_by, run.window.contains_warmup) == ("user-profiler", True)
+    assert "own profiler" in run.manifest.steps.why
+    (theirs,) = run.out.parent.glob("theirs/plugins/profile/*/*.xplane.pb")
+    (ours,) = run.recording.traces
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_broken_hook_is_recorded_and_never_raised(runs: dict[str, Run]) -> None:
+    run = runs["broken_agent"]
+    digests = [line for line in run.stdout.splitlines() if len(line) == 64]
+    assert max(Counter(digests).values()) == 2  # the fit is the same without recording
+    assert run.manifest.agent_errors
+    assert {error.where for error in run.manifest.agent_errors} <= {"dataset", "layer", "fit", "metric"}
+    assert "training broke" in run.manifest.agent_errors[0].error
+    assert numbers(run)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.running import profiled
+from tests.capture.running import Run, together
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding, Location
@@ -17,11 +17,20 @@ MAKES = Location(SCRIPT.name, next(n for n, line in enumerate(TEXT, 1) if "def _
 SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
 
 
-@pytest.mark.parametrize(("kind", "at"), [("workers", MAKES), ("generator", None)])
-def test_the_line_in_the_input_is_named(kind: str, at: Location | None, tmp_path: Path) -> None:
+KINDS = ("workers", "generator")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("input")
+    return together(folder, {kind: ([SCRIPT, kind], {"sample_every_ms": 200}) for kind in KINDS})
+
+
+@pytest.mark.parametrize(("kind", "at"), zip(KINDS, (MAKES, None), strict=True))
+def test_the_line_in_the_input_is_named(kind: str, at: Location | None, runs: dict[str, Run]) -> None:
     """Beside it that of a Keras dataset's own method, which is all that is known of worker processes."""
-    run = profiled(SCRIPT, tmp_path / "out", kind)
-    assert (run.code, run.manifest.agent_errors) == (0, ())
+    run = runs[kind]
+    assert run.manifest.agent_errors == ()
     found = diagnose(run.recording, all_rules(), "input", ask_xprof=False)
     (verdict,) = (result.outcome for result in found.results if result.rule.name == "python-input")
     assert isinstance(verdict, Finding)
