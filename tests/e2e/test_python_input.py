@@ -17,16 +17,13 @@ MAKES = Location(SCRIPT.name, next(n for n, line in enumerate(TEXT, 1) if "def _
 SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
 
 
-KINDS = ("workers", "generator")
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("input")
-    return together(folder, {kind: ([SCRIPT, kind], {"sample_every_ms": 200}) for kind in KINDS})
+    return together(folder, {kind: ([SCRIPT, kind], {"sample_every_ms": 200}) for kind in ("workers", "generator")})
 
 
-@pytest.mark.parametrize(("kind", "at"), zip(KINDS, (MAKES, None), strict=True))
+@pytest.mark.parametrize(("kind", "at"), [("workers", MAKES), ("generator", None)])
 def test_the_line_in_the_input_is_named(kind: str, at: Location | None, runs: dict[str, Run]) -> None:
     """Beside it that of a Keras dataset's own method, which is all that is known of worker processes."""
     run = runs[kind]
