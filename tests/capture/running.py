@@ -97,7 +97,7 @@ def started(words: list[str], folder: Path, **options: Any) -> subprocess.Popen[
 
 
 def ended(
-    words: list[str], folder: Path, *, stdin: str = "", env: Mapping[str, str] | None = None
+    words: list[str], folder: Path, *, stdin: str = "", env: Mapping[str, str] | None = None, timeout_s: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
@@ -107,7 +107,7 @@ def ended(
         text=True,
         cwd=folder,
         env=env or environment(),
-        timeout=300,
+        timeout=timeout_s,
         check=False,
     )
 

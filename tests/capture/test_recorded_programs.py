@@ -13,9 +13,11 @@ import pytest
 from tests.capture.running import Programs, Run, together
 from tests.capture.spans import iterator_names, marks
 from tfdoctor.capture.agent.program.sequences import BATCHES
-from tfdoctor.diagnose.diagnose import chart_of
+from tfdoctor.diagnose.diagnose import chart_of, diagnose
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Finding, Healthy, Verdict
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
 
@@ -267,6 +269,68 @@ for _ in range(60):
     train(tf.ones([8, 8]))
 """
 
+SCALED = """
+import keras, numpy as np, tensorflow as tf
+keras.mixed_precision.set_global_policy("mixed_float16")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4), keras.layers.Dense(1, dtype="float32")])
+optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.01))
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x, training=True) ** 2)
+        loss = optimizer.scale_loss(loss)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+for _ in range(30):
+    step(np.ones((4, 8), "float32"))
+keras.mixed_precision.set_global_policy("float32")
+"""
+
+# The step has eight times the pipeline's work: of two loops that take as long, each hides what the end of the other
+# saves, and which one the step waits for differs from run to run.
+HISTOGRAMS = """
+import tensorflow as tf
+
+weights = tf.Variable(tf.zeros((16, 1)))
+
+
+def histogram(image):
+    return tf.cast(tf.histogram_fixed_width(image, [0.0, 1.0], nbins=16), tf.float32)
+
+
+def features(images):
+    return images, tf.vectorized_map(histogram, images)
+
+
+images = tf.random.uniform((512, 32, 32, 1))
+data = tf.data.Dataset.from_tensor_slices(images).repeat().batch(64).map(features).take(60)
+
+
+@tf.function
+def step(images, first):
+    again = tf.vectorized_map(histogram, tf.tile(images, [8, 1, 1, 1]))[:64]
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.matmul(first + again, weights) - 1.0) ** 2)
+    weights.assign_sub(1e-7 * tape.gradient(loss, weights))
+
+
+for images, first in data:
+    step(images, first)
+"""
+
+DETERMINISTIC = """
+import tensorflow as tf
+tf.keras.utils.set_random_seed(1)
+tf.config.experimental.enable_op_determinism()
+model = tf.keras.Sequential([
+    tf.keras.layers.Embedding(9, 4, mask_zero=True),
+    tf.keras.layers.LSTM(4, recurrent_dropout=0.5, activation="relu"),
+    tf.keras.layers.Dense(1),
+])
+model.compile("sgd", "mse")
+model.fit(tf.ones((96, 5)), tf.ones((96, 1)), batch_size=4, verbose=0)
+"""
+
 SCRIPTS = Path(__file__).parents[1] / "e2e" / "scripts"
 TRAINING, STYLES = SCRIPTS / "training.py", SCRIPTS / "loops.py"
 
@@ -280,33 +344,38 @@ PROGRAMS: Programs = {
     "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
     "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
     "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
-    "without": (["again.py"], {"steps": 5, "trace": False}),
-    "with": (["again.py"], {"steps": 5}),
-    "calls": (["calls.py"], {"steps": 20}),
-    "eager": (["eager.py"], {"steps": 60}),
-    "datasets": (["datasets.py"], {"warmup": 2, "steps": 3}),
-    "gradients": (["gradients.py"], {"warmup": 30, "steps": 5}),
-    "optimizers": (["optimizers.py"], {"warmup": 8, "steps": 5}),
-    **{name: ([f"{name}.py"], {"warmup": 8, "steps": 5}) for name in LOOPS if name != "session"},
+    "without": (["train_again.py"], {"steps": 5, "trace": False}),
+    "with": (["train_again.py"], {"steps": 5}),
+    "calls": (["train_calls.py"], {"steps": 20}),
+    "eager": (["train_eager.py"], {"steps": 60}),
+    "datasets": (["train_datasets.py"], {"warmup": 2, "steps": 3}),
+    "gradients": (["train_gradients.py"], {"warmup": 30, "steps": 5}),
+    "optimizers": (["train_optimizers.py"], {"warmup": 8, "steps": 5}),
+    **{name: ([f"train_{name}.py"], {"warmup": 8, "steps": 5}) for name in LOOPS if name != "session"},
+    "scaled": (["train_scaled.py"], {"warmup": 8, "steps": 5}),
+    "histograms": (["train_histograms.py"], {"warmup": 3, "steps": 20, "sample_every_ms": 500}),
     "fit": ([TRAINING, "fit"], None),
     "broken_agent": ([TRAINING, "broken_agent"], {"steps": 20}),
+    "deterministic": (["train_deterministic.py"], {"steps": 8}),  # last: it changes operations for good
 }
 
 ALONE: Programs = {
     "plain": ([STYLES, "session"], None),
     "sessions": ([STYLES, "session"], {"steps": 20}),
-    "session": (["session.py"], {"warmup": 8, "steps": 5}),
+    "session": (["train_session.py"], {"warmup": 8, "steps": 5}),
 }
 """Programs that make TensorFlow's functions graphs for good."""
 
 TEXTS_OF = {
-    "shared": SHARED,
     "again": AGAIN,
     "calls": CALLS,
     "eager": EAGER,
     "datasets": DATASETS,
     "gradients": GRADIENTS,
     "optimizers": OPTIMIZERS,
+    "scaled": SCALED,
+    "histograms": HISTOGRAMS,
+    "deterministic": DETERMINISTIC,
     **{name: TEXTS + loop for name, loop in LOOPS.items()},
 }
 
@@ -316,7 +385,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """Return the recordings of all programs: those that run eagerly, in one process."""
     folder = tmp_path_factory.mktemp("programs")
     for name, text in TEXTS_OF.items():
-        (folder / f"{name}.py").write_text(text)
+        (folder / f"train_{name}.py").write_text(text)
+    (folder / "shared.py").write_text(SHARED)
     runs = together(folder, PROGRAMS) | together(folder, ALONE)
     recorded = {name: run for name, run in runs.items() if run.out.exists()}
     assert [name for name, run in recorded.items() if run.manifest.agent_errors] == ["broken_agent"]
@@ -435,7 +505,7 @@ def test_of_keras_optimizers_only_one_trains_nothing(runs: dict[str, Run]) -> No
 def test_the_file_of_an_eager_loop_is_known(runs: dict[str, Run]) -> None:
     """It has no graphs: only stack samples point into it. Without its hash no edit of it is possible."""
     sources = runs["eager"].program["sources"]
-    assert [Path(path).name for path in sources] == ["eager.py"]
+    assert [Path(path).name for path in sources] == ["train_eager.py"]
 
 
 # Gradients
@@ -636,3 +706,40 @@ def test_a_broken_hook_is_recorded_and_never_raised(runs: dict[str, Run]) -> Non
     assert {error.where for error in run.manifest.agent_errors} <= {"dataset", "layer", "fit", "metric"}
     assert "training broke" in run.manifest.agent_errors[0].error
     assert numbers(run)
+
+
+# What rules find in it
+
+
+def judged(run: Run, name: str) -> Verdict:
+    rules = [rule for rule in all_rules() if rule.name == name]
+    (verdict,) = (result.outcome for result in diagnose(run.recording, rules, "", ask_xprof=False).results)
+    return verdict
+
+
+def test_a_custom_loop_is_judged_by_its_optimizer(runs: dict[str, Run]) -> None:
+    assert isinstance(judged(runs["scaled"], "loss-scaling"), Healthy)
+
+
+def test_both_loops_of_a_run_are_found_with_their_lines(runs: dict[str, Run]) -> None:
+    verdict = judged(runs["histograms"], "unvectorized-operation")
+    assert isinstance(verdict, Finding), verdict
+    assert verdict.summary == "vectorized_map runs HistogramFixedWidth once for each element, in two loops"
+    lines = [number for number, line in enumerate(HISTOGRAMS.splitlines(), 1) if "tf.vectorized_map(" in line]
+    assert [f"line={line}" in str(verdict.evidence) for line in lines] == [True, True]
+
+
+def test_the_call_and_recurrent_arguments_are_recorded(runs: dict[str, Run]) -> None:
+    program = runs["deterministic"].recording.program
+    assert program is not None
+    (aid,) = program.run.debugging or ()
+    assert aid.aid == "op_determinism"
+    assert aid.at is not None
+    assert aid.at[1] == 1 + DETERMINISTIC.splitlines().index("tf.config.experimental.enable_op_determinism()")
+    layers = {layer.kind: layer for layer in program.layers or ()}
+    lstm = layers["LSTM"].recurrent
+    assert lstm is not None
+    assert (lstm.recurrent_dropout, lstm.activation, lstm.recurrent_activation) == (0.5, "relu", "sigmoid")
+    assert (lstm.unroll, lstm.use_bias, lstm.use_cudnn) == (False, True, "auto")
+    assert layers["Embedding"].masks
+    assert layers["Dense"].recurrent is None

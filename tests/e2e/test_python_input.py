@@ -1,5 +1,6 @@
 """The line that takes the time of input made in Python is named, whichever thread runs it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,10 @@ SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes th
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("input")
-    return together(folder, {kind: ([SCRIPT, kind], {"sample_every_ms": 200}) for kind in ("workers", "generator")})
+    shutil.copy(SCRIPT, folder)
+    return together(
+        folder, {kind: ([SCRIPT.name, kind], {"sample_every_ms": 200}) for kind in ("workers", "generator")}
+    )
 
 
 @pytest.mark.parametrize(("kind", "at"), [("workers", MAKES), ("generator", None)])

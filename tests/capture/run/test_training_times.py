@@ -112,9 +112,9 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Accounts:
     """Return the accounts of all scripts: those that run eagerly, in one process."""
     folder = tmp_path_factory.mktemp("scripts")
     for name, text in SCRIPTS.items():
-        (folder / f"{name}.py").write_text(BEGIN + text + END.format(name))
+        (folder / f"train_{name}.py").write_text(BEGIN + text + END.format(name))
     plans: list[Programs] = [
-        {name: ([f"{name}.py"], {"trace": False}) for name in SCRIPTS if (name == "session") is alone}
+        {name: ([f"train_{name}.py"], {"trace": False}) for name in SCRIPTS if (name == "session") is alone}
         for alone in (False, True)
     ]
     runs = together(folder, plans[0]) | together(folder, plans[1])
