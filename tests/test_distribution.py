@@ -134,11 +134,14 @@ def test_the_installed_wheel_reports_as_the_checkout_does(installed: Path, tmp_p
         folder.mkdir()
         variables = {"PYTHONPATH": path} if path else {}
         assert run(*command, "--version", cwd=folder, **variables) == f"tfdoctor {tfdoctor.__version__}\n"
+        if name == "module":
+            continue  # the same program
         run(*command, "report", TRACE, "--out", "reports", cwd=folder, **variables)
         files = sorted((folder / "reports").iterdir())
         reports.append({file.name: file.read_text(encoding="utf-8") for file in files})
-    assert reports[0]
-    assert reports[0] == reports[1] == reports[2]
+    wheel_reports, checkout_reports = reports
+    assert wheel_reports
+    assert wheel_reports == checkout_reports
 
 
 def test_the_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def started(words: list[str], folder: Path, **options: Any) -> subprocess.Popen[
 
 
 def ended(
-    words: list[str], folder: Path, *, stdin: str = "", env: Mapping[str, str] | None = None
+    words: list[str], folder: Path, *, stdin: str = "", env: Mapping[str, str] | None = None, timeout_s: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
@@ -107,7 +107,7 @@ def ended(
         text=True,
         cwd=folder,
         env=env or environment(),
-        timeout=300,
+        timeout=timeout_s,
         check=False,
     )
 
@@ -131,6 +131,39 @@ def cli(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     """Run tfdoctor from the command line."""
     own = environment(PYTHONPATH=str(SOURCES), **variables)
     return ended([sys.executable, "-m", "tfdoctor", *words], folder, env=own)
+
+
+TOGETHER = """
+import contextlib, json, os, runpy, sys, tfdoctor
+folder = os.getcwd()
+for out, (words, plan) in json.loads(sys.argv[1]).items():
+    script = os.path.join(folder, words[0])
+    sys.argv = [script, *words[1:]]
+    sys.path[0] = os.path.dirname(script)
+    context = tfdoctor.record(os.path.join(folder, out), **plan) if plan else contextlib.nullcontext()
+    with context:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("_tfdoctor_agent.") and hasattr(module, "LEAST_S"):
+                module.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
+        runpy.run_path(script, run_name="__main__")
+"""
+
+
+Programs = Mapping[str, tuple[Sequence[object], Mapping[str, object] | None]]
+"""Where each program is recorded, its words, and the plan; one without a plan runs without being recorded."""
+
+
+def together(folder: Path, programs: Programs) -> dict[str, Run]:
+    """Record programs one after the other in one process, in which TensorFlow starts once."""
+    given = {
+        out: ([str(word) for word in words], plan and {"sample_every_ms": 0, **plan})
+        for out, (words, plan) in programs.items()
+    }
+    done = ended(
+        [sys.executable, "-c", TOGETHER, json.dumps(given)], folder, env=environment(PYTHONPATH=str(SOURCES))
+    )
+    assert done.returncode == 0, done.stderr
+    return {out: Run(0, done.stdout, done.stderr, folder / out) for out in programs}
 
 
 def training(folder: Path) -> Path:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -23,13 +23,15 @@ from tfdoctor.capture.attach import LONGEST_S, Address, attach, host
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.terms.errors import CaptureError, OutputError
 
-JOB = """
+STEPS = 400
+"""Those whose losses a job prints at its end."""
+
+JOB = f"""
 import os, sys, time
 import tensorflow as tf
 
-port, until = int(sys.argv[1]), os.path.join(sys.argv[2], "end")
-if port:
-    tf.profiler.experimental.server.start(port)
+port, until, ahead = int(sys.argv[1]), os.path.join(sys.argv[2], "end"), sys.argv[3:]
+tf.profiler.experimental.server.start(port)
 tf.random.set_seed(1)
 weights = tf.Variable(tf.random.normal((64, 64)))
 data = tf.data.Dataset.from_tensor_slices(tf.random.normal((64, 64), seed=2)).repeat().batch(8)
@@ -44,12 +46,13 @@ def step(x):
 losses = []
 for number, x in enumerate(data):
     loss = step(x)
-    time.sleep(0.01)
-    if number < 200:
+    if number < {STEPS}:
         losses.append(float(loss))
-    if number == 3:
+    if not ahead or number >= {STEPS}:
+        time.sleep(0.01)
+    if number == ({STEPS} if ahead else 3):
         print("training", flush=True)
-    if number > 200 and os.path.exists(until):
+    if number > {STEPS} and os.path.exists(until):
         break
 print(losses, flush=True)
 """
@@ -94,13 +97,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def job(folder: Path, script: str = JOB, port: int | None = None) -> Iterator[Job]:
+def job(folder: Path, *words: str, script: str = JOB) -> Iterator[Job]:
     """Start a job; it trains when this begins."""
-    port = free_port() if port is None else port
+    port = free_port()
     own = folder / f"job-{port}"
     own.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-c", script, str(port), str(own)],
+        [sys.executable, "-c", script, str(port), str(own), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -118,15 +121,28 @@ def job(folder: Path, script: str = JOB, port: int | None = None) -> Iterator[Jo
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Job, Job]]:
-    """Two workers that train."""
+    """Two workers that train; the second one has taken the steps whose losses it prints."""
     folder = tmp_path_factory.mktemp("jobs")
-    with ExitStack() as stack:
-        first, second = (stack.enter_context(job(folder)) for _ in range(2))
+    with job(folder, "ahead") as second, job(folder) as first:
         yield first, second
 
 
 def recorded(out: Path) -> Run:
     return Run(0, "", "", out)
+
+
+@pytest.mark.tensorflow
+def test_a_report_follows(jobs: tuple[Job, Job], tmp_path: Path) -> None:
+    """The first test of the two jobs: it looks at the steps whose losses are compared in the last one."""
+    out = tmp_path / "out"
+    arguments = ["attach", jobs[0].address, "--for", "500ms", "--out", str(out), "--format", "json,md"]
+    done = CliRunner().invoke(cli.app, arguments)
+    assert done.exit_code == 0
+    assert {path.name for path in out.iterdir()} == {"plugins", "tfdoctor.json", "report.json", "report.md"}
+    assert "of an attached job are unknown" in (out / "report.md").read_text()
+    again = CliRunner().invoke(cli.app, arguments).exception
+    assert isinstance(again, OutputError)
+    assert "is not empty: choose another folder with --out, or remove it first" in str(again)
 
 
 @pytest.mark.tensorflow
@@ -160,7 +176,7 @@ def test_an_unreachable_worker_costs_the_others_nothing(
 
 @pytest.mark.tensorflow
 def test_a_busy_profiler_is_left_alone_and_an_idle_job_is_recorded(tmp_path: Path) -> None:
-    with job(tmp_path, BUSY_THEN_IDLE) as one:
+    with job(tmp_path, script=BUSY_THEN_IDLE) as one:
         with pytest.raises(CaptureError, match="another profile is running there"):
             attach(one.address, 0.2, tmp_path / "out")
         assert not (tmp_path / "out").exists()
@@ -179,21 +195,11 @@ def test_a_busy_profiler_is_left_alone_and_an_idle_job_is_recorded(tmp_path: Pat
 
 
 @pytest.mark.tensorflow
-def test_a_report_follows_and_a_job_trains_as_if_nobody_had_looked(jobs: tuple[Job, Job], tmp_path: Path) -> None:
-    """The last test of the two jobs: they end."""
-    out = tmp_path / "out"
-    arguments = ["attach", jobs[0].address, "--for", "500ms", "--out", str(out), "--format", "json,md"]
-    with job(tmp_path, port=0) as alone:
-        done = CliRunner().invoke(cli.app, arguments)
-        losses = jobs[0].end()
-        assert alone.end() == losses
-    assert len(losses.split()) == 200
-    assert done.exit_code == 0
-    assert {path.name for path in out.iterdir()} == {"plugins", "tfdoctor.json", "report.json", "report.md"}
-    assert "of an attached job are unknown" in (out / "report.md").read_text()
-    again = CliRunner().invoke(cli.app, arguments).exception
-    assert isinstance(again, OutputError)
-    assert "is not empty: choose another folder with --out, or remove it first" in str(again)
+def test_jobs_trained_as_if_nobody_had_looked(jobs: tuple[Job, Job]) -> None:
+    """Nobody looked at the second one while it took these steps."""
+    looked_at, alone = (each.end() for each in jobs)
+    assert looked_at == alone
+    assert len(alone.split()) == STEPS
 
 
 # Without TensorFlow

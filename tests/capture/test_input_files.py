@@ -101,7 +101,7 @@ def step(x):
         loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
     weights.assign_sub(1e-9 * tape.gradient(loss, weights))
 
-data = tf.data.Dataset.from_tensor_slices(files * 40)
+data = tf.data.Dataset.from_tensor_slices(files * 24)
 data = data.interleave(tf.data.TFRecordDataset, cycle_length=3, num_parallel_calls=3, block_length=8)
 data = data.map(lambda record: tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32))
 for x in data.batch(160, drop_remainder=True).prefetch(2):
@@ -127,7 +127,7 @@ def test_reads_that_wait_for_a_server_are_found_in_a_run(tmp_path: Path) -> None
     table.write_text(f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {folder.resolve()} rw - nfs4 server:/data rw\n")
     slow = {"LD_PRELOAD": str(library), "SLOW_MS": "20", "MOUNTINFO": str(table)}
     env = environment(**slow, SLOW_FOLDER=str(folder.resolve()))
-    run = profiled(train, tmp_path / "out", str(folder), env=env, steps=40, warmup=3, sample_every_ms=50)
+    run = profiled(train, tmp_path / "out", str(folder), env=env, steps=20, warmup=3, sample_every_ms=50)
     assert run.code == 0, run.stderr
     kinds = {one["files"]["file_system"] for one in run.program["datasets"] if one["files"]}
     assert kinds == {"nfs4"}, json.dumps(run.program["datasets"])

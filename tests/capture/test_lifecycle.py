@@ -212,7 +212,7 @@ def test_a_killed_script_leaves_its_account_up_to_its_last_second(script: Path) 
 @pytest.mark.tensorflow
 def test_a_training_goes_on_when_tfdoctor_is_killed_and_what_it_did_can_be_read(script: Path) -> None:
     training(script.parent).rename(script.with_name("loop.py"))
-    process = waiting(script, "import loop\nprint('ready', flush=True)\nloop.main(4000)\n")
+    process = waiting(script, "import loop\nprint('ready', flush=True)\nloop.main(400)\n")
     pid, until = child(script), time.monotonic() + 60
     process.kill()
     done = over(process, script)  # the script's output ends when it does

@@ -3,20 +3,21 @@
 One process records all of them one after the other: TensorFlow starts once.
 """
 
-import json
-import subprocess
-import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.capture.running import SOURCES, Run, environment
+from tests.capture.running import Programs, Run, together
+from tests.capture.spans import iterator_names, marks
 from tfdoctor.capture.agent.program.given import BATCHES
-from tfdoctor.diagnose.diagnose import chart_of
+from tfdoctor.diagnose.diagnose import chart_of, diagnose
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Finding, Healthy, Verdict
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
 
@@ -268,64 +269,136 @@ for _ in range(60):
     train(tf.ones([8, 8]))
 """
 
-PROGRAMS = {
-    "without": (AGAIN, {"steps": 5, "trace": False}),
-    "with": (AGAIN, {"steps": 5}),
-    "calls": (CALLS, {}),
-    "eager": (EAGER, {"steps": 60}),
-    "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
-    "gradients": (GRADIENTS, {"warmup": 30, "steps": 5}),
-    "optimizers": (OPTIMIZERS, {"warmup": 8, "steps": 5}),
-    **{name: (TEXTS + loop, {"warmup": 8, "steps": 5}) for name, loop in LOOPS.items()},
-}
-"""Each program, and how it is recorded."""
-
-ALONE = "session"
-"""The program that makes TensorFlow's functions graphs for good."""
-
-EACH = """
-import json, runpy, sys, tfdoctor
-for name, plan in json.loads(sys.argv[1]).items():
-    with tfdoctor.record(name, sample_every_ms=0, **plan):
-        runpy.run_path(f"train_{name}.py")
+SCALED = """
+import keras, numpy as np, tensorflow as tf
+keras.mixed_precision.set_global_policy("mixed_float16")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4), keras.layers.Dense(1, dtype="float32")])
+optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.01))
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x, training=True) ** 2)
+        loss = optimizer.scale_loss(loss)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+for _ in range(30):
+    step(np.ones((4, 8), "float32"))
+keras.mixed_precision.set_global_policy("float32")
 """
+
+# The step has eight times the pipeline's work: of two loops that take as long, each hides what the end of the other
+# saves, and which one the step waits for differs from run to run.
+HISTOGRAMS = """
+import tensorflow as tf
+
+weights = tf.Variable(tf.zeros((16, 1)))
+
+
+def histogram(image):
+    return tf.cast(tf.histogram_fixed_width(image, [0.0, 1.0], nbins=16), tf.float32)
+
+
+def features(images):
+    return images, tf.vectorized_map(histogram, images)
+
+
+images = tf.random.uniform((512, 32, 32, 1))
+data = tf.data.Dataset.from_tensor_slices(images).repeat().batch(64).map(features).take(60)
+
+
+@tf.function
+def step(images, first):
+    again = tf.vectorized_map(histogram, tf.tile(images, [8, 1, 1, 1]))[:64]
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.matmul(first + again, weights) - 1.0) ** 2)
+    weights.assign_sub(1e-7 * tape.gradient(loss, weights))
+
+
+for images, first in data:
+    step(images, first)
+"""
+
+DETERMINISTIC = """
+import tensorflow as tf
+tf.keras.utils.set_random_seed(1)
+tf.config.experimental.enable_op_determinism()
+model = tf.keras.Sequential([
+    tf.keras.layers.Embedding(9, 4, mask_zero=True),
+    tf.keras.layers.LSTM(4, recurrent_dropout=0.5, activation="relu"),
+    tf.keras.layers.Dense(1),
+])
+model.compile("sgd", "mse")
+model.fit(tf.ones((96, 5)), tf.ones((96, 1)), batch_size=4, verbose=0)
+"""
+
+SCRIPTS = Path(__file__).parents[1] / "e2e" / "scripts"
+TRAINING, STYLES = SCRIPTS / "training.py", SCRIPTS / "loops.py"
+
+PROGRAMS: Programs = {
+    "mirrored": ([TRAINING, "mirrored"], {"steps": 20}),  # first: it divides the CPU
+    "on_batch": ([TRAINING, "on_batch"], {"steps": 20}),
+    "execution": ([TRAINING, "execution"], {"steps": 6}),
+    "pipelines": ([TRAINING, "pipelines"], {"steps": 20}),
+    "custom": ([TRAINING, "custom"], {"warmup": 4, "steps": 25}),
+    **{name: ([STYLES, name], {"steps": 20}) for name in ("repeated", "gradient_tape", "gan", "in_graph")},
+    "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
+    "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
+    "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
+    "without": (["train_again.py"], {"steps": 5, "trace": False}),
+    "with": (["train_again.py"], {"steps": 5}),
+    "calls": (["train_calls.py"], {"steps": 20}),
+    "eager": (["train_eager.py"], {"steps": 60}),
+    "datasets": (["train_datasets.py"], {"warmup": 2, "steps": 3}),
+    "gradients": (["train_gradients.py"], {"warmup": 30, "steps": 5}),
+    "optimizers": (["train_optimizers.py"], {"warmup": 8, "steps": 5}),
+    **{name: ([f"train_{name}.py"], {"warmup": 8, "steps": 5}) for name in LOOPS if name != "session"},
+    "scaled": (["train_scaled.py"], {"warmup": 8, "steps": 5}),
+    "histograms": (["train_histograms.py"], {"warmup": 3, "steps": 20, "sample_every_ms": 500}),
+    "fit": ([TRAINING, "fit"], None),
+    "broken_agent": ([TRAINING, "broken_agent"], {"steps": 20}),
+    "deterministic": (["train_deterministic.py"], {"steps": 8}),  # last: it changes operations for good
+}
+
+ALONE: Programs = {
+    "plain": ([STYLES, "session"], None),
+    "sessions": ([STYLES, "session"], {"steps": 20}),
+    "session": (["train_session.py"], {"warmup": 8, "steps": 5}),
+}
+"""Programs that make TensorFlow's functions graphs for good."""
+
+TEXTS_OF = {
+    "again": AGAIN,
+    "calls": CALLS,
+    "eager": EAGER,
+    "datasets": DATASETS,
+    "gradients": GRADIENTS,
+    "optimizers": OPTIMIZERS,
+    "scaled": SCALED,
+    "histograms": HISTOGRAMS,
+    "deterministic": DETERMINISTIC,
+    **{name: TEXTS + loop for name, loop in LOOPS.items()},
+}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the recordings of all programs: those that run eagerly, in one process."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Return the recordings of all programs: those that run eagerly, in one process."""
     folder = tmp_path_factory.mktemp("programs")
-    for name, (text, _) in PROGRAMS.items():
+    for name, text in TEXTS_OF.items():
         (folder / f"train_{name}.py").write_text(text)
     (folder / "shared.py").write_text(SHARED)
-    plans = {name: plan for name, (_, plan) in PROGRAMS.items()}
-    alone = {ALONE: plans.pop(ALONE)}
-    for some in (plans, alone):
-        done = subprocess.run(
-            [sys.executable, "-c", EACH, json.dumps(some)],
-            cwd=folder,
-            env=environment(PYTHONPATH=str(SOURCES)),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    return folder
-
-
-def recorded(folder: Path, name: str) -> Run:
-    run = Run(0, "", "", folder / name)
-    assert run.manifest.agent_errors == ()
-    return run
+    runs = together(folder, PROGRAMS) | together(folder, ALONE)
+    recorded = {name: run for name, run in runs.items() if run.out.exists()}
+    assert [name for name, run in recorded.items() if run.manifest.agent_errors] == ["broken_agent"]
+    return runs
 
 
 # Pipelines
 
 
 @pytest.fixture(scope="module")
-def datasets(folder: Path) -> dict[str, Any]:
-    run = recorded(folder, "datasets")
+def datasets(runs: dict[str, Run]) -> dict[str, Any]:
+    run = runs["datasets"]
     assert "datasets" not in run.missing()
     return {dataset["class"]: dataset for dataset in run.program["datasets"]}
 
@@ -370,8 +443,8 @@ def seen(places: tuple[SeenPlace, ...]) -> list[int]:
     return sorted(when for place in places for when in place.when_us)
 
 
-def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path) -> None:
-    graphs = recorded(folder, "calls").program["graphs"]
+def test_operations_have_the_attributes_that_their_cost_depends_on(runs: dict[str, Run]) -> None:
+    graphs = runs["calls"].program["graphs"]
     kinds = {"MatMul", "Mean"}
     seen_attributes = {
         (op["type"], tuple(sorted(op["attrs"].items())))
@@ -385,9 +458,9 @@ def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path)
     assert seen_attributes == {straight, turned, ("Mean", (("T", "float32"),))}
 
 
-def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
+def test_lines_come_from_calls_after_the_window(runs: dict[str, Run]) -> None:
     """Nothing else does."""
-    run = recorded(folder, "calls")
+    run = runs["calls"]
     window = run.window
     assert (window.steps, window.calls, window.stopped_by) == (20, 20, "steps")
     program = run.recording.program
@@ -414,33 +487,33 @@ def test_lines_come_from_calls_after_the_window(folder: Path) -> None:
     assert later.most_common(1)[0][0] == LOG
 
 
-def test_a_trace_after_a_block_without_one_has_its_graphs(folder: Path) -> None:
-    assert not recorded(folder, "without").program["graphs"]
-    assert recorded(folder, "with").program["graphs"]
+def test_a_trace_after_a_block_without_one_has_its_graphs(runs: dict[str, Run]) -> None:
+    assert not runs["without"].program["graphs"]
+    assert runs["with"].program["graphs"]
 
 
 # Learning rates
 
 
-def test_of_keras_optimizers_only_one_trains_nothing(folder: Path) -> None:
+def test_of_keras_optimizers_only_one_trains_nothing(runs: dict[str, Run]) -> None:
     """An optimizer around another is given a rate of 0 by Keras, which it does not use."""
-    zero_rates = recorded(folder, "optimizers").manifest.steps.zero_rates
+    zero_rates = runs["optimizers"].manifest.steps.zero_rates
     assert zero_rates is not None
     assert [entry.name for entry in zero_rates] == ["never"]
 
 
-def test_the_file_of_an_eager_loop_is_known(folder: Path) -> None:
+def test_the_file_of_an_eager_loop_is_known(runs: dict[str, Run]) -> None:
     """It has no graphs: only stack samples point into it. Without its hash no edit of it is possible."""
-    sources = recorded(folder, "eager").program["sources"]
+    sources = runs["eager"].program["sources"]
     assert [Path(path).name for path in sources] == ["train_eager.py"]
 
 
 # Gradients
 
 
-def test_only_back_propagation_without_use_is_told(folder: Path) -> None:
+def test_only_back_propagation_without_use_is_told(runs: dict[str, Run]) -> None:
     """The traps: each gradient of theirs is applied, clipped, logged, kept or differentiated again."""
-    lines = recorded(folder, "gradients").manifest.steps.gradients
+    lines = runs["gradients"].manifest.steps.gradients
     assert lines is not None
     source = GRADIENTS.splitlines()
     assert all(line.followed for line in lines)
@@ -461,8 +534,8 @@ def test_only_back_propagation_without_use_is_told(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_padding_of_what_the_call_gets_is_seen(loop: str, folder: Path) -> None:
-    run = recorded(folder, loop)
+def test_the_padding_of_what_the_call_gets_is_seen(loop: str, runs: dict[str, Run]) -> None:
+    run = runs[loop]
     assert "sequence lengths" not in run.missing()
     entry, _ = run.program["sequences"]
     assert entry["steps"] == [120] * BATCHES
@@ -470,3 +543,203 @@ def test_the_padding_of_what_the_call_gets_is_seen(loop: str, folder: Path) -> N
     lengths = [length for batch in entry["lengths"] for length in batch]
     assert len(lengths) == 8 * BATCHES
     assert all(5 <= length < 60 for length in lengths)
+
+
+# Styles of loops
+
+
+def numbers(run: Run) -> list[int]:
+    """Return the numbers of the marked steps that were steps."""
+    (trace,) = run.recording.traces
+    found = marks(trace)
+    assert found[-1].name == "tfdoctor_end"
+    numbers = [mark.stat("step_num") for mark in found if mark.name == "train"]
+    return [number for number in numbers if number not in run.manifest.steps.discarded]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "seen"),
+    [("repeated", "repeated-call", 50), ("gradient_tape", "eager-gradient", 40), ("on_batch", "tf-data-loop", 40)],
+)
+def test_a_style_is_seen(runs: dict[str, Run], name: str, source: str, seen: int) -> None:
+    run = runs[name]
+    assert numbers(run) == list(range(10, 30))
+    assert (run.manifest.steps.source, run.manifest.steps.seen) == (source, seen)
+
+
+def test_two_models_in_turn(runs: dict[str, Run]) -> None:
+    run = runs["gan"]
+    assert numbers(run) == list(range(10, 30))
+    assert [candidate.steps for candidate in run.manifest.steps.candidates] == [40, 40, 40]
+    assert "of 3 training loops" in run.manifest.steps.why
+
+
+def test_a_loop_inside_a_function(runs: dict[str, Run]) -> None:
+    run = runs["in_graph"]
+    assert numbers(run) == []
+    assert run.manifest.steps.source == "graph-loop"
+    assert run.window.at is not None
+    assert run.window.at[0] == str(STYLES)
+    assert run.program["graphs"]
+
+
+def test_a_loop_over_a_distributed_dataset(runs: dict[str, Run]) -> None:
+    run = runs["mirrored"]
+    assert len(numbers(run)) == 20
+    assert run.manifest.steps.seen == 40
+    told = run.program["run"]
+    assert (told["strategy"], told["replicas"]) == ("MirroredStrategy", 2)
+    lines = TRAINING.read_text().splitlines()
+    made = next(at for at, text in enumerate(lines, start=1) if "MirroredStrategy(" in text)
+    assert told["strategy_at"] == [str(TRAINING), made]
+    assert told["replica_devices"] == ["/physical_device:CPU:0"] * 2
+
+
+def test_steps_per_execution_aligns_the_window_to_calls(runs: dict[str, Run]) -> None:
+    run = runs["execution"]
+    assert numbers(run) == [12, 16, 20, 24, 28]  # five calls, though two would hold six steps
+    (trace,) = run.recording.traces
+    assert {mark.stat("steps") for mark in marks(trace) if mark.name == "train"} == {4}
+    assert (run.window.steps, run.window.calls) == (20, 5)
+    assert run.manifest.steps.seen == 80
+
+
+def test_datasets_are_named_as_in_the_trace(runs: dict[str, Run]) -> None:
+    run = runs["pipelines"]
+    assert run.missing().keys() == {"samples"}  # nobody asked for them
+    names = iterator_names(run.recording.traces[0])
+    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
+    chain = [datasets[run.program["feeds"]]]
+    while chain[-1]["inputs"]:
+        chain.append(datasets[chain[-1]["inputs"][0]])
+    known = {dataset["class"]: dataset["trace_name"] for dataset in chain}
+    assert None not in known.values()
+    seen = {name.rstrip(")").rpartition(",")[2].rpartition("(")[2] for name in names}
+    assert {known["_PrefetchDataset"], known["_TakeDataset"], known["_RepeatDataset"]} <= seen
+
+
+def test_a_session(runs: dict[str, Run]) -> None:
+    run = runs["sessions"]
+    plain, *recorded = run.stdout.split()
+    assert recorded == [plain]
+    assert numbers(run) == list(range(10, 30))
+    assert run.manifest.steps.source == "session-run"
+    assert run.manifest.steps.seen == 50
+    assert run.missing().keys() == {"samples"}
+    types = {operation["type"] for graph in run.program["graphs"] for operation in graph["operations"]}
+    assert "ResourceApplyAdam" in types
+
+
+def test_keras_2_with_several_steps_in_each_call(runs: dict[str, Run]) -> None:
+    steps, calls, run = 20, 5, runs["keras_2"]
+    assert (run.window.source, run.window.steps, run.window.calls) == ("keras-fit", steps, calls)
+    assert len(numbers(run)) == calls  # Keras' own: a second marker of ours would double them
+    assert run.manifest.steps.seen == 64
+    layers = {layer["name"]: layer for layer in run.program["layers"]}
+    assert layers["dense"]["at"][0] == str(STYLES)
+    assert run.program["run"]["policy"] == "float32"
+
+
+def test_a_custom_loop_is_traced_over_epochs(runs: dict[str, Run]) -> None:
+    custom = runs["custom"]
+    assert len(numbers(custom)) == 25
+    assert custom.window.source == "tf-data-loop"
+    assert (custom.window.first_step, custom.window.steps) == (1, 25)
+    assert custom.manifest.steps.seen == 36
+    # The end of the data, at each epoch's end; a third one may have been traced for samples only:
+    assert custom.manifest.steps.discarded[:2] == (12, 25)
+    assert [c.source for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
+
+
+def test_validation_is_in_no_step(runs: dict[str, Run]) -> None:
+    kept = numbers(runs["custom"])
+    (trace,) = runs["custom"].recording.traces
+    steps = [mark for mark in marks(trace) if mark.name == "train" and mark.stat("step_num") in kept]
+    between: list[int] = []
+    usual: list[int] = []
+    for step, after in pairwise(steps):
+        gap = after.start_ps - step.start_ps - step.duration_ps
+        skipped = after.stat("step_num") - step.stat("step_num") - 1
+        (between if skipped else usual).append(gap)
+    assert len(between) == 2
+    assert min(between) > 3 * sorted(usual)[len(usual) // 2]
+
+
+def test_the_loop_is_described(runs: dict[str, Run]) -> None:
+    program = runs["custom"].program
+    assert (program["run"]["optimizer"], program["run"]["batch_size"]) == ("Adam", 4)
+    assert program["input_kind"] == "tf.data"
+    datasets = {dataset["id"]: dataset for dataset in program["datasets"]}
+    feeds = datasets[program["feeds"]]
+    assert feeds["class"] == "_BatchDataset"
+    assert feeds["cardinality"] == 12
+    names = {graph["name"] for graph in program["graphs"]}
+    assert {"train", "check"} <= names
+
+
+# How it goes on
+
+
+def test_a_block_that_ends_in_warm_up_says_so(runs: dict[str, Run]) -> None:
+    run = runs["warm_up_only"]
+    assert run.recording.traces == ()
+    assert run.manifest.window is None
+    assert run.missing()["trace"] == "the block ended after 7 steps, during warm-up (10): record with warmup=3"
+    assert run.program["layers"]
+
+
+def test_the_users_running_profiler_is_marked_and_its_trace_used(runs: dict[str, Run]) -> None:
+    run = runs["own_profiler"]
+    assert numbers(run) == list(range(60))
+    assert (run.window.stopped_by, run.window.contains_warmup) == ("user-profiler", True)
+    assert "own profiler" in run.manifest.steps.why
+    (theirs,) = run.out.parent.glob("theirs/plugins/profile/*/*.xplane.pb")
+    (ours,) = run.recording.traces
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_broken_hook_is_recorded_and_never_raised(runs: dict[str, Run]) -> None:
+    run = runs["broken_agent"]
+    digests = [line for line in run.stdout.splitlines() if len(line) == 64]
+    assert max(Counter(digests).values()) == 3  # this fit, the one without recording, and that of their profiler
+    assert run.manifest.agent_errors
+    assert {error.where for error in run.manifest.agent_errors} <= {"dataset", "layer", "fit", "metric"}
+    assert "training broke" in run.manifest.agent_errors[0].error
+    assert numbers(run)
+
+
+# What rules find in it
+
+
+def judged(run: Run, name: str) -> Verdict:
+    rules = [rule for rule in all_rules() if rule.name == name]
+    (verdict,) = (result.outcome for result in diagnose(run.recording, rules, "", ask_xprof=False).results)
+    return verdict
+
+
+def test_a_custom_loop_is_judged_by_its_optimizer(runs: dict[str, Run]) -> None:
+    assert isinstance(judged(runs["scaled"], "loss-scaling"), Healthy)
+
+
+def test_both_loops_of_a_run_are_found_with_their_lines(runs: dict[str, Run]) -> None:
+    verdict = judged(runs["histograms"], "unvectorized-operation")
+    assert isinstance(verdict, Finding), verdict
+    assert verdict.summary == "vectorized_map runs HistogramFixedWidth once for each element, in two loops"
+    lines = [number for number, line in enumerate(HISTOGRAMS.splitlines(), 1) if "tf.vectorized_map(" in line]
+    assert [f"line={line}" in str(verdict.evidence) for line in lines] == [True, True]
+
+
+def test_the_call_and_recurrent_arguments_are_recorded(runs: dict[str, Run]) -> None:
+    program = runs["deterministic"].recording.program
+    assert program is not None
+    (aid,) = program.run.debugging or ()
+    assert aid.aid == "op_determinism"
+    assert aid.at is not None
+    assert aid.at[1] == 1 + DETERMINISTIC.splitlines().index("tf.config.experimental.enable_op_determinism()")
+    layers = {layer.kind: layer for layer in program.layers or ()}
+    lstm = layers["LSTM"].recurrent
+    assert lstm is not None
+    assert (lstm.recurrent_dropout, lstm.activation, lstm.recurrent_activation) == (0.5, "relu", "sigmoid")
+    assert (lstm.unroll, lstm.use_bias, lstm.use_cudnn) == (False, True, "auto")
+    assert layers["Embedding"].masks
+    assert layers["Dense"].recurrent is None

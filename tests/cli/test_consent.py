@@ -11,14 +11,17 @@ import pytest
 
 from tests.capture.running import environment
 from tests.cli.trial_recording import content, made
+from tests.command import tfdoctor
 
 CTRL_C = b"\x03"
 QUESTION = b"Run it? [y/N]: "
 
 
+OPTIONS = ("--no-layer", "--env", "A=1", "--minutes", "2")
+
+
 def command(recording: Path, *options: str) -> list[str]:
-    program = [sys.executable, "-m", "tfdoctor", "try", str(recording), "--no-layer"]
-    return [*program, "--env", "A=1", "--minutes", "2", *options]
+    return [sys.executable, "-m", "tfdoctor", "try", str(recording), *OPTIONS, *options]
 
 
 def answered(recording: Path, answer: bytes) -> tuple[int, str]:
@@ -81,22 +84,16 @@ def test_yes_runs_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["recording", "script"])
-def test_without_a_terminal_it_stops_with_a_sentence(tmp_path: Path, target: str) -> None:
+def test_without_a_terminal_it_stops_with_a_sentence(
+    tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recording = made(tmp_path)
     before = content(tmp_path)
-    words = command(recording)
-    if target == "script":
-        words[words.index(str(recording))] = "--no-layer"
-        words.append("train.py")
-    done = subprocess.run(
-        words,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=environment(),
-        cwd=tmp_path,
-        check=False,
-    )
+    monkeypatch.chdir(tmp_path)
+    with Path(os.devnull).open() as nobody:
+        monkeypatch.setattr(sys, "stdin", nobody)
+        words = [str(recording)] if target == "recording" else []
+        done = tfdoctor("try", *words, *OPTIONS, *([] if words else ["train.py"]))
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("tfdoctor: Nothing was run, because")
     assert "--yes" in done.stderr

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.command import tfdoctor
 from tfdoctor import cli
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
@@ -187,8 +186,7 @@ def test_an_empty_budget_is_refused_before_anything_is_written() -> None:
 )
 def test_a_script_does_not_run_for_a_baseline_that_cannot_be_used(arguments: tuple[str, ...], said: str) -> None:
     Path("train.py").write_text("open('ran', 'w').close()")
-    command = [sys.executable, "-m", "tfdoctor", "profile", *arguments, "train.py"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = tfdoctor("profile", *arguments, "train.py")
     assert ran.returncode == 2
     assert said in ran.stderr
     assert sorted(path.name for path in Path().iterdir()) == ["train.py"]

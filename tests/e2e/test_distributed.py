@@ -42,7 +42,7 @@ def test_mirrored_workers_are_one_recording_of_two(mirrored: Path) -> None:
         manifest = recording.manifest
         assert manifest is not None
         assert manifest.agent_errors == ()
-        assert (manifest.steps.source, manifest.steps.seen) == ("tf-data-loop", 60)
+        assert (manifest.steps.source, manifest.steps.seen) == ("tf-data-loop", 40)
         assert manifest.window is not None
         assert manifest.window.steps == 20
         (trace,) = recording.traces
@@ -70,6 +70,6 @@ def test_a_coordinators_steps_are_those_it_schedules(tmp_path: Path) -> None:
     assert (run.code, run.stdout) == (0, "joined\n")
     assert run.manifest.agent_errors == ()
     assert run.manifest.steps.source == "repeated-call"
-    assert run.manifest.steps.seen == 60
+    assert run.manifest.steps.seen == 40
     (trace,) = run.recording.traces
     assert sum(mark.name == "train" for mark in marks(trace)) == 20

@@ -66,12 +66,41 @@ WORKS = {
 }
 
 
+REFUSED = {
+    "%%tfdoctor\n": "%%tfdoctor is a cell magic, but the cell body is empty.",
+    "%%tfdoctor\n \n\n": "%%tfdoctor has nothing to record: write the training below it.",
+    "%%tfdoctor --stepz 3\nran": "%%tfdoctor: unrecognized arguments: --stepz; %%tfdoctor? lists the options.",
+    "%%tfdoctor --step 3\nran": "%%tfdoctor: unrecognized arguments: --step; %%tfdoctor? lists the options.",
+    "%%tfdoctor --steps x\nran": (
+        "%%tfdoctor: argument --steps: invalid int value: 'x'; %%tfdoctor? lists the options."
+    ),
+    "%%tfdoctor --steps 0\nran": "The number of steps to trace must be 1 or more.",
+    "%%tfdoctor --seconds nan\nran": "The time to trace must be longer than zero, and finite.",
+    "%%tfdoctor --out 'x\nran": "%%tfdoctor: No closing quotation; %%tfdoctor? lists the options.",
+    "%%tfdoctor 1x\nran": "%%tfdoctor: '1x' is not a name for a variable; %%tfdoctor? lists the options.",
+    "%%tfdoctor --out .\nran": ". is not empty: choose another folder, or remove it first.",
+    "%%tfdoctor\nimport asyncio\nawait asyncio.sleep(0)": (
+        "%%tfdoctor cannot run a cell with await: use `with tfdoctor.record():` around the training."
+    ),
+}
+
+
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     """Return the cells as one kernel has executed them, and its folder."""
     folder = tmp_path_factory.mktemp("notebook")
-    book = executed(folder, LOAD, *WORKS.values(), failing=True)
-    return dict(zip(WORKS, book.cells[1:], strict=True)), folder
+    cells = [*WORKS.values(), *(cell.replace("\nran", "\nopen('ran', 'w')") for cell in REFUSED)]
+    book = executed(folder, LOAD, *cells, failing=True)
+    return dict(zip([*WORKS, *REFUSED], book.cells[1:], strict=True)), folder
+
+
+def test_what_cannot_be_recorded_is_one_sentence_and_nothing_runs(kernel: tuple[dict[str, Any], Path]) -> None:
+    cells, folder = kernel
+    assert {cell: said(cells[cell]) for cell in REFUSED} == {
+        cell: f"UsageError: {sentence}\n" for cell, sentence in REFUSED.items()
+    }
+    assert not any(errors(cells[cell]) for cell in REFUSED)
+    assert sorted(path.name for path in folder.iterdir()) == ["bad", "exits", "ipython", "my run", "runs"]
 
 
 def test_help_lists_every_option_of_record(kernel: tuple[dict[str, Any], Path]) -> None:
@@ -140,34 +169,6 @@ def test_a_failing_cell_stops_a_run_of_all_cells(tmp_path: Path) -> None:
     assert manifest(tmp_path / "out").finished
 
 
-REFUSED = {
-    "%%tfdoctor\n": "%%tfdoctor is a cell magic, but the cell body is empty.",
-    "%%tfdoctor\n \n\n": "%%tfdoctor has nothing to record: write the training below it.",
-    "%%tfdoctor --stepz 3\nran": "%%tfdoctor: unrecognized arguments: --stepz; %%tfdoctor? lists the options.",
-    "%%tfdoctor --step 3\nran": "%%tfdoctor: unrecognized arguments: --step; %%tfdoctor? lists the options.",
-    "%%tfdoctor --steps x\nran": (
-        "%%tfdoctor: argument --steps: invalid int value: 'x'; %%tfdoctor? lists the options."
-    ),
-    "%%tfdoctor --steps 0\nran": "The number of steps to trace must be 1 or more.",
-    "%%tfdoctor --seconds nan\nran": "The time to trace must be longer than zero, and finite.",
-    "%%tfdoctor --out 'x\nran": "%%tfdoctor: No closing quotation; %%tfdoctor? lists the options.",
-    "%%tfdoctor 1x\nran": "%%tfdoctor: '1x' is not a name for a variable; %%tfdoctor? lists the options.",
-    "%%tfdoctor --out .\nran": ". is not empty: choose another folder, or remove it first.",
-    "%%tfdoctor\nimport asyncio\nawait asyncio.sleep(0)": (
-        "%%tfdoctor cannot run a cell with await: use `with tfdoctor.record():` around the training."
-    ),
-}
-
-
-def test_what_cannot_be_recorded_is_one_sentence_and_nothing_runs(tmp_path: Path) -> None:
-    cells = [cell.replace("\nran", "\nopen('ran', 'w')") for cell in REFUSED]
-    (tmp_path / "mine").touch()
-    book = executed(tmp_path, LOAD, *cells, failing=True)
-    assert [said(cell) for cell in book.cells[1:]] == [f"UsageError: {sentence}\n" for sentence in REFUSED.values()]
-    assert not any(errors(cell) for cell in book.cells)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ipython", "mine"]
-
-
 TRAINS = (
     """import keras
 import tensorflow as tf
@@ -202,12 +203,15 @@ with tfdoctor.record('out') as block:
 )
 """Cells with the magic, and then a block of `tfdoctor.record`."""
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "record-from-python.md"
+HOW_TO = re.findall(r"^```i?python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
-    """Return a notebook that has trained, and its folder."""
+    """Return a notebook that has trained, with the cells of the how-to behind, and its folder."""
     folder = tmp_path_factory.mktemp("trains")
-    return executed(folder, *TRAINS, failing=True), folder
+    return executed(folder, *TRAINS, *HOW_TO, failing=True), folder
 
 
 @pytest.mark.tensorflow
@@ -255,7 +259,7 @@ def test_a_notebook_shows_the_whole_report_in_a_frame(trained: tuple[Any, Path])
 def test_one_report_of_a_notebook_carries_the_code_of_charts(trained: tuple[Any, Path]) -> None:
     """So a notebook with three reports fits into a commit; Jupyter drops messages beyond 3 MB in 3 s."""
     book, _ = trained
-    first, *others = (page for cell in book.cells for page in frames(cell))
+    first, *others = (page for cell in book.cells[: len(TRAINS)] for page in frames(cell))
     assert 550_000 < len(first.encode()) < 900_000
     assert len(others) == 3
     assert all(len(page.encode()) < 350_000 for page in others)
@@ -311,3 +315,14 @@ def test_a_browser_draws_it_and_the_notebook_is_not_touched(
     ).evaluate("body => getComputedStyle(body).fontFamily")
     assert said == []
     tab.close()
+
+
+@pytest.mark.tensorflow
+def test_the_how_to_does_what_it_says(trained: tuple[Any, Path]) -> None:
+    book, folder = trained
+    cells = book.cells[len(TRAINS) :]
+    assert [errors(cell) for cell in cells] == [[]] * len(HOW_TO)
+    assert [len(frames(cell)) for cell in cells] == [0, 0, 1, 0, 1, 1, 0, 0, 0]
+    assert cells[-2].outputs[-1]["text"] == "10\n"
+    for recording in re.findall(r"runs/[\w-]+", "".join(HOW_TO)):
+        assert manifest(folder / recording)

@@ -4,14 +4,12 @@ The findings are made up, each at its line: what tfdoctor's own rules find depen
 """
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.capture.running import environment
+from tests.capture.running import together
 from tests.edits.editing import EXAMPLES, git_apply
 from tests.edits.recorded import finding, remedy
 from tfdoctor.edits import edited
@@ -144,75 +142,56 @@ main()
 
 GAN_EDITS = {"tf-function": "for step, real"}
 
-TRAIN = """
-import os, runpy, sys
-for folder in sys.argv[1:]:
-    os.chdir(folder)
-    print("in", folder, flush=True)
-    runpy.run_path("train.py", run_name="__main__")
-"""
-
-
-def trained(folders: list[Path]) -> dict[Path, str]:
-    """Run the script of each folder, all in one process; return what each printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRAIN, *map(str, folders)], env=environment(), capture_output=True,
-        text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    _, *parts = re.split(r"^in .*\n", done.stdout, flags=re.MULTILINE)
-    return dict(zip(folders, parts, strict=True))
+CASES = {"loop": (LOOP, LOOP_EDITS), "gan": (GAN, GAN_EDITS), "fit": (FIT, FIT_EDITS)}
+"""The scripts, and the words of the lines that each edit is asked for; the last one sets the type of all layers."""
 
 
 class Patched(NamedTuple):
-    """A script as it was patched, the patch and its edits, and what the script printed when it trained then."""
+    """A script as it was patched, the patch and its edits."""
 
     text: str
     patch: bytes
     edits: list[Edit]
-    said: str
 
 
-def patched(folder: Path, text: str, asked: dict[str, str]) -> tuple[bytes, list[Edit]]:
-    """Record a script, and patch it by these edits at the lines with these words."""
-    script = folder / "train.py"
-    script.write_text(text, "utf-8")
-    command = ["profile", "--no-report", "--steps", "4", "--warmup", "2", "--out", "rec", "train.py"]
-    run = [sys.executable, "-m", "tfdoctor", *command]
-    subprocess.run(run, cwd=folder, env=environment(), capture_output=True, timeout=300, check=True)
+def patched(folder: Path, name: str) -> Patched:
+    """Patch a recorded script by all edits that are asked for."""
+    script, (text, asked) = folder / f"{name}.py", CASES[name]
     lines = text.split("\n")
     findings = [
-        finding(edit_id, remedy(edit_id, line=1 + next(at for at, one in enumerate(lines) if words in one),
-                                code=EXAMPLES.get(edit_id, "")))
+        finding(edit_id, remedy(edit_id, script.name, 1 + next(at for at, one in enumerate(lines) if words in one),
+                                EXAMPLES.get(edit_id, "")))
         for edit_id, words in asked.items()
     ]  # fmt: skip
-    results, patch = edited(Recording.open(folder / "rec"), findings, None)
+    results, patch = edited(Recording.open(folder / name), findings, None)
     edits = [edit for result in results for edit in result.edits]
     assert [edit.missing for edit in edits] == [""] * len(asked)
     git_apply(patch, folder)
-    return patch, edits
-
-
-CASES: dict[str, tuple[str, dict[str, str]]] = {
-    "loop": (LOOP, LOOP_EDITS),
-    "gan": (GAN, GAN_EDITS),
-    "fit": (FIT, FIT_EDITS),  # last: it sets the type of all layers
-}
+    return Patched(script.read_text("utf-8"), patch, edits)
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Patched]:
-    folders = {name: tmp_path_factory.mktemp(name) for name in CASES}
-    made = {name: patched(folders[name], *case) for name, case in CASES.items()}
-    said = trained([*folders.values()])
-    return {
-        name: Patched((at / "train.py").read_text("utf-8"), *made[name], said[at]) for name, at in folders.items()
-    }
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scripts")
 
 
-def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched]) -> None:
+@pytest.fixture(scope="module")
+def cases(folder: Path) -> dict[str, Patched]:
+    for name, (text, _) in CASES.items():
+        (folder / f"{name}.py").write_text(text, "utf-8")
+    together(folder, {name: ([f"{name}.py"], {"steps": 4, "warmup": 2}) for name in CASES})
+    return {name: patched(folder, name) for name in CASES}
+
+
+@pytest.fixture(scope="module")
+def said(folder: Path, cases: dict[str, Patched]) -> str:
+    """Run all that were patched; return what they print."""
+    return together(folder, {f"patched {name}": ([f"{name}.py"], None) for name in cases})["patched fit"].stdout
+
+
+def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched], said: str) -> None:
     case = cases["fit"]
-    assert "steps 16 jit True types ['bfloat16', 'float32']" in case.said
+    assert "steps 16 jit True types ['bfloat16', 'float32']" in said
     assert case.text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
     assert "# cheap\n" in case.text
     assert ".cache()" in case.text
@@ -220,13 +199,15 @@ def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched])
     assert case.patch.count(b"\n-") <= 7  # lines; the other ones stay
 
 
-def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(cases: dict[str, Patched]) -> None:
+def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(
+    cases: dict[str, Patched], said: str
+) -> None:
     case = cases["loop"]
-    assert re.search(r"traced [12] compiled True", case.said)
-    assert case.said.splitlines()[-1] == "eager False"
+    assert re.search(r"traced [12] compiled True", said)
+    assert "\neager False\n" in said
     assert "@tf.function(jit_compile=True)" in [edit.after for edit in case.edits]
 
 
-def test_a_step_of_two_models_becomes_a_graph(cases: dict[str, Patched]) -> None:
-    assert cases["gan"].said.splitlines()[-1] == "trained 24 True"
+def test_a_step_of_two_models_becomes_a_graph(cases: dict[str, Patched], said: str) -> None:
+    assert "\ntrained 24 True\n" in said
     assert "@tf.function\ndef train_step" in cases["gan"].text

@@ -1,10 +1,11 @@
 """The line that takes the time of input made in Python is named, whichever thread runs it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.capture.running import profiled
+from tests.capture.running import Run, together
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding, Location
@@ -17,11 +18,20 @@ MAKES = Location(SCRIPT.name, next(n for n, line in enumerate(TEXT, 1) if "def _
 SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("input")
+    shutil.copy(SCRIPT, folder)
+    return together(
+        folder, {kind: ([SCRIPT.name, kind], {"sample_every_ms": 200}) for kind in ("workers", "generator")}
+    )
+
+
 @pytest.mark.parametrize(("kind", "at"), [("workers", MAKES), ("generator", None)])
-def test_the_line_in_the_input_is_named(kind: str, at: Location | None, tmp_path: Path) -> None:
+def test_the_line_in_the_input_is_named(kind: str, at: Location | None, runs: dict[str, Run]) -> None:
     """Beside it that of a Keras dataset's own method, which is all that is known of worker processes."""
-    run = profiled(SCRIPT, tmp_path / "out", kind)
-    assert (run.code, run.manifest.agent_errors) == (0, ())
+    run = runs[kind]
+    assert run.manifest.agent_errors == ()
     found = diagnose(run.recording, all_rules(), "input", ask_xprof=False)
     (verdict,) = (result.outcome for result in found.results if result.rule.name == "python-input")
     assert isinstance(verdict, Finding)

@@ -291,7 +291,10 @@ KEPT: list[socket.socket] = []
         ([], "missing argument"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(source: Path, tmp_path: Path, words: list[str], sentence: str) -> None:
+def test_what_is_wrong_is_one_sentence(
+    source: Path, tmp_path: Path, words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_cluster, "CONNECT_S", 1.0)
     places = [str(source) if word == "." else word for word in words]
     done = tfdoctor("fleet", *places, "--out", str(tmp_path / "out"))
     assert (done.returncode, done.stdout) == (2, "")

@@ -19,15 +19,6 @@ from tfdoctor.terms.errors import InputError
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
-TRAIN = """
-import sys
-import numpy as np, keras
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(np.zeros((640, 4), "float32"), np.zeros(640), batch_size=8, verbose=0)
-print("trained", sys.argv[1:])
-"""
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -37,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "outside").mkdir()
     shutil.copytree(SAMPLES / "cpu-input-bound", tmp_path / "outside" / "secret")
     (served / "link").symlink_to(tmp_path / "outside")
-    (served / "train.py").write_text(TRAIN, "utf-8")
+    (served / "train.py").write_text("import sys\nprint('ran with', sys.argv[1:])\n", "utf-8")
     return served
 
 
@@ -99,7 +90,6 @@ def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
     served(folder, asks)
 
 
-@pytest.mark.tensorflow
 def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
     (folder / "tfdoctor.py").write_text("raise SystemExit(9)\n")  # not what is run
 
@@ -108,7 +98,7 @@ def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
             session, "profile", script="train.py", out="new", arguments=["; touch owned", "$(id)"]
         )
         assert not failed, report
-        assert "training steps" in report
+        assert "train.py" in report
         for script, out in (("/bin/sh", "b"), ("../x.py", "b"), ("train.py", "new"), ("train.py", "../b")):
             failed, why = await call(session, "profile", script=script, out=out)
             assert failed

@@ -7,19 +7,10 @@ import pytest
 
 from tests.remote import servers
 
-pytestmark = pytest.mark.tensorflow
-
-TRAIN = """import keras, numpy as np
-x = np.zeros((640, 4), dtype="float32")
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(x, x[:, :1], batch_size=8, verbose=0)
-"""
-
 
 def test_a_recording_is_uploaded_and_can_be_reported_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "train.py"
-    script.write_text(TRAIN)
+    script.write_text("print('done')\n")
     with servers.s3() as environment:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
@@ -32,7 +23,7 @@ def test_a_recording_is_uploaded_and_can_be_reported_on(tmp_path: Path, monkeypa
         assert "recorded in s3://runs/train\n" in done.stderr
         assert "tfdoctor-" not in done.stderr  # a folder that is gone when the user reads it
         uploaded = {path.removeprefix("runs/train/") for path in filesystem.find("runs/train")}
-        assert {"tfdoctor.json", "program.json.gz", "samples.jsonl", "report.json"} <= uploaded
+        assert {"tfdoctor.json", "run.jsonl", "report.json"} <= uploaded
         again = servers.tfdoctor("report", "s3://runs/train", "--out", str(tmp_path / "out"), **environment)
         assert again.returncode == 0, again.stderr
         assert (tmp_path / "out" / "report.html").exists()

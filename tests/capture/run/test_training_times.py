@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import SOURCES, environment, own_lines, plain
+from tests.capture.running import SOURCES, Programs, environment, own_lines, plain, together
 
 pytestmark = pytest.mark.tensorflow
 
@@ -32,7 +32,10 @@ def model(keras):
     return keras.Sequential([keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)])
 """
 
-END = "\nprint(json.dumps(TIMES), flush=True)\n"
+END = """
+with open("{}.json", "w") as file:
+    json.dump(TIMES, file)
+"""
 
 
 @dataclass(frozen=True)
@@ -86,29 +89,43 @@ class Account:
         return sum(step["steps"] for step in self.steps() if step["source"] == source)
 
 
-def profiled(script: Path, *options: str, keras: str = "3") -> tuple[subprocess.CompletedProcess[str], Path]:
+def profiled(script: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
     out = script.parent / "out"
     words = [sys.executable, "-m", "tfdoctor", "profile", "--no-trace", "--no-report"]
     done = subprocess.run(
-        [*words, "--sample-every", "0", "--out", str(out), *options, str(script)],
+        [*words, "--sample-every", "0", "--out", str(out), str(script)],
         capture_output=True,
         text=True,
         cwd=script.parent,
-        env=environment(PYTHONPATH=str(SOURCES), TF_USE_LEGACY_KERAS="1" if keras == "2" else "0"),
+        env=environment(PYTHONPATH=str(SOURCES)),
         timeout=300,
         check=False,
     )
     return done, out
 
 
-def account(tmp_path: Path, source: str, **options: Any) -> Account:
-    script = tmp_path / "train.py"
-    script.write_text(BEGIN + source + END)
-    done, out = profiled(script, **options)
-    assert done.returncode == 0, done.stderr
-    assert json.loads((out / "tfdoctor.json").read_text())["agent_errors"] == []
-    lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
-    return Account(lines, json.loads(done.stdout.splitlines()[-1]))
+Accounts = dict[str, Account]
+
+
+@pytest.fixture(scope="module")
+def accounts(tmp_path_factory: pytest.TempPathFactory) -> Accounts:
+    """Return the accounts of all scripts: those that run eagerly, in one process."""
+    folder = tmp_path_factory.mktemp("scripts")
+    for name, text in SCRIPTS.items():
+        (folder / f"train_{name}.py").write_text(BEGIN + text + END.format(name))
+    plans: list[Programs] = [
+        {name: ([f"train_{name}.py"], {"trace": False}) for name in SCRIPTS if (name == "session") is alone}
+        for alone in (False, True)
+    ]
+    runs = together(folder, plans[0]) | together(folder, plans[1])
+    assert {name: run.manifest.agent_errors for name, run in runs.items()} == dict.fromkeys(runs, ())
+    return {
+        name: Account(
+            [json.loads(line) for line in (run.out / "run.jsonl").read_text().splitlines()],
+            json.loads((folder / f"{name}.json").read_text()),
+        )
+        for name, run in runs.items()
+    }
 
 
 def agrees(found: float, timed: float, calls: int = 1) -> None:
@@ -117,7 +134,6 @@ def agrees(found: float, timed: float, calls: int = 1) -> None:
 
 
 KERAS = """
-keras = tf.keras
 m = model(keras)
 for epoch in range(3):
     with timed("compile"):
@@ -146,11 +162,9 @@ with timed("wait"):
 """
 
 
-@pytest.mark.parametrize("keras", ["3", "2"])
-def test_times_of_keras(tmp_path: Path, keras: str) -> None:
-    if keras == "2":
-        pytest.importorskip("tf_keras")
-    found = account(tmp_path, KERAS, keras=keras)
+@pytest.mark.parametrize("keras", ["keras", "tf_keras"])
+def test_times_of_keras(accounts: Accounts, keras: str) -> None:
+    found = accounts[keras]
     timed = found.timed
     agrees(found.seconds("compile"), timed["compile"])
     agrees(found.seconds("fit"), timed["fit"])
@@ -242,12 +256,8 @@ def line_of(text: str) -> int:
     return BEGIN.count("\n") + 1 + (LOOPS + ONE_LINE).splitlines().index(text)
 
 
-@pytest.fixture(scope="module")
-def loops(tmp_path_factory: pytest.TempPathFactory) -> Account:
-    return account(tmp_path_factory.mktemp("loops"), LOOPS + ONE_LINE)
-
-
-def test_times_of_loops(loops: Account) -> None:
+def test_times_of_loops(accounts: Accounts) -> None:
+    loops = accounts["loops"]
     counts: Counter[int] = Counter()
     took: Counter[int] = Counter()
     for step in loops.steps():
@@ -267,7 +277,8 @@ def test_times_of_loops(loops: Account) -> None:
     agrees(loops.seconds("script"), loops.end["end"] - loops.lines[0]["began"])
 
 
-def test_a_validation_by_the_function_and_at_the_line_of_the_training(loops: Account) -> None:
+def test_a_validation_by_the_function_and_at_the_line_of_the_training(accounts: Accounts) -> None:
+    loops = accounts["loops"]
     assert loops.entered("test") >= 20
     agrees(loops.seconds("test"), loops.timed["validation"], calls=2)
     one_line = line_of("    return step(x, training).numpy()")
@@ -297,8 +308,8 @@ with v1.Session() as session:
 """
 
 
-def test_times_of_sessions(tmp_path: Path) -> None:
-    found = account(tmp_path, SESSION)
+def test_times_of_sessions(accounts: Accounts) -> None:
+    found = accounts["session"]
     assert found.count("session-run") == 100
     took = sum(step["ms"] for step in found.steps()) / 1e3
     agrees(took, found.timed["loop"])
@@ -342,8 +353,8 @@ with timed("fit"):
 """
 
 
-def test_training_in_threads_and_then_in_the_main_thread(tmp_path: Path) -> None:
-    found = account(tmp_path, THREADS)
+def test_training_in_threads_and_then_in_the_main_thread(accounts: Accounts) -> None:
+    found = accounts["threads"]
     assert found.count("repeated-call") == 2 * 51
     assert found.count("eager-gradient") == 80
     assert found.entered("step") == 2 * 51 + 80 + 20
@@ -360,6 +371,14 @@ def test_training_in_threads_and_then_in_the_main_thread(tmp_path: Path) -> None
     assert traced >= found.timed["tracing"] > 0.1
     agrees(took + traced, found.timed["training"], calls=4)
 
+
+SCRIPTS = {
+    "keras": f"import keras\n{KERAS}",
+    "tf_keras": f"import tf_keras as keras\n{KERAS}",
+    "loops": LOOPS + ONE_LINE,
+    "threads": THREADS,
+    "session": SESSION,
+}
 
 FAILS = (
     BEGIN

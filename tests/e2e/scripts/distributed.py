@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 
-import tensorflow as tf
+if sys.argv[1] != "mirrored":  # which only starts others
+    import tensorflow as tf
 
-FEATURES, DELAY_S = 20, 0.1
+FEATURES, DELAY_S, STEPS = 20, 0.1, 40
 
 
 def ports(count):
@@ -77,7 +78,7 @@ def worker():
     data = batches().map(delayed) if sys.argv[2] == "slow" else batches()
     for number, batch in enumerate(strategy.distribute_datasets_from_function(lambda _: data)):
         train(batch)
-        if number == 59:
+        if number == STEPS - 1:
             break
     return 0
 
@@ -108,7 +109,7 @@ def parameter_server():
         strategy.run(replica, args=next(iterator))
 
     iterator = iter(coordinator.create_per_worker_dataset(datasets))
-    for _ in range(60):
+    for _ in range(STEPS):
         coordinator.schedule(train, args=(iterator,))
     coordinator.join()
     print("joined", flush=True)

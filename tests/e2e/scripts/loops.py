@@ -32,7 +32,7 @@ def repeated(steps=50):
     return [float(train(tf.constant(batch()))) for _ in range(steps)][-1]
 
 
-def eager(steps=40):
+def gradient_tape(steps=40):
     net = Net()
     return [float(net.step(tf.constant(batch()))) for _ in range(steps)][-1]
 
@@ -65,6 +65,7 @@ def in_graph():
 
 def session():
     tf.compat.v1.disable_eager_execution()
+    tf.compat.v1.reset_default_graph()  # where it runs twice in a process
     x = tf.compat.v1.placeholder("float32", [None, FEATURES])
     weight = tf.compat.v1.get_variable(
         "w", [FEATURES, 1], initializer=tf.compat.v1.ones_initializer()

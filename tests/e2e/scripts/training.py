@@ -123,8 +123,11 @@ def own_profiler_first():
 
 def broken_agent():
     agent = sys.modules["_tfdoctor_agent.program.registry"]
-    agent.here = broken
-    return fit()
+    working, agent.here = agent.here, broken
+    try:
+        return fit()
+    finally:
+        agent.here = working
 
 
 def custom():
@@ -163,8 +166,11 @@ def graph_error():
         tf.debugging.assert_less(number, 15)
         weight.assign_sub(0.001 * tape.gradient(loss, weight))
 
-    for number, (x, y) in enumerate(pipeline(40)):
-        train(x, y, tf.constant(number))
+    try:
+        for number, (x, y) in enumerate(pipeline(40)):
+            train(x, y, tf.constant(number))
+    finally:
+        digest(model, weight.numpy())
 
 
 def mirrored():
@@ -232,9 +238,9 @@ def pipelines():
         weight.assign_sub(0.001 * tape.gradient(loss, weight))
 
 
-def digest(model):
+def digest(model, *more):
     found = hashlib.sha256()
-    for weight in model.get_weights():
+    for weight in [*model.get_weights(), *more]:
         found.update(weight.tobytes())
     print(found.hexdigest(), flush=True)
 

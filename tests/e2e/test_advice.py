@@ -1,0 +1,221 @@
+"""The code that pages and remedies advise runs as it is written, in a real TensorFlow, and does what they say."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.running import ended, environment
+from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.input import padding_waste
+from tfdoctor.rules.input.padding_waste import LengthWork
+from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
+from tfdoctor.rules.operations import unfused_batch_norm
+from tfdoctor.terms.verdict import Finding
+
+pytestmark = pytest.mark.tensorflow
+
+# Pages of the manual, and a layer that a rule advises
+
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+
+GIVEN = {
+    "speed-up-an-input-pipeline": "",
+    "choose-shapes": "",
+    "mixed-precision": "import tensorflow as tf\nloss_function = keras.losses.SparseCategoricalCrossentropy()\n",
+}
+"""What the pages take as given, behind their first import."""
+
+SHOWN = {
+    "speed-up-an-input-pipeline": """
+import os, tempfile
+folder = tempfile.mkdtemp()
+path = os.path.join(folder, "one.jpg")
+tf.io.write_file(path, tf.io.encode_jpeg(tf.zeros((20, 30, 3), tf.uint8)))
+(images, labels), *rest = batches([path] * 9, list(range(9)), 4)
+assert images.shape == (4, 224, 224, 3), images.shape
+assert len(rest) == 1, len(rest)
+""",
+    "mixed-precision": """
+assert [layer.compute_dtype for layer in model.layers] == ["bfloat16", "float32"]
+model.layers[-1].activation = keras.activations.softmax
+x, y = tf.random.stateless_uniform([64, 784], [1, 2]), tf.range(64) % 10
+losses = [float(step(x, y)) for _ in range(30)]
+assert losses[-1] < losses[0] - 0.5, losses
+assert float(optimizer.dynamic_scale) > 1.0
+""",
+    "choose-shapes": """
+found = tf.nn.softmax(without_padding(tf.zeros([2, 8]), 5))
+assert found.numpy().round(6).tolist() == tf.constant([[0.2] * 5 + [0.0] * 3] * 2).numpy().round(6).tolist()
+""",
+}
+
+
+NORM = f"""
+import keras, tensorflow as tf
+{unfused_batch_norm.CODE["drop-in"]}
+
+keras.utils.set_random_seed(1)
+layers = [keras.Input([16, 16, 3]), keras.layers.Conv2D(16, 3), keras.layers.BatchNormalization()]
+model = keras.Sequential([*layers, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(2)])
+{unfused_batch_norm.CODE["clone"]}
+x, y = tf.random.stateless_normal([32, 16, 16, 3], [1, 2]), tf.random.stateless_normal([32, 2], [3, 4])
+losses = []
+for one in (model, clone):
+    one.compile("adam", "mse")
+    losses.append(one.fit(x, y, epochs=5, batch_size=32, verbose=0).history["loss"])
+assert type(clone.layers[1]).__name__ == "FusedBatchNormalization"
+for a, b in zip(*losses):
+    assert abs(a - b) < 1e-3 * a, losses
+tf.debugging.assert_near(model.layers[1].moving_mean, clone.layers[1].moving_mean, 1e-3, 1e-3)
+"""
+"""The batch normalization that a rule advises trains like the usual one."""
+
+
+def code_of(page: str) -> str:
+    """Return a page's blocks of code as one program, with what they take as given and what they do."""
+    text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
+    found = re.findall(r"^( *)```python\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL)
+    first, *more = [re.sub(rf"^{indent}", "", code, flags=re.MULTILINE) for indent, code in found]
+    imports, *rest = re.split(r"(?<=\n)\n", first, maxsplit=1)
+    return "\n".join([imports, GIVEN[page], *rest, *more, SHOWN[page]])
+
+
+# Shorter padding, for whatever makes the batches
+
+BEFORE = """
+import random
+import keras
+import numpy as np
+import tensorflow as tf
+
+rng, batch_size = np.random.default_rng(1), 16
+sequences = [rng.integers(1, 50, size).astype("int32") for size in rng.integers(5, 60, 500)]
+lengths, labels = np.array([len(one) for one in sequences]), rng.integers(0, 2, 500)
+model = keras.Sequential([
+    keras.Input((None,), dtype="int32"),
+    keras.layers.Embedding(50, 8),
+    keras.layers.GlobalAveragePooling1D(),
+    keras.layers.Dense(2),
+])
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+seen = []
+
+def dataset_of_examples():
+    signature = tf.TensorSpec((None,), "int32"), tf.TensorSpec((), "int64")
+    examples = lambda: zip(sequences, labels)
+    return tf.data.Dataset.from_generator(examples, output_signature=signature)
+
+def train_step(tokens, y):
+    seen.append(tokens.shape[1])
+    model.train_on_batch(tokens, y)
+
+class Texts(keras.utils.PyDataset):
+    def __len__(self):
+        return len(found_batches)
+
+    def __getitem__(self, at):
+        batch = found_batches[at]
+        tokens = padded([sequences[one] for one in batch])
+        if at == 0 and not by_length:
+            tokens = np.pad(tokens, [(0, 0), (0, 8)])
+        seen.append(tokens.shape[1])
+        return tokens, labels[batch]
+"""
+
+DATASET = """
+seen += [int(tokens.shape[1]) for tokens, _ in dataset]
+model.fit(dataset, verbose=0)
+"""
+
+AFTER = {
+    BatchMaker.DATASET: DATASET,
+    BatchMaker.ARRAYS: DATASET,
+    BatchMaker.GIVEN: """
+if by_length:
+    found_batches = batches(lengths, batch_size)
+else:
+    order = rng.permutation(500)
+    found_batches = [order[at : at + batch_size] for at in range(0, 500, batch_size)]
+model.fit(Texts(), verbose=0)
+""",
+    BatchMaker.LOOP: """
+if not by_length:
+    for at in range(0, 500, batch_size):
+        train_step(padded(sequences[at : at + batch_size]), labels[at : at + batch_size])
+""",
+}
+
+
+def advised(maker: BatchMaker) -> tuple[str, str]:
+    """Return the code for sequences of 5 to 59 positions that are padded to 120."""
+    padding = SequencePadding((PaddedInput(120, (tuple(range(5, 60)),), batches=True),))
+    found = padding_waste.check(padding, BatchSource(maker), LengthWork(()), Breakdown.of(device=30.0), None, None)
+    assert isinstance(found, Finding)
+    own, by_length = found.remedies
+    return own.code, by_length.code
+
+
+def program(maker: BatchMaker, *, by_length: bool) -> str:
+    """Return a program that trains by the advice, and notes in `seen` how long its batches are."""
+    begin = "dataset = dataset_of_examples()\n" if maker is BatchMaker.DATASET else ""
+    parts = BEFORE, f"by_length = {by_length}", begin + advised(maker)[by_length], AFTER[maker]
+    return "\n".join(parts)
+
+
+CASES = [(maker, by_length) for maker in BatchMaker for by_length in (False, True)]
+
+RUN = """
+import json, sys, traceback
+for name, text in json.load(sys.stdin).items():
+    names, error = {"__name__": name}, ""
+    try:
+        exec(compile(text, name, "exec"), names)
+    except Exception:
+        error = traceback.format_exc()
+    print(json.dumps([name, error, names.get("seen")]), flush=True)
+"""
+
+
+def named(maker: BatchMaker, *, by_length: bool) -> str:
+    return f"{maker} by length" if by_length else str(maker)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
+    """Run all in one process; return the error of each, and the lengths of its batches.
+
+    The page about types comes last, because it sets those of all layers.
+    """
+    programs = {named(maker, by_length=by): program(maker, by_length=by) for maker, by in CASES}
+    programs |= {"unfused-batch-norm": NORM, **{page: code_of(page) for page in GIVEN}}
+    words = [sys.executable, "-c", RUN]
+    done = ended(words, tmp_path_factory.mktemp("advice"), stdin=json.dumps(programs), env=environment())
+    assert done.returncode == 0, done.stderr
+    found = {name: (error, seen) for name, error, seen in map(json.loads, done.stdout.splitlines())}
+    assert found.keys() == programs.keys()
+    return found
+
+
+@pytest.mark.parametrize("name", ["unfused-batch-norm", *GIVEN])
+def test_the_code_of_each_page_and_the_advised_layer_do_what_they_say(
+    ran: dict[str, tuple[str, Any]], name: str
+) -> None:
+    assert ran[name][0] == ""
+
+
+@pytest.mark.parametrize(("maker", "by_length"), CASES)
+def test_the_advice_against_padding_runs(
+    maker: BatchMaker, ran: dict[str, tuple[str, Any]], *, by_length: bool
+) -> None:
+    error, shapes = ran[named(maker, by_length=by_length)]
+    assert error == ""
+    mean = sum(shapes) / len(shapes)
+    assert max(shapes) <= 64 + 8
+    assert mean < 45 if by_length else mean > 50
+    if maker in {BatchMaker.GIVEN, BatchMaker.LOOP}:
+        assert len(set(shapes)) <= 4 + (not by_length)  # few shapes are traced
