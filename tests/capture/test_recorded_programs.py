@@ -17,7 +17,7 @@ from tfdoctor.diagnose.diagnose import chart_of, diagnose
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import Finding, Healthy, Verdict
+from tfdoctor.terms.verdict import Finding, Healthy, Outcome
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
 
@@ -711,7 +711,7 @@ def test_a_broken_hook_is_recorded_and_never_raised(runs: dict[str, Run]) -> Non
 # What rules find in it
 
 
-def judged(run: Run, name: str) -> Verdict:
+def judged(run: Run, name: str) -> Outcome:
     rules = [rule for rule in all_rules() if rule.name == name]
     (verdict,) = (result.outcome for result in diagnose(run.recording, rules, "", ask_xprof=False).results)
     return verdict
