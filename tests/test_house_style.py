@@ -50,13 +50,10 @@ def test_a_module_is_named_after_what_it_holds() -> None:
 
 
 def test_a_class_name_occurs_once() -> None:
-    classes = Counter(
-        node.name
-        for path in MODULES
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ClassDef) and node.name not in SHARED
-    )
-    assert [kind for kind, times in classes.items() if times > 1] == []
+    texts = (path.read_text(encoding="utf-8") for path in MODULES)
+    classes = Counter(kind for text in texts for kind in re.findall(r"^ *class (\w+)\b.*:", text, re.MULTILINE))
+    assert {"Rule", "Record"} <= classes.keys()
+    assert [kind for kind, times in classes.items() if times > 1 and kind not in SHARED] == []
 
 
 @pytest.mark.parametrize("storey", ["facts", "rules"])
@@ -85,6 +82,8 @@ def test_an_ignored_type_error_has_a_code_and_a_reason() -> None:
 
 def _unexplained_ignores(path: Path) -> Iterator[str]:
     """Yield the place of each `type: ignore` comment without a code or a reason."""
+    if not IGNORE.search(path.read_text(encoding="utf-8")):  # to take it apart takes long
+        return
     with tokenize.open(path) as source:
         for token in tokenize.generate_tokens(source.readline):
             ignores = token.type == tokenize.COMMENT and IGNORE.search(token.string)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields
 from itertools import chain
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,8 +32,6 @@ MOST_WORDS = 9
 
 LEAST_WORDS = 4
 """Of the reason for a limit."""
-
-PRIVATE_TESTS = Path(__file__).parent / "rules"
 
 
 def module_of(rule: Rule) -> ModuleType:
@@ -223,7 +220,6 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
         and not any(map(leans, written_labels(rule)))
     ),
     "it says since when it exists": lambda rule: bool(re.fullmatch(r"\d+\.\d+\.\d+", rule.since)),
-    "it has tests": lambda rule: (PRIVATE_TESTS / f"test_{rule.name.replace('-', '_')}.py").is_file(),
 }
 
 
