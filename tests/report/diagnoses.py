@@ -24,7 +24,7 @@ from tfdoctor.report import sentences
 from tfdoctor.report.page import page, prospects
 from tfdoctor.report.pictures import charts as pictures
 from tfdoctor.report.pictures.figures import Figure
-from tfdoctor.stored.report import read
+from tfdoctor.stored import report as stored_report
 from tfdoctor.terms.kinds import DeviceKind, Part, Phase, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment, SlowStepsSummary
@@ -90,7 +90,7 @@ def stored(kind: str) -> Diagnosis:
     """Return the diagnosis of a golden file, with rules that only have a name and a documentation."""
     content = json.loads((Path(__file__).with_name("golden") / f"{kind}.json").read_text("utf-8"))
     named = [(rule(one["rule"], Topic(one["topic"]), one["title"]), one) for one in content["results"]]
-    return read(content, [replace(made, own=one.get("own", False)) for made, one in named])
+    return stored_report.read(content, [replace(made, own=one.get("own", False)) for made, one in named])
 
 
 STORED = {
