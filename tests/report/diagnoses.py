@@ -21,6 +21,7 @@ from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepsSummary
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import OperationRow, PhaseRow, Profile, ProfileRow, RunAccount, WorkKind
 from tfdoctor.report import sentences
+from tfdoctor.report.formats import html, render
 from tfdoctor.report.page import page, prospects
 from tfdoctor.report.pictures import charts as pictures
 from tfdoctor.report.pictures.figures import Figure
@@ -418,3 +419,9 @@ ALL: dict[str, Callable[[], Diagnosis]] = {kind: partial(stored, kind) for kind 
     "huge": huge,
     "unknown-numbers": unknown_numbers,
 }
+
+
+@cache
+def rendered(file_format: str, kind: str) -> str:
+    """Return a rendering; "page" is HTML without the code that draws its charts."""
+    return html.render_without_plotly(ALL[kind]()) if file_format == "page" else render(file_format, ALL[kind]())
