@@ -45,7 +45,7 @@ from tfdoctor.diagnose.energy import energy_account, with_energy
 from tfdoctor.diagnose.engine import only_traced
 from tfdoctor.diagnose.order import in_order, order
 from tfdoctor.diagnose.rating import RunPricing
-from tfdoctor.diagnose.summary import machine
+from tfdoctor.diagnose.summary import devices, machine
 from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile
 from tfdoctor.diagnose.summary.timeline import NEITHER, TimelineWork, about, few, marks_of, timeline
