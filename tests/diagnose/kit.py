@@ -34,7 +34,7 @@ from tests.builders import (
 )
 from tests.report.diagnoses import WHOLE, saving
 from tests.rules.run_facts import run_line
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable, near
+from tests.rules.verdicts import as_finding, as_not_applicable, near
 from tests.run_logs import FOLDER
 from tfdoctor import cli
 from tfdoctor.cli.gates import exit_code
@@ -45,7 +45,7 @@ from tfdoctor.diagnose.energy import energy_account, with_energy
 from tfdoctor.diagnose.engine import only_traced
 from tfdoctor.diagnose.order import in_order, order
 from tfdoctor.diagnose.rating import RunPricing
-from tfdoctor.diagnose.summary import machine
+from tfdoctor.diagnose.summary import devices, machine
 from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile
 from tfdoctor.diagnose.summary.timeline import NEITHER, TimelineWork, about, few, marks_of, timeline
@@ -53,19 +53,9 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.hosts import Hosts
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import (
-    EnergyAccount,
-    EnergySaving,
-    Order,
-    Relationship,
-    RunSaving,
-    RunTogether,
-    Saving,
-    Takes,
-    Together,
-)
-from tfdoctor.diagnosis.step import PARTS, Account, AccountState, Seen, Timeline
-from tfdoctor.diagnosis.work import Profile, ProfileRow, RunAccount, WorkKind
+from tfdoctor.diagnosis.savings import *
+from tfdoctor.diagnosis.step import PARTS, Account, AccountState, Seen
+from tfdoctor.diagnosis.work import Profile, RunAccount
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
 from tfdoctor.facts.machine.cores import Cores
@@ -95,24 +85,9 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps, UntracedPace
 from tfdoctor.facts.tpu.operations import Padding
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import (
-    AgentError,
-    Missing,
-    StepsSeen,
-    TracedFunction,
-    TracedWindow,
-    UntracedSteps,
-    WorkerRank,
-)
+from tfdoctor.recording.agent import *
 from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, MissingPart, Sampling
-from tfdoctor.recording.program import (
-    GpuAccess,
-    KernelCache,
-    MissingLibrary,
-    ProgramRecord,
-    RecordedLayer,
-    RunSettings,
-)
+from tfdoctor.recording.program import *
 from tfdoctor.recording.run_log import Bucket, CallPlace, ProcessEnd, RunLog, RunProcess
 from tfdoctor.recording.samples import GpuSample, MachineSample
 from tfdoctor.report import terminal
@@ -127,38 +102,17 @@ from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.run_time import PhaseSegment
 from tfdoctor.terms.units import Unit, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Effect,
-    Errored,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Place,
-    PlaceKind,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    RunFailure,
-    Severity,
-    Stage,
-    StepWork,
-    Verdict,
-)
+from tfdoctor.terms.verdict import *
 from tfdoctor.trace import Trace, xplane
 from tfdoctor.trace.xprof import InputVerdict, Opinion
 
-T = TypeVar("T")
+Known = TypeVar("Known")
 
 SEEN = Measure("what was seen", ms(1.0))
 COMPUTE: dict[str, Any] = {"device": 100.0}
 
 
-def sure(value: T | None) -> T:
+def sure(value: Known | None) -> Known:
     """Return what must be there."""
     assert value is not None
     return value

@@ -104,6 +104,14 @@ def defective(kind: Any) -> Chart:
     return broken
 
 
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+
+def sample(name: str) -> Chart:
+    recording = Recording.open(SAMPLES / name)
+    return Chart([xplane.read(recording.traces[0]), recording])
+
+
 HALF_BUSY = {"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}
 DISTORTED = StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0))
 
@@ -114,6 +122,8 @@ CHARTS = {
         gpus=2, command=("python", "t.py"), versions={"tensorflow": "2.21.0", "cuda": None}, outcome=Ending(3)
     ),
     "a TPU": on_tpu(),
+    "a GPU that copies and waits": sample("synthetic-gpu-a100-fp32"),
+    "a TPU that pads": sample("synthetic-tpu-v5e-padded"),
     "everything that is missing is said once": chart(
         trace([], gpus=[v100()], errors=("Failed to load libcupti",), warnings=("w", "w")),
         recording(
@@ -164,7 +174,7 @@ def summary(chart: Chart) -> Iterator[str]:
     yield from (f"  {shown(row)}" for row in steps.rows)
     yield from (f"stage: {shown(one)}" for one in run.pipeline(chart))
     yield from (f"operation: {shown(one)}" for one in run.operations(chart))
-    measures = (*run.model(chart), *machine.samples(chart))
+    measures = (*run.model(chart), *machine.samples(chart), *devices.gpu_time(chart), *devices.tpu_time(chart))
     yield from (f"{one.label}: {one.value.value:.6g} {one.value.unit}" for one in measures)
     yield from (f"{label}: {value}" for label, value in machine.machine(chart) if value)
     yield from (f"unrecorded: {one}" for one in machine.unrecorded(chart))
@@ -186,15 +196,8 @@ def test_all_that_is_shown_of_runs(golden: Callable[[str, str], None]) -> None:
 # The timeline of a typical step
 
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-
 ROUNDED = 2e-4  # ms by which two rounded places of a bar may be off
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
-
-
-def sample(name: str) -> Chart:
-    recording = Recording.open(SAMPLES / name)
-    return Chart([xplane.read(recording.traces[0]), recording])
 
 
 @pytest.mark.parametrize("name", NAMES)

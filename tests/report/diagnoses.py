@@ -21,10 +21,11 @@ from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepsSummary
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import OperationRow, PhaseRow, Profile, ProfileRow, RunAccount, WorkKind
 from tfdoctor.report import sentences
+from tfdoctor.report.formats import html, render
 from tfdoctor.report.page import page, prospects
 from tfdoctor.report.pictures import charts as pictures
 from tfdoctor.report.pictures.figures import Figure
-from tfdoctor.stored.report import read
+from tfdoctor.stored import report as stored_report
 from tfdoctor.terms.kinds import DeviceKind, Part, Phase, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment, SlowStepsSummary
@@ -90,7 +91,7 @@ def stored(kind: str) -> Diagnosis:
     """Return the diagnosis of a golden file, with rules that only have a name and a documentation."""
     content = json.loads((Path(__file__).with_name("golden") / f"{kind}.json").read_text("utf-8"))
     named = [(rule(one["rule"], Topic(one["topic"]), one["title"]), one) for one in content["results"]]
-    return read(content, [replace(made, own=one.get("own", False)) for made, one in named])
+    return stored_report.read(content, [replace(made, own=one.get("own", False)) for made, one in named])
 
 
 STORED = {
@@ -418,3 +419,9 @@ ALL: dict[str, Callable[[], Diagnosis]] = {kind: partial(stored, kind) for kind 
     "huge": huge,
     "unknown-numbers": unknown_numbers,
 }
+
+
+@cache
+def rendered(file_format: str, kind: str) -> str:
+    """Return a rendering; "page" is HTML without the code that draws its charts."""
+    return html.render_without_plotly(ALL[kind]()) if file_format == "page" else render(file_format, ALL[kind]())

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from difflib import ndiff
 from functools import cache
@@ -59,17 +59,7 @@ from tfdoctor.diagnosis.history_report import (
 from tfdoctor.diagnosis.rank import with_measured_bounds
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import (
-    EnergyAccount,
-    EnergyAmount,
-    EnergyRow,
-    EnergySaving,
-    RunSaving,
-    RunTogether,
-    Saving,
-    Takes,
-    Together,
-)
+from tfdoctor.diagnosis.savings import *
 from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.diagnosis.trials import Beside, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import DeviceRates, PhaseRow, Profile, PythonPart, RunAccount
@@ -90,18 +80,7 @@ from tfdoctor.report.history import charts as history_charts
 from tfdoctor.report.history import page as history_page
 from tfdoctor.report.pictures.figures import Figure, figure_json
 from tfdoctor.report.pictures.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, SHARE_SCALE, ink, shade
-from tfdoctor.report.pictures.roofline import (
-    HEIGHT,
-    MOST,
-    WIDTH,
-    LabelledPoint,
-    figure,
-    label_boxes,
-    limit_at,
-    mark,
-    meets,
-    positions,
-)
+from tfdoctor.report.pictures.roofline import *
 from tfdoctor.report.pictures.step_bars import step_bars
 from tfdoctor.report.pictures.timeline import caption, lanes, ticks
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, RunSection, section
@@ -126,22 +105,6 @@ from tfdoctor.terms.replacement import replace_file
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.text import legible
 from tfdoctor.terms.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Edit,
-    Effect,
-    Finding,
-    Location,
-    Measure,
-    Place,
-    PlaceKind,
-    Recurrence,
-    Remark,
-    Remedy,
-    Replacement,
-    Severity,
-    Stage,
-)
+from tfdoctor.terms.verdict import *
 
 Compare = Callable[[str, str], None]

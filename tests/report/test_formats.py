@@ -14,7 +14,7 @@ def test_a_module_is_a_format() -> None:
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_everything_is_rendered_and_can_be_written(file_format: str, kind: str) -> None:
-    text = render(file_format, diagnoses.ALL[kind]())
+    text = rendered(file_format, kind)
     assert text.endswith("\n")
     assert text.encode("utf-8")
 
@@ -48,17 +48,17 @@ def test_json(kind: str, golden: Compare) -> None:
 
 @pytest.mark.parametrize("kind", [*diagnoses.STORED, "hostile", "hostile-run"])
 def test_markdown(kind: str, golden: Compare) -> None:
-    golden(f"{kind}.md", md.render(diagnoses.ALL[kind]()))
+    golden(f"{kind}.md", rendered("md", kind))
 
 
 @pytest.mark.parametrize("kind", ["full", "tried", "gated", "run", "energy", "hostile"])
 def test_text_for_a_language_model(kind: str, golden: Compare) -> None:
-    golden(f"{kind}.llm.txt", llm.render(diagnoses.ALL[kind]()))
+    golden(f"{kind}.llm.txt", rendered("llm", kind))
 
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_text_for_a_language_model_is_short(kind: str) -> None:
-    text = llm.render(diagnoses.ALL[kind]())
+    text = rendered("llm", kind)
     assert len(text.encode()) <= llm.LIMIT
     assert text.endswith(llm.CUT) is (kind in CUT_FOR_A_MODEL)
 
@@ -107,7 +107,7 @@ class Elements(HTMLParser):
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_a_page_is_whole_alone_and_can_be_read_by_all(kind: str) -> None:
-    elements = Elements(html.render_without_plotly(diagnoses.ALL[kind]()))
+    elements = Elements(rendered("page", kind))
     found, tags = elements.found, [tag for tag, _ in elements.found]
     assert json.loads(elements.texts["diagnosis"])["schema"] == 1
     for tag, attributes in found:
@@ -147,7 +147,7 @@ def test_a_page_of_many_operations_stays_an_attachment() -> None:
 
 
 def test_hostile_text_adds_no_element_and_no_handler() -> None:
-    found = Elements(html.render_without_plotly(diagnoses.hostile())).found
+    found = Elements(rendered("page", "hostile")).found
     assert "img" not in {tag for tag, _ in found}
     assert not [name for _, attributes in found for name in attributes if name.startswith("on")]
     scripts = [attributes.get("type", "") for tag, attributes in found if tag == "script"]
@@ -225,7 +225,7 @@ def shown(source: str) -> str:
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_a_comment_fits_and_its_only_tags_are_ours(kind: str) -> None:
-    source = md.render(diagnoses.ALL[kind]())
+    source = rendered("md", kind)
     assert len(source.encode()) <= 64_000
     tags = "".join(t.content for t in tokens(source) if t.type.startswith("html"))
     assert set(re.findall(r"</?(\w+)", tags)) <= {"details", "summary", "br"}
@@ -233,13 +233,13 @@ def test_a_comment_fits_and_its_only_tags_are_ours(kind: str) -> None:
 
 
 def test_what_is_left_out_is_counted() -> None:
-    source = md.render(diagnoses.huge())
+    source = rendered("md", "huge")
     assert "… 490 more rows in the HTML and JSON reports." in source
     assert "… 24 more changes in the HTML and JSON reports." in source
 
 
 def test_hostile_text_makes_no_markup_and_stays_in_its_cells() -> None:
-    source = md.render(diagnoses.hostile())
+    source = rendered("md", "hostile")
     kinds = [t.type for t in tokens(source)]
     assert not {*kinds} & {"link_open", "image", "em_open", "s_open", "hr", "blockquote_open"}
     assert "tr_open" in kinds

@@ -139,10 +139,10 @@ def test_what_is_left_out_is_counted() -> None:
     assert shown[-1] == "  … four more lines"
 
 
-LINE = st.text("ab (,", min_size=1, max_size=400).map(lambda text: f"x{text}y")
+WRITTEN = st.text("ab (,", min_size=1, max_size=400).map(lambda text: f"x{text}y")
 
 
-@given(st.lists(LINE, min_size=1, max_size=3), st.lists(LINE, min_size=1, max_size=3))
+@given(st.lists(WRITTEN, min_size=1, max_size=3), st.lists(WRITTEN, min_size=1, max_size=3))
 def test_no_line_is_longer_than_its_room_nor_lost(old: list[str], new: list[str]) -> None:
     whole = diff("\n".join(old), "\n".join(new))
     shown = brief(whole)
@@ -150,7 +150,7 @@ def test_no_line_is_longer_than_its_room_nor_lost(old: list[str], new: list[str]
     assert [line[:1] for line in shown[:LINES]] == [line[:1] for line in whole.splitlines()][:LINES]
 
 
-@given(LINE, LINE)
+@given(WRITTEN, WRITTEN)
 def test_lines_that_differ_never_look_alike(old: str, new: str) -> None:
     shown = brief(diff(old, new))
     if old.rstrip() != new.rstrip():
