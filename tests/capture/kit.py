@@ -24,9 +24,4 @@ from hypothesis import strategies as st
 
 from tests.capture import agent
 from tests.capture.running import SOURCES, environment
-
-__all__ = [
-    "SOURCES", "Any", "Callable", "FrameType", "Iterator", "Mapping", "Path", "Sequence", "SimpleNamespace",
-    "agent", "contextlib", "environment", "functools", "gc", "inspect", "json", "np", "os", "pytest", "re",
-    "shutil", "signal", "st", "subprocess", "sys", "threading", "time",
-]  # fmt: skip
+# fmt: skip

@@ -88,8 +88,8 @@ from tfdoctor.report.sections import energy_brief, energy_notes
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.template import coded, to_html
 from tfdoctor.report.terminal import capture
-from tfdoctor.report.terminal_diff import LINES, WIDEST, brief
-from tfdoctor.report.terminal_table import fitted, widths
+from tfdoctor.report.terminal.diff import LINES, WIDEST, brief
+from tfdoctor.report.terminal.table import fitted, widths
 from tfdoctor.report.trial_words import against, against_itself, beside, less, saved, trained
 from tfdoctor.report.words import PART_LABELS, joined, run_saving
 from tfdoctor.rules import all_rules

@@ -109,26 +109,4 @@ from tfdoctor.terms.verdict import (
     Table,
     Verdict,
 )
-
-__all__ = [
-    "JAX", "Allocator", "Any", "BatchNorms", "Board", "Bound", "Breakdown", "Cacheable", "Callable", "Chart",
-    "CompileTime", "Concern", "Conversions", "ConvertedArray", "Cores", "CpuContention", "DataOptions",
-    "Dataset", "DatasetParameters", "DatasetProperties", "DecodedImages", "Device", "DeviceKind",
-    "DeviceMemory", "Doubt", "EagerWork", "Effect", "FileList", "FillingMemory", "Finding", "Framework",
-    "FunctionGraphs", "GpuAccess", "GpuBoards", "GraphLoop", "Grows", "Hardware", "Healthy", "HostLines",
-    "HostMemory", "HostSyncs", "IdleGaps", "InputPipeline", "Iterable", "Iterator", "KeptResult", "KeptResults",
-    "KeptValue", "Layer", "LineWork", "Location", "LongStepLines", "LongSteps", "LoopBody", "LoopWork",
-    "MadeCall", "MapFunction", "MapFunctions", "Mapping", "MatrixUnit", "Measure", "MemoryTrends",
-    "NotApplicable", "Operation", "OperationTime", "Operations", "OptimizerWork", "PaddedInput", "PassStarts",
-    "Phase", "Program", "PythonOverhead", "Quality", "Quantity", "RecordedGraph", "RecordedOperation",
-    "Recording", "Recurrence", "Remedy", "Replicas", "Result", "Retraced", "Retracing", "Rule", "RunCall",
-    "RunCalls", "RunFailure", "RunGrowth", "RunLine", "RunPhases", "RunSettings", "RunSteps", "RunTraces",
-    "RunWork", "Sequence", "SequencePadding", "Severity", "Shape", "SingleOperations", "SlowCall", "SlowCalls",
-    "SourceFiles", "StackSamples", "Stage", "StageTime", "SteadySteps", "StepModel", "StepSource", "StepWork",
-    "Steps", "StepsSeen", "Table", "TimedLine", "TracedDefinition", "TracedWindow", "TracingCost", "Trend",
-    "TunedBuffers", "Unavailable", "Unexplained", "UntracedPace", "Verdict", "all_ran", "applied", "as_finding",
-    "as_healthy", "as_not_applicable", "chained", "chart", "dataset_of", "divided_run", "each_is", "effects",
-    "engine", "equal_steps", "executor", "figures", "first_action", "first_code", "graph_operation", "kinds",
-    "made_call", "manifest", "marker", "markers", "matmul", "ms", "near", "partial", "program_of", "ratio",
-    "recording", "replace", "run_line", "said", "scales", "table", "trace", "v100",
-]  # fmt: skip
+# fmt: skip

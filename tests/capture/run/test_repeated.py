@@ -321,7 +321,7 @@ class Training(threading.Thread):
         super().__init__()
         self.clock, self.over, self.ready = clock, threading.Event(), threading.Event()
         self.script = Hooked(clock, SimpleNamespace(now=0), repeats=True)
-        self.script.body = lambda: setattr(self.script, "noted", self.script.noted + 1)  # type: ignore[method-assign]
+        self.script.body = lambda: setattr(self.script, "noted", self.script.noted + 1)  # type: ignore[method-assign]  # notes nothing
 
     def run(self) -> None:
         self.clock.begin(threading.get_ident())
