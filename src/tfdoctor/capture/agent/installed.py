@@ -9,7 +9,6 @@ from .run.phases import OwnWork
 from .run.recorder import RunRecorder
 from .stream import WINDOW, Stream
 from .trial.timing import TimedWindow
-from .window.passed_batches import PassedBatches
 from .window.steps import StepKind
 from .window.window import TraceWindow
 
@@ -36,7 +35,6 @@ class Installed:
         kind = TimedWindow if plan.get("trial") else TraceWindow
         self.window: TraceWindow = kind(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)
-        self.batches = PassedBatches(self.window, self.registry.given)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)
