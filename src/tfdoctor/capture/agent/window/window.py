@@ -76,7 +76,7 @@ class TraceWindow:
         self.budget = program.budget = CaptureBudget()
         self.profiler: ProfilerApi | None = None
         self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
-        self.traces = FunctionTraces(log)
+        self.traces = FunctionTraces(log, self.graph_marks)
         self.lock = threads.RLock()
         self.samples = StackSampler(log, registry.given)
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
