@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture.agent.trial import without as kinds
+from tfdoctor.terms.kinds import Part
 
 pytestmark = pytest.mark.tensorflow
 
@@ -110,7 +110,7 @@ found["faults"] = log.errors
 print(json.dumps(found))
 """
 
-EVERYWHERE = {kinds.METRICS: "metrics", kinds.SUMMARIES: "tf.summary"}
+EVERYWHERE = {Part.METRICS: "metrics", Part.SUMMARIES: "tf.summary"}
 
 
 def plan(part: str, name: str, at: tuple[str, int] | None = None) -> Mapping[str, object]:
@@ -130,14 +130,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         return str(script), next(n for n, one in enumerate(lines, 1) if one.endswith(mark))
 
     plans = [plan(part, name) for part, name in EVERYWHERE.items()]
-    plans += [plan(kinds.CALLBACK, name) for name in ("Counting", "ModelCheckpoint")]
+    plans += [plan(Part.CALLBACK, name) for name in ("Counting", "ModelCheckpoint")]
     plans += [
         plan(part, "", line(f"# {verb} here"))
         for part, verb in (
-            (kinds.EVALUATION, "evaluate"),
-            (kinds.PREDICTION, "predict"),
-            (kinds.SAVING, "save"),
-            (kinds.INPUT, "train"),
+            (Part.EVALUATION, "evaluate"),
+            (Part.PREDICTION, "predict"),
+            (Part.SAVING, "save"),
+            (Part.INPUT, "train"),
         )
     ]
     done = subprocess.run(
@@ -162,7 +162,7 @@ def test_the_first_batches_come_again_as_often_as_the_data_has_batches(found: Ma
 def test_data_without_an_end_has_none_and_data_of_unknown_length_stays_as_it_is(found: Mapping[str, Any]) -> None:
     assert len(found["endless"]) == 2
     assert found["unknown"] == 30
-    assert "unknown" in found["refused"][kinds.INPUT]
+    assert "unknown" in found["refused"][Part.INPUT]
 
 
 def test_the_training_loop_has_as_many_batches_as_were_recorded(found: Mapping[str, Any]) -> None:
@@ -182,13 +182,13 @@ def test_metrics_take_in_nothing_and_the_loss_stays(found: Mapping[str, Any]) ->
 def test_evaluation_at_the_line_has_the_form_of_a_real_one(found: Mapping[str, Any]) -> None:
     assert set(found["dict"]) == {"loss", "mae", "auc"}
     assert len(found["evaluated"]) == found["other"] == 3
-    assert found["reached"][kinds.EVALUATION] == 2  # not the one of another line
+    assert found["reached"][Part.EVALUATION] == 2  # not the one of another line
 
 
 def test_a_prediction_of_the_same_shapes_is_a_copy_of_the_last_one(found: Mapping[str, Any]) -> None:
     assert found["predicted"] != 7
     assert found["fewer"] == [5, 1]
-    assert found["reached"][kinds.PREDICTION] == 1
+    assert found["reached"][Part.PREDICTION] == 1
 
 
 def test_nothing_is_saved_at_the_line_nor_missed_later(found: Mapping[str, Any]) -> None:
@@ -198,4 +198,4 @@ def test_nothing_is_saved_at_the_line_nor_missed_later(found: Mapping[str, Any])
 
 def test_summaries_are_not_written(found: Mapping[str, Any]) -> None:
     assert not found["written"]
-    assert found["reached"][f"{kinds.SUMMARIES} tf.summary"] >= 2, found["reached"]
+    assert found["reached"][f"{Part.SUMMARIES} tf.summary"] >= 2, found["reached"]

@@ -14,7 +14,7 @@ from tests.report.diagnoses import full, tried
 from tfdoctor import cli
 from tfdoctor.recording import Recording
 from tfdoctor.trial import of_recording, stored, taking_out
-from tfdoctor.trial.program import Originals, Variant
+from tfdoctor.trial.program import Variant, texts_of
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
@@ -157,7 +157,7 @@ def test_a_file_that_cannot_be_written_loses_no_other(tmp_path: Path, monkeypatc
     def conduct(*_: object) -> of_recording.Tried:
         kept.parent.rmdir()
         (recording / "report.html").mkdir()
-        return of_recording.Tried(tried(), (change,), Originals.of([file]))
+        return of_recording.Tried(tried(), (change,), texts_of([file]))
 
     monkeypatch.setattr(of_recording, "conduct", conduct)
     code, output = run(str(recording), "--env", "A=1", "--keep", str(kept))
@@ -175,7 +175,7 @@ def test_a_trial_without_figures_says_that_the_earlier_one_stays(
     assert earlier is not None
     stored.keep(earlier, Recording.open(recording))
     before = (recording / stored.FILE).read_text()
-    none = of_recording.Tried(replace(tried(), trials=replace(earlier, rows=())), (), Originals.of([]))
+    none = of_recording.Tried(replace(tried(), trials=replace(earlier, rows=())), (), texts_of([]))
     monkeypatch.setattr(of_recording, "conduct", lambda *_: none)
     code, output = run(str(recording), "--env", "A=1")
     assert code == 0
@@ -187,7 +187,7 @@ def test_a_damaged_earlier_trial_does_not_stop_a_new_one(tmp_path: Path, monkeyp
     """`tfdoctor report` refuses it, and says that a new trial replaces it."""
     recording = made(tmp_path)
     (recording / stored.FILE).write_text("{")
-    done = of_recording.Tried(tried(), (), Originals.of([]))
+    done = of_recording.Tried(tried(), (), texts_of([]))
     monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
     code, output = run(str(recording), "--env", "A=1")
     assert code == 0, output
@@ -202,7 +202,7 @@ def test_a_kept_change_that_is_not_in_the_diff_is_said(tmp_path: Path, monkeypat
     (folder / "train.py").write_text("x = 1\n")
     paths = [folder / "train.py", script]
     kept = Variant("a", dict.fromkeys(paths, b"x = 2\n"))
-    done = of_recording.Tried(tried(), (kept,), Originals.of(paths))
+    done = of_recording.Tried(tried(), (kept,), texts_of(paths))
     monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
     target = tmp_path / "kept.diff"
     code, output = run(str(recording), "--env", "A=1", "--keep", str(target))

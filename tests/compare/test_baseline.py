@@ -48,10 +48,24 @@ OFF = Settings(off=(Off("input-bound", "The step waits", "ignored by --ignore"),
 IGNORED, REMOVED = with_first(None, settings=OFF), with_first(None)
 
 
-def test_what_is_written_is_known(tmp_path: Path) -> None:
+def at(path: str, line: int) -> Diagnosis:
+    first = diagnoses.full().results[0].outcome
+    assert isinstance(first, Finding)
+    remedies = tuple(replace(remedy, at=Location(path, line)) for remedy in first.remedies)
+    return with_first(replace(first, remedies=remedies))
+
+
+def test_what_is_written_is_known_by_its_file(tmp_path: Path) -> None:
     known = written(diagnoses.full(), tmp_path / "b.json")
     assert marks(diagnoses.full(), known) == [True] * 4
     assert gone(diagnoses.full(), known) == []
+    assert marks(at("train.py", 99), known)[0] is True
+    assert marks(at("other.py", 41), known)[0] is False
+    assert KnownFinding("input-bound", "train.py") in gone(at("other.py", 41), known)
+    # The path in the repository counts, wherever the command runs:
+    inside = written(replace(diagnoses.full(), repository={"train.py": "models/train.py"}), tmp_path / "b.json")
+    assert KnownFinding("input-bound", "models/train.py") in inside.findings
+    assert marks(replace(at("models/train.py", 41), repository={}), inside)[0] is True
 
 
 def test_the_file_is_sorted_and_the_same_every_time(tmp_path: Path) -> None:
@@ -67,60 +81,29 @@ def test_the_file_is_sorted_and_the_same_every_time(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [first, second]
 
 
-def test_a_moved_line_stays_known_and_another_file_is_new(tmp_path: Path) -> None:
-    known = written(diagnoses.full(), tmp_path / "b.json")
-    assert marks(at("train.py", 99), known)[0] is True
-    assert marks(at("other.py", 41), known)[0] is False
-    assert KnownFinding("input-bound", "train.py") in gone(at("other.py", 41), known)
-
-
-def at(path: str, line: int) -> Diagnosis:
-    first = diagnoses.full().results[0].outcome
-    assert isinstance(first, Finding)
-    remedies = tuple(replace(remedy, at=Location(path, line)) for remedy in first.remedies)
-    return with_first(replace(first, remedies=remedies))
-
-
-def test_the_path_in_the_repository_counts_wherever_the_command_runs(tmp_path: Path) -> None:
-    inside = replace(diagnoses.full(), repository={"train.py": "models/train.py"})
-    known = written(inside, tmp_path / "b.json")
-    assert KnownFinding("input-bound", "models/train.py") in known.findings
-    assert marks(replace(at("models/train.py", 41), repository={}), known)[0] is True
-
-
 @pytest.mark.parametrize(
     ("after", "left"), [(HEALTHY, ["input-bound"]), (UNCHECKED, []), (IGNORED, []), (REMOVED, ["input-bound"])]
 )
 def test_gone_is_only_what_was_checked(after: Diagnosis, left: list[str], tmp_path: Path) -> None:
+    """What this run did not check stays when the file is written again."""
     known = written(diagnoses.full(), tmp_path / "b.json")
     assert [one.rule for one in gone(after, known)] == left
+    again = written(after, tmp_path / "b.json").findings
+    assert [one.rule for one in known.findings if one not in again] == left
 
 
-def test_writing_keeps_what_this_run_did_not_check(tmp_path: Path) -> None:
-    path = tmp_path / "b.json"
-    before = written(diagnoses.full(), path).findings
-    assert written(UNCHECKED, path).findings == before
-    assert written(IGNORED, path).findings == before
-    after = written(HEALTHY, path).findings
-    assert [one.rule for one in before if one not in after] == ["input-bound"]
-
-
-def test_a_finding_about_the_run_is_known_by_its_file(tmp_path: Path) -> None:
+def test_findings_about_the_run_and_of_other_hosts_are_known_by_their_files(tmp_path: Path) -> None:
     remedy = Remedy("Read the table once", at=Location("prepare.py", 33))
     found = Finding(summary="iterrows takes 19.8 s", evidence=(), remedies=(remedy,), concern=Concern.RUN)
-    base = diagnoses.full()
-    diagnosis = replace(base, results=(replace(base.results[0], outcome=found, saving=None),))
-    known = written(diagnosis, tmp_path / "b.json")
-    assert [one.file for one in known.findings] == ["prepare.py"]
-    assert marks(diagnosis, known) == [True]
-
-
-def test_findings_of_other_hosts_are_known_too(tmp_path: Path) -> None:
     base = diagnoses.several_hosts()
     assert base.hosts
+    of_run = replace(base, hosts=None, results=(replace(base.results[0], outcome=found, saving=None),))
+    known = written(of_run, tmp_path / "run.json")
+    assert [one.file for one in known.findings] == ["prepare.py"]
+    assert marks(of_run, known) == [True]
     other = replace(base.hosts.findings[-1], rule="small-batch", at=Location("train.py", 3))
     job = replace(base, hosts=replace(base.hosts, findings=(*base.hosts.findings, other)))
-    known = written(job, tmp_path / "b.json")
+    known = written(job, tmp_path / "job.json")
     assert KnownFinding("small-batch", "train.py") in known.findings
     hosts = baseline.compared(job, known, "b.json").hosts
     assert hosts
@@ -171,12 +154,17 @@ def test_the_program_is_what_the_command_names(kind: str, script: str, command: 
     assert baseline.program_of(Recording(None, None, (), None, (), ())) == ""
 
 
-def test_the_baseline_of_another_program_is_refused(tmp_path: Path) -> None:
-    known = written(diagnoses.full(), tmp_path / "b.json")
-    baseline.must_be_of(known, "train.py", tmp_path / "b.json")
-    baseline.must_be_of(known, "", tmp_path / "b.json")  # a trace that does not name its program
+def test_the_baseline_of_another_program_is_refused_and_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    baseline.must_be_writable(path, "train.py")
+    known = written(diagnoses.full(), path)
+    for program in ("train.py", ""):  # a trace does not name its program
+        baseline.must_be_of(known, program, path)
+        baseline.must_be_writable(path, program)
     with pytest.raises(InputError, match=r"is the baseline of train\.py, and this is a run of x\.py"):
-        baseline.must_be_of(known, "x.py", tmp_path / "b.json")
+        baseline.must_be_of(known, "x.py", path)
+    with pytest.raises(InputError, match="is the baseline of"):
+        baseline.must_be_writable(path, "other.py")
 
 
 @pytest.mark.parametrize("content", ["[project]", "{}", "<html>"])
@@ -186,15 +174,6 @@ def test_nothing_else_is_overwritten(content: str, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="exists and is no baseline"):
         baseline.must_be_writable(path, "train.py")
     assert path.read_text() == content
-
-
-def test_a_baseline_can_be_written_again_but_not_over_that_of_another_program(tmp_path: Path) -> None:
-    path = tmp_path / "b.json"
-    baseline.must_be_writable(path, "train.py")
-    baseline.write(diagnoses.full(), "train.py", path)
-    baseline.must_be_writable(path, "train.py")
-    with pytest.raises(InputError, match="is the baseline of"):
-        baseline.must_be_writable(path, "other.py")
 
 
 @pytest.mark.parametrize("name", ["none/b.json", ".", "file/b.json"])

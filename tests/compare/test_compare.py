@@ -75,7 +75,8 @@ def of(*results: Result, seed: int = 0) -> Diagnosis:
 
 def untraced(made: Diagnosis, untraced_ms: float) -> Diagnosis:
     """A report that leaves the profiler's cost out."""
-    return replace(made, steps=replace(made.steps, untraced_ms=untraced_ms))
+    parts = {"device": untraced_ms}
+    return replace(made, steps=replace(made.steps, untraced_ms=untraced_ms, untraced_breakdown_ms=parts))
 
 
 def test_a_faster_run_is_called_faster_with_its_parts() -> None:
@@ -88,9 +89,72 @@ def test_a_faster_run_is_called_faster_with_its_parts() -> None:
     assert changed(before, after) == {"input": True, "device": False}
 
 
-def test_a_run_compared_with_itself_has_no_difference() -> None:
-    assert stepped(plain(), plain()).direction is Direction.NONE
-    assert not gated(plain(), plain(), 0.001)[0]
+def checkpoints(seed: int, every: int, cost_ms: float, first: int = 0) -> Diagnosis:
+    times = np.array(series(seed))
+    times[first::every] += cost_ms
+    return report(list(times))
+
+
+def loaded(times: list[float], run: float, between_ms: float) -> Diagnosis:
+    """Return a report of steps that mostly wait between the calls, while other programs use all cores."""
+    busy = replace(MACHINE, cores_run=run, cores_other=2.0 - run)
+    share = between_ms / float(np.median(times))
+    return report(times, {"host": 1 - share, "between": share}, conditions=busy)
+
+
+def with_burst() -> Diagnosis:
+    times = np.array(series(0, 0.03, step_ms=5.2, steps=40))
+    times[12:19] *= 3.0
+    return loaded(list(times), 0.15, 2.3)
+
+
+def with_waits(device_ms: float) -> Diagnosis:
+    """Return a report of even work on the device, and of two bursts of input waits."""
+    wait = np.zeros(60)
+    wait[5:13] = wait[40:49] = 80.0
+    made = report([device_ms + float(time) for time in wait])
+    return replace(made, steps=replace(made.steps, breakdown_ms={"device": device_ms, "input": 1.0}))
+
+
+AT_WORK = loaded(series(1, 0.03, step_ms=23.3, steps=40), 0.1, 20.0)
+Gates = dict[float, tuple[bool, bool]]  # By the most that is allowed: whether it fails, and is unclear
+BUSY = report([2 * time for time in series(1)], conditions=replace(MACHINE, cores_run=0.5, cores_other=1.7))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "direction", "doubt", "gate"),
+    [
+        (plain(), plain(), Direction.NONE, None, {0.001: (False, True)}),  # compared with itself
+        # The gate fails on the lower end of the interval, and says where the steps cannot decide:
+        (plain(), plain(1, step_ms=22.0), Direction.SLOWER, None, {0.099: (False, True), 0.05: (True, False)}),
+        (plain(0, 0.03), plain(1, 0.03), Direction.NONE, None, {0.005: (False, True)}),
+        # As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while.
+        (with_burst(), AT_WORK, Direction.SLOWER, None, {0.1: (True, False)}),
+        (plain(0, 0.8), plain(1, 0.8), Direction.UNKNOWN, Undecided.WIDE, {0.05: (False, True)}),
+        # A checkpoint after every fifth step, and long steps that are not certain:
+        (plain(2), checkpoints(3, 5, 40.0), Direction.SLOWER, None, {0.05: (True, False)}),
+        (plain(), checkpoints(1, 5, 40.0), Direction.UNKNOWN, Undecided.LONG_STEPS, {0.05: (False, True)}),
+        (plain(), BUSY, Direction.UNKNOWN, Undecided.CONDITIONS, {}),
+        # The device is a quarter faster in every step, and a burst of input waits hides it in the whole.
+        (with_waits(106.0), with_waits(77.1), Direction.UNKNOWN, Undecided.WIDE, {}),
+    ],
+)
+def test_what_two_runs_show(
+    before: Diagnosis, after: Diagnosis, direction: Direction, doubt: Undecided | None, gate: Gates
+) -> None:
+    step = stepped(before, after)
+    assert (step.direction, step.doubt) == (direction, doubt)
+    assert {most: gated(before, after, most) for most in gate} == gate
+
+
+def test_load_is_named_where_it_makes_the_change_unknown() -> None:
+    assert "other programs" in words.headline(compared(plain(), BUSY))
+
+
+def test_all_steps_are_compared_where_some_take_long() -> None:
+    step = stepped(plain(2), checkpoints(3, 5, 40.0))
+    assert step.figure is StepFigure.STRETCHES
+    assert step.change == pytest.approx(0.4, abs=0.05)
 
 
 def test_a_side_states_its_step_without_tracing_where_that_is_clearly_shorter() -> None:
@@ -100,10 +164,6 @@ def test_a_side_states_its_step_without_tracing_where_that_is_clearly_shorter() 
     assert result.after.untraced_ms is None
     alike = plain(untraced_ms=19.5)
     assert compared(alike, alike).before.untraced_ms is None
-
-
-def test_the_gate_fails_on_the_lower_end_of_the_interval() -> None:
-    assert [gated(plain(), plain(1, step_ms=22.0), most)[0] for most in (0.099, 0.05)] == [False, True]
 
 
 @settings(max_examples=20)
@@ -123,22 +183,15 @@ def test_steps_that_are_missing_or_few_show_nothing() -> None:
     assert few.step is None
 
 
-def test_load_of_other_programs_widens_the_side_that_it_slows() -> None:
+def test_load_of_other_programs_and_lower_clocks_widen_the_side_that_they_slow() -> None:
     quiet, alike, busy = (plain(n, cores_run=1.2, cores_other=used) for n, used in ((0, 0.0), (1, 0.0), (1, 0.5)))
     alone, loaded = stepped(quiet, alike), stepped(quiet, busy)
     assert loaded.low == pytest.approx((1 + alone.low) * 0.75 - 1)
     assert loaded.high == pytest.approx(alone.high)
-    assert compared(quiet, busy).wider == (
-        "Other programs used 25 % of the cores while the steps after the change were traced.",
-    )
-
-
-def test_programs_on_spare_cores_widen_nothing() -> None:
-    before, after = (plain(seed, cores_usable=16.0, cores_run=2.0, cores_other=2.0) for seed in (0, 1))
-    assert compared(before, after).wider == ()
-
-
-def test_a_lower_clock_widens_the_interval() -> None:
+    told = ("Other programs used 25 % of the cores while the steps after the change were traced.",)
+    assert compared(quiet, busy).wider == told
+    spare = [plain(seed, cores_usable=16.0, cores_run=2.0, cores_other=2.0) for seed in (0, 1)]
+    assert compared(spare[0], spare[1]).wider == ()
     before, after = plain(gpu_mhz=1980.0), plain(1, step_ms=26.4, gpu_mhz=1500.0)
     assert stepped(before, after).direction is Direction.UNKNOWN
     assert compared(before, after).wider == ("The clock of the GPUs was 32 % lower after the change.",)
@@ -196,12 +249,17 @@ def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run(*, alon
     assert shown == {"python-input": "", "input-bound": "" if alone else "python-input"}
 
 
-def test_a_saving_is_not_compared_with_a_cost() -> None:
-    saves = finding("hot-operation", "a.py", 3.0)
-    takes = replace(saves, saving=None, takes=Takes(9.0, 0.45))
-    (change,) = compared(of(saves), of(takes, seed=1)).findings
+def test_savings_are_of_the_steps_that_are_compared_and_not_compared_with_costs() -> None:
+    """One report left the profiler's cost out of step and saving, the other has no untraced steps."""
+    traced = finding("input-bound", "train.py", 10.0)
+    assert traced.saving
+    saves = replace(traced, saving=replace(traced.saving, ms_per_step=5.0))
+    (change,) = compared(untraced(of(saves), 10.0), of(traced)).findings
     assert change.state is FindingState.SAME
-    assert (change.before_kind, change.after_kind) == ("saving", "cost")
+    assert (change.before_ms, change.after_ms) == pytest.approx((10.0, 10.0), rel=0.01)
+    takes = replace(traced, saving=None, takes=Takes(9.0, 0.45))
+    (change,) = compared(of(traced), of(takes, seed=1)).findings
+    assert (change.state, change.before_kind, change.after_kind) == (FindingState.SAME, "saving", "cost")
 
 
 def test_what_moved_most_comes_first_and_noise_is_left_out() -> None:
@@ -234,6 +292,7 @@ def test_the_run_in_the_middle_stands_for_its_side() -> None:
         (untraced(plain(), 12.0), plain(1), 20.0),
         # Tracing made one run 10 % slower, whose report leaves that out, and the other hardly.
         (untraced(plain(), 18.0), plain(1, step_ms=18.0, untraced_ms=17.9), 18.0),
+        (untraced(plain(), 10.0), untraced(plain(), 10.0), 10.0),  # both reports leave it out
     ],
 )
 def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without(
@@ -241,28 +300,8 @@ def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without(
 ) -> None:
     result = compared(before, after)
     assert (result.before.step_ms, result.after.step_ms) == pytest.approx((ms, ms), rel=0.02)
+    assert result.parts[0].before == pytest.approx(ms, rel=0.02)
     assert stepped(before, after).direction is Direction.NONE
-
-
-def test_savings_are_of_the_steps_that_are_compared() -> None:
-    """One report left the profiler's cost out of step and saving, the other has no untraced steps."""
-    traced = finding("input-bound", "train.py", 10.0)
-    assert traced.saving
-    saves = replace(traced, saving=replace(traced.saving, ms_per_step=5.0))
-    (change,) = compared(untraced(of(saves), 10.0), of(traced)).findings
-    assert change.state is FindingState.SAME
-    assert (change.before_ms, change.after_ms) == pytest.approx((10.0, 10.0), rel=0.01)
-
-
-def test_a_gate_that_the_steps_cannot_decide_says_so() -> None:
-    assert gated(plain(0, 0.03), plain(1, 0.03), 0.005) == (False, True)
-
-
-def test_the_profilers_cost_is_left_out_where_the_report_leaves_it_out() -> None:
-    steps = replace(plain().steps, step_ms=20.0, untraced_ms=10.0, untraced_breakdown_ms={"device": 10.0})
-    corrected = replace(plain(), steps=steps)
-    result = compared(corrected, corrected)
-    assert (result.before.step_ms, result.parts[0].before) == pytest.approx((10.0, 10.0))
 
 
 def test_what_became_slower_or_faster_by_as_much_is_listed_alike() -> None:
@@ -316,66 +355,11 @@ def test_steps_that_do_not_overlap_are_a_change(seed: int, gap: float, jitter: f
     assert stepped(more, less).direction is Direction.FASTER
 
 
-def loaded(times: list[float], run: float, between_ms: float) -> Diagnosis:
-    """Return a report of steps that mostly wait between the calls, while other programs use all cores."""
-    busy = replace(MACHINE, cores_run=run, cores_other=2.0 - run)
-    share = between_ms / float(np.median(times))
-    return report(times, {"host": 1 - share, "between": share}, conditions=busy)
-
-
-def test_a_step_four_times_as_long_is_slower_on_a_machine_that_others_use() -> None:
-    """As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while."""
-    times = np.array(series(0, 0.03, step_ms=5.2, steps=40))
-    times[12:19] *= 3.0
-    before = loaded(list(times), 0.15, 2.3)
-    after = loaded(series(1, 0.03, step_ms=23.3, steps=40), 0.1, 20.0)
-    assert stepped(before, after).direction is Direction.SLOWER
-    assert changed(before, after)["between"]
-    assert gated(before, after, 0.1)[0]
-
-
 def test_load_takes_no_more_than_a_run_computes() -> None:
     """A step that sleeps does not wait for the cores, however busy they are."""
     asleep, at_work = (stepped(plain(), loaded(series(1), run, 10.0)).low for run in (0.02, 1.0))
     assert asleep > -0.12
     assert at_work < -0.45
-
-
-def test_an_interval_that_is_too_wide_is_no_result() -> None:
-    step = stepped(plain(0, 0.8), plain(1, 0.8))
-    assert (step.direction, step.doubt) == (Direction.UNKNOWN, Undecided.WIDE)
-    assert gated(plain(0, 0.8), plain(1, 0.8), 0.05) == (False, True)
-
-
-def test_a_change_of_a_part_is_one_of_the_step_though_the_step_varies() -> None:
-    """The device is a quarter faster in every step, and a burst of input waits hides it in the whole."""
-    wait = np.zeros(60)
-    wait[5:13] = wait[40:49] = 80.0
-
-    def of_device(device_ms: float) -> Diagnosis:
-        made = report([device_ms + float(time) for time in wait])
-        return replace(made, steps=replace(made.steps, breakdown_ms={"device": device_ms, "input": 1.0}))
-
-    assert stepped(of_device(106.0), of_device(77.1)).direction is not Direction.NONE
-
-
-def checkpoints(seed: int, every: int, cost_ms: float, first: int = 0) -> Diagnosis:
-    times = np.array(series(seed))
-    times[first::every] += cost_ms
-    return report(list(times))
-
-
-def test_a_checkpoint_after_every_fifth_step_is_a_change_of_the_step() -> None:
-    step = stepped(plain(2), checkpoints(3, 5, 40.0))
-    assert (step.figure, step.direction) == (StepFigure.STRETCHES, Direction.SLOWER)
-    assert step.change == pytest.approx(0.4, abs=0.05)
-    assert gated(plain(2), checkpoints(3, 5, 40.0), 0.05)[0]
-
-
-def test_long_steps_that_are_not_certain_make_the_change_unknown() -> None:
-    step = stepped(plain(), checkpoints(1, 5, 40.0))
-    assert (step.direction, step.doubt) == (Direction.UNKNOWN, Undecided.LONG_STEPS)
-    assert gated(plain(), checkpoints(1, 5, 40.0), 0.05)[1]
 
 
 def test_few_long_steps_change_no_verdict_and_are_told() -> None:
@@ -441,13 +425,6 @@ def test_work_that_moves_to_another_part_is_no_change_of_the_step(
     assert bool(carried(parts)) is carries
 
 
-def test_load_is_named_where_it_makes_the_change_unknown() -> None:
-    busy = replace(MACHINE, cores_run=0.5, cores_other=1.7)
-    after = report([2 * t for t in series(1)], conditions=busy)
-    assert stepped(plain(), after).doubt is Undecided.CONDITIONS
-    assert "other programs" in words.headline(compared(plain(), after))
-
-
 def test_a_step_that_clearly_changed_has_a_part_that_did() -> None:
     """Each step before is longer than any after, however much the steps before differ among themselves."""
     before = report([60.0, 150.0] * 8, {"input": 0.8, "device": 0.2})
@@ -486,26 +463,15 @@ def test_phases_sum_to_the_runs_without_our_own_work(before: dict[Phase, float],
     assert shown == [one for one in Phase if one in {*before, *after} - {Phase.PROFILER}]
 
 
-def test_a_run_that_was_ended_early_is_known_as_such() -> None:
-    known, early = (whole({Phase.STEPS: 1_000.0}, ended_early=ended) for ended in (False, True))
-    told = [run_change(*pair) for pair in ((known, known), (known, early), (early, known))]
-    assert [one.ended_early for one in told if one] == [False, True, True]
-
-
-def test_runs_that_are_not_known_whole_are_not_compared() -> None:
-    known, window = (whole({Phase.STEPS: 1_000.0}, whole=all_known) for all_known in (True, False))
+def test_runs_are_compared_where_both_are_known_whole_and_told_to_have_ended_early() -> None:
+    known, window, early = (
+        whole({Phase.STEPS: 1_000.0}, **one) for one in ({}, {"whole": False}, {"ended_early": True})
+    )
     assert run_change(known, plain()) is None
     assert run_change(window, known) is None
     assert compare([known], [known], in_ms=False).run is None
-
-
-def test_a_phase_of_a_later_version_is_unnamed() -> None:
-    content = contract(whole({Phase.STEPS: 5.0}))
-    content["run"]["phases"][0]["phase"] = "dreaming"
-    later = of_text(json.dumps(content), PLACE)
-    change = run_change(later, later)
-    assert change
-    assert [one.phase for one in change.phases] == [Phase.UNNAMED]
+    told = [run_change(*pair) for pair in ((known, known), (known, early), (early, known))]
+    assert [one and one.ended_early for one in told] == [False, True, True]
 
 
 def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
@@ -516,11 +482,19 @@ def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
     assert grid.rows[0] == ("whole run", "81.4 s", "61.4 s", "20 s")
     assert grid.rows[1] == ("preparing data", "21.4 s", "1.4 s", "20 s")
     assert any("took 81.4 s before and 61.4 s after" in note for note in words.notes(comparison))
+    longer = compared(before, whole({Phase.STEPS: 2.0}, epochs=20))
+    assert any("have 10 and 20 epochs" in note for note in words.notes(longer))
 
 
-def test_runs_of_unlike_length_are_said_to_be() -> None:
-    comparison = compared(whole({Phase.STEPS: 1.0}), whole({Phase.STEPS: 2.0}, epochs=20))
-    assert any("have 10 and 20 epochs" in note for note in words.notes(comparison))
+def test_a_report_is_read_with_its_run_and_phases_of_a_later_version_are_unnamed() -> None:
+    made = replace(diagnoses.full(), run=whole({Phase.IMPORTS: 6_000.0, Phase.STEPS: 60_000.0}).run)
+    content = contract(made)
+    assert of_text(json.dumps(content), PLACE).run == made.run
+    content["run"]["phases"][0]["phase"] = "dreaming"
+    later = of_text(json.dumps(content), PLACE)
+    change = run_change(later, later)
+    assert change
+    assert Phase.UNNAMED in [one.phase for one in change.phases]
 
 
 def of_run(time: float, share: float) -> Result:
@@ -536,11 +510,6 @@ def test_a_finding_about_the_run_changes_with_its_share(share: float, state: Fin
     (row,) = words.tables(found)[words.FINDINGS].rows
     assert found.findings[0].state is state
     assert row[3] == "saves 70 s of the run"
-
-
-def test_a_report_is_read_with_its_run() -> None:
-    made = replace(diagnoses.full(), run=whole({Phase.IMPORTS: 6_000.0, Phase.STEPS: 60_000.0}).run)
-    assert of_text(json.dumps(contract(made)), PLACE).run == made.run
 
 
 # What can be compared, and how anything else is refused

@@ -18,7 +18,6 @@ from tfdoctor.trial import training
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.times import TrialTimes
 
 SCRIPTS = Path(__file__).with_name("scripts")
 
@@ -33,11 +32,11 @@ def test_a_parallel_map_that_draws_random_numbers_is_no_fault(tmp_path: Path) ->
     program = RecordedProgram((sys.executable, "train.py", "60"), tmp_path, Kind.SCRIPT, QUIET)
     enough = Enough(compare_at=4, fewest=6, steps=6, seconds=0.0)
     with Runner.of(program, layer=False) as stage:
-        *as_is, first, second = stage.by_turns([ORIGINAL, ORIGINAL, changed, changed], enough, 0)
+        *as_is, first, second = stage.runs([ORIGINAL, ORIGINAL, changed, changed], enough)
     for run in (*as_is, first, second):
-        assert run.exit_code == 0, run.error
+        assert not run.error
         assert run.finite
-        assert isinstance(run.times, TrialTimes)
+        assert run.times, run.why
         assert run.times.loop.examples == 24  # all that there are, whatever the batch is
     assert training.compare(changed, (first, second), as_is).state is TrainingState.REORDERED
     assert script.read_text() == text
@@ -48,7 +47,7 @@ def test_weights_that_become_infinite_are_told(tmp_path: Path) -> None:
     program = RecordedProgram((sys.executable, str(SCRIPTS / "goes_wrong.py")), tmp_path, Kind.SCRIPT, QUIET)
     with Runner.of(program, layer=False) as stage:
         enough = Enough(compare_at=4, fewest=6, steps=6, seconds=1.0)
-        assert stage.run(ORIGINAL, enough, 1).finite is False
+        assert stage.runs([ORIGINAL], enough)[0].finite is False
 
 
 READS = """
@@ -78,7 +77,7 @@ def test_the_input_is_read_for_the_first_batches_only(tmp_path: Path) -> None:
     program = RecordedProgram((sys.executable, "script.py"), tmp_path, Kind.SCRIPT, QUIET)
     variant = Variant("without", without=RunPart(part=Part.INPUT, name="input", ms=1.0))
     with Runner.of(program, layer=False) as stage:
-        run = stage.run(variant, Enough.whole(300.0), 0)
+        (run,) = stage.runs([variant], Enough.whole(300.0))
         log = (stage.folder / "run0" / "log").read_text(errors="replace")
     assert not run.error
     assert not run.ineffective

@@ -13,7 +13,6 @@ from tfdoctor.trial.layer import why_not
 from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.settings import CLUSTERING
-from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
 
 pytestmark = pytest.mark.tensorflow
@@ -39,7 +38,7 @@ def ran(variant: Variant, *arguments: str, layer: bool) -> tuple[TrialRun, str]:
     """Run the script once; return what the run gave, and what TensorFlow and the script printed."""
     program = RecordedProgram((sys.executable, "set_up.py", *arguments), SCRIPTS, Kind.SCRIPT)
     with Runner.of(program, layer=layer) as stage:
-        run = stage.run(variant, Enough(), 0)
+        (run,) = stage.runs([variant], Enough())
         return run, (stage.folder / "run0" / "log").read_text(errors="replace")
 
 
@@ -62,7 +61,7 @@ def test_settings_arrive_in_the_program(one_thread: tuple[TrialRun, str]) -> Non
     )
     _, before = one_thread
     run, after = ran(changed, "xla", layer=False)
-    assert isinstance(run.times, TrialTimes), run
+    assert run.times, run
     assert run.times.loop.examples == 4  # of the loop that trains
     assert threads(before, "tf_Compute") != 5
     assert threads(after, "tf_Compute") == 5
@@ -74,16 +73,16 @@ def test_settings_arrive_in_the_program(one_thread: tuple[TrialRun, str]) -> Non
 def test_xla_is_on_for_all_graphs() -> None:
     """In a layer, where there is one."""
     run, log = ran(Variant("XLA", environment={"TF_XLA_FLAGS": CLUSTERING}), layer=not why_not(SCRIPTS))
-    assert isinstance(run.times, TrialTimes), run
+    assert run.times, run
     assert COMPILED in log
 
 
 def test_a_setting_that_does_not_arrive_has_no_figure(one_thread: tuple[TrialRun, str]) -> None:
     """The two runs also show the number of intra-op threads, to which TensorFlow gives no name."""
     run, one = one_thread
-    assert run.times == NoTimes("no function was compiled with XLA")
+    assert (run.times, run.why) == (None, "no function was compiled with XLA")
     names = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS")
     changed = Variant("", {}, {"TF_NUM_INTRAOP_THREADS": "9", **dict.fromkeys(names, "0")})
     run, nine = ran(changed, "sets", layer=False)
-    assert run.times == NoTimes(f"the program sets {' and '.join(names)} itself")
+    assert (run.times, run.why) == (None, f"the program sets {' and '.join(names)} itself")
     assert threads(nine, "python") - threads(one, "python") == 8

@@ -1,7 +1,6 @@
 """Which recordings are found below folders and patterns."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,45 +12,42 @@ from tfdoctor.terms.errors import InputError
 TRACE = "plugins/profile/2026_11_01_10_00_00/host.xplane.pb"
 
 
-def test_a_root_is_a_recording_a_run_folder_or_a_trace() -> None:
-    files = [
-        "/r/a/tfdoctor.json",
-        f"/r/a/{TRACE}",
-        "/r/a/report.html",
-        f"/logs/fit/{TRACE}",
-        "/logs/fit/plugins/profile/2026_11_02_10_00_00/one.xplane.pb",
-        "/logs/fit/plugins/profile/2026_11_02_10_00_00/two.xplane.pb",
-        "/logs/fit/plugins/profile/2026_11_02_10_00_00/overview.json",
-        "/traces/a.xplane.pb",
-        "/traces/b.xplane.pb",
-        "/traces/notes.txt",
-    ]
-    assert recordings(files) == {
-        "/r/a": (TRACE, "tfdoctor.json"),
-        "/logs/fit/plugins/profile/2026_11_01_10_00_00": ("host.xplane.pb",),
-        "/logs/fit/plugins/profile/2026_11_02_10_00_00": ("one.xplane.pb", "two.xplane.pb"),
-        "/traces/a.xplane.pb": ("",),
-        "/traces/b.xplane.pb": ("",),
-    }
+SECOND = "/logs/fit/plugins/profile/2026_11_02_10_00_00"
 
 
-def test_workers_and_processes_belong_to_their_run() -> None:
-    files = [
-        "/r/workers/one/tfdoctor.json",
-        "/r/workers/two/tfdoctor.json",
-        f"/r/{TRACE}",
-        "/killed/tfdoctor.json",
-        "/killed/processes/7/agent.json",
-        f"/killed/processes/7/{TRACE}",
-    ]
-    assert recordings(files) == {
-        "/r": (TRACE, "workers/one/tfdoctor.json", "workers/two/tfdoctor.json"),
-        "/killed": ("processes/7/agent.json", f"processes/7/{TRACE}", "tfdoctor.json"),
-    }
-
-
-def test_samples_beside_the_trace_of_another_profiler_belong_to_it() -> None:
-    assert recordings([f"/jax/{TRACE}", "/jax/samples.jsonl"]) == {"/jax": (TRACE, "samples.jsonl")}
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (  # a root is a recording, a run folder or a trace
+            [
+                *("/r/a/tfdoctor.json", f"/r/a/{TRACE}", "/r/a/report.html", f"/logs/fit/{TRACE}"),
+                *(f"{SECOND}/{name}" for name in ("one.xplane.pb", "two.xplane.pb", "overview.json")),
+                *("/traces/a.xplane.pb", "/traces/b.xplane.pb", "/traces/notes.txt"),
+            ],
+            {
+                "/r/a": (TRACE, "tfdoctor.json"),
+                "/logs/fit/plugins/profile/2026_11_01_10_00_00": ("host.xplane.pb",),
+                SECOND: ("one.xplane.pb", "two.xplane.pb"),
+                "/traces/a.xplane.pb": ("",),
+                "/traces/b.xplane.pb": ("",),
+            },
+        ),
+        (  # workers and processes belong to their run
+            [
+                *("/r/workers/one/tfdoctor.json", "/r/workers/two/tfdoctor.json", f"/r/{TRACE}"),
+                *("/killed/tfdoctor.json", "/killed/processes/7/agent.json", f"/killed/processes/7/{TRACE}"),
+            ],
+            {
+                "/r": (TRACE, "workers/one/tfdoctor.json", "workers/two/tfdoctor.json"),
+                "/killed": ("processes/7/agent.json", f"processes/7/{TRACE}", "tfdoctor.json"),
+            },
+        ),
+        # Samples beside the trace of another profiler belong to it:
+        ([f"/jax/{TRACE}", "/jax/samples.jsonl"], {"/jax": (TRACE, "samples.jsonl")}),
+    ],
+)
+def test_what_the_files_of_a_recording_are(files: list[str], found: dict[str, tuple[str, ...]]) -> None:
+    assert recordings(files) == found
 
 
 @pytest.fixture
@@ -91,42 +87,30 @@ def test_patterns(tree: Path, pattern: str, names: list[str]) -> None:
     assert places == [str(tree / name) for name in names]
 
 
-def test_a_place_that_two_patterns_mean_is_found_once(tree: Path) -> None:
-    assert len(found([str(tree), str(tree / "a")])[0]) == 3
-
-
-def test_a_path_with_dots_is_that_without(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_are_found_once_without_dots_and_told_where_they_are_empty(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tree / "b")
     assert [one.place for one in found(["../a/one"])[0]] == [str(tree / "a/one")]
+    (tree / "empty").mkdir()
+    places, empty = found([str(tree / "empty"), str(tree), str(tree / "a"), str(tree / "z*")])
+    assert len(places) == 3
+    assert empty == (str(tree / "empty"), str(tree / "z*"))
+    with pytest.raises(InputError, match="There is nothing at"):
+        found([str(tree / "nowhere")])
 
 
-def changed(trace: Path) -> None:
-    trace.write_bytes(b"\n\0\n\0")
-
-
-def touched(trace: Path) -> None:
-    os.utime(trace, (1, 1))
-
-
-@pytest.mark.parametrize("change", [changed, touched])
-def test_a_stamp_changes_with_a_file(tree: Path, change: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("touched", [False, True])
+def test_a_stamp_changes_with_a_file(tree: Path, *, touched: bool) -> None:
     first, _ = found([str(tree)])
     assert found([str(tree)]) == (first, ())
-    change(tree / "a/one" / TRACE)
+    trace = tree / "a/one" / TRACE
+    if touched:
+        os.utime(trace, (1, 1))
+    else:
+        trace.write_bytes(b"\n\0\n\0")
     second, _ = found([str(tree)])
     assert [one.stamp == two.stamp for one, two in zip(first, second, strict=True)] == [False, True, True]
-
-
-def test_nothing_there_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="There is nothing at"):
-        found([str(tmp_path / "nowhere")])
-
-
-def test_one_of_several_places_may_have_no_recording(tree: Path) -> None:
-    (tree / "empty").mkdir()
-    places, empty = found([str(tree / "empty"), str(tree / "a"), str(tree / "z*")])
-    assert len(places) == 2
-    assert empty == (str(tree / "empty"), str(tree / "z*"))
 
 
 @pytest.mark.parametrize("name", ["br[1]", "st*ar", "wh?t", "with space", "ünï", "<b>", "it's"])
@@ -152,28 +136,20 @@ def test_links_are_followed_to_what_is_not_there_itself(tree: Path) -> None:
     (runs / "latest").symlink_to(runs / "three")
     (runs / "elsewhere").symlink_to(tree / "a")
     (tree / "a" / "up").symlink_to(runs)
+    (runs / "above").symlink_to("..")
     (runs / "gone").symlink_to(tree / "nowhere")
     places = [one.place.removeprefix(f"{runs}/") for one in found([str(runs)])[0]]
     folder = TRACE.rpartition("/")[0]
     assert places == ["elsewhere/one", f"elsewhere/two/{folder}", f"three/{folder}"]
 
 
-def test_a_link_to_a_folder_above_is_not_followed(tree: Path) -> None:
-    (tree / "a" / "up").symlink_to("..")
-    assert len(found([str(tree / "a")])[0]) == 2
-
-
-def test_a_trace_may_be_a_link(tree: Path) -> None:
+def test_a_trace_may_be_a_link_and_no_pipe(tree: Path) -> None:
     links = tree / "links"
     links.mkdir()
     (links / "host.xplane.pb").symlink_to(tree / "b/three" / TRACE)
+    os.mkfifo(links / "pipe.xplane.pb")
     (one,), _ = found([str(links)])
     assert (one.place, one.nbytes) == (str(links / "host.xplane.pb"), 2)
-
-
-def test_a_pipe_is_no_recording(tree: Path) -> None:
-    os.mkfifo(tree / "a" / "pipe.xplane.pb")
-    assert len(found([str(tree)])[0]) == 3
 
 
 def test_a_web_server_that_lists_its_files_is_searched(tree: Path) -> None:

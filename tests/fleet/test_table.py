@@ -1,7 +1,7 @@
 """The table on disk: what a killed command leaves, and what is read again."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,11 @@ from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, SCHEMA, FleetTable
 from tfdoctor.terms.errors import OutputError
 
 
-def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_rows_are_read_as_they_were_written_and_the_last_one_of_a_place_counts(tmp_path: Path) -> None:
     rows = several()
     with FleetTable(tmp_path / "new") as table:
         for row in rows:
+            table.add(replace(row, steps=7))
             table.add(row)
     with FleetTable(tmp_path / "new") as table:
         assert list(table.rows.values()) == rows
@@ -34,22 +35,39 @@ def test_a_line_that_was_not_finished_is_cut_off(tmp_path: Path) -> None:
         assert list(table.rows) == ["key of /a", "key of /c"]
 
 
-def test_damaged_lines_are_examined_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"no JSON\n[]\n",
+        json.dumps({**asdict(run()), "key": "other", "steps": "many"}).encode() + b"\n",
+        b"\xff\xfe\n",
+        b'{"place": "\\ud800", "key": "k"}\n',
+        b"[" * 100_000 + b"\n",
+    ],
+)
+def test_what_is_no_row_is_examined_again(tmp_path: Path, junk: bytes) -> None:
     with FleetTable(tmp_path) as table:
         table.add(run("/a"))
-    path = tmp_path / ROWS
-    damaged = {**json.loads(path.read_text()), "key": "other", "steps": "many"}
-    path.write_text(f"{path.read_text()}no JSON\n[]\n{json.dumps(damaged)}\n")
+    (tmp_path / ROWS).write_bytes((tmp_path / ROWS).read_bytes() + junk)
     with FleetTable(tmp_path) as table:
         assert list(table.rows) == ["key of /a"]
 
 
-def test_the_last_row_of_a_place_counts(tmp_path: Path) -> None:
-    with FleetTable(tmp_path) as table:
-        table.add(run("/a", step_ms=10.0))
-        table.add(run("/a", step_ms=20.0))
-    with FleetTable(tmp_path) as table:
-        assert [row.step_ms for row in table.rows.values()] == [20.0]
+@pytest.mark.parametrize(
+    ("folder", "there", "said"),
+    [
+        ("", "file", "choose another folder"),
+        ("fleet", "fleet/runs.parquet/", "is not a file"),
+        ("fleet", "fleet/fleet.html/", "is not a file"),
+    ],
+)
+def test_what_is_in_the_way_is_found_before_the_work(tmp_path: Path, folder: str, there: str, said: str) -> None:
+    if there.endswith("/"):
+        (tmp_path / there).mkdir(parents=True)
+    else:
+        (tmp_path / there).touch()
+    with pytest.raises(OutputError, match=said):
+        FleetTable(tmp_path / (folder or there)).__enter__()
 
 
 def test_two_commands_do_not_write_one_table(tmp_path: Path) -> None:
@@ -57,12 +75,6 @@ def test_two_commands_do_not_write_one_table(tmp_path: Path) -> None:
         FleetTable(tmp_path).__enter__()
     with FleetTable(tmp_path):
         pass
-
-
-def test_a_folder_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="choose another folder"):
-        FleetTable(tmp_path / "file").__enter__()
 
 
 def test_parquet_and_json_lines_have_the_same_rows(tmp_path: Path) -> None:
@@ -85,43 +97,20 @@ def test_parquet_and_json_lines_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_a_finished_table_is_continued(tmp_path: Path) -> None:
-    made = reported()
+    """Also with copies, of which each has a row again."""
+    copies = [run("/a", digest="same"), run("/b", digest="same")]
+    made = reported([*several(), *copies])
     with FleetTable(tmp_path) as table:
         table.finish([*made.runs, *made.failed])
     with FleetTable(tmp_path) as table:
-        assert {row.place: replace(row, job="") for row in table.rows.values()} == {
-            row.place: row for row in several()
-        }
+        rows = {row.place: replace(row, job="", copies=()) for row in table.rows.values()}
+        assert rows == {row.place: row for row in (*several(), *copies)}
+        assert [copy.place for copy in table.rows["key of /a"].copies] == ["/b"]
 
 
 def test_every_column_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/fleet.md").read_text()
     assert [name for name in SCHEMA.names if f"`{name}`" not in page] == []
-
-
-def test_a_copy_is_known_again(tmp_path: Path) -> None:
-    made = reported([run("/a", digest="same"), run("/b", digest="same")])
-    with FleetTable(tmp_path) as table:
-        table.finish([*made.runs, *made.failed])
-    with FleetTable(tmp_path) as table:
-        assert [(key, row.place, row.copies == ()) for key, row in table.rows.items()] == [
-            ("key of /a", "/a", False),
-            ("key of /b", "/b", True),
-        ]
-
-
-@pytest.mark.parametrize("junk", [b"\xff\xfe\n", b'{"place": "\\ud800", "key": "k"}\n', b"[" * 100_000 + b"\n"])
-def test_what_is_no_row_is_left_out(tmp_path: Path, junk: bytes) -> None:
-    (tmp_path / ROWS).write_bytes(junk)
-    with FleetTable(tmp_path) as table:
-        assert table.rows == {}
-
-
-@pytest.mark.parametrize("name", ["runs.parquet", "fleet.html"])
-def test_a_folder_with_the_name_of_a_file_is_found_before_the_work(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    with pytest.raises(OutputError, match="is not a file"):
-        FleetTable(tmp_path).__enter__()
 
 
 @pytest.mark.parametrize("name", [ROWS, PAGES])

@@ -26,36 +26,39 @@ def state(history: History) -> BudgetState | None:
     return check.state
 
 
-def test_runs_are_in_the_order_of_their_commits_and_not_of_their_recording() -> None:
-    again = report(1, recorded=moment(40))
-    history = followed([report(2), again, report(0)])
-    (series,) = history.series
+def test_runs_are_in_the_order_of_their_commits_else_of_their_recording() -> None:
+    (series,) = followed([report(2), report(1, recorded=moment(40)), report(0)]).series
     assert [run.commit for run in series.runs] == [commit(0), commit(1), commit(2)]
-
-
-def test_without_a_commit_runs_are_in_the_order_of_their_recording() -> None:
-    history = followed([report(2, commit="", committed=""), report(0, commit="", committed="")])
-    (series,) = history.series
+    (series,) = followed([report(2, commit="", committed=""), report(0, commit="", committed="")]).series
     assert [run.recorded for run in series.runs] == [moment(0), moment(2)]
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "runs", "notes"),
     [
-        {"command": ("python", "other.py")},
-        {"command": ("python", "train.py", "--epochs", "3")},
-        {"device_name": "another GPU"},
+        ({"command": ("python", "other.py")}, [2, 1], ()),
+        ({"command": ("python", "train.py", "--epochs", "3")}, [2, 1], ()),
+        ({"device_name": "another GPU"}, [2, 1], ()),
+        (
+            {"framework": {"tensorflow": "2.21.0"}},
+            [3],
+            (
+                f"with {commit(1)[:9]}, tensorflow changed from 2.20.0 to 2.21.0",
+                f"with {commit(2)[:9]}, tensorflow changed from 2.21.0 to 2.20.0",
+            ),
+        ),
     ],
 )
-def test_another_program_its_arguments_or_another_machine_is_another_series(changes: dict[str, Any]) -> None:
-    history = followed([report(0), report(1, **changes), report(2)])
-    assert [len(series.runs) for series in history.series] == [2, 1]
-
-
-def test_versions_belong_to_the_series_and_are_noted() -> None:
-    runs = [report(0, framework={"tensorflow": "2.20.0"}), report(1, framework={"tensorflow": "2.21.0"})]
-    (series,) = followed(runs).series
-    assert series.notes == (f"with {commit(1)[:9]}, tensorflow changed from 2.20.0 to 2.21.0",)
+def test_another_program_its_arguments_or_another_machine_is_another_series(
+    changes: dict[str, Any], runs: list[int], notes: tuple[str, ...]
+) -> None:
+    """Versions belong to the series, and are noted."""
+    made = [
+        report(day, **{"framework": {"tensorflow": "2.20.0"}, **(changes if day == 1 else {})}) for day in range(3)
+    ]
+    history = followed(made)
+    assert [len(series.runs) for series in history.series] == runs
+    assert history.series[0].notes == notes
 
 
 def test_all_steps_of_a_series_are_of_one_kind() -> None:
@@ -125,36 +128,35 @@ def test_a_new_regression_fails_after_another_was_accepted() -> None:
     assert state(followed(runs, kept, limit=0.1)) is BudgetState.EXCEEDED
 
 
-def test_a_mended_regression_passes() -> None:
-    history = followed(noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), limit=0.1)
-    assert [one.at for one in step(history).changes] == [10, 17]
-    check = step(history).check
-    assert check is not None
-    assert (check.runs, history.failed) == (6, False)
+SLOW = [report(12, 60.0), report(12, 61.0), report(12, 60.5)]
+EDITED = replace(SLOW[0], subject=replace(SLOW[0].subject, changed=True))
 
 
-def test_a_regression_older_than_the_last_runs_is_the_level() -> None:
-    assert followed(noisy(REGRESSED), limit=0.1).failed
-    assert not followed(noisy(REGRESSED), limit=0.1, last=8).failed
-
-
-def test_three_runs_decide_nothing() -> None:
-    history = followed(noisy([50.0, 50.0, 90.0]), limit=0.05)
-    assert (step(history).changes, state(history)) == ((), BudgetState.UNCLEAR)
-    assert step(history).why_no_changes == "three runs of at least 10"
-    assert not history.failed
-
-
-def test_runs_of_one_commit_are_judged_together_unless_files_differed() -> None:
-    slow = [report(12, 60.0), report(12, 61.0), report(12, 60.5)]
-    history = followed([*noisy([50.0] * 12), *slow], limit=0.05)
-    check = step(history).check
-    assert check is not None
-    assert (check.newest, check.runs) == (60.5, 12)
-    edited = replace(slow[0], subject=replace(slow[0].subject, changed=True))
-    check = step(followed([*noisy([50.0] * 12), *slow, edited], limit=0.05)).check
-    assert check is not None
-    assert check.newest in {60.0, 60.5, 61.0}
+@pytest.mark.parametrize(
+    ("runs", "demand", "changes", "found"),
+    [
+        # A regression that was mended, one that is new, and one that is older than the last runs:
+        (noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), {"limit": 0.1}, (10, 17), (BudgetState.UNCLEAR, 6)),
+        (noisy(REGRESSED), {"limit": 0.1}, (12,), (BudgetState.EXCEEDED, 9)),
+        (noisy(REGRESSED), {"limit": 0.1, "last": 8}, (12,), (BudgetState.UNCLEAR, 8)),
+        (noisy([50.0, 50.0, 90.0]), {"limit": 0.05}, (), (BudgetState.UNCLEAR, 2)),  # three runs decide nothing
+        # Runs of one commit are judged together unless files differed:
+        ([*noisy([50.0] * 12), *SLOW], {"limit": 0.05}, (), (BudgetState.EXCEEDED, 12)),
+        ([*noisy([50.0] * 12), *SLOW, EDITED], {"limit": 0.05}, (12,), (BudgetState.EXCEEDED, 12)),
+    ],
+)
+def test_what_the_newest_run_is_compared_with(
+    runs: list[Diagnosis], demand: dict[str, Any], changes: tuple[int, ...], found: tuple[BudgetState, int]
+) -> None:
+    history = followed(runs, **demand)
+    shown = step(history)
+    assert shown.check is not None
+    assert tuple(one.at for one in shown.changes) == changes
+    assert (shown.check.state, shown.check.runs) == found
+    assert history.failed is found[0].failed
+    if SLOW[1] in runs:
+        assert shown.check.newest == (60.0 if EDITED in runs else 60.5)
+    assert bool(shown.why_no_changes) is (len(runs) < 10)
 
 
 # Findings
@@ -174,19 +176,18 @@ def without(made: Diagnosis, rule: str) -> Diagnosis:
 RULE = "input-bound"
 
 
-def test_a_finding_appears_and_goes() -> None:
-    runs = [without(report(0), RULE), report(1), report(2), without(report(3), RULE)]
-    (series,) = followed(runs).series
-    one = next(finding for finding in series.findings if finding.rule == RULE)
-    assert one.found == (False, True, True, False)
-    assert (one.appeared, one.gone) == (1, 3)
-
-
-def test_a_rule_that_was_not_checked_is_neither_absent_nor_gone() -> None:
-    silent = replace(report(1), results=tuple(one for one in report(1).results if one.rule.name != RULE))
-    (series,) = followed([report(0), silent]).series
-    one = next(finding for finding in series.findings if finding.rule == RULE)
-    assert (one.found, one.appeared, one.gone) == ((True, None), None, None)
+def test_a_finding_appears_and_goes_and_is_neither_where_its_rule_was_not_checked() -> None:
+    silent = replace(report(2), results=tuple(one for one in report(2).results if one.rule.name != RULE))
+    for runs, told in (
+        (
+            [without(report(0), RULE), report(1), report(2), without(report(3), RULE)],
+            ((False, True, True, False), 1, 3),
+        ),
+        ([report(0), silent], ((True, None), None, None)),
+    ):
+        (series,) = followed(runs).series
+        one = next(finding for finding in series.findings if finding.rule == RULE)
+        assert (one.found, one.appeared, one.gone) == told
 
 
 def test_a_new_finding_fails_from_its_severity_on_until_it_is_accepted() -> None:
@@ -211,31 +212,25 @@ def test_a_baseline_has_the_figures_of_its_run() -> None:
     assert dict(baseline.values) == {"step-ms": 40.0, "run-s": 8.0, "memory-peak-gb": 3.0}
 
 
+TWO_PROGRAMS = [report(0), report(0, command=("python", "other.py"))]
+
+
 @pytest.mark.parametrize(
-    ("what", "at", "message"),
+    ("runs", "what", "at", "message"),
     [
-        ("step-ms", "fff", "no run is of commit 'fff'"),
-        ("step-ms", "0", "24 commits begin with '0': write more of it"),
-        ("step", commit(3), "has 'step': did you mean 'step-ms'?"),
-        ("retracing", commit(3), "has 'retracing': "),
+        (noisy(REGRESSED), "step-ms", "fff", "no run is of commit 'fff'"),
+        (noisy(REGRESSED), "step-ms", "0", "24 commits begin with '0': write more of it"),
+        (noisy(REGRESSED), "step", commit(3), r"has 'step': did you mean 'step-ms'\?"),
+        (noisy(REGRESSED), "retracing", commit(3), "has 'retracing': "),
+        # Without git, and of two programs:
+        ([report(0, commit="", committed="")], "step-ms", "fff", "no run has a commit, at which a change could be"),
+        (TWO_PROGRAMS, "step-ms", commit(0), r"has runs of other\.py and train\.py: choose one"),
     ],
 )
-def test_what_no_run_shows_cannot_be_accepted(what: str, at: str, message: str) -> None:
-    history = followed(noisy(REGRESSED))
-    with pytest.raises(InputError, match=message.replace("?", r"\?")):
+def test_what_no_run_shows_cannot_be_accepted(runs: list[Diagnosis], what: str, at: str, message: str) -> None:
+    history = followed(runs)
+    with pytest.raises(InputError, match=message):
         accepted(what, at, history.series, by="Ann", why="why")
-
-
-def test_without_git_nothing_can_be_accepted() -> None:
-    history = followed([report(0, commit="", committed="")])
-    with pytest.raises(InputError, match="no run has a commit, at which a change could be"):
-        accepted("step-ms", "fff", history.series, by="Ann", why="why")
-
-
-def test_a_commit_of_two_programs_needs_the_program() -> None:
-    history = followed([report(0), report(0, command=("python", "other.py"))])
-    with pytest.raises(InputError, match=r"has runs of other\.py and train\.py: choose one"):
-        accepted("step-ms", commit(0), history.series, by="Ann", why="why")
 
 
 def test_a_program_without_a_run_is_an_error() -> None:

@@ -9,7 +9,7 @@ from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
 from tfdoctor.trial import diffs
-from tfdoctor.trial.program import Originals, Variant
+from tfdoctor.trial.program import Variant, texts_of
 
 TEXT = "x = 1\ny = 3\n"
 CHANGED = b"x = 2\ny = 3\n"
@@ -38,10 +38,8 @@ def patch_of(folder: Path, diff: str | None, name: str = "train.py", text: str =
     ("name", "line"),
     [
         ("train.py", "x = 1"),
-        (
-            "train.py",
-            "-- /dev/null",
-        ),  # Trap: a removed line that starts with two dashes looks like the name of a file.
+        # Trap: a removed line that starts with two dashes looks like the name of a file.
+        ("train.py", "-- /dev/null"),
         ("train.py", "-- x"),
         ("tr\u00e4in it.py", "x = 1"),
     ],
@@ -115,7 +113,7 @@ def test_the_diff_is_of_the_folder_that_holds_the_files(
     command = ["python", "../jobs/train.py"]
     recording = Recording.open(made(tmp_path, cwd=str(tmp_path / "work"), command=command))
     kept = [Variant("a", dict.fromkeys(paths, b"x = 2\n"))] if paths else []
-    diff, found, outside = diffs.kept_diff(kept, Originals.of(paths), recording)
+    diff, found, outside = diffs.kept_diff(kept, texts_of(paths), recording)
     assert diff.startswith(header)
     assert (b"other.py" in diff, bool(diff)) == (False, bool(names))
     assert (found, list(outside)) == (tmp_path / folder, [tmp_path / one for one in left_out])
@@ -125,7 +123,7 @@ def test_the_kept_changes_do_not_revert_an_edit_made_meanwhile(tmp_path: Path) -
     recording = Recording.open(made(tmp_path))
     path = tmp_path / "train.py"
     path.write_text("x = 1\ny = 1\n")
-    originals = Originals.of([path])
+    originals = texts_of([path])
     path.write_text("x = 1\ny = 1\nmine = 1\n")
     diff, _, _ = diffs.kept_diff([Variant("a", {path: b"x = 2\ny = 1\n"})], originals, recording)
     assert b"mine" not in diff

@@ -1,69 +1,45 @@
 """The examples of a step are seen in each run: the figures are per example where they differ."""
 
-from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
-from tests.trial.made import Machine, join, row, stage_of
-from tests.trial.test_times import loop
-from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial
-from tfdoctor.trial import trial
-from tfdoctor.trial.clock import Enough
+from tests.trial.made import Machine, Tick, conduct, row
+from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.trial.program import AS_IS, Variant
-from tfdoctor.trial.times import Loop, TrialTimes, times_of
-from tfdoctor.trial.trial_run import TrialRun
 
+PATCH = Variant("mine.diff")
 LARGER = Variant("batch x 2", examples=Fraction(2), model="a step has 64 examples instead of 32", may_keep=False)
 
 
-def tried(
-    clock: Callable[[float], None], variant: Variant, factor: float, as_is: list[int], own: list[int]
-) -> Trial:
-    """Return the row of a variant whose step takes a factor of the time, with these batches."""
-    machine = Machine({variant.name: factor}, tick=clock)
-    plain = machine.run
-
-    def run(one: Variant, enough: Enough, number: int) -> TrialRun:
-        found = plain(one, enough, number)
-        assert isinstance(found.times, TrialTimes)
-        made = loop([10 * (1 if one.name == AS_IS else factor)] * 300, examples=as_is if one.name == AS_IS else own)
-        return TrialRun(times_of(Loop.read(made)), found.state, finite=True, seconds=15)
-
-    trials, _ = trial.conduct(stage_of(run), trial.Agenda([variant], join, 60.0))
-    return row(trials, variant.name)
-
-
-def test_a_patch_with_a_smaller_batch_is_compared_per_example(clock: Callable[[float], None]) -> None:
-    """A step of 4 examples instead of 32 is 80 % shorter, and takes longer for as many examples."""
-    found = tried(clock, Variant("mine.diff"), 0.2, [32] * 4, [4, 4, 4, 2])
-    assert found.examples == 0.125
-    assert found.measured is not None
-    assert found.measured.difference is Difference.COSTS
-    assert found.measured.share == pytest.approx(-0.6, abs=0.01)
-    assert found.training is not None
-    assert found.training.state is TrainingState.CHANGED
-    assert found.training.why == "a step has 4 examples instead of 32"
-
-
-def test_a_larger_batch_that_does_not_reach_the_steps_has_no_figure(clock: Callable[[float], None]) -> None:
-    """A data set of 24 examples gives 24, whatever the batch is."""
-    found = tried(clock, LARGER, 1.0, [24] * 4, [24] * 4)
-    assert found.measured is None
-    assert "as many examples as without it" in found.missing
-
-
-def test_a_larger_batch_is_per_example_only_where_its_size_is_seen(clock: Callable[[float], None]) -> None:
-    seen = tried(clock, LARGER, 1.2, [32] * 4, [64] * 4)
-    assert seen.measured is not None
-    assert seen.measured.share == pytest.approx(0.4, abs=0.01)
-    assert tried(clock, LARGER, 1.2, [32] * 4, []).measured is None
-    assert tried(clock, LARGER, 1.2, [32] * 4, [64, 64, 40, 40]).measured is None
-    assert "48 examples" in tried(clock, LARGER, 1.2, [32] * 4, [48] * 4).missing
-
-
-def test_unknown_examples_of_a_patch_leave_its_figure_as_it_is(clock: Callable[[float], None]) -> None:
-    found = tried(clock, Variant("mine.diff"), 0.5, [], [4] * 4)
-    assert found.examples == 1
-    assert found.measured is not None
-    assert found.measured.share == pytest.approx(0.5, abs=0.01)
+@pytest.mark.parametrize(
+    ("variant", "factor", "batches", "share", "said"),
+    [
+        # A step of 4 examples instead of 32 is 80 % shorter, and takes longer for as many examples.
+        (PATCH, 0.2, ([32] * 4, [4, 4, 4, 2]), -0.6, "a step has 4 examples instead of 32"),
+        (PATCH, 0.5, ([], [4] * 4), 0.5, ""),  # unknown ones leave the figure as it is
+        # A data set of 24 examples gives 24, whatever the batch is.
+        (LARGER, 1.0, ([24] * 4, [24] * 4), None, "as many examples as without it"),
+        # Per example only where its size is seen:
+        (LARGER, 1.2, ([32] * 4, [64] * 4), 0.4, "a step has 64 examples instead of 32"),
+        (LARGER, 1.2, ([32] * 4, []), None, "could not be seen"),
+        (LARGER, 1.2, ([32] * 4, [64, 64, 40, 40]), None, "could not be seen"),
+        (LARGER, 1.2, ([32] * 4, [48] * 4), None, "48 examples"),
+    ],
+)
+def test_a_change_of_the_batch_is_compared_per_example(
+    clock: Tick, variant: Variant, factor: float, batches: tuple[list[int], ...], share: float | None, said: str
+) -> None:
+    as_is, own = batches
+    examples = {variant.name: own, AS_IS: as_is}
+    machine = Machine({variant.name: factor}, between=0.0, examples=examples, tick=clock)
+    trials, _ = conduct(machine, variant)
+    found = row(trials, variant.name)
+    assert (found.measured and found.measured.share) == (share and pytest.approx(share, abs=0.01))
+    if share is None:
+        assert said in found.missing
+        return
+    assert found.training
+    assert found.training.why == said
+    assert (found.training.state is TrainingState.CHANGED) is bool(said)
+    assert found.examples == (own[0] / as_is[0] if as_is else 1)

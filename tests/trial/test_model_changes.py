@@ -4,24 +4,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.edits.recorded import finding, recorded
 from tests.report.diagnoses import tried
-from tests.trial.made import Machine, join, row, stage_of
-from tfdoctor.diagnosis.trials import TrainingState, Trials
+from tests.trial.made import Machine, conduct, measured, row
+from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
 from tfdoctor.terms.verdict import LayerWidth, Location, Remedy
-from tfdoctor.trial import proposals, trial
+from tfdoctor.trial import proposals
 from tfdoctor.trial.program import NotTried, Variant
-
-if TYPE_CHECKING:
-    from tfdoctor.diagnosis import Diagnosis
 
 TEXT = """from keras import layers
 
@@ -39,10 +36,12 @@ BATCHES = [
 ]
 
 
-def remedy(line: int) -> Remedy:
-    return Remedy(
-        f"Choose 128 instead of 130 in dense_{line}", at=Location("train.py", line), width=LayerWidth(130, 128)
-    )
+def width(line: int) -> Remedy:
+    action = f"Choose 128 instead of 130 in dense_{line}"
+    return Remedy(action, at=Location("train.py", line), width=LayerWidth(130, 128))
+
+
+BATCH, WIDTH = finding("small-batch"), finding("unaligned-dimension", width(4))
 
 
 def recording(folder: Path, **program: Any) -> Recording:
@@ -50,10 +49,10 @@ def recording(folder: Path, **program: Any) -> Recording:
     script.write_text(TEXT)
     made = recorded(folder, ["train.py"])
     assert made.program is not None
-    batches = [dict(stage) for stage in BATCHES]
-    batches[1]["at"] = [str(script), 3]
+    first, second, *others = BATCHES
+    batches = [first, {**second, "at": [str(script), 3]}, *others]
     data = {
-        "sources": dict(made.program.sources),
+        "sources": {**made.program.sources},
         "datasets": batches,
         "feeds": 2,
         "run": {"batch_size": 32},
@@ -65,32 +64,31 @@ def recording(folder: Path, **program: Any) -> Recording:
     return replace(made, program=record)
 
 
-def proposed(of: Recording, *only: str, keep: bool = False) -> tuple[list[Variant], list[NotTried]]:
-    results = (finding("small-batch"), finding("unaligned-dimension", remedy(4)))
-    diagnosis: Diagnosis = replace(tried(), results=results)
-    return proposals.changes_of_model(of, diagnosis, only, keep=keep)
+def proposed(
+    of: Recording, *only: str, keep: bool = False, results: Any = (BATCH, WIDTH)
+) -> tuple[list[Variant], list[NotTried]]:
+    return proposals.changes_of_model(of, replace(tried(), results=results), only, keep=keep)
 
 
 def test_without_their_names_they_are_not_tried(tmp_path: Path) -> None:
     variants, missing = proposed(recording(tmp_path))
     assert variants == []
-    assert [one.name for one in missing] == ["a larger batch", "unaligned-dimension"]
-    assert "--only small-batch" in missing[0].why
-    assert "--only unaligned-dimension" in missing[1].why
+    assert [(one.name, one.why.rpartition(" ")[2]) for one in missing] == [
+        ("a larger batch", "small-batch"),
+        ("unaligned-dimension", "unaligned-dimension"),
+    ]
     assert proposed(recording(tmp_path), "prefetch") == ([], [])
 
 
 def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
     variants, _ = proposed(recording(tmp_path), "small-batch")
-    names = {one.name: one for one in variants}
-    assert list(names) == [TWICE, FOUR_TIMES]
-    for factor, variant in zip((2, 4), names.values(), strict=True):
+    assert [one.name for one in variants] == [TWICE, FOUR_TIMES]
+    for factor, variant in zip((2, 4), variants, strict=True):
         (text,) = variant.files.values()
         assert f"data.batch({32 * factor})" in text.decode()
-        assert variant.examples == factor
+        assert (variant.examples == factor, variant.may_keep) == (True, False)
         assert variant.action == f"Use {32 * factor} examples a batch instead of 32"
         assert variant.model == f"a step has {32 * factor} examples instead of 32"
-        assert not variant.may_keep
     assert all(one.may_keep for one in proposed(recording(tmp_path), "small-batch", keep=True)[0])
 
 
@@ -106,33 +104,23 @@ def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
 def test_a_batch_of_unknown_origin_says_so(tmp_path: Path, program: Mapping[str, object], why: str) -> None:
     variants, missing = proposed(recording(tmp_path, **program), "small-batch")
     assert variants == []
-    assert [one.name for one in missing] == [TWICE, FOUR_TIMES]
-    assert why in missing[0].why
+    assert [(one.name, why in one.why) for one in missing] == [(TWICE, True), (FOUR_TIMES, True)]
 
 
-def test_a_width_is_the_advised_one(tmp_path: Path) -> None:
-    ((variant,), _) = proposed(recording(tmp_path), "unaligned-dimension")
-    (text,) = variant.files.values()
-    assert text.decode() == TEXT.replace("130", "128")
-    assert variant.examples == 1
-    assert variant.action == "Choose 128 instead of 130 in dense_4"
-
-
-def test_widths_that_the_file_does_not_show_promise_nothing(tmp_path: Path) -> None:
-    of = recording(tmp_path)
+def test_a_width_is_the_advised_one_and_promises_nothing_where_the_file_does_not_show_all(tmp_path: Path) -> None:
     saving = next(result.saving for result in tried().results if result.saving)
-    both = replace(finding("unaligned-dimension", remedy(4), remedy(5)), saving=saving)
-    one = replace(both, outcome=finding("unaligned-dimension", remedy(4)).outcome)
-    for result, promised in ((both, None), (one, saving)):
-        diagnosis = replace(tried(), results=(result,))
-        variants, _ = proposals.changes_of_model(of, diagnosis, ["unaligned-dimension"], keep=False)
-        assert [variant.promised for variant in variants] == [promised]
+    for remedies, promised in ([width(4)], saving), ([width(4), width(5)], None):
+        found = replace(finding("unaligned-dimension", *remedies), saving=saving)
+        ((variant,), _) = proposed(recording(tmp_path), "unaligned-dimension", results=(found,))
+        (text,) = variant.files.values()
+        assert text.decode() == TEXT.replace("130", "128")
+        assert variant.promised == promised
+        assert variant.action == "Choose 128 instead of 130 in dense_4"
 
 
 def test_the_patch_of_the_report_has_none_of_them(tmp_path: Path) -> None:
-    of = recording(tmp_path)
-    results = (finding("small-batch", Remedy("Use a larger batch")), finding("unaligned-dimension", remedy(4)))
-    _, patch = edited(of, results, None)
+    results = (finding("small-batch", Remedy("Use a larger batch")), WIDTH)
+    _, patch = edited(recording(tmp_path), results, None)
     assert patch == b""
 
 
@@ -147,23 +135,15 @@ def test_two_changes_of_a_file_are_made_together(tmp_path: Path) -> None:
     assert both.model == f"{twice.model} and {narrower.model}"
 
 
-def conduct(*, may_keep: bool) -> tuple[Trials, list[str]]:
-    """Try a batch twice as large, whose step takes 1.2 times as long."""
+@pytest.mark.parametrize("may_keep", [False, True])
+def test_it_is_measured_per_example_compared_with_nothing_and_kept_when_asked(*, may_keep: bool) -> None:
+    """A batch twice as large, whose step takes 1.2 times as long."""
     variant = Variant("larger", model="a step has more examples", examples=Fraction(2), may_keep=may_keep)
-    machine = Machine({"larger": 1.2}, digests={"larger": "other"}, examples={"larger": 64})
-    plan = trial.Agenda([variant], join, 60.0)
-    trials, kept = trial.conduct(stage_of(machine.run), plan)
-    return trials, [one.name for one in kept]
-
-
-def test_it_is_measured_per_example_compared_with_nothing_and_kept_when_asked() -> None:
-    trials, kept = conduct(may_keep=False)
+    machine = Machine({"larger": 1.2}, digests={"larger": "other"}, examples={"larger": [64] * 4})
+    trials, kept = conduct(machine, variant)
     larger = row(trials, "larger")
-    assert larger.measured is not None
-    assert larger.measured.share == pytest.approx(0.4, abs=0.03)
-    assert larger.step_ms == pytest.approx(12.0, rel=0.05)
-    assert larger.examples == 2
-    assert larger.training is not None
+    assert measured(trials, "larger").share == pytest.approx(0.4, abs=0.03)
+    assert (larger.step_ms, larger.examples) == pytest.approx((12.0, 2), rel=0.05)
+    assert larger.training
     assert larger.training.state is TrainingState.CHANGED
-    assert kept == []
-    assert conduct(may_keep=True)[1] == ["larger"]
+    assert kept == (["larger"] if may_keep else [])

@@ -73,6 +73,8 @@ def test_only_a_patch_for_a_rule_has_a_promise(
     assert variant.promised == (diagnosis.results[0].saving if of_rule else None)
     assert not variant.edited
     assert diagnosis.results[0].saving is not None
+    with pytest.raises(InputError, match="--patch late-shrink: the report has no such finding"):
+        of_recording.patch_variant(Path("late-shrink=mine.diff"), tmp_path, diagnosis)
 
 
 def test_a_patch_for_a_rule_goes_together_with_edits_of_others(tmp_path: Path) -> None:
@@ -83,11 +85,6 @@ def test_a_patch_for_a_rule_goes_together_with_edits_of_others(tmp_path: Path) -
     both = proposals.joined(Recording.open(SAMPLE), [own, Variant("A=1", environment={"A": "1"})], {})
     assert both.files == {target: b"x = 2\ny = 3\n"}
     assert both.parts == ("mine.diff", "A=1")
-
-
-def test_a_patch_for_a_rule_without_a_finding_is_refused(tmp_path: Path, diagnosis: Diagnosis) -> None:
-    with pytest.raises(InputError, match="--patch late-shrink: the report has no such finding"):
-        of_recording.patch_variant(Path("late-shrink=mine.diff"), tmp_path, diagnosis)
 
 
 @pytest.mark.parametrize(
@@ -106,31 +103,25 @@ def test_a_credential_is_set_and_not_shown(settings: list[str], names: list[str]
     assert set_to == settings
 
 
-def test_the_same_change_is_tried_once() -> None:
+def test_the_same_change_is_tried_once_and_others_of_one_name_keep_their_own_figures() -> None:
     first, second = Variant("a", {Path("x"): b"1"}), Variant("b", {Path("x"): b"1"})
-    assert distinct([first, second]) == [first]
-
-
-def test_variants_of_one_name_keep_their_own_figures() -> None:
     one, other = (Variant("fix.diff", environment={"A": value}) for value in "12")
-    assert [variant.name for variant in distinct([one, other])] == ["fix.diff", "fix.diff (2)"]
+    assert [variant.name for variant in distinct([first, second, one, other])] == ["a", "fix.diff", "fix.diff (2)"]
+
+
+PROMISED = Saving(ms_per_step=5.0, share=0.5, bound=Bound.EXPECTED, how="half of the step")
+SAVES = Measured(share=0.3, low=0.25, high=0.35, difference=Difference.SAVES)
+UNSURE = replace(SAVES, low=-0.25, difference=Difference.UNKNOWN)
 
 
 @pytest.mark.parametrize(
     ("measured", "limit", "code"),
-    [
-        (None, 0.1, 3),
-        (None, None, 0),
-        (Measured(share=0.3, low=-0.25, high=0.35, difference=Difference.UNKNOWN), 0.1, 3),
-        (Measured(share=0.3, low=0.25, high=0.35, difference=Difference.SAVES), 0.1, 3),
-        (Measured(share=0.3, low=0.25, high=0.35, difference=Difference.SAVES), 0.2, 0),
-    ],
+    [(None, 0.1, 3), (None, None, 0), (UNSURE, 0.1, 3), (SAVES, 0.1, 3), (SAVES, 0.2, 0)],
 )
 def test_promises_that_were_not_measured_are_not_known_to_hold(
     measured: Measured | None, limit: float | None, code: int
 ) -> None:
-    promised = Saving(ms_per_step=5.0, share=0.5, bound=Bound.EXPECTED, how="half of the step")
-    told = Trials(rows=(Trial(name="a", promised=promised, measured=measured),))
+    told = Trials(rows=(Trial(name="a", promised=PROMISED, measured=measured),))
     assert of_recording.exit_code(replace(tried(), trials=told), limit) == code
 
 
@@ -169,15 +160,12 @@ def test_what_saves_most_of_the_run_is_tried_first_and_what_saves_nothing_only_w
 ) -> None:
     (tmp_path / "train.py").write_text(FLIPS)
     recording = recorded(tmp_path, ["train.py"])
-    shares = {"small": 0.02, "useless": 0.0, "unknown": None, "large": 0.4}
-    results = tuple(
-        replace(
-            finding(name, remedy("parallel-map", line=2)),
-            saving=None if share is None else Saving(ms_per_step=share, share=share, bound=Bound.EXPECTED, how=""),
-        )
-        for name, share in shares.items()
-    )
-    report = replace(tried(), results=results)
+    found = finding("unknown", remedy("parallel-map", line=2))
+    results = [
+        replace(found, rule=replace(found.rule, name=name), saving=replace(PROMISED, share=share))
+        for name, share in (("small", 0.02), ("useless", 0.0), ("large", 0.4))
+    ]
+    report = replace(tried(), results=(*results, found))
     variants, left = proposals.edits(recording, report, [], keep=False)
     assert [variant.name for variant, _ in variants] == ["large", "small", "unknown"]
     assert [one.name for one in left] == ["useless"]

@@ -47,44 +47,36 @@ def tried(
     return with_measured(diagnosis, Trials(rows=(row,), rounds=3, runs=6))
 
 
-def severity(measured: Measured, **fields: Any) -> Severity | None:
-    diagnosis = promising()
-    first = replace(diagnosis.results[0], **fields)
-    return tried(measured, replace(diagnosis, results=(first,))).results[0].severity
+CRITICAL = promising().results[0]
+STATED = replace(as_finding(CRITICAL.outcome), severity=Severity.CRITICAL)
+OF_WHOLE_RUN = replace(LITTLE, share=0.02, high=0.03, of_run=True)
 
 
 @pytest.mark.parametrize(
-    ("measured", "rated"),
+    ("measured", "fields", "rated"),
     [
-        (LITTLE, Severity.WARNING),
-        (NOTHING, Severity.NOTE),
-        (SLOW, Severity.NOTE),
-        (HELPS, Severity.CRITICAL),  # more than promised
-        (replace(LITTLE, high=0.26), Severity.CRITICAL),  # the interval reaches the promise
-        (replace(NOTHING, high=0.26), Severity.CRITICAL),
-        (NOISY, Severity.CRITICAL),  # the trial does not tell
-        (replace(NOISY, share=-0.6, dropped=True), Severity.NOTE),
+        (LITTLE, {}, Severity.WARNING),
+        (NOTHING, {}, Severity.NOTE),
+        (SLOW, {}, Severity.NOTE),
+        (HELPS, {}, Severity.CRITICAL),  # more than promised
+        (replace(LITTLE, high=0.26), {}, Severity.CRITICAL),  # the interval reaches the promise
+        (replace(NOTHING, high=0.26), {}, Severity.CRITICAL),
+        (NOISY, {}, Severity.CRITICAL),  # the trial does not tell
+        (replace(NOISY, share=-0.6, dropped=True), {}, Severity.NOTE),
+        (LITTLE, {"severity": Severity.NOTE}, Severity.NOTE),  # a trial raises none
+        # Of a run, the share follows that the severity followed:
+        (LITTLE, {"run": OF_RUN}, Severity.WARNING),  # 8 % of what recurs
+        (replace(LITTLE, share=0.05), {"run": OF_RUN}, Severity.NOTE),
+        (OF_WHOLE_RUN, {"run": OF_RUN}, Severity.WARNING),
+        (NOTHING, {"outcome": STATED}, Severity.CRITICAL),  # the rule states it
     ],
 )
-def test_the_severity_follows_what_was_measured(measured: Measured, rated: Severity) -> None:
-    assert severity(measured) is rated
-
-
-def test_a_trial_raises_no_severity() -> None:
-    assert severity(LITTLE, severity=Severity.NOTE) is Severity.NOTE
-
-
-def test_of_a_run_the_share_follows_that_the_severity_followed() -> None:
-    assert severity(LITTLE, run=OF_RUN) is Severity.WARNING  # 8 % of what recurs
-    assert severity(replace(LITTLE, share=0.05), run=OF_RUN) is Severity.NOTE
-    whole = replace(LITTLE, share=0.02, high=0.03, of_run=True)
-    assert severity(whole, run=OF_RUN) is Severity.WARNING
-
-
-def test_a_severity_that_the_rule_states_stays() -> None:
-    finding = as_finding(promising().results[0].outcome)
-    stated = replace(finding, severity=Severity.CRITICAL)
-    assert severity(NOTHING, outcome=stated) is Severity.CRITICAL
+def test_the_severity_follows_what_was_measured(
+    measured: Measured, fields: dict[str, Any], rated: Severity
+) -> None:
+    diagnosis = promising()
+    found = tried(measured, replace(diagnosis, results=(replace(CRITICAL, **fields), *diagnosis.results[1:])))
+    assert found.results[0].severity is rated
 
 
 def test_a_change_that_trains_something_else_proves_nothing() -> None:
@@ -125,8 +117,6 @@ def test_the_terminal_and_the_exit_code_have_it_too() -> None:
 
 
 def test_a_report_of_an_earlier_version_is_rated_by_its_trial_when_it_is_read() -> None:
-    diagnosis = tried(NOTHING)
-    by_promise = replace(diagnosis.results[0], severity=Severity.CRITICAL)
-    content = stored.write(replace(diagnosis, results=(by_promise, *diagnosis.results[1:])))
-    read = stored.read(content).results[0]
+    by_promise = replace(tried(NOTHING).results[0], severity=Severity.CRITICAL)
+    read = stored.read(stored.write(replace(tried(NOTHING), results=(by_promise,)))).results[0]
     assert (read.severity, read.measured) == (Severity.NOTE, NOTHING)

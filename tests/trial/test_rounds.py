@@ -1,7 +1,7 @@
 """The schedule of a trial and its result, with runs of a program whose savings are known."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.trial.made import Machine, join, row, stage_of
+from tests.trial.made import Machine, Tick, conduct, join, measured, plain, row, stage_of
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
-from tfdoctor.diagnosis.trials import Difference, TrainingState, Trials
+from tfdoctor.diagnosis.trials import Difference, TrainingState
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import Enough, TrialClock
-from tfdoctor.trial.program import AS_IS, NotTried, Variant
+from tfdoctor.trial.program import AS_IS, Variant
 from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.schedule import LEAST_ROUNDS, Pairs, by_promise, first_rounds, narrow, rivals
+from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow, rivals
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.times import NoTimes, TrainedState
+from tfdoctor.trial.times import TrainedState
 from tfdoctor.trial.trial_run import TrialRun
 
 
@@ -43,40 +43,31 @@ def time_of_runs(machine: Machine) -> Iterator[list[float]]:
         yield began
 
 
-def conduct(
-    machine: Machine, names: list[str], minutes: float = 60.0, *, exact: bool = True
-) -> tuple[Trials, list[str]]:
-    return of_variants(machine, [Variant(name, exact=exact, rules=(name,)) for name in names], minutes)
-
-
-def of_variants(
-    machine: Machine, variants: list[Variant], minutes: float = 60.0, rivals: Pairs = frozenset()
-) -> tuple[Trials, list[str]]:
-    missing = [NotTried("late-shrink", "it moves code")]
-    plan = trial.Agenda(variants, join, minutes, missing, rivals=rivals)
-    trials, kept = trial.conduct(stage_of(machine.run, machine.at_once), plan)
-    return trials, [variant.name for variant in kept]
-
-
 def promising(name: str, share: float | None) -> Variant:
     saving = None if share is None else Saving(ms_per_step=10 * share, share=share, bound=Bound.EXPECTED, how="")
     return Variant(name, rules=(name,), promised=saving)
 
 
-def test_each_round_begins_and_ends_as_it_is_and_turns_around(clock: Callable[[float], None]) -> None:
-    machine = Machine({"a": 0.7, "b": 0.9}, tick=clock)
-    conduct(machine, ["a", "b"])
+@pytest.mark.parametrize(("at_once", "all_by_turns"), [(4, True), (3, False), (1, False)])
+def test_each_round_begins_and_ends_as_it_is_and_turns_around(
+    clock: Tick, at_once: int, *, all_by_turns: bool
+) -> None:
+    """Its runs take turns where there is room for all; the first run shows what a run takes."""
+    machine = Machine({"a": 0.7, "b": 0.9}, at_once=at_once, tick=clock)
+    trials, _ = conduct(machine, "a", "b")
     assert machine.order[:9] == [AS_IS, AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
+    assert measured(trials, "a").difference is Difference.SAVES
+    assert (trials.rounds_by_turns == trials.rounds) is all_by_turns
+    assert trials.runs == len(machine.order)
 
 
-PLAIN = {name: Variant(name, exact=True, rules=(name,)) for name in "abc"}
-OTHER = replace(PLAIN["a"], exact=False)
-FLIPS = replace(PLAIN["a"], reorders=True)
-CRASH = TrialRun(NoTimes("x"), exit_code=1, error="MemoryError: no", seconds=15)
+OTHER = plain("a", exact=False)
+FLIPS = plain("a", reorders=True)
+CRASH = TrialRun(error="MemoryError: no", seconds=15)
 
 
 def run_of_a(**changes: Any) -> TrialRun:
-    return replace(Machine({"a": 0.5}).run(Variant("a"), Enough(), 1), **changes)
+    return replace(Machine({"a": 0.5}).run(Variant("a"), Enough()), **changes)
 
 
 @pytest.mark.parametrize(
@@ -84,53 +75,59 @@ def run_of_a(**changes: Any) -> TrialRun:
     [
         (  # changes that help are kept together
             {"factors": {"a": 0.7, "b": 1.0, "c": 0.8}},
-            PLAIN.values(),
+            "abc",
             ["a", "c"],
             {"b": Difference.NONE, "a + c": Difference.SAVES},
         ),
         (  # a clearly worse one is dropped after two rounds that agree
             {"factors": {"a": 1.5, "b": 0.9}},
-            [PLAIN["a"], PLAIN["b"]],
+            "ab",
             ["b"],
             {"a": Difference.COSTS, "runs of a": 2},
         ),
         (  # a crash is a result and not run again
             {"factors": {"a": 0.8}, "errors": {"b": "MemoryError: no"}},
-            [PLAIN["b"], PLAIN["a"]],
+            "ba",
             ["a"],
             {"b": "MemoryError: no", "runs of b": 1},
         ),
         *(
             (  # nor does one leave a figure that comes later
                 {"factors": {"a": 0.5, "b": 0.8}, "late": {"a": CRASH}},
-                [one, PLAIN["b"]],
+                [one, "b"],
                 ["b"],
                 {"a": "run 2 failed: MemoryError: no", "runs of a": 2},
             )
-            for one in (PLAIN["a"], OTHER)
+            for one in ("a", OTHER)
+        ),
+        (  # nor has one whose steps may be others
+            {"factors": {"a": 0.5}, "uncounted": "a"},
+            "a",
+            [],
+            {"a": "its steps cannot be compared: the updates of the weights could not be counted"},
         ),
         (  # one that adds nothing beside another is not kept
             {"factors": {"a": 0.6, "b": 0.8, "b + a": 0.6}},
-            [PLAIN["b"], PLAIN["a"]],
+            "ba",
             ["a"],
             {"b": Difference.SAVES, "beside of b": (("a",), False, Difference.NONE)},
         ),
         (  # nor is a set that trains otherwise
             {"factors": {"a": 0.6, "b": 0.7}, "digests": {"a + b": "other"}},
-            [PLAIN["a"], PLAIN["b"]],
+            "ab",
             ["a"],
             {"a + b": TrainingState.DIFFERENT},
         ),
         (  # nor other weights
             {"factors": {"a": 0.5, "b": 0.8}, "digests": {"a": "other"}},
-            [PLAIN["a"], PLAIN["b"]],
+            "ab",
             ["b"],
             {"a": TrainingState.DIFFERENT},
         ),
         *(
             (  # one run of several shows it
                 {"factors": {"a": 0.5, "b": 0.8}, "late": {"a": run}},
-                [PLAIN["a"], PLAIN["b"]],
+                "ab",
                 ["b"],
                 {"a": state},
             )
@@ -142,19 +139,19 @@ def run_of_a(**changes: Any) -> TrialRun:
         ),
         (  # NaN gets no more rounds
             {"factors": {"a": 0.5}, "between": 0.1, "late": {"a": run_of_a(finite=False)}},
-            [PLAIN["a"]],
+            "a",
             [],
             {"runs of a": 2},
         ),
         (  # and is no fault of a change where it is there without it
             {"factors": {"a": 0.5}, "finite": False},
-            [PLAIN["a"]],
+            "a",
             ["a"],
             {"a": TrainingState.EQUAL},
         ),
         (  # a parallel map: the program repeats bit by bit, the change does not, and its losses hardly move
             {"factors": {"a": 0.6, "b": 0.8}, "digests": {"a": "*", "a + b": "*"}},
-            [FLIPS, PLAIN["b"]],
+            [FLIPS, "b"],
             ["a", "b"],
             {"a": TrainingState.REORDERED},
         ),
@@ -164,20 +161,42 @@ def run_of_a(**changes: Any) -> TrialRun:
             ["a"],
             {"a": TrainingState.LOSSES, "losses of a": (1, 2.0, 2.1)},
         ),
+        (  # of changes that exclude each other, the faster one is kept, and both are never made together
+            {"factors": {"a": 0.8, "b": 0.7, "c": 0.9}, "rivals": "ab"},
+            "abc",
+            ["b", "c"],
+            {"beside of a": (("b",), True, Difference.COSTS), "runs of a + b": 0},
+        ),
+        (  # alone `a` saves more than `b`, together with `c` less: the sets decide
+            {"factors": {"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, "rivals": "ab"},
+            "abc",
+            ["a"],
+            {"beside of b": (("a",), True, Difference.COSTS)},
+        ),
+        (  # where there is room, the runs of a round take turns; of a set of changes that help, there is as well
+            {"factors": {"a": 0.7, "b": 0.8}, "at_once": 4},
+            "ab",
+            ["a", "b"],
+            {"a + b": Difference.SAVES},
+        ),
     ],
 )
 def test_what_a_trial_tells_and_keeps(
-    clock: Callable[[float], None], made: dict[str, Any], variants: Sequence[Variant], kept: list[str], rows: Any
+    clock: Tick, made: dict[str, Any], variants: Sequence[Variant | str], kept: list[str], rows: Any
 ) -> None:
-    machine = Machine(**made, tick=clock)
-    trials, found = of_variants(machine, list(variants))
+    excluding = made.get("rivals", "")
+    pair = (Relation(Relationship.INSTEAD, excluding[0], tuple(excluding[1:])),) if excluding else ()
+    machine = Machine(**{name: value for name, value in made.items() if name != "rivals"}, tick=clock)
+    trials, found = conduct(machine, *variants, rivals=rivals(Order(relations=pair)))
     assert found == kept
     assert trials.together == (" + ".join(kept) if len(kept) > 1 else "")
     for name, expected in rows.items():
         what, _, of = name.partition(" of ")
+        if what == "runs":
+            assert machine.order.count(of) == expected
+            continue
         one = row(trials, of or name)
         seen: dict[str, object] = {
-            "runs": machine.order.count(of),
             "beside": one.beside and (one.beside.others, one.beside.instead, one.beside.measured.difference),
             "losses": one.training and next(iter(one.training.losses), None),
         }
@@ -203,7 +222,7 @@ def test_no_run_begins_after_the_minutes_are_over(
     factors = {f"v{n}": factor for n, factor in enumerate(slower)}
     machine = Machine(factors, seconds=seconds, between=between)
     with time_of_runs(machine) as began:
-        conduct(machine, list(factors), minutes)
+        conduct(machine, *factors, minutes=minutes)
     assert all(start <= 60 * minutes for start in began)
 
 
@@ -247,12 +266,10 @@ def test_no_change_gets_a_second_round_while_another_has_none(
     factors = {f"v{n}": factor for n, factor in enumerate(slower)}
     machine = Machine(factors, seconds=seconds, errors=errors)
     with time_of_runs(machine):
-        clock = TrialClock(runs * seconds / 60)
-        stage = stage_of(machine.run)
-        watched = Watched(stage, clock, lambda _: None, all=variants)
+        watched = Watched(stage_of(machine), TrialClock(runs * seconds / 60), str, all=variants)
         watched.first()
-        first_rounds(watched, variants, lambda _: False)
-        narrow(watched, variants, lambda _: False)
+        first_rounds(watched, variants)
+        narrow(watched, variants)
     ordered = [one.name for one in by_promise(variants)]
     assert watched.begun == ordered[: len(watched.begun)]
 
@@ -271,52 +288,34 @@ def test_time_for_two_rounds_gives_each_change_a_figure(
     needed_s = (seconds + 6.3) * (1 + 2 * (len(variants) + 2) + 1)
     machine = Machine({}, seconds=seconds)
     with time_of_runs(machine):
-        trials, _ = of_variants(machine, variants, needed_s / 60 + spare)
+        trials, _ = conduct(machine, *variants, minutes=needed_s / 60 + spare)
     assert all(one.measured for one in trials.rows if not one.parts)
 
 
-def test_why_a_change_has_no_figure_is_true(clock: Callable[[float], None]) -> None:
+@pytest.mark.parametrize(
+    ("minutes", "changes", "told"),
+    [
+        (1, 9, {"its two rounds did not fit into one minute: allow more with --minutes"}),
+        (4 / 3, 9, {"its two rounds did not fit into the 1.33 minutes: allow more with --minutes"}),
+        (
+            2.5,
+            9,
+            {
+                "only one round fitted into the 2.5 minutes, and a figure needs two: allow more with --minutes",
+                "its two rounds did not fit into the 2.5 minutes: allow more with --minutes",
+            },
+        ),
+    ],
+)
+def test_why_a_change_has_no_figure_is_true(clock: Tick, minutes: float, changes: int, told: set[str]) -> None:
     machine = Machine({}, seconds=12, tick=clock)
-    names = [f"v{n}" for n in range(9)]
-    short, _ = conduct(machine, names, 1)
-    assert any("did not fit into one minute:" in one.missing for one in short.rows)
-    third, _ = conduct(machine, names, 4 / 3)
-    assert any("did not fit into the 1.33 minutes:" in one.missing for one in third.rows)
-    trials, _ = conduct(machine, names, 2.5)
-    without = {one.missing for one in trials.rows if not one.measured}
-    assert without == {
-        "only one round fitted into the 2.5 minutes, and a figure needs two: allow more with --minutes",
-        "its two rounds did not fit into the 2.5 minutes: allow more with --minutes",
-    }
+    trials, _ = conduct(machine, *(f"v{n}" for n in range(changes)), minutes=minutes)
+    assert told <= {one.missing for one in trials.rows if not one.measured}
 
 
 def test_what_the_user_names_comes_before_what_the_report_promises() -> None:
     variants = [promising("unknown", None), promising("large", 0.6), Variant("mine.diff")]
     assert [one.name for one in by_promise(variants)] == ["mine.diff", "large", "unknown"]
-
-
-def test_of_changes_that_exclude_each_other_the_faster_one_is_kept(clock: Callable[[float], None]) -> None:
-    machine = Machine({"a": 0.8, "b": 0.7, "c": 0.9}, tick=clock)
-    variants = [Variant(name, rules=(name,)) for name in "abc"]
-    order = Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),))
-    trials, kept = of_variants(machine, variants, rivals=rivals(order))
-    assert kept == ["b", "c"]
-    assert trials.together == "b + c"
-    assert "a + b" not in machine.order
-    beside = row(trials, "a").beside
-    assert beside is not None
-    assert beside.instead
-    assert beside.others == ("b",)
-    assert beside.measured.difference is Difference.COSTS
-
-
-def test_an_excluding_change_that_is_better_beside_the_others_replaces_one(clock: Callable[[float], None]) -> None:
-    """Alone `a` saves more than `b`, together with `c` less: the sets decide."""
-    machine = Machine({"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, tick=clock)
-    variants = [Variant(name, rules=(name,)) for name in "abc"]
-    trials, kept = of_variants(machine, variants, rivals=frozenset({frozenset("ab")}))
-    assert kept == ["a"]
-    assert row(trials, "b").beside is not None
 
 
 def test_equal_programs_are_not_claimed_to_differ_by_a_whole_trial() -> None:
@@ -325,17 +324,15 @@ def test_equal_programs_are_not_claimed_to_differ_by_a_whole_trial() -> None:
     for seed in range(40):
         machine = Machine({}, between=0.02, random=np.random.default_rng(seed))
         with time_of_runs(machine):
-            trials, _ = conduct(machine, ["a", "b", "c"], 15)
+            trials, _ = conduct(machine, "a", "b", "c", minutes=15)
         claims += any(one.measured and one.measured.difference is not Difference.NONE for one in trials.rows)
     assert claims <= 2
 
 
-def test_a_change_that_trains_otherwise_is_timed_to_the_end(clock: Callable[[float], None]) -> None:
+def test_a_change_that_trains_otherwise_is_timed_to_the_end(clock: Tick) -> None:
     machine = Machine({"a": 0.5, "b": 0.8}, digests={"a": "other"}, between=0.1, tick=clock)
-    trials, kept = conduct(machine, ["a", "b"], 10)
-    found = row(trials, "a")
-    assert found.measured is not None
-    assert len(found.measured.rounds) == trials.rounds > LEAST_ROUNDS
+    trials, kept = conduct(machine, "a", "b", minutes=10)
+    assert len(measured(trials, "a").rounds) == trials.rounds > LEAST_ROUNDS
     assert kept == ["b"]
 
 
@@ -345,28 +342,27 @@ def test_a_change_that_trains_otherwise_is_timed_to_the_end(clock: Callable[[flo
 )
 def test_a_program_that_fails_as_it_is_stops_the_trial(error: str, said: str) -> None:
     with pytest.raises(CaptureError, match=said):
-        conduct(Machine({}, errors={AS_IS: error}), ["a"])
+        conduct(Machine({}, errors={AS_IS: error}), "a")
 
 
-def test_the_first_run_may_take_as_long_as_the_trial(clock: Callable[[float], None]) -> None:
+def test_the_first_run_may_take_as_long_as_the_trial(clock: Tick) -> None:
     limits = []
 
-    def run(_: Variant, enough: Enough, _number: int) -> TrialRun:
+    def run(_: Variant, enough: Enough) -> TrialRun:
         limits.append(enough.limit_s)
         clock(enough.limit_s)
         why = "the run took too long"
-        return TrialRun(NoTimes(why), exit_code=-1, error=why, seconds=enough.limit_s)
+        return TrialRun(why=why, error=why, seconds=enough.limit_s)
 
-    plan = trial.Agenda([Variant("a")], join, 20.0)
     with pytest.raises(CaptureError, match=r"within 20 minutes: allow more with --minutes\.$"):
-        trial.conduct(stage_of(run), plan)
+        conduct(SimpleNamespace(run=run, at_once=1), "a", minutes=20.0)
     assert limits == [1200.0]
 
 
 @pytest.mark.parametrize(("at_run", "rounds"), [(3, None), (7, 1), (8, 2)])
-def test_ctrl_c_returns_what_was_measured(clock: Callable[[float], None], at_run: int, rounds: int | None) -> None:
+def test_ctrl_c_returns_what_was_measured(clock: Tick, at_run: int, rounds: int | None) -> None:
     """Before a round has ended, it is an error; a change without a figure blames no time."""
-    machine = Machine({"a": 0.7}, tick=clock)
+    machine = Machine({"a": 0.7})
 
     def tick(seconds: float) -> None:
         clock(seconds)
@@ -376,38 +372,27 @@ def test_ctrl_c_returns_what_was_measured(clock: Callable[[float], None], at_run
     machine.tick = tick
     if rounds is None:
         with pytest.raises(InterruptedTrialError) as caught:
-            conduct(machine, ["a"])
+            conduct(machine, "a")
         assert caught.value.exit_code == 130
         return
-    trials, _ = conduct(machine, ["a"])
-    assert trials.ended_early
-    assert trials.rounds == rounds
-    one = row(trials, "a")
+    trials, _ = conduct(machine, "a")
+    assert (trials.ended_early, trials.rounds) == (True, rounds)
     if rounds == 1:
-        assert one.missing == "the trial was interrupted before its second round had ended"
+        assert row(trials, "a").missing == "the trial was interrupted before its second round had ended"
     else:
-        assert one.measured is not None
-        assert one.measured.share == pytest.approx(0.3, abs=0.05)
+        assert measured(trials, "a").share == pytest.approx(0.3, abs=0.05)
 
 
-def test_what_was_not_tried_says_why(clock: Callable[[float], None]) -> None:
-    trials, _ = conduct(Machine({"a": 0.7}, tick=clock), ["a"])
-    assert trials.not_tried == (("late-shrink", "it moves code"),)
-
-
-def test_the_step_that_is_shown_is_that_of_the_program(clock: Callable[[float], None]) -> None:
+def test_the_step_that_is_shown_is_that_of_the_program(clock: Tick) -> None:
     """A step of a GAN updates weights twice: half of its time is not its step."""
-    trials, _ = conduct(Machine({"a": 0.5}, updates=2, tick=clock), ["a"])
-    assert trials.as_is_ms == pytest.approx(10.0, rel=0.05)
-    assert row(trials, "a").step_ms == pytest.approx(5.0, rel=0.05)
+    trials, _ = conduct(Machine({"a": 0.5}, updates=2, tick=clock), "a")
+    assert (trials.as_is_ms, row(trials, "a").step_ms) == pytest.approx((10.0, 5.0), rel=0.05)
 
 
-def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(clock: Callable[[float], None]) -> None:
+def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(clock: Tick) -> None:
     def told(minutes: float) -> list[str]:
-        machine, said = Machine({}, seconds=12, tick=clock), list[str]()
-        stage = stage_of(machine.run)
-        variants = [Variant(name, rules=(name,)) for name in ("a", "b")]
-        trial.conduct(stage, trial.Agenda(variants, join, minutes, say=said.append))
+        said = list[str]()
+        conduct(Machine({}, seconds=12, tick=clock), "a", "b", minutes=minutes, say=said.append)
         assert not any("unlikely" in one for one in said[2:])
         return said[1:2]  # after the first run, which shows how long a run is
 
@@ -420,55 +405,29 @@ def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(clock
     assert "unlikely" in told(enough / 2)[0]
 
 
-def test_where_there_is_room_the_runs_of_a_round_take_turns(clock: Callable[[float], None]) -> None:
-    """The first run shows what a run takes; of a set of changes that help, there is room as well."""
-    machine = Machine({"a": 0.7, "b": 0.8}, tick=clock, at_once=4)
-    trials, kept = conduct(machine, ["a", "b"])
-    assert machine.order[:9] == [AS_IS, AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
-    assert trials.rounds_by_turns == trials.rounds > 0
-    assert trials.runs == len(machine.order)
-    assert kept == ["a", "b"]
+@pytest.mark.parametrize(("failing", "by_turns"), [(AS_IS, False), ("a", True)])
+def test_what_fails_beside_others_runs_alone(clock: Tick, failing: str, *, by_turns: bool) -> None:
+    """As it needs a port, or a file that it locks: where that is so as it is, no further round takes turns."""
+    machine, sizes = Machine({"a": 0.7}, tick=clock), list[int]()
+    stage: Any = stage_of(machine)
 
-
-def test_a_round_without_room_for_all_its_runs_has_one_after_another(clock: Callable[[float], None]) -> None:
-    trials, _ = conduct(Machine({"a": 0.7, "b": 0.9}, tick=clock, at_once=3), ["a", "b"])
-    assert row(trials, "a").measured is not None
-    assert trials.rounds_by_turns < trials.rounds
-
-
-def beside_itself(machine: Machine, failing: str, why: str) -> tuple[Trials, list[int]]:
-    """Try a change of a program of which some run fails as long as others go on."""
-    stage, sizes = stage_of(machine.run, at_once=9), list[int]()
-
-    def by_turns(variants: Sequence[Variant], enough: Enough, number: int) -> list[TrialRun]:
+    def runs(variants: Sequence[Variant], enough: Enough) -> Sequence[TrialRun]:
         sizes.append(len(variants))
-        failed = TrialRun(NoTimes(why), exit_code=1, error=why, seconds=2.0)
-        runs = [failed if one.name == failing else None for one in variants]
-        return [run or machine.run(one, enough, number) for one, run in zip(variants, runs, strict=True)]
+        failed, beside = TrialRun(why="no port", error="no port", seconds=2.0), len(variants) > 1
+        return [failed if beside and one.name == failing else machine.run(one, enough) for one in variants]
 
-    there: Any = SimpleNamespace(**{**vars(stage), "by_turns": by_turns})
-    return trial.conduct(there, trial.Agenda([Variant("a")], join, 60.0))[0], sizes
-
-
-def test_a_program_that_fails_beside_itself_runs_alone(clock: Callable[[float], None]) -> None:
-    """It needs a port, or a file that it locks."""
-    found, sizes = beside_itself(Machine({"a": 0.7}, tick=clock), AS_IS, "Address already in use")
-    assert sizes == [3]
-    assert (found.rounds_by_turns, found.rounds > 1) == (0, True)
-    assert row(found, "a").measured is not None
+    stage.runs, machine.at_once = runs, 9
+    found = trial.conduct(stage, trial.Agenda([plain("a")], join, 60.0))[0]
+    assert measured(found, "a").difference is Difference.SAVES
+    assert found.rounds > 1
+    assert found.rounds_by_turns == (found.rounds if by_turns else 0)
+    assert by_turns or sum(size > 1 for size in sizes) == 1
 
 
-def test_a_change_that_fails_beside_others_is_run_alone(clock: Callable[[float], None]) -> None:
-    machine = Machine({"a": 0.7}, tick=clock)
-    found, _ = beside_itself(machine, "a", "it was killed")
-    assert row(found, "a").measured is not None
-    assert found.rounds_by_turns == found.rounds
-
-
-def test_a_round_by_turns_without_a_figure_counts_as_none(clock: Callable[[float], None]) -> None:
+def test_a_round_by_turns_without_a_figure_counts_as_none(clock: Tick) -> None:
     """The program as it is trains too few steps in its second round."""
-    few = TrialRun(NoTimes("only 3 steps came after the warm-up"), seconds=15.0)
+    few = TrialRun(why="only 3 steps came after the warm-up", seconds=15.0)
     machine = Machine({"a": 0.7}, tick=clock, at_once=9, late={AS_IS: few})
-    trials, _ = conduct(machine, ["a"])
+    trials, _ = conduct(machine, "a")
     assert machine.order[:4] == [AS_IS, AS_IS, "a", AS_IS]
     assert trials.rounds_by_turns == trials.rounds > 0

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.trial.test_times import loop
+from tests.trial.made import loop
 from tfdoctor.capture.agent.trial.settings import NO_XLA
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
-from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -29,44 +28,33 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ended_process() -> int:
-    """Return the number of a process that is no more."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
 def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
-    """Also its processes in sessions of their own; those of a trial that runs are left alone."""
-    dead, living = (temporary / f"{folder_prefix(number)}x" for number in (ended_process(), os.getpid()))
+    """Also its processes in sessions of their own; those of a trial that runs are left alone.
+
+    Trap: a process of another container has a number there, and none here.
+    """
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    dead, living = (temporary / f"{folder_prefix(number)}x" for number in (ended.pid, os.getpid()))
+    others = [temporary / f"{PREFIX}{ended.pid}-{where}x" for where in ("0123456789ab-", "")]
     processes = []
-    for folder in (dead, living):
+    for folder in (dead, living, *others):
         (folder / "run1" / "processes").mkdir(parents=True)
         plan = f"1 hidden {json.dumps({'processes': str(folder / 'run1' / 'processes')})}"
         environment = {**os.environ, "TFDOCTOR_PLAN": plan}
         environment.pop("PYTHONPATH", None)
         processes.append(subprocess.Popen(SLEEP, env=environment, start_new_session=True))
-    program = RecordedProgram((sys.executable, "-c", ""), temporary, Kind.SCRIPT)
     try:
-        with Runner.of(program, layer=False):
+        with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
+            assert stage.folder.name.startswith(folder_prefix(os.getpid()))
             assert processes[0].wait(10) < 0
-            assert processes[1].poll() is None
+            assert [one.poll() for one in processes[1:]] == [None] * 3
         assert not dead.exists()
-        assert living.exists()
+        assert all(folder.exists() for folder in (living, *others))
     finally:
         for process in processes:
             process.kill()
             process.wait()
-
-
-def test_a_trial_of_another_container_is_left_alone(temporary: Path) -> None:
-    """Trap: its process has a number there, and none here."""
-    others = [temporary / f"{PREFIX}{ended_process()}-{where}x" for where in ("0123456789ab-", "")]
-    for folder in others:
-        (folder / "run1").mkdir(parents=True)
-    with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
-        assert stage.folder.name.startswith(folder_prefix(os.getpid()))
-        assert all(folder.exists() for folder in others)
 
 
 TWO_PROCESSES = """
@@ -82,17 +70,17 @@ def ran(folder: Path, *words: str, **environment: str) -> TrialRun:
     """Run a program of Python once, without TensorFlow."""
     program = RecordedProgram((sys.executable, "-S", "-c", *words), folder, Kind.COMMAND)
     with Runner.of(program, layer=False) as stage:
-        return stage.run(Variant("a", environment=environment), Enough(), 0)
+        return stage.runs([Variant("a", environment=environment)], Enough())[0]
 
 
 def timing(*loops: dict[str, Any], **more: Any) -> str:
-    return json.dumps({"loops": loops, "finite": True, "ended_by": "", "enough": True, **more})
+    return json.dumps({"loops": loops, "finite": True, "enough": True, **more})
 
 
 def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) -> None:
     """Their folders have the numbers of processes, whose order is chance."""
     run = ran(temporary, TWO_PROCESSES, *(timing(loop([step] * 200)) for step in (1.0, 5.0)))
-    assert isinstance(run.times, TrialTimes), run
+    assert run.times, run
     assert run.times.step_ms == pytest.approx(5.0)
 
 
@@ -113,8 +101,8 @@ LONG = loop([1.0] * 200)
 )
 def test_why_a_run_has_no_figure(temporary: Path, text: str, why: str, *, ineffective: bool) -> None:
     run = ran(temporary, TWO_PROCESSES, text)
-    assert (run.times.why if isinstance(run.times, NoTimes) else "").startswith(why)
-    assert isinstance(run.times, NoTimes) is bool(why)
+    assert run.why.startswith(why)
+    assert (run.times is None) is bool(run.why) is bool(why)
     assert bool(run.ineffective) is ineffective
 
 
@@ -136,6 +124,5 @@ TENSORFLOW = "InvalidArgumentError: {{function_node}} no shape (7, 7)"
 )
 def test_a_run_that_fails_says_why(temporary: Path, script: str, environment: dict[str, str], error: str) -> None:
     run = ran(temporary, script, **environment)
-    assert isinstance(run.times, NoTimes)
-    assert run.exit_code != 0
-    assert run.error == run.times.why == error
+    assert run.times is None
+    assert run.error == run.why == error

@@ -27,9 +27,7 @@ def machine(cores: int = 8, physical: int | None = 4, usable: int = 8, *flags: s
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what the machine of the test has."""
-    for name in ("TF_XLA_FLAGS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS", "LD_PRELOAD"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("TF_ENABLE_ONEDNN_OPTS", "TF_GPU_THREAD_MODE"):
+    for name in (XLA, INTER, INTRA, ONEDNN, MODE, "LD_PRELOAD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(settings, "_tcmalloc", lambda: "")
@@ -56,70 +54,49 @@ NUMBERS, POOL = "other numbers of intra-op threads", "threads of their own for t
 KERNELS = "threads of their own for GPU kernels"
 
 
+ANY = machine()
+
+
+def threads(kind: str, *numbers: int) -> dict[str, dict[str, str]]:
+    """Return what these numbers of threads set, by name."""
+    variable = f"TF_NUM_{kind.replace('-', '').upper()}_THREADS"
+    return {f"{n} {kind} thread{'s' if n > 1 else ''}": {variable: str(n)} for n in numbers}
+
+
+def xla(flags: str = "") -> dict[str, dict[str, str]]:
+    return {"XLA for all graphs": {XLA: f"{flags} {settings.CLUSTERING}".strip()}}
+
+
 @pytest.mark.parametrize(
     ("about", "here", "environment", "program", "tried", "useless"),
     [
         # Numbers of threads that differ from the default, which may be that of the environment:
-        (
-            "intra-op",
-            machine(),
-            {},
-            {},
-            {"1 intra-op thread": {INTRA: "1"}, "4 intra-op threads": {INTRA: "4"}},
-            {},
-        ),
-        (
-            "inter-op",
-            machine(),
-            {},
-            {},
-            {"1 inter-op thread": {INTER: "1"}, "4 inter-op threads": {INTER: "4"}},
-            {},
-        ),
-        (  # a quota of a container
-            "inter-op",
-            machine(64, 64, 6),
-            {},
-            {},
-            {"1 inter-op thread": {INTER: "1"}, "6 inter-op threads": {INTER: "6"}},
-            {},
-        ),
+        ("intra-op", ANY, {}, {}, threads("intra-op", 1, 4), {}),
+        ("inter-op", ANY, {}, {}, threads("inter-op", 1, 4), {}),
+        ("inter-op", machine(64, 64, 6), {}, {}, threads("inter-op", 1, 6), {}),  # a quota of a container
         ("intra-op", machine(1, 1, 1), {}, {}, {}, {NUMBERS: "default is 1"}),
-        ("intra-op", machine(8, 8, 8), {INTRA: "1"}, {}, {"8 intra-op threads": {INTRA: "8"}}, {}),
-        ("intra-op", machine(), {}, {"run": {"intra_op_threads": 2}}, {}, {NUMBERS: "the program sets"}),
-        ("intra-op", machine(), {}, {"run": {"devices": GPU}}, {}, {NUMBERS: "runs on a GPU"}),
+        ("intra-op", machine(8, 8, 8), {INTRA: "1"}, {}, threads("intra-op", 8), {}),
+        ("intra-op", ANY, {}, {"run": {"intra_op_threads": 2}}, {}, {NUMBERS: "the program sets"}),
+        ("intra-op", ANY, {}, {"run": {"devices": GPU}}, {}, {NUMBERS: "runs on a GPU"}),
         # A pool of threads needs a pipeline:
-        ("tf.data", machine(), {}, {}, {}, {POOL: "no tf.data pipeline feeds the training"}),
+        ("tf.data", ANY, {}, {}, {}, {POOL: "no tf.data pipeline feeds the training"}),
         ("tf.data", machine(8, 4, 6), {}, FED, {POOL: {POOL_THREADS: 6}}, {}),
-        ("tf.data", machine(), {}, {"datasets": [OWN_POOL], "feeds": 0}, {}, {POOL: "the program sets"}),
+        ("tf.data", ANY, {}, {"datasets": [OWN_POOL], "feeds": 0}, {}, {POOL: "the program sets"}),
         # XLA and oneDNN are tried the other way round:
-        ("XLA", machine(), {}, {"run": {"jit_compile": True}}, {"XLA off": {NO_XLA: 1}}, {"XLA for": "compiled"}),
-        ("XLA", machine(), {XLA: "--tf_xla_auto_jit=2 --x"}, {}, {"XLA off": {XLA: "--x"}}, {"XLA for": "already"}),
-        (
-            "XLA",
-            machine(),
-            {XLA: "--x"},
-            {"run": {"jit_compile": False}},
-            {"XLA for all graphs": {XLA: f"--x {settings.CLUSTERING}"}},
-            {"XLA off": "does not use"},
-        ),
-        (
-            "XLA",
-            machine(),
-            {},
-            {"run": {"jit_compile": None}},
-            {"XLA for all graphs": {XLA: settings.CLUSTERING}},
-            {"XLA off": "not recorded"},
-        ),
-        ("XLA", machine(), {}, {"run": {"run_eagerly": True}}, {}, {"XLA": "eagerly"}),
+        ("XLA", ANY, {}, {"run": {"jit_compile": True}}, {"XLA off": {NO_XLA: 1}}, {"XLA for": "compiled"}),
+        ("XLA", ANY, {XLA: "--tf_xla_auto_jit=2 --x"}, {}, {"XLA off": {XLA: "--x"}}, {"XLA for": "already"}),
+        ("XLA", ANY, {XLA: "--x"}, {"run": {"jit_compile": False}}, xla("--x"), {"XLA off": "does not use"}),
+        ("XLA", ANY, {}, {"run": {"jit_compile": None}}, xla(), {"XLA off": "not recorded"}),
+        ("XLA", ANY, {}, {"run": {"run_eagerly": True}}, {}, {"XLA": "eagerly"}),
         ("oneDNN", VNNI, {}, {}, {"oneDNN off": {ONEDNN: "0"}}, {}),
         ("oneDNN", AVX2, {}, {}, {"oneDNN on": {ONEDNN: "1"}}, {}),
         ("oneDNN", AVX2, {ONEDNN: "1"}, {}, {"oneDNN off": {ONEDNN: "0"}}, {}),
         ("oneDNN", VNNI, {ONEDNN: "0"}, {}, {"oneDNN on": {ONEDNN: "1"}}, {}),
         ("oneDNN", VNNI, {}, {"run": {"devices": GPU}}, {}, {"oneDNN": "runs on a GPU"}),
-        ("GPU", machine(), {}, {}, {}, {KERNELS: "the training uses no GPU"}),
-        ("GPU", machine(), {}, {"run": {"devices": GPU}}, {KERNELS: {MODE: "gpu_private"}}, {}),
-        ("GPU", machine(), {MODE: "x"}, {"run": {"devices": GPU}}, {}, {KERNELS: "set already"}),
+        ("GPU", ANY, {}, {}, {}, {KERNELS: "the training uses no GPU"}),
+        ("GPU", ANY, {}, {"run": {"devices": GPU}}, {KERNELS: {MODE: "gpu_private"}}, {}),
+        ("GPU", ANY, {MODE: "x"}, {"run": {"devices": GPU}}, {}, {KERNELS: "set already"}),
+        ("tcmalloc", ANY, {}, {}, {}, {"tcmalloc": "it is not installed"}),
     ],
 )
 def test_what_is_tried_and_why_not(
@@ -141,19 +118,17 @@ def test_what_is_tried_and_why_not(
 
 def test_other_processors_have_no_onednn_to_switch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    tried, why = proposed(machine())
+    tried, why = proposed(ANY)
     assert not [name for name in tried if "oneDNN" in name]
     assert "aarch64" in why["oneDNN"]
 
 
 def test_tcmalloc_is_loaded_beside_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, why = proposed(machine())
-    assert why["tcmalloc"] == "it is not installed"
     library = "/usr/lib/libtcmalloc.so.4"
     monkeypatch.setattr(settings, "_tcmalloc", lambda: library)
-    tried, _ = proposed(machine(), {"LD_PRELOAD": "/lib/other.so"})
+    tried, _ = proposed(ANY, {"LD_PRELOAD": "/lib/other.so"})
     assert tried["tcmalloc"] == {"LD_PRELOAD": f"{library}:/lib/other.so"}
-    _, why = proposed(machine(), {"LD_PRELOAD": library})
+    _, why = proposed(ANY, {"LD_PRELOAD": library})
     assert "already" in why["tcmalloc"]
 
 

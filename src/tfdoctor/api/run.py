@@ -89,7 +89,6 @@ class Results:
             sys.stdout.write(f"{self!r}\n")
 
     def _gap(self) -> str:
-        """Return why there is no recording."""
         inside = self._inside
         if inside is None:
             return self._why_none
@@ -98,7 +97,6 @@ class Results:
         return f"the {inside.what} is still running"
 
     def _summary(self) -> str:
-        """Return the line that is printed when the recording has ended."""
         recording = self.recording
         manifest = recording.manifest if recording else None
         if manifest is None:

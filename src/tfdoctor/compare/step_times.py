@@ -44,7 +44,6 @@ LONG_STEPS = 0.05
 
 
 def _figure(kind: StepFigure, series: Floats) -> Floats:
-    """Return what the step is of series of steps, one in each row."""
     if kind is StepFigure.STRETCHES:
         parts = np.array_split(series, min(STRETCHES, series.shape[1]), axis=1)
         return np.asarray(np.median([part.mean(axis=1) for part in parts], axis=0))

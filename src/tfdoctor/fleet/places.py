@@ -140,7 +140,6 @@ def _found(pattern: str) -> Iterator[FoundRecording]:
 
 
 def _files(place: Remote, path: str) -> Mapping[str, Any]:
-    """Return what the filesystem says of each file below a path."""
     if not is_url(place.url):
         return dict(_on_disk(path))
     infos: dict[str, Any] = place.attempt(READ, lambda: place.filesystem.find(path, detail=True))
@@ -226,7 +225,6 @@ def job(place: str, script: str) -> str:
 
 
 def _folders(place: str) -> list[str]:
-    """Return the folders of a place by which users tell it from others."""
     _, _, path = place.rpartition("://")
     parts = list(PurePosixPath(path).parts)
     if parts and parts[-1].endswith((".pb", *NAMES)):

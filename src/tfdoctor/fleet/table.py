@@ -43,7 +43,6 @@ COMPUTED = ("wasted_devices", "device_hours", "wasted_device_hours")  # Columns 
 
 
 def _column(kind: Any) -> pa.DataType:  # noqa: ANN401 - any annotation of a field
-    """Return the type of a column, by that of the field of a row."""
     origin, (first, *_) = get_origin(kind), get_args(kind) or (None,)
     if origin is UnionType:
         return _column(first)

@@ -116,7 +116,6 @@ def _newest(runs: Sequence[HistoryRun]) -> int:
 def _metric(
     metric: RunMetric, step: str, runs: Sequence[HistoryRun], demand: Demand, accepted: Sequence[Accepted]
 ) -> MetricHistory | None:
-    """Return a metric over the runs; None where no run has it."""
     values = tuple(run.values.get(metric) for run in runs)
     if not any(values):
         return None

@@ -126,7 +126,6 @@ def _definitions() -> Mapping[str, Schema]:
 
 
 def _choices(of: Schema) -> list[Schema]:
-    """Return the schemas of which a value has to fit one."""
     if "$ref" in of:
         return _choices(_definitions()[of["$ref"].rpartition("/")[2]])
     return [one for part in of["anyOf"] for one in _choices(part)] if "anyOf" in of else [of]

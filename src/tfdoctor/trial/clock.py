@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from tfdoctor.capture.agent.process.declared import TrialPlan
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.record import Record
 
@@ -24,10 +23,7 @@ class TrialClock:
     minutes: float
     usual_s: float = 0.0  # of a run
     share: float | None = None  # of the minutes that the user allowed
-    began: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.began = time.monotonic()
+    began: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - of the tests, another clock
 
     @property
     def left_s(self) -> float:
@@ -83,7 +79,7 @@ LIMIT_FACTOR, LIMIT_S = 3.0, 60.0
 
 
 class Enough(Record):
-    """When a run has enough; times in s."""
+    """When a run has enough, as the agent gets it (`TrialPlan`); times in s."""
 
     compare_at: int = MOST_WARM  # the step before which the weights are compared
     fewest: int = FEWEST_CALLS  # calls after the warm-up, without which there is no figure
@@ -119,17 +115,6 @@ class Enough(Record):
     def planned_s(self, step_s: float, call_s: float) -> float:
         """Return how long the training of a run takes when it ends as planned."""
         return self.compare_at * step_s + max(self.seconds, self.steps * step_s, self.fewest * call_s)
-
-    def for_agent(self) -> TrialPlan:
-        """Return the plan as the agent gets it."""
-        return {
-            "seconds": self.seconds,
-            "steps": self.steps,
-            "fewest": self.fewest,
-            "most_seconds": self.most_seconds,
-            "warmup": self.compare_at + 1,  # reading the weights ends in the step after
-            "compare_at": self.compare_at,
-        }
 
 
 # For the first run, which only shows how long a step and a start take, and that both can be timed.

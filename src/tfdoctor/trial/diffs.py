@@ -13,7 +13,7 @@ from tfdoctor.edits.source import within_repository
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
-from tfdoctor.trial.program import Originals, Variant
+from tfdoctor.trial.program import Texts, Variant
 
 
 def must_be_diff(patch: Path) -> bytes:
@@ -134,9 +134,7 @@ def merged(base: bytes, one: bytes, other: bytes) -> bytes:
     return done.stdout
 
 
-def kept_diff(
-    kept: Sequence[Variant], before: Originals, recording: Recording
-) -> tuple[bytes, Path, tuple[Path, ...]]:
+def kept_diff(kept: Sequence[Variant], before: Texts, recording: Recording) -> tuple[bytes, Path, tuple[Path, ...]]:
     """Return a diff of the last variant, which holds the changes of all, its folder, and the files outside of that.
 
     The folder is the one of the run or, where that does not hold the files, the one of the script, as in the patch
@@ -150,7 +148,7 @@ def kept_diff(
         default=Path.cwd(),
     )
     changes = [
-        FileChange(path.relative_to(folder).as_posix(), before.texts[path], data)
+        FileChange(path.relative_to(folder).as_posix(), before[path], data)
         for path, data in files.items()
         if path.is_relative_to(folder)
     ]

@@ -135,7 +135,6 @@ def warning(why: str, folder: Path, runs: int, minutes: float, written: WrittenF
 
 
 def _wrote(written: WrittenFiles | None) -> str:
-    """Return what the recording knows of the files that the program writes."""
     if written is None:
         return "Which files it writes is not recorded."
     elsewhere = "which files outside of the folder it writes is not recorded."

@@ -1,7 +1,6 @@
 """A trial of what a recording's report advises."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import diffs, layer, proposals, schedule, settings, taking_out, trial
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.program import NotTried, Originals, RecordedProgram, Variant, distinct
+from tfdoctor.trial.program import NotTried, RecordedProgram, Texts, Variant, distinct
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.schedule import LEAST_ROUNDS
@@ -56,7 +55,7 @@ class Tried(Record):
 
     diagnosis: Diagnosis
     kept: tuple[Variant, ...]
-    before: Originals  # the files that the variants change, as they were when the trial began
+    before: Texts  # of the files that the variants change
 
 
 def check(request: Request, rules: Collection[str]) -> None:
@@ -110,14 +109,21 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, results)
 
-    rivals = schedule.rivals(diagnosis.order)
-    plan = trial.Agenda(variants, join, request.minutes, missing, request.say, rivals)
+    check, clock = partial(programs.must_be_unchanged, before), TrialClock(request.minutes)
     memory = programs.bytes_beside_others(diagnosis)
-    stage = partial(Runner.of, program, layer=thrown, check=before.must_be_unchanged, run_bytes=memory)
-    trials, kept = _all_of(stage, plan, without, taking_out.RecordedRun.of(diagnosis))
-    before.must_be_unchanged()  # Ctrl-C ends a run before its check
+    trials, kept = Trials(rows=()), tuple[Variant, ...]()
+    with Runner.of(program, layer=thrown, check=check, run_bytes=memory) as stage:
+        if variants:
+            share, rivals = FOR_CHANGES if without else 1.0, schedule.rivals(diagnosis.order)
+            plan = trial.Agenda(variants, join, share * request.minutes, request.say, rivals, share)
+            trials, kept = trial.conduct(stage, plan)
+        if without and not trials.ended_early:
+            recorded = taking_out.recorded_length(diagnosis)
+            trials = taking_out.conduct(stage, without, recorded, clock.left_s / 60, request.say, trials)
+    check()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
-    return Tried(trial.with_measured(diagnosis, replace(trials, layer=thrown)), all_kept, before)
+    trials = replace(trials, layer=thrown, not_tried=tuple((one.name, one.why) for one in missing))
+    return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
 
 
 # Changes, with the findings of those that are edits, parts that are taken out, and what cannot be tried.
@@ -155,26 +161,6 @@ def _wanted(recording: Recording, diagnosis: Diagnosis, program: RecordedProgram
     return changes, {one.rule.name: one for _, one in edited}, without, missing
 
 
-def _all_of(
-    stage: Callable[[], AbstractContextManager[Runner]],
-    plan: trial.Agenda,
-    without: Sequence[Variant],
-    recorded: taking_out.RecordedRun,
-) -> trial.Outcome:
-    """Try the changes, and the program without its parts in what is left of the time."""
-    clock = TrialClock(plan.minutes)
-    kept: tuple[Variant, ...] = ()
-    trials = Trials(rows=(), not_tried=tuple((one.name, one.why) for one in plan.not_tried))
-    if plan.variants:
-        share = FOR_CHANGES if without else 1.0
-        with stage() as runner:
-            trials, kept = trial.conduct(runner, replace(plan, minutes=share * plan.minutes, share=share))
-    if without and not trials.ended_early:
-        with stage() as runner:
-            trials = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say, trials)
-    return trials, kept
-
-
 def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     """Return the variant of a patch; of RULE=PATCH, one that fixes the finding of that rule, with its promise.
 
@@ -184,7 +170,7 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     rule, path = _rule_and_diff(patch)
     if not rule:
         return diffs.of_patch(path, folder)
-    result = proposals.finding(diagnosis, rule)
+    result, _ = proposals.named(diagnosis, [rule], "--patch")[rule]
     patched, of_run = diffs.of_patch(path, folder), proposals.of_whole_run(result)
     return replace(patched, rules=(rule,), promised=result.saving, promised_run=of_run)
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, count
 from pathlib import Path
-from typing import Self
 
 from tfdoctor import own_python
 from tfdoctor.capture.agent.process.masking import MASK, masked
@@ -22,40 +21,37 @@ from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record, field
 
+Texts = Mapping[Path, bytes]  # Of files, as they were when the trial began
 
-class Originals(Record):
-    """The texts of files; the changed copies that variants see are made from them."""
 
-    texts: Mapping[Path, bytes]
+def texts_of(paths: Iterable[Path]) -> Texts:
+    """Read files.
 
-    @classmethod
-    def of(cls, paths: Iterable[Path]) -> Self:
-        """Read the files.
+    Raises:
+        InputError: one cannot be read.
+    """
+    texts = {}
+    for path in paths:
+        try:
+            texts[path] = path.read_bytes()
+        except OSError as error:
+            why = f"{path} cannot be read ({error.strerror})"
+            raise InputError(f"{why}: run the trial where the source is.") from error
+    return texts
 
-        Raises:
-            InputError: one cannot be read.
-        """
-        texts = {}
-        for path in paths:
-            try:
-                texts[path] = path.read_bytes()
-            except OSError as error:
-                why = f"{path} cannot be read ({error.strerror})"
-                raise InputError(f"{why}: run the trial where the source is.") from error
-        return cls(texts)
 
-    def must_be_unchanged(self) -> None:
-        """Check that the files are as they were: runs as it is would otherwise see another text than variants.
+def must_be_unchanged(texts: Texts) -> None:
+    """Check that files are as they were: runs as it is would otherwise see another text than variants.
 
-        Raises:
-            InputError: one has changed, or is gone.
-        """
-        for path, text in self.texts.items():
-            if not path.is_file() or path.read_bytes() != text:
-                raise InputError(
-                    f"{path} changed while the trial ran, so nothing is claimed: "
-                    "try the program again, and leave its files unchanged meanwhile."
-                )
+    Raises:
+        InputError: one has changed, or is gone.
+    """
+    for path, text in texts.items():
+        if not path.is_file() or path.read_bytes() != text:
+            raise InputError(
+                f"{path} changed while the trial ran, so nothing is claimed: "
+                "try the program again, and leave its files unchanged meanwhile."
+            )
 
 
 class RecordedProgram(Record):
@@ -65,11 +61,6 @@ class RecordedProgram(Record):
     folder: Path
     kind: Kind
     environment: Mapping[str, str] = field(default_factory=dict)  # of the recording
-
-    @property
-    def hidden(self) -> bool:
-        """Whether the script must not see what loads the agent."""
-        return self.kind is not Kind.COMMAND
 
 
 def of(recording: Recording) -> RecordedProgram:
@@ -99,16 +90,16 @@ def of(recording: Recording) -> RecordedProgram:
     return RecordedProgram(manifest.command, folder, Kind(manifest.plan.kind), environment)
 
 
-def originals(recording: Recording, more: Iterable[Path] = ()) -> Originals:
+def originals(recording: Recording, more: Iterable[Path] = ()) -> Texts:
     """Return the sources of the run, which are as they were recorded, and more files.
 
     Raises:
         InputError: one is gone, or a source has changed.
     """
     hashes = recording.program.sources if recording.program else {}
-    found = Originals.of((*map(Path, hashes), *more))
+    found = texts_of((*map(Path, hashes), *more))
     for path, expected in hashes.items():
-        if hashlib.sha256(found.texts[Path(path)]).hexdigest() != expected:
+        if hashlib.sha256(found[Path(path)]).hexdigest() != expected:
             raise InputError(f"{path} has changed since the recording: record the run again.")
     return found
 
@@ -191,12 +182,6 @@ class NotTried(Record):
 
     name: str
     why: str
-
-
-def divided(found: Iterable[Variant | NotTried]) -> tuple[list[Variant], list[NotTried]]:
-    """Return the variants, and what cannot be tried."""
-    both = list(found)
-    return [one for one in both if isinstance(one, Variant)], [one for one in both if isinstance(one, NotTried)]
 
 
 def distinct(variants: Sequence[Variant]) -> list[Variant]:

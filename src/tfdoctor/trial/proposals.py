@@ -1,11 +1,10 @@
 """What to try: the edits that the report advises, changes of the batch and of widths, and environment variables."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import prod
-from pathlib import Path
 
 from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis
@@ -21,9 +20,9 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLine
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.verdict import Finding, Remedy
+from tfdoctor.terms.verdict import Remedy
 from tfdoctor.trial.diffs import merged
-from tfdoctor.trial.program import NotTried, Variant, divided
+from tfdoctor.trial.program import NotTried, Variant
 
 # Edits after which a function runs for several elements at once, which draw random numbers in any order.
 PARALLEL = frozenset({"parallel-map", "parallel-interleave"})
@@ -44,70 +43,48 @@ def edits(
     Raises:
         InputError: `only` names a rule without a finding.
     """
-    findings = _findings(diagnosis)
-    _check_named("--only", only, findings)
-    variants, missing = [], []
-    for result in findings:
-        remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
-        if (only and result.rule.name not in only) or any(remedy.width is not None for remedy in remedies):
+    findings, variants, missing = named(diagnosis, only, "--only"), [], []
+    for name, (result, remedies) in findings.items():
+        if (only and name not in only) or any(remedy.width is not None for remedy in remedies):
             continue  # other widths of layers are variants of their own
         try:
             files = changed_files(recording, [result])
         except Declined as reason:
-            missing.append(NotTried(result.rule.name, str(reason)))
+            missing.append(NotTried(name, str(reason)))
             continue
-        variant = _of(result, files, recording, keep=keep)
+        pairs = zip(remedies, result.edits, strict=False)
+        first = next((remedy for remedy, edit in pairs if edit.before or edit.after), Remedy(""))
+        variant = Variant(
+            name=name,
+            action=first.action,
+            files=files,
+            rules=(name,),
+            promised=result.saving,
+            promised_run=of_whole_run(result),
+            exact={remedy.edit_id for remedy in remedies if remedy.edit_id} <= EXACT,
+            reorders=_reorders(remedies, recording),
+            model=first.changes,
+            may_keep=keep or not first.changes,
+        )
         useless = "the report expects it to save nothing" if variant.expected == 0 else ""
-        if (why := variant.model or useless) and result.rule.name not in only:
-            why = f"{why}, so it is tried only with --only {result.rule.name}"
-            missing.append(NotTried(result.rule.name, why))
+        if (why := variant.model or useless) and name not in only:
+            missing.append(NotTried(name, f"{why}, so it is tried only with --only {name}"))
         else:
             variants.append((variant, result))
     return sorted(variants, key=lambda pair: -(pair[0].expected or 0.0)), missing
 
 
-def _findings(diagnosis: Diagnosis) -> list[Result]:
-    """Return the findings that concern the program, in the report's order."""
-    return [result for result in diagnosis.results if isinstance(result.outcome, Finding)]
-
-
-def finding(diagnosis: Diagnosis, rule: str) -> Result:
-    """Return the finding of the rule that a patch is for.
+def named(diagnosis: Diagnosis, rules: Sequence[str], option: str) -> dict[str, tuple[Result, tuple[Remedy, ...]]]:
+    """Return the findings with their remedies, by their rules, in the report's order.
 
     Raises:
-        InputError: the report has none.
+        InputError: ``option`` names a rule that has none.
     """
-    findings = _findings(diagnosis)
-    _check_named("--patch", [rule], findings)
-    return next(result for result in findings if result.rule.name == rule)
-
-
-def _check_named(option: str, rules: Sequence[str], findings: Sequence[Result]) -> None:
-    names = [result.rule.name for result in findings]
-    unknown = [name for name in rules if name not in names]
-    if unknown:
-        there = ", ".join(dict.fromkeys(names)) or "none"
+    found = {one.rule.name: (one, one.finding.remedies) for one in diagnosis.results if one.finding}
+    if unknown := [name for name in rules if name not in found]:
+        there = ", ".join(found) or "none"
         raise InputError(f"{option} {unknown[0]}: the report has no such finding. Its findings: {there}.")
-
-
-def _of(result: Result, files: Mapping[Path, bytes], recording: Recording, *, keep: bool) -> Variant:
-    """Return the variant of a finding's edits; its action is that of the first of its remedies that is one."""
-    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
-    pairs = zip(remedies, result.edits, strict=False)
-    edited = (remedy for remedy, edit in pairs if edit.before or edit.after)
-    first = next(edited, Remedy(""))
-    return Variant(
-        name=result.rule.name,
-        action=first.action,
-        files=files,
-        rules=(result.rule.name,),
-        promised=result.saving,
-        promised_run=of_whole_run(result),
-        exact={remedy.edit_id for remedy in remedies if remedy.edit_id} <= EXACT,
-        reorders=_reorders(remedies, recording),
-        model=first.changes,
-        may_keep=keep or not first.changes,
-    )
+    return found
 
 
 def of_whole_run(result: Result) -> RunSaving | None:
@@ -197,33 +174,26 @@ def changes_of_model(
 
     `keep` lets them into what is kept.
     """
-    findings = {result.rule.name: result for result in _findings(diagnosis)}
-    made: list[Variant | NotTried] = []
+    findings = named(diagnosis, (), "")
+    variants: list[Variant] = []
+    missing: list[NotTried] = []
     for rule in (*BATCH_RULES, WIDTH_RULE):
-        if rule not in findings:
-            continue
-        if not only:
+        if rule in findings and not only:
             name = rule if rule == WIDTH_RULE else "a larger batch"
-            made.append(NotTried(name, f"it changes what is trained, so it is tried only with --only {rule}"))
-        elif rule in only and rule == WIDTH_RULE:
-            made.append(_unless_declined(rule, lambda name: _aligned(recording, findings[name])))
-        elif rule in only:
-            for factor in FACTORS:
-                name = f"batch \N{MULTIPLICATION SIGN} {factor}"
-                made.append(_unless_declined(name, partial(_larger, recording, factor)))
-    variants, missing = divided(made)
-    return [replace(one, may_keep=keep) for one in variants], missing
-
-
-def _unless_declined(name: str, make: Callable[[str], Variant]) -> Variant | NotTried:
-    try:
-        return make(name)
-    except Declined as reason:
-        return NotTried(name, str(reason))
+            missing.append(NotTried(name, f"it changes what is trained, so it is tried only with --only {rule}"))
+        elif rule in findings and rule in only:
+            makers = {f"batch \N{MULTIPLICATION SIGN} {n}": partial(_larger, recording, n) for n in FACTORS}
+            if rule == WIDTH_RULE:
+                makers = {rule: partial(_aligned, recording, *findings[rule])}
+            for name, make in makers.items():
+                try:
+                    variants.append(replace(make(name), may_keep=keep))
+                except Declined as reason:
+                    missing.append(NotTried(name, str(reason)))
+    return variants, missing
 
 
 def _larger(recording: Recording, factor: int, name: str) -> Variant:
-    """Return the variant with larger batches."""
     sources = Sources(recording)
     (path, line), size = _batch(sources.program)
     shown = sources.places.shown(path)
@@ -240,8 +210,7 @@ def _larger(recording: Recording, factor: int, name: str) -> Variant:
     )
 
 
-def _batch(program: ProgramRecord) -> tuple[SourceLine, int]:
-    """Return the line that sets the size of a training batch, and the size."""
+def _batch(program: ProgramRecord) -> tuple[SourceLine, int]:  # the line that sets its size, and the size
     size = program.run.batch_size
     if program.input_kind == ARRAYS:
         place = program.run.fit_at
@@ -267,9 +236,8 @@ def _batching(program: ProgramRecord) -> Iterator[RecordedDataset]:
         at = stages[at].inputs[0] if len(stages[at].inputs) == 1 else None
 
 
-def _aligned(recording: Recording, result: Result) -> Variant:
+def _aligned(recording: Recording, result: Result, remedies: Sequence[Remedy], name: str) -> Variant:
     """Return the variant with the widths that the finding advises, as far as the files show them."""
-    remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
     sources, why = Sources(recording), "the finding names no width"
     made, splices = list[Remedy](), list[tuple[str, tuple[Splice, ...]]]()
     for remedy in remedies:
@@ -279,27 +247,24 @@ def _aligned(recording: Recording, result: Result) -> Variant:
         path, numbers = remedy.at.path, (remedy.width.now, remedy.width.target)
         try:
             module = SyntaxTree(sources[path].text)
-            found = width(module, remedy.at.line, numbers, _other_texts(sources, path))
+            splices.append((path, tuple(width(module, remedy.at.line, numbers, _other_texts(sources, path)))))
+            made.append(remedy)
         except Declined as reason:
             why = str(reason)
-            continue
-        made.append(remedy)
-        splices.append((path, tuple(found)))
     files = changed_files(recording, (), splices)
     if not files:
         raise Declined(why)
     return Variant(
-        name=result.rule.name,
+        name=name,
         action="; ".join(remedy.action for remedy in made),
         files=files,
         splices=tuple(splices),
-        rules=(result.rule.name,),
+        rules=(name,),
         promised=result.saving if len(made) == len(remedies) else None,
         model="layers have other widths",
     )
 
 
 def _other_texts(sources: Sources, path: str) -> list[str]:
-    """Return the texts of the other files of the run."""
     shown = (sources.places.shown(recorded) for recorded in sources.hashes)
     return [sources[other].text for other in shown if other != path]

@@ -11,20 +11,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import median
 
-import numpy as np
-
-from tfdoctor.diagnosis.trials import Measured
+from tfdoctor.diagnosis.trials import Measured, TrainingMatch
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
-from tfdoctor.trial import statistics
+from tfdoctor.trial import statistics, training
 from tfdoctor.trial.clock import FIRST_RUN, LIMIT_FACTOR, LIMIT_S, Enough, TrialClock
 from tfdoctor.trial.program import ORIGINAL, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.statistics import Round
-from tfdoctor.trial.times import NoTimes, TrialTimes, examples_ratio, other_examples
+from tfdoctor.trial.times import TrialTimes, examples_ratio, other_examples
 from tfdoctor.trial.trial_run import TrialRun
 
 AROUND = 2  # Runs of the program as it is in a round
-WHOLE_FROM = 1_000_000  # Number before that of the first whole run: runs of steps have smaller ones
 
 Say = Callable[[str], object]
 
@@ -39,7 +36,6 @@ class Runs:
     whole: bool = False
     by_mean: bool = False  # the mean over all steady steps is compared, not the typical step
     enough: Enough = FIRST_RUN
-    number: int = 0  # of the last run: each has a folder of its own
     tries: list[TrialRun] = field(default_factory=list)  # all of them, the first too
     original: list[TrialRun] = field(default_factory=list)  # as it is, in rounds
     tried: dict[str, list[TrialRun]] = field(default_factory=dict)
@@ -69,11 +65,10 @@ class Runs:
 
     def first(self) -> TrialRun:
         """Run the program as it is, before any round: the plan of all other runs follows from its step."""
-        self.enough = replace(
-            self.enough, limit_s=max(LIMIT_S, self.clock.left_s)
-        )  # nobody knows how long a start is
+        # Nobody knows how long a start is:
+        self.enough = replace(self.enough, limit_s=max(LIMIT_S, self.clock.left_s))
         run = self._run(ORIGINAL, "first run, as it is")
-        if isinstance(run.times, TrialTimes):
+        if run.times:
             step_s, call_s = run.times.loop.usual_s
             start_s = max(0.0, run.seconds - run.times.loop.covers_ms / 1e3)
             self.enough = Enough.of(step_s, call_s, start_s)
@@ -86,7 +81,7 @@ class Runs:
         Raises:
             CaptureError: it fails, or takes longer than the time of the trial.
         """
-        self.number, self.enough = WHOLE_FROM, Enough.whole(max(LIMIT_S, self.clock.left_s))
+        self.enough = Enough.whole(max(LIMIT_S, self.clock.left_s))
         run = self._run(ORIGINAL, "whole run, as it is")
         if run.error:
             raise CaptureError(
@@ -105,64 +100,61 @@ class Runs:
         name = f"round {len(self.rounds) + 1}{' of whole runs' if self.whole else ''}"
         turns = self._take_turns([ORIGINAL, *turn, ORIGINAL], name)
         before = self._original(name)
-        if not isinstance(before, TrialTimes):
+        if not before:
             self.spoiled += 1
             return
-        timed: dict[str, TrialTimes | NoTimes] = {}
+        timed: dict[str, TrialTimes | None] = {}
         for variant in turn:
             # Time for this run, and the last as it is; a round of whole runs begins only where there is for all.
             if self.whole or self.ready or self.clock.left_s >= AROUND * self.clock.usual_s:
                 timed[variant.name] = self._variant(variant, name, before)
         left = self.whole or self.ready or self.clock.left_s > 0
         after = self._original(name) if timed and left else None
-        if not isinstance(after, TrialTimes):
+        if not after:
             self.spoiled += 1
             return
         comparable = {
-            name: times
-            for name, times in timed.items()
-            if isinstance(times, TrialTimes) and not self._other_steps(name, times, before)
+            name: times for name, times in timed.items() if times and not self._other_steps(name, times, before)
         }
-        means = {name: np.array([times.whole_ms]) for name, times in comparable.items()}
-        whole = Round(np.array([before.whole_ms]), np.array([after.whole_ms]), means)
-        blocks = {name: times.blocks_ms for name, times in comparable.items()}
-        self.rounds.append(Round(before.blocks_ms, after.blocks_ms, blocks, whole))
+        whole = Round(before.whole_ms, after.whole_ms, {name: one.whole_ms for name, one in comparable.items()})
+        steps = {name: one.step_ms for name, one in comparable.items()}
+        self.rounds.append(Round(before.step_ms, after.step_ms, steps, whole))
         self.turns += turns
 
-    def times(self, run: TrialRun) -> TrialTimes | NoTimes:
+    def times(self, run: TrialRun) -> TrialTimes | None:
         """Return the figures of a run that count here."""
         if not self.whole:
             return run.times
-        why = run.error or run.ineffective
-        return NoTimes(why) if why else TrialTimes.of_whole_run(run.seconds)
+        return None if run.error or run.ineffective else TrialTimes.of_whole_run(run.seconds)
 
     def whole_ms(self, runs: Sequence[TrialRun]) -> float | None:
         """Return the median over runs of the whole run, or of the mean over all steady steps."""
-        times = [times.whole_ms for run in runs if isinstance(times := self.times(run), TrialTimes)]
+        times = [times.whole_ms for run in runs if (times := self.times(run))]
         return median(times) if times else None
 
-    def _original(self, name: str) -> TrialTimes | NoTimes:
+    def training(self, variant: Variant) -> TrainingMatch | None:
+        """Return how the training of a variant compares with that of the program as it is; None before it ran."""
+        own = self.tried.get(variant.name)
+        return training.compare(variant, own, self.original) if own else None
+
+    def _original(self, name: str) -> TrialTimes | None:
         run = self._run(ORIGINAL, f"{name}, as it is")
         self.original.append(run)
         return self.times(run)
 
-    def _variant(self, variant: Variant, name: str, before: TrialTimes) -> TrialTimes | NoTimes:
+    def _variant(self, variant: Variant, name: str, before: TrialTimes) -> TrialTimes | None:
         run = self._run(variant, f"{name}, {variant.name}")
         own, times = self.tried.setdefault(variant.name, []), self.times(run)
         own.append(run)
-        why = times.why if isinstance(times, NoTimes) else ""
-        if not any(one.error for one in self.original):  # else it fails as it is, too
+        why = run.ineffective if self.whole else run.why
+        if self.whole or not any(one.error for one in self.original):  # else it fails as it is, too
             why = run.error or why
         if why:
             self.why[variant.name] = why if len(own) == 1 else f"run {len(own)} failed: {why}"
-        return self._per_examples(variant, times, before)
+        return self._per_examples(variant, times, before) if times else None
 
-    def _per_examples(
-        self, variant: Variant, times: TrialTimes | NoTimes, original: TrialTimes
-    ) -> TrialTimes | NoTimes:
+    def _per_examples(self, variant: Variant, times: TrialTimes, original: TrialTimes) -> TrialTimes:
         """Return a variant's figures for as many examples as a step as it is has, as its batches show."""
-        if isinstance(times, NoTimes):
-            return times
         ratio = examples_ratio(times, original) or self.examples.get(variant.name)
         expected = self.examples.get(variant.name, variant.examples)
         if variant.examples != 1 and ratio is None:
@@ -200,8 +192,7 @@ class Runs:
             return False
         names = [variant.name for variant in order[1:-1]]
         self._tell(f"{name}, as it is and with {', '.join(names)} by turns")
-        runs = self.stage.by_turns(order, self.enough, self.number + 1)
-        self._note(runs)
+        runs = self._note(self.stage.runs(order, self.enough))
         self.alone = bool(runs[0].error or runs[-1].error)
         self.ready = [] if self.alone else list(runs)
         return not self.alone
@@ -213,27 +204,21 @@ class Runs:
             if not run.error or self.clock.left_s < self.clock.usual_s:
                 return run
         self._tell(what)
-        run = self.stage.run(variant, self.enough, self.number + 1)
-        self._note([run])
-        return run
+        return self._note(self.stage.runs([variant], self.enough))[0]
 
     def _tell(self, what: str) -> None:
         left = max(0.0, self.clock.left_s) / 60
         self.say(f"{what} ({left:.1f} of {self.clock.minutes:.1f} minutes left)")
 
-    def _note(self, runs: Sequence[TrialRun]) -> None:
-        self.number += len(runs)
+    def _note(self, runs: Sequence[TrialRun]) -> Sequence[TrialRun]:
         self.tries += runs
         for run in runs:
             self.clock.took(run.seconds)
+        return runs
 
-    def with_both(self, name: str, other: str) -> int:
-        """Return the number of rounds that have both variants."""
-        return sum(name in one.variants and other in one.variants for one in self.rounds)
-
-    def done(self, name: str) -> int:
-        """Return the number of rounds that have a variant."""
-        return self.with_both(name, name)
+    def done(self, *names: str) -> int:
+        """Return the number of rounds that have these variants."""
+        return sum({*names} <= one.variants.keys() for one in self.rounds)
 
     def saving(self, name: str) -> Measured | None:
         """Return what was measured of a variant; None of one that failed in any of its runs."""

@@ -8,21 +8,21 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Self
 
 import psutil
 
-from tfdoctor.capture.plan import agent_environment
-from tfdoctor.terms.record import Record
+from tfdoctor.capture.plan import Kind, agent_environment
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trial import layer as layers
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import RecordedProgram, Variant
-from tfdoctor.trial.times import TrialTimes
-from tfdoctor.trial.trial_run import EnergyCounters, TrialRun, hiding, read_runs
+from tfdoctor.trial.trial_run import EnergyCounters, TrialRun, read_runs
 from tfdoctor.trial.turns import TurningRun, take_turns
 
 # Of the folders of trials; the number of tfdoctor's process follows, and where that number holds.
@@ -40,6 +40,7 @@ class Runner(Record):
     layer: bool
     check: Callable[[], None] = lambda: None  # before and after each run; raises to end the trial
     run_bytes: float | None = None  # of memory; None of a run that may have to be alone
+    numbers: Iterator[int] = field(default_factory=count)  # of the runs: each has a folder of its own
 
     @classmethod
     @contextmanager
@@ -65,55 +66,41 @@ class Runner(Record):
             return 1
         return max(1, int(MEMORY_SHARE * psutil.virtual_memory().available / self.run_bytes))
 
-    def run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
-        """Run the program once, changed as the variant says.
-
-        Raises:
-            OSError: the folder for the runs cannot be written.
-            InputError: a file of the program changed meanwhile.
-        """
-        counters = EnergyCounters(self.folder / f"energy{number}.jsonl")
-        try:
-            (run,) = self.by_turns([variant], enough, number, counters.start)
-        finally:
-            counters.stop()
-        if not isinstance(run.times, TrialTimes):
-            return run
-        return replace(run, energy_j=counters.per_update(run.times))
-
-    def by_turns(
-        self,
-        variants: Sequence[Variant],
-        enough: Enough,
-        number: int,
-        began: Callable[[int], None] = lambda _: None,
-    ) -> tuple[TrialRun, ...]:
+    def runs(self, variants: Sequence[Variant], enough: Enough) -> tuple[TrialRun, ...]:
         """Run the program once for each variant, all at once: one computes while the others are stopped.
 
-        ``number`` is that of the first run; ``began`` gets the number of the process of each.
+        The energy of a run alone is counted.
 
         Raises:
             OSError: the folder for the runs cannot be written.
             InputError: a file of the program changed meanwhile.
         """
         self.check()
-        folders = [self.folder / f"run{at}" for at in range(number, number + len(variants))]
+        folders = [self.folder / f"run{next(self.numbers)}" for _ in variants]
+        counters = EnergyCounters(folders[0].with_suffix(".jsonl")) if len(variants) == 1 else None
+        began = counters.thread.start if counters else None
         processes = [
             TurningRun(partial(self._start, variant, own, enough.beside(len(variants)), began), enough.limit_s)
             for variant, own in zip(variants, folders, strict=True)
         ]
         before = _others_s()
-        take_turns(processes)
+        try:
+            take_turns(processes)
+        finally:
+            if counters:
+                counters.thread.stop()
         seconds = sum(one.seconds for one in processes)
         foreign = max(0.0, (_others_s() - before) / ((os.cpu_count() or 1) * max(seconds, 1e-3)))
         self.check()
-        runs = read_runs(folders, processes, foreign)
-        return tuple(hiding(run, one.credentials) for one, run in zip(variants, runs, strict=True))
+        found = read_runs(folders, processes, foreign)
+        runs = [run.hiding(one.credentials) for one, run in zip(variants, found, strict=True)]
+        return tuple(
+            replace(run, energy_j=counters.per_update(run.times)) if counters and run.times else run for run in runs
+        )
 
     def _start(
-        self, variant: Variant, own: Path, enough: Enough, began: Callable[[int], None]
+        self, variant: Variant, own: Path, enough: Enough, began: Callable[[int], None] | None
     ) -> subprocess.Popen[bytes]:
-        """Start a run in its folder."""
         processes, program = own / "processes", self.program
         processes.mkdir(parents=True)
         texts = {path: own / f"text{number}.py" for number, path in enumerate(variant.files)}
@@ -126,14 +113,15 @@ class Runner(Record):
         with (own / "log").open("wb") as output:
             child = subprocess.Popen(  # noqa: S603 - the user's program
                 [*LEASH, *entering, *program.command],
-                env=agent_environment(variables, plan, hidden=program.hidden),
+                env=agent_environment(variables, plan, hidden=program.kind is not Kind.COMMAND),
                 cwd=program.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        began(child.pid)
+        if began:
+            began(child.pid)
         return child
 
 
@@ -179,7 +167,7 @@ def _agent_plan(
         "seconds": None,
         "stop_after": True,
         "watch_s": enough.limit_s,
-        "trial": enough.for_agent(),
+        "trial": asdict(enough),
         "variant": {"settings": dict(variant.runner), "environment": dict(variant.environment), "without": without},
     }
     return plan | ({"changed": {str(path): str(text) for path, text in changed.items()}} if changed else {})

@@ -9,11 +9,11 @@
 3. What time is left makes the widest intervals narrower, again of those that promise most first.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tfdoctor.diagnosis.savings import Order, Relationship
-from tfdoctor.diagnosis.trials import Beside, Difference, Measured
+from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingState, is_broken
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trial import statistics
@@ -21,8 +21,6 @@ from tfdoctor.trial.program import Variant
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 
-# Says whether a variant's weights became infinite or NaN, so that further rounds would time nothing of use.
-Lost = Callable[[Variant], bool]
 # Makes one variant of several; raises Declined where they do not go together.
 Join = Callable[[Sequence[Variant]], Variant]
 Pairs = frozenset[frozenset[str]]  # Rules whose findings exclude each other
@@ -36,11 +34,15 @@ MOST_SPOILED = 3  # Rounds without a figure of the program as it is after which 
 
 def shortage(runs: Runs, variants: Sequence[Variant]) -> str:
     """Return that the time allows fewer rounds than each variant is to get, and how much would; else ""."""
-    each = "the change" if len(variants) == 1 else f"each of {counted(len(variants), 'change')}"
-    fewest, needed = AROUND + 1, AROUND + len(variants)
-    return runs.clock.shortage(
-        f"{counted(LEAST_ROUNDS, 'round')} of {each}", LEAST_ROUNDS * needed, FEWEST_ROUNDS * fewest
+    rounds, each = (
+        LEAST_ROUNDS,
+        "the change" if len(variants) == 1 else f"each of {counted(len(variants), 'change')}",
     )
+    if runs.whole:
+        rounds, each = FEWEST_ROUNDS, "whole runs"
+    done = int(runs.whole)  # the first whole run is part of the first round
+    more, fewest = rounds * (AROUND + len(variants)) - done, FEWEST_ROUNDS * (AROUND + 1) - done
+    return runs.clock.shortage(f"{counted(rounds, 'round')} of {each}", more, fewest)
 
 
 def by_promise(variants: Sequence[Variant]) -> list[Variant]:
@@ -59,12 +61,12 @@ def by_promise(variants: Sequence[Variant]) -> list[Variant]:
     return sorted(ordered, key=lambda variant: bool(variant.model))
 
 
-def first_rounds(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
-    """Give each variant its first rounds, as far as the time allows; `lost` ones get no more."""
+def first_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
+    """Give each variant its first rounds, as far as the time allows."""
     ordered = by_promise(variants)
 
     def waits(one: Variant) -> bool:
-        return runs.done(one.name) < LEAST_ROUNDS and not _dropped(runs, one, lost)
+        return runs.done(one.name) < LEAST_ROUNDS and not _dropped(runs, one)
 
     while batch := _batch(runs, [*filter(waits, ordered)]):
         runs.round(batch)
@@ -89,17 +91,17 @@ def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
     return begun[: affordable - AROUND] + (later if fits else [])
 
 
-def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
+def narrow(runs: Runs, variants: Sequence[Variant]) -> None:
     """Run further rounds of the variants whose interval is too wide, until none is or the time is up."""
     alone = [one for one in variants if one.name not in runs.sets]
     while runs.spoiled < MOST_SPOILED:
-        first_rounds(runs, alone, lost)  # where runs became shorter, there is time for more
+        first_rounds(runs, alone)  # where runs became shorter, there is time for more
         wide = [
             one
             for one in by_promise(variants)
             if (measured := runs.saving(one.name)) is not None
             and runs.done(one.name) < MOST_ROUNDS
-            and not _dropped(runs, one, lost)
+            and not _dropped(runs, one)
             and (measured.high - measured.low) / 2 > NARROW
         ]
         batch = wide[: max(0, runs.clock.affordable() - AROUND)]
@@ -108,19 +110,19 @@ def narrow(runs: Runs, variants: Sequence[Variant], lost: Lost) -> None:
         runs.round(batch)
 
 
-def _dropped(runs: Runs, variant: Variant, lost: Lost) -> bool:
-    """Say whether a variant gets no more rounds: it failed, it trains no more, or it costs time.
+def _dropped(runs: Runs, variant: Variant) -> bool:
+    """Say whether a variant gets no more rounds: it failed, its weights are infinite or NaN, or it costs time.
 
     One that trains otherwise is timed to the end: whether that is a fault of the change is for the reader to judge.
     """
     if variant.name in runs.why:
         return True
-    if runs.done(variant.name) >= FEWEST_ROUNDS and lost(variant):
-        return True  # with a figure: how much shorter it makes the step is said beside that
+    if runs.done(variant.name) >= FEWEST_ROUNDS and not runs.by_mean:  # without a part, it trains otherwise anyway
+        trains = runs.training(variant)
+        if trains and trains.state is TrainingState.NOT_FINITE:
+            return True  # with a figure: how much shorter it makes the step is said beside that
     measured = runs.saving(variant.name)
-    if measured is None:
-        return False
-    return measured.difference is Difference.COSTS or is_clearly_worse(measured)
+    return measured is not None and (measured.difference is Difference.COSTS or is_clearly_worse(measured))
 
 
 def is_clearly_worse(measured: Measured) -> bool:
@@ -138,13 +140,6 @@ def whole_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
         turn = [variant for variant in turn if variant.name not in runs.why]
         if runs.clock.affordable() < AROUND + len(turn) or len(runs.rounds) >= MOST_WHOLE:
             return
-
-
-def whole_shortage(runs: Runs, variants: Sequence[Variant]) -> str:
-    """Return that two rounds of all variants do not fit into the time, and what would do; "" where they do."""
-    more = FEWEST_ROUNDS * (AROUND + len(variants)) - 1  # the first run is part of the first round
-    least = FEWEST_ROUNDS * (AROUND + 1) - 1
-    return runs.clock.shortage(f"{counted(FEWEST_ROUNDS, 'round')} of whole runs", more, least)
 
 
 def rivals(order: Order | None) -> Pairs:
@@ -165,18 +160,32 @@ class Combination:
     runs: Runs
     variants: Sequence[Variant]  # all, in the report's order: a set's name has this order
     join: Join
-    broken: Callable[[Variant], bool]  # whether a variant trains something else than it should
     rivals: Pairs = frozenset()
     kept: list[Variant] = field(default_factory=list)
     best: Variant | None = None  # all of them at once
     made: dict[str, Variant] = field(default_factory=dict)  # sets, by name
     beside: dict[str, Beside] = field(default_factory=dict)  # how a change did, by its name
 
-    def add(self, helped: Iterable[Variant]) -> None:
-        """Try to add these changes; those that were tried before are left out."""
-        for variant in helped:
+    def add_what_helps(self) -> None:
+        """Try to add what helps alone, unless that was tried before."""
+        for variant in self._helped():
             if variant not in self.kept and variant.name not in self.beside:
                 self._add(variant)
+
+    def proved(self) -> tuple[Variant, ...]:
+        """Return the variants that proved to help together; the best one alone where their set did not."""
+        measured = self.runs.saving(self.best.name) if self.best else None
+        saves = measured is not None and measured.difference is Difference.SAVES
+        if self.best and saves and not is_broken(self.runs.training(self.best)):
+            return tuple(self.kept)
+        return tuple(self._helped()[:1])
+
+    def _helped(self) -> list[Variant]:
+        """Return the variants that save time and may be kept, the largest saving first."""
+        found = [(one, self.runs.saving(one.name)) for one in self.variants if one.may_keep]
+        saving = [(one, saves.share) for one, saves in found if saves and saves.difference is Difference.SAVES]
+        right = [pair for pair in saving if not is_broken(self.runs.training(pair[0]))]
+        return [one for one, _ in sorted(right, key=lambda pair: -pair[1])]
 
     def _add(self, variant: Variant) -> None:
         if self.best is None:
@@ -200,7 +209,7 @@ class Combination:
         # One of two that exclude each other must be chosen, so the faster one is; a change is added only where the
         # trial showed that it saves more.
         faster = measured.share > 0 if excluded else measured.difference is Difference.SAVES
-        if faster and not self.broken(candidate):
+        if faster and not is_broken(self.runs.training(candidate)):
             self.kept, self.best = parts, candidate
 
     def _exclude(self, one: Variant, other: Variant) -> bool:
@@ -220,7 +229,7 @@ class Combination:
 def _versus(runs: Runs, best: Variant, candidate: Variant) -> Measured | None:
     """Run two variants in the same rounds; return what the second saves of the step of the first."""
     while runs.spoiled < MOST_SPOILED and not runs.why.keys() & {best.name, candidate.name}:
-        done = runs.with_both(best.name, candidate.name)
+        done = runs.done(best.name, candidate.name)
         measured = statistics.against(runs.rounds, candidate.name, best.name)
         unsure = measured is not None and measured.difference is Difference.NONE and measured.share > 0
         needed = max(LEAST_ROUNDS - done, int(unsure and done < MOST_OF_SETS))

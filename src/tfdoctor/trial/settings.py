@@ -4,7 +4,6 @@ import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 from tfdoctor.capture import machine
@@ -12,7 +11,7 @@ from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings
 from tfdoctor.terms.record import Record
-from tfdoctor.trial.program import NotTried, RecordedProgram, Variant, divided, variables
+from tfdoctor.trial.program import NotTried, RecordedProgram, Variant, variables
 
 Chosen = Iterator[Variant | NotTried]
 
@@ -61,15 +60,16 @@ def of_recording(
     environment = variables(program, {})
     here = here or Machine.this()
     version = recording.manifest.versions.get("tensorflow", "") if recording.manifest else ""
-    chosen = (
-        _xla(known.run, environment),
-        _threads(known, environment, here),
-        _onednn(known.run, environment, here.host, version),
-        _allocator(environment),
-        _data_threads(known, here),
-        _gpu_threads(known.run, environment),
-    )
-    return divided(chain.from_iterable(chosen))
+    chosen = [
+        *_xla(known.run, environment),
+        *_threads(known, environment, here),
+        *_onednn(known.run, environment, here.host, version),
+        *_allocator(environment),
+        *_data_threads(known, here),
+        *_gpu_threads(known.run, environment),
+    ]
+    missing = [one for one in chosen if isinstance(one, NotTried)]
+    return [one for one in chosen if isinstance(one, Variant)], missing
 
 
 def _xla(run: RunSettings, environment: Mapping[str, str]) -> Chosen:
@@ -117,9 +117,8 @@ def _onednn(run: RunSettings, environment: Mapping[str, str], host: HostMachine,
     elif _on_gpu(run):
         yield NotTried("oneDNN", "the step runs on a GPU, which does not use it")
     else:
-        numbers = [
-            int(part) if part.isdecimal() else 99 for part in version.split(".")[:2]
-        ]  # unknown: a present one
+        parts = version.split(".")[:2]
+        numbers = [int(part) if part.isdecimal() else 99 for part in parts]  # unknown: a present one
         capable = bool(ONEDNN_FLAGS & set(host.cpu_flags)) and tuple(numbers) >= ONEDNN_SINCE
         is_on = environment.get(ONEDNN, "1" if capable else "0").lower() in ("1", "true")
         yield Variant(f"oneDNN {'off' if is_on else 'on'}", environment={ONEDNN: str(int(not is_on))})
@@ -137,7 +136,6 @@ def _allocator(environment: Mapping[str, str]) -> Chosen:
 
 
 def _tcmalloc() -> str:
-    """Return the path of the tcmalloc library, or ""."""
     folders = ("/usr/lib", "/usr/lib64", *map(str, Path("/usr/lib").glob("*-linux-gnu")))
     paths = (Path(folder, name) for folder in folders for name in TCMALLOC)
     return next((str(path) for path in paths if path.exists()), "")

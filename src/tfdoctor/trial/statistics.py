@@ -20,6 +20,7 @@ of the typical step, it is the one that is reported.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import log
 
 import numpy as np
 import numpy.typing as npt
@@ -44,30 +45,21 @@ ZERO = 0.001  # Ends of an interval nearer to zero than this share are zero: rep
 
 
 class Round(Record):
-    """The runs of one round: the program as it is, first and last, and each variant. Blocks in ms."""
+    """The steps of one round, in ms: of the program as it is, first and last, and of each variant."""
 
-    before: Floats
-    after: Floats
-    variants: Mapping[str, Floats]
-    whole: "Round | None" = None  # the same runs, each with the mean of all its steady steps alone
-
-    @property
-    def as_is(self) -> float:
-        """The logarithm of the step as it is: the mean of both runs'."""
-        return (_log(self.before) + _log(self.after)) / 2
+    before: float
+    after: float
+    variants: Mapping[str, float]
+    whole: "Round | None" = None  # of the same runs, each with the mean of all its steady steps
 
     @property
     def drift(self) -> float:
         """The logarithm of the last run as it is over the first."""
-        return _log(self.after) - _log(self.before)
+        return log(self.after / self.before)
 
     def ratio(self, name: str) -> float:
-        """The logarithm of a variant's step over that of the program as it is."""
-        return _log(self.variants[name]) - self.as_is
-
-
-def _log(blocks: Floats) -> float:
-    return float(np.log(np.median(blocks)))
+        """The logarithm of a variant's step over that of the program as it is: the mean of both its runs."""
+        return log(self.variants[name]) - (log(self.before) + log(self.after)) / 2
 
 
 def drift(rounds: Sequence[Round]) -> Measured | None:
@@ -85,22 +77,20 @@ def saving(rounds: Sequence[Round], name: str, chances: int = 1) -> Measured | N
 
 def against(rounds: Sequence[Round], name: str, other: str) -> Measured | None:
     """Return what a variant saves of the step of another; None where fewer than two rounds have both."""
-
-    def difference(one: Round) -> float:
-        return _log(one.variants[name]) - _log(one.variants[other])
-
-    return _compared(rounds, difference, {name, other}, DIFFERENCE, 1)
+    return _compared(
+        rounds, lambda one: log(one.variants[name] / one.variants[other]), {name, other}, DIFFERENCE, 1
+    )
 
 
 def _compared(
-    rounds: Sequence[Round], log: Callable[[Round], float], names: set[str], variance: float, chances: int
+    rounds: Sequence[Round], of: Callable[[Round], float], names: set[str], variance: float, chances: int
 ) -> Measured | None:
     """Return what the logarithms of the rounds that have the variants show; ``variance`` in variances of a run."""
-    logs = np.array([log(one) for one in rounds if names <= one.variants.keys()])
+    logs = np.array([of(one) for one in rounds if names <= one.variants.keys()])
     if len(logs) < FEWEST_ROUNDS:
         return None
     measured = _measured(logs, _half(logs, variance, rounds, chances))
-    return _as_far_as(measured, _compared(wholes(rounds), log, names, variance, chances))
+    return _as_far_as(measured, _compared(wholes(rounds), of, names, variance, chances))
 
 
 def wholes(rounds: Sequence[Round]) -> list[Round]:
@@ -143,7 +133,7 @@ def _half_alone(logs: Floats) -> float:
 def _measured(logs: Floats, half: float) -> Measured:
     """Turn logarithms of ratios into savings: the share of the step that is gone."""
     middle = float(logs.mean())
-    share, least, most = (float(1 - np.exp(log)) for log in (middle, middle + half, middle - half))
+    share, least, most = (float(1 - np.exp(ratio)) for ratio in (middle, middle + half, middle - half))
     low, high = (0.0 if abs(end) < ZERO else end for end in (least, most))
     if low > 0:
         difference = Difference.SAVES
@@ -151,5 +141,5 @@ def _measured(logs: Floats, half: float) -> Measured:
         difference = Difference.COSTS
     else:  # no difference is said only where the interval holds zero
         difference = Difference.UNKNOWN if (high - low) / 2 > NOISY else Difference.NONE
-    rounds = tuple(float(1 - np.exp(log)) for log in logs)
+    rounds = tuple(float(1 - np.exp(ratio)) for ratio in logs)
     return Measured(share=share, low=low, high=high, difference=difference, rounds=rounds)

@@ -5,22 +5,19 @@ step: a checkpoint in every fifth step costs time that the typical one does not 
 comes so seldom that fifty steps may hold none of it, shows in whole runs only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf
-from typing import Self
 
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.diagnosis.trials import Measured, PartTrial, Trials
+from tfdoctor.diagnosis.trials import PartTrial, Trials
 from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import Part
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import prose
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trial import schedule, trial
@@ -29,8 +26,7 @@ from tfdoctor.trial.program import NotTried, Variant
 from tfdoctor.trial.rounds import AROUND, Runs, Say
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.times import MS_PER_S, NoTimes
-from tfdoctor.trial.trial_run import TrialRun
+from tfdoctor.trial.times import MS_PER_S
 
 # Share of what recurs in the run from which on a part is tried: less is within the usual interval of a trial.
 WORTH = 0.02
@@ -90,23 +86,17 @@ def _variant(part: RunPart, share: float, diagnosis: Diagnosis) -> Variant:
     )
 
 
-class RecordedRun(Record):
-    """What the recording shows of the run: how long it takes, and how many steps it has."""
+Length = tuple[float, int]  # Of a run: seconds and steps
 
-    seconds: float
-    steps: int
 
-    @classmethod
-    def of(cls, diagnosis: Diagnosis) -> Self:
-        """Read the account of the run; without one, the run is taken to be long."""
-        run = diagnosis.run
-        if run is None or not run.whole:
-            return cls(inf, diagnosis.steps.count)
-        return cls(run.total_ms / MS_PER_S, run.steps)
+def recorded_length(diagnosis: Diagnosis) -> Length:
+    """Return how long the run takes by its account; without one, it is taken to be long."""
+    run = diagnosis.run
+    return (run.total_ms / MS_PER_S, run.steps) if run and run.whole else (inf, diagnosis.steps.count)
 
 
 def conduct(
-    stage: Runner, variants: Sequence[Variant], recorded: RecordedRun, minutes: float, say: Say, trials: Trials
+    stage: Runner, variants: Sequence[Variant], recorded: Length, minutes: float, say: Say, trials: Trials
 ) -> Trials:
     """Run the program without each part and as it is, by turns; add what that shows to a trial.
 
@@ -114,30 +104,27 @@ def conduct(
     """
     clock, rows = TrialClock(minutes), dict[str, PartTrial]()
     of_runs, of_steps = divided(variants, recorded, minutes)
-    whole_minutes = minutes / 2 if of_steps else minutes
-    whole_runs = partial(trial.whole_runs, stage, of_runs, TrialClock(whole_minutes), say)
-    trials = _measured(whole_runs, of_runs, rows, trials)
+    whole = Runs(stage, TrialClock(minutes / 2 if of_steps else minutes), say, whole=True)
+    trials = _measured(whole, of_runs, rows, trials)
     failed = [one for one in of_runs if (row := rows.get(one.name)) and row.measured is None and row.runs > 0]
     # Of a whole run that fails without a part, the steps come before what misses it:
     of_steps += [one for one in failed if one.without and one.without.in_step is not False]
-    steps = partial(_by_steps, stage, of_steps, TrialClock(max(0.0, clock.left_s) / 60), say)
+    steps = Runs(stage, TrialClock(max(0.0, clock.left_s) / 60), say, by_mean=True)
     trials = _measured(steps, of_steps, rows, trials)
     return replace(trials, parts=tuple(rows[one.name] for one in variants if one.name in rows))
 
 
-def divided(
-    variants: Sequence[Variant], recorded: RecordedRun, minutes: float
-) -> tuple[list[Variant], list[Variant]]:
+def divided(variants: Sequence[Variant], recorded: Length, minutes: float) -> tuple[list[Variant], list[Variant]]:
     """Return the parts that are timed by whole runs, and those by steps.
 
     Where it is not known how often a part comes, whole runs tell for certain, if they fit into the time.
     """
-    rounds = FEWEST_ROUNDS * (AROUND + len(variants))
-    fits = rounds * recorded.seconds <= 60 * minutes
+    seconds, steps = recorded
+    fits = FEWEST_ROUNDS * (AROUND + len(variants)) * seconds <= 60 * minutes
 
     def by_run(variant: Variant) -> bool:
         in_step = variant.without.in_step if variant.without else None
-        if recorded.steps < LEAST_STEPS:
+        if steps < LEAST_STEPS:
             return True
         return fits if in_step is None else not in_step
 
@@ -145,67 +132,38 @@ def divided(
     return of_runs, [one for one in variants if one not in of_runs]
 
 
-def _measured(
-    run: Callable[[], Runs], variants: Sequence[Variant], rows: dict[str, PartTrial], trials: Trials
-) -> Trials:
+def _measured(runs: Runs, variants: Sequence[Variant], rows: dict[str, PartTrial], trials: Trials) -> Trials:
     """Measure parts in one way; where the program cannot be timed so, their rows say why."""
     if not variants or trials.ended_early:
         return trials
     try:
-        runs = run()
+        with runs.until_interrupted():
+            trial.begin(runs, variants)
+            if runs.whole:
+                schedule.whole_rounds(runs, variants)
+            else:
+                schedule.narrow(runs, variants)
     except (CaptureError, InterruptedTrialError) as error:
         sentence = str(error).rstrip(".")
         why = sentence[:1].lower() + sentence[1:]  # it follows "because"
         for one in variants:
-            rows.setdefault(one.name, _row(one, missing=why))
+            rows.setdefault(one.name, _row(one, None, why))
         return replace(trials, ended_early=isinstance(error, InterruptedTrialError))
     for one in variants:
-        own = runs.tried.get(one.name, [])
-        row = _row(
-            one,
-            measured=runs.saving(one.name),
-            as_is_ms=runs.whole_ms(runs.original),
-            without_ms=runs.whole_ms(own),
-            runs=len(own),
-            missing=_why(own) or runs.why.get(one.name) or (trial.how_long(runs) if runs.whole else NO_TIME),
-        )
+        row = _row(one, runs, runs.why.get(one.name) or (trial.how_long(runs) if runs.whole else NO_TIME))
         if row.measured or one.name not in rows:  # what another way measured, or why it could not, stays
             rows[one.name] = row
-    return trial.added(trials, runs)
+    return trial.summed(trials, trial.numbers(runs))
 
 
-def _by_steps(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
-    """Run the rounds of steps that fit in."""
-    runs = Runs(stage, clock, say, by_mean=True)
-    with runs.until_interrupted():
-        first = runs.first()
-        if isinstance(first.times, NoTimes):
-            raise CaptureError(f"The program cannot be timed as it is: {first.error or first.times.why}.")
-        schedule.first_rounds(runs, variants, lambda _: False)
-        schedule.narrow(runs, variants, lambda _: False)
-    return runs
-
-
-def _why(own: Sequence[TrialRun]) -> str:
-    """Return why the runs without a part give no figure; "" where they do."""
-    failed = next((run.error for run in own if run.error), "")
-    if failed:
-        return f"the program fails without it ({failed})"
-    return next((run.ineffective for run in own if run.ineffective), "")
-
-
-def _row(
-    variant: Variant,
-    *,
-    measured: Measured | None = None,
-    as_is_ms: float | None = None,
-    without_ms: float | None = None,
-    runs: int = 0,
-    missing: str = "",
-) -> PartTrial:
+def _row(variant: Variant, runs: Runs | None, missing: str) -> PartTrial:
     part = variant.without
-    if part is None:
-        raise ValueError(f"{variant.name} takes no part out")
+    assert part is not None  # noqa: S101 - it is made with one
+    own = runs.tried.get(variant.name, []) if runs else []
+    measured = runs.saving(variant.name) if runs else None
+    failed = next((run.error for run in own if run.error), "")
+    ineffective = next((run.ineffective for run in own if run.ineffective), "")
+    why = f"the program fails without it ({failed})" if failed else ineffective or missing
     by_step = measured is None or not measured.of_run
     return PartTrial(
         part=part.part,
@@ -213,10 +171,10 @@ def _row(
         at=part.at,
         share=variant.share,
         measured=measured,
-        as_is_ms=as_is_ms,
-        without_ms=without_ms,
-        runs=runs,
-        missing="" if measured else missing,
+        as_is_ms=runs.whole_ms(runs.original) if runs else None,
+        without_ms=runs.whole_ms(own) if runs else None,
+        runs=len(own),
+        missing="" if measured else why,
         rule=next(iter(variant.rules), "") if by_step else "",
         promised=variant.promised if by_step else None,  # of a step
     )

@@ -113,7 +113,6 @@ class Loop(Record):
 
     @property
     def _warm(self) -> int:
-        """How many calls are left out at the start."""
         sizes = self.sizes[:-1]
         begun = np.cumsum(sizes) - sizes
         warm = int(np.searchsorted(begun, self.warmup))
@@ -164,24 +163,14 @@ class TrialTimes(Record):
         return replace(self, blocks_ms=self.blocks_ms / own, whole_ms=self.whole_ms / own)
 
 
-class NoTimes(Record):
-    """Why a run has no figure."""
-
-    why: str
-
-
 def examples_ratio(times: TrialTimes, original: TrialTimes) -> Fraction | None:
     """Return the examples of a step for each one of the program as it is; None where they were not seen."""
-    if not times.examples or not original.examples:
-        return None
-    return times.examples / original.examples
+    return times.examples / original.examples if times.examples and original.examples else None
 
 
-def other_examples(times: TrialTimes | NoTimes | None, original: TrialTimes | NoTimes | None) -> str:
+def other_examples(times: TrialTimes | None, original: TrialTimes | None) -> str:
     """Return how the examples of a step differ from those of the program as it is, as a clause; "" if not."""
-    if not isinstance(times, TrialTimes) or not isinstance(original, TrialTimes):
-        return ""
-    if examples_ratio(times, original) in (None, 1):
+    if not times or not original or examples_ratio(times, original) in (None, 1):
         return ""
     own, its = (f"{float(one.examples or 0):.6g}" for one in (times, original))
     return f"a step has {own} example{'' if own == '1' else 's'} instead of {its}"
@@ -243,16 +232,16 @@ def aligned(loops: Sequence[Loop]) -> list[Loop]:
     return cut if same else list(loops)
 
 
-def times_of(loop: Loop) -> TrialTimes | NoTimes:
+def times_of(loop: Loop) -> tuple[TrialTimes | None, str]:
     """Return the figures of a loop; without enough steps, why there are none."""
     spans, sizes = loop.steady()
     if len(spans) < loop.fewest:
-        return NoTimes(f"only {len(spans)} steps came after the warm-up, and a figure needs {loop.fewest}")
+        return None, f"only {len(spans)} steps came after the warm-up, and a figure needs {loop.fewest}"
     counted = loop.updates_per_step()
     per = counted or Fraction(1)
     blocks = _without_slow_start(_blocks(spans, sizes)) / float(per)
     whole = float(spans.sum() / sizes.sum()) / float(per)
-    return TrialTimes(blocks, whole, int(sizes.sum()), loop, per, counted is not None)
+    return TrialTimes(blocks, whole, int(sizes.sum()), loop, per, counted is not None), ""
 
 
 def _blocks(spans: Floats, sizes: Floats) -> Floats:

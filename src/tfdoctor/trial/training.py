@@ -7,9 +7,8 @@ from itertools import combinations
 
 from tfdoctor.diagnosis.trials import TrainingMatch, TrainingState
 from tfdoctor.terms.humanize import percent
-from tfdoctor.terms.record import Record
 from tfdoctor.trial.program import Variant
-from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples
+from tfdoctor.trial.times import TrainedState, other_examples
 from tfdoctor.trial.trial_run import TrialRun
 
 EXAMPLES = 5  # Losses that the report shows
@@ -28,68 +27,57 @@ WORSE = (
 )
 
 
-class Reference(Record):
-    """What the program as it is does by the step at which weights are compared."""
-
-    states: tuple[TrainedState, ...]
-    finite: bool = True  # its own weights do not become infinite or NaN
-    times: TrialTimes | NoTimes | None = None  # of one of its runs that has figures
-
-    @property
-    def repeats(self) -> bool:
-        """Whether its runs all have the same weights by then, so that another digest shows another training."""
-        digests = {(state.step, state.digest) for state in self.states}
-        return len(self.states) > 1 and len(digests) == 1 and None not in next(iter(digests))
-
-    @property
-    def spread(self) -> float | None:
-        """The largest relative difference of a step's loss between two of its runs; None without losses of two."""
-        pairs = (_apart(first, second) for first, second in combinations(self.states, 2))
-        return max((apart for apart in pairs if apart is not None), default=None)
-
-
-def reference(runs: Sequence[TrialRun]) -> Reference:
-    """Return the reference of the runs of the program as it is."""
-    states = tuple(run.state for run in runs if run.state is not None)
-    times = next((run.times for run in runs if isinstance(run.times, TrialTimes)), None)
-    return Reference(states, all(run.finite is not False for run in runs), times)
-
-
 def compare(variant: Variant, runs: Sequence[TrialRun], originals: Sequence[TrialRun]) -> TrainingMatch:
     """Return how a variant's training compares with that of the program as it is: the worst of its runs."""
-    original = reference(originals)
-    matches = [_compare(variant, run, original) for run in runs]
+    matches = [_compare(variant, run, originals) for run in runs]
     worst = max(matches, key=lambda match: (WORSE.index(match.state), match.apart or 0.0))
-    own = reference(runs)
     # The program as it is repeats, so a change whose runs repeat too, or are far nearer to each other than to it,
     # does something else; other weights of one whose runs differ just as much are another order of random numbers.
-    other = worst.state is not TrainingState.DIFFERENT or own.repeats or _far(worst.apart, own.spread)
-    if other or not variant.reorders:
+    if not variant.reorders or worst.state is not TrainingState.DIFFERENT or _repeats(runs):
         return worst
-    return replace(worst, state=TrainingState.REORDERED, own=own.spread)
+    spread = _spread(runs)
+    return worst if _far(worst.apart, spread) else replace(worst, state=TrainingState.REORDERED, own=spread)
 
 
-def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMatch:
-    """Return how one run compares with those of the program as it is."""
-    mine, its = run.state, next(iter(original.states), None)
-    told_by_weights = variant.exact and original.repeats
-    if original.finite and (run.finite is False or (mine and its and _lost(its, mine))):
+def _states(runs: Sequence[TrialRun]) -> list[TrainedState]:
+    return [run.state for run in runs if run.state is not None]
+
+
+def _repeats(runs: Sequence[TrialRun]) -> bool:
+    """Say whether runs all have the same weights, so that another digest shows another training."""
+    digests = {(state.step, state.digest) for state in _states(runs)}
+    return len(_states(runs)) > 1 and len(digests) == 1 and None not in next(iter(digests))
+
+
+def _spread(runs: Sequence[TrialRun]) -> float | None:
+    """Return the largest relative difference of a step's loss between two runs; None without losses of two."""
+    pairs = (_apart(first, second) for first, second in combinations(_states(runs), 2))
+    return max((apart for apart in pairs if apart is not None), default=None)
+
+
+def _compare(variant: Variant, run: TrialRun, originals: Sequence[TrialRun]) -> TrainingMatch:
+    mine, its = run.state, next(iter(_states(originals)), None)
+    finite = all(one.finite is not False for one in originals)  # its own weights become neither infinite nor NaN
+    if finite and (run.finite is False or (mine and its and _lost(its, mine))):
         return TrainingMatch(state=TrainingState.NOT_FINITE)
     # Of what must not change them, the weights tell that the batch is another one.
-    other_batch = "" if told_by_weights else other_examples(run.times, original.times)
-    if changed := variant.model or other_batch:
+    told_by_weights = variant.exact and _repeats(originals)
+    times = next((one.times for one in originals if one.times), None)
+    if changed := variant.model or ("" if told_by_weights else other_examples(run.times, times)):
         return TrainingMatch(state=TrainingState.CHANGED, why=changed)
     if mine is None or its is None:
         why = "no step at which the weights could be read"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why)
-    return _by_state(variant, mine, its, original)
+    return _by_state(variant, mine, its, originals)
 
 
-def _by_state(variant: Variant, mine: TrainedState, its: TrainedState, original: Reference) -> TrainingMatch:
+def _by_state(
+    variant: Variant, mine: TrainedState, its: TrainedState, originals: Sequence[TrialRun]
+) -> TrainingMatch:
     """Return how the weights of a run compare, or its losses where these do not tell."""
-    read = original.repeats and mine.step == its.step and mine.digest is not None
+    read = _repeats(originals) and mine.step == its.step and mine.digest is not None
     same = mine.digest == its.digest if read else None
-    apart, usual = _apart(its, mine), original.spread
+    apart = _apart(its, mine)
     told = TrainingMatch(state=TrainingState.LOSSES, step=its.step, losses=tuple(_pairs(its, mine)[:EXAMPLES]))
     if same:
         return replace(told, state=TrainingState.EQUAL)
@@ -99,6 +87,7 @@ def _by_state(variant: Variant, mine: TrainedState, its: TrainedState, original:
         differ = f"the weights differ after {its.step} steps, and there are no losses to compare"
         why = "no loss was returned after the same steps" if same is None else differ
         return replace(told, state=TrainingState.UNKNOWN, why=why)
+    usual = _spread(originals)
     told = replace(told, apart=apart, usual=usual)
     if same is None and variant.exact and not variant.reorders and _far(apart, usual):
         why = (

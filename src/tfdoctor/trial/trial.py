@@ -8,26 +8,24 @@ not fit into the time is not tried, and the reason says how much time it needs.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from statistics import median
 from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import BROKEN, Difference, Measured, TrainingState, Trial, Trials
+from tfdoctor.diagnosis.trials import Difference, Measured, Trial, Trials, is_broken
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Recurrence
-from tfdoctor.trial import schedule, statistics, training
+from tfdoctor.trial import schedule, statistics
 from tfdoctor.trial.clock import TrialClock
-from tfdoctor.trial.program import NotTried, Variant
+from tfdoctor.trial.program import Variant
 from tfdoctor.trial.rounds import AROUND, Runs, Say
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.schedule import Combination, Join, Pairs
-from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
 
 Outcome = tuple[Trials, tuple[Variant, ...]]  # What was measured, and what proved to help together, in their order
@@ -39,7 +37,6 @@ class Agenda(Record):
     variants: Sequence[Variant]
     join: Join
     minutes: float = 10.0
-    not_tried: Sequence[NotTried] = ()
     say: Say = lambda _: None
     rivals: Pairs = frozenset()
     share: float = 1.0  # which part the minutes are of those that the user allowed
@@ -73,15 +70,11 @@ def conduct(stage: Runner, plan: Agenda) -> Outcome:
     trials, kept = _by_steps(stage, replace(plan, variants=of_steps))
     rows = tuple(replace(row, kept=row.kept and not kept) for row in of_run.rows)
     both = replace(trials, rows=(*trials.rows, *rows), as_is_run_ms=of_run.as_is_run_ms)
-    return _summed(both, of_run), kept or best
+    return summed(both, of_run), kept or best
 
 
-def added(trials: Trials, runs: Runs) -> Trials:
-    """Return a trial with the numbers of further runs."""
-    return _summed(trials, _numbers(runs))
-
-
-def _summed(trials: Trials, others: Trials) -> Trials:
+def summed(trials: Trials, others: Trials) -> Trials:
+    """Return a trial with the numbers of runs of another one as well."""
     return replace(
         trials,
         rounds=trials.rounds + others.rounds,
@@ -92,7 +85,7 @@ def _summed(trials: Trials, others: Trials) -> Trials:
     )
 
 
-def _numbers(runs: Runs) -> Trials:
+def numbers(runs: Runs) -> Trials:
     """Return how many runs there were, how long they took, and what disturbed them."""
     return Trials(
         rows=(),
@@ -104,20 +97,18 @@ def _numbers(runs: Runs) -> Trials:
     )
 
 
-def whole_runs(stage: Runner, variants: Sequence[Variant], clock: TrialClock, say: Say) -> Runs:
-    """Run the rounds of whole runs that fit into the time.
+def begin(runs: Runs, variants: Sequence[Variant]) -> None:
+    """Run the program as it is, and tell where the time allows too few rounds of these variants.
 
     Raises:
-        CaptureError: the program cannot be timed as it is.
-        InterruptedTrialError: Ctrl-C came before a round had ended.
+        CaptureError: the program cannot be timed.
     """
-    runs = Runs(stage, clock, say, whole=True)
-    with runs.until_interrupted():
+    if runs.whole:
         runs.first_whole()
-        if short := schedule.whole_shortage(runs, variants):
-            say(short)
-        schedule.whole_rounds(runs, variants)
-    return runs
+    else:
+        _check(runs.first(), runs)
+    if short := schedule.shortage(runs, variants):
+        runs.say(short)
 
 
 def how_long(runs: Runs) -> str:
@@ -127,21 +118,30 @@ def how_long(runs: Runs) -> str:
 
 
 def _by_whole_runs(stage: Runner, plan: Agenda) -> Outcome:
-    runs = whole_runs(stage, plan.variants, TrialClock(plan.minutes, share=plan.share), plan.say)
-    trials = _trials(stage, plan, runs, [_row(runs, variant) for variant in plan.variants])
-    shown = [row for row in trials.rows if row.measured and row.measured.difference is Difference.SAVES]
+    runs = Runs(stage, TrialClock(plan.minutes, share=plan.share), plan.say, whole=True)
+    with runs.until_interrupted():
+        begin(runs, plan.variants)
+        schedule.whole_rounds(runs, plan.variants)
+    rows = [_row(runs, variant) for variant in plan.variants]
+    shown = [row for row in rows if row.measured and row.measured.difference is Difference.SAVES]
     best = max(shown, key=lambda row: row.measured.share if row.measured else 0.0, default=None)
-    rows = tuple(replace(row, kept=row is best) for row in trials.rows)
+    trials = _trials(runs, [replace(row, kept=row is best) for row in rows])
     kept = tuple(one for one in plan.variants if best is not None and one.name == best.name)
-    return replace(trials, rows=rows, as_is_run_ms=runs.whole_ms(runs.original)), kept
+    return replace(trials, as_is_run_ms=runs.whole_ms(runs.original)), kept
 
 
 def _by_steps(stage: Runner, plan: Agenda) -> Outcome:
     runs = Runs(stage, TrialClock(plan.minutes, share=plan.share), plan.say)
-    combination = Combination(runs, plan.variants, plan.join, partial(_broken, runs), plan.rivals)
+    combination = Combination(runs, plan.variants, plan.join, plan.rivals)
     with runs.until_interrupted():
-        _run_all(runs, combination, plan.variants)
-    kept, best = _kept(runs, combination), combination.best
+        begin(runs, plan.variants)
+        schedule.first_rounds(runs, plan.variants)
+        if not runs.rounds and runs.original:
+            _check(runs.original[-1], runs)
+        combination.add_what_helps()
+        schedule.narrow(runs, [*plan.variants, *combination.made.values()])
+        combination.add_what_helps()  # some are shown to help only now
+    kept, best = combination.proved(), combination.best
     sets = [one for one in combination.made.values() if one.name in runs.tried]
     rows = [
         replace(_row(runs, variant), kept=variant in kept, beside=combination.beside.get(variant.name))
@@ -149,7 +149,7 @@ def _by_steps(stage: Runner, plan: Agenda) -> Outcome:
     ]
     as_is = _figures(runs, runs.original)
     trials = replace(
-        _trials(stage, plan, runs, rows),
+        _trials(runs, rows),
         as_is_ms=as_is["step_ms"],
         as_is_whole_ms=as_is["whole_ms"],
         as_is_energy_j=as_is["energy_j"],
@@ -158,27 +158,10 @@ def _by_steps(stage: Runner, plan: Agenda) -> Outcome:
     return trials, kept
 
 
-def _run_all(runs: Runs, combination: Combination, variants: Sequence[Variant]) -> None:
-    _check(runs.first(), runs)
-    if short := schedule.shortage(runs, variants):
-        runs.say(short)
-
-    def lost(variant: Variant) -> bool:
-        return _state(runs, variant) is TrainingState.NOT_FINITE
-
-    schedule.first_rounds(runs, variants, lost)
-    if not runs.rounds and runs.original:
-        _check(runs.original[-1], runs)
-    combination.add(_helped(runs, variants))
-    schedule.narrow(runs, [*variants, *combination.made.values()], lost)
-    combination.add(_helped(runs, variants))  # some are shown to help only now
-
-
 def _check(run: TrialRun, runs: Runs) -> None:
-    """Refuse a program that cannot be timed."""
-    if isinstance(run.times, TrialTimes):
+    if run.times:
         return
-    why = run.error or run.times.why
+    why = run.error or run.why
     if "EOFError" in why:
         raise CaptureError(
             "The program asks for input: a trial runs it without a terminal, so give its answers as arguments."
@@ -199,41 +182,12 @@ def _check(run: TrialRun, runs: Runs) -> None:
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
 
 
-def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants that save time and may be kept, the largest saving first."""
-    found = ((one, runs.saving(one.name)) for one in variants)
-    helped = [(one, saving.share) for one, saving in found if saving and saving.difference is Difference.SAVES]
-    kept = [pair for pair in helped if pair[0].may_keep and not _broken(runs, pair[0])]
-    return [one for one, _ in sorted(kept, key=lambda pair: -pair[1])]
-
-
-def _broken(runs: Runs, variant: Variant) -> bool:
-    """Say whether a variant trains something else than it should."""
-    return _state(runs, variant) in BROKEN
-
-
-def _state(runs: Runs, variant: Variant) -> TrainingState | None:
-    own = runs.tried.get(variant.name, ())
-    return training.compare(variant, own, runs.original).state if own else None
-
-
-def _kept(runs: Runs, combination: Combination) -> tuple[Variant, ...]:
-    """Return the variants that proved to help together; the best one alone where their set did not."""
-    best = combination.best
-    measured = runs.saving(best.name) if best else None
-    if best and measured and measured.difference is Difference.SAVES and not _broken(runs, best):
-        return tuple(combination.kept)
-    return tuple(_helped(runs, combination.variants)[:1])
-
-
-def _trials(stage: Runner, plan: Agenda, runs: Runs, rows: Sequence[Trial]) -> Trials:
+def _trials(runs: Runs, rows: Sequence[Trial]) -> Trials:
     return replace(
-        _numbers(runs),
+        numbers(runs),
         rows=tuple(rows),
         as_is=statistics.drift(runs.rounds),
         rounds_by_turns=runs.turns,
-        layer=stage.layer,
-        not_tried=tuple((missing.name, missing.why) for missing in plan.not_tried),
         needed_minutes=None if runs.rounds else _needed_minutes(runs),
     )
 
@@ -245,28 +199,23 @@ def _needed_minutes(runs: Runs, variants: int = 1) -> float:
 
 
 def _row(runs: Runs, variant: Variant) -> Trial:
-    own, measured = runs.tried.get(variant.name, []), runs.saving(variant.name)
-    if measured is not None and schedule.is_clearly_worse(measured) and not runs.whole:
-        measured = replace(measured, dropped=True)
+    own, measured, name = runs.tried.get(variant.name, []), runs.saving(variant.name), variant.name
+    told: dict[str, Any] = {"promised_run": variant.promised_run, "run_ms": runs.whole_ms(own)}
+    if not runs.whole:
+        examples = float(runs.examples.get(name, variant.examples))
+        told = {"parts": variant.parts, "promised": variant.promised, "examples": examples, **_figures(runs, own)}
+        if measured and schedule.is_clearly_worse(measured):
+            measured = replace(measured, dropped=True)
     return Trial(
-        name=variant.name,
+        name=name,
         action=variant.action,
         rules=variant.rules,
         measured=measured,
-        training=training.compare(variant, own, runs.original) if own else None,
+        training=runs.training(variant),
         runs=len(own),
-        missing="" if measured else _missing(runs, variant.name),
-        **(_of_whole_run(runs, variant, own) if runs.whole else _of_steps(runs, variant, own)),
+        missing="" if measured else _missing(runs, name),
+        **told,
     )
-
-
-def _of_whole_run(runs: Runs, variant: Variant, own: Sequence[TrialRun]) -> dict[str, Any]:
-    return {"promised_run": variant.promised_run, "run_ms": runs.whole_ms(own)}
-
-
-def _of_steps(runs: Runs, variant: Variant, own: Sequence[TrialRun]) -> dict[str, Any]:
-    examples = float(runs.examples.get(variant.name, variant.examples))
-    return {"parts": variant.parts, "promised": variant.promised, "examples": examples, **_figures(runs, own)}
 
 
 def _figures(runs: Runs, own: Sequence[TrialRun]) -> dict[str, Any]:
@@ -274,9 +223,9 @@ def _figures(runs: Runs, own: Sequence[TrialRun]) -> dict[str, Any]:
 
     Runs are timed per update of the weights; what is shown is of as many as a step as it is makes: two in a GAN.
     """
-    per = [run.times.per for run in runs.original if isinstance(run.times, TrialTimes)]
+    per = [run.times.per for run in runs.original if run.times]
     updates = float(median(per or [Fraction(1)]))
-    timed = [(run.times, run.energy_j) for run in own if isinstance(run.times, TrialTimes)]
+    timed = [(run.times, run.energy_j) for run in own if run.times]
     sources = [source for source in EnergySource if timed and all(source in joules for _, joules in timed)]
     return {
         "step_ms": median(times.step_ms for times, _ in timed) * updates if timed else None,
@@ -286,7 +235,6 @@ def _figures(runs: Runs, own: Sequence[TrialRun]) -> dict[str, Any]:
 
 
 def _missing(runs: Runs, name: str) -> str:
-    """Return why a variant has no figure."""
     if name in runs.why:
         return runs.why[name]
     if runs.interrupted:
@@ -312,7 +260,7 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
         for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule
-        if len(row.rules) == 1 and row.measured and not (row.training and row.training.state in BROKEN)
+        if len(row.rules) == 1 and row.measured and not is_broken(row.training)
     }
 
     def told(result: Result) -> Result:

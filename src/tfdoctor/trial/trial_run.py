@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from tfdoctor.capture.agent.process.masking import MASK, cleaned_begin
 from tfdoctor.capture.agent.trial.timing import TIMING
@@ -16,7 +17,7 @@ from tfdoctor.facts.savings.energy import LEAST_S, counters_of
 from tfdoctor.recording.files import Notes, samples
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record, field
-from tfdoctor.trial.times import MS_PER_S, Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of
+from tfdoctor.trial.times import MS_PER_S, Loop, Timing, TrainedState, TrialTimes, aligned, times_of
 from tfdoctor.trial.turns import TurningRun
 
 PERIOD_MS = 250  # Of the samplers' own ticks: each reads its counters at the first one after a second
@@ -25,75 +26,59 @@ PERIOD_MS = 250  # Of the samplers' own ticks: each reads its counters at the fi
 class TrialRun(Record):
     """What one run of a variant has measured."""
 
-    times: TrialTimes | NoTimes
+    times: TrialTimes | None = None
+    why: str = ""  # it has no times
     state: TrainedState | None = None
     finite: bool | None = None
-    exit_code: int = 0
     error: str = ""  # the last line that a crashed program printed
     seconds: float = 0.0
     foreign: float = 0.0  # share of the machine's cores that other programs took meanwhile
     ineffective: str = ""  # why the variant changed nothing
     energy_j: Mapping[EnergySource, float] = field(default_factory=dict)  # of an update, by counters
 
+    def hiding(self, credentials: Iterable[str]) -> Self:
+        """Return it without these values in what the program printed."""
+        run = self
+        for value in credentials:
+            run = replace(run, error=run.error.replace(value, MASK), why=run.why.replace(value, MASK))
+        return run
 
-class _Written(Record):
-    """What the agents of a run's processes wrote, and the loop that is timed."""
 
-    timings: Sequence[Timing]
-    timing: Timing | None = None  # of the process that trained longest: others may evaluate, or try a step
-    loop: Loop | None = None
+Timed = tuple[Timing, Loop] | None  # Of the process that trained longest: others may evaluate, or try a step
 
 
 def read_runs(folders: Sequence[Path], processes: Sequence[TurningRun], foreign: float) -> list[TrialRun]:
     """Return what runs gave that took turns; ``foreign`` is the share of the cores that other programs took."""
-    read = [_written(own) for own in folders]
-    loops = iter(aligned([one.loop for one in read if one.loop]))
-    read = [replace(one, loop=next(loops)) if one.loop else one for one in read]
+    written = [[Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))] for own in folders]
+    timed: list[Timed] = []
+    for timings in written:
+        loops = [(timing, loop) for timing in timings if (loop := timing.chosen())]
+        timed.append(max(loops, key=lambda one: one[1].covers_ms, default=None))
+    steady = iter(aligned([one[1] for one in timed if one]))
+    timed = [(one[0], next(steady)) if one else None for one in timed]
     return [
-        replace(_run(one, process, own / "log"), seconds=process.seconds, foreign=foreign)
-        for one, process, own in zip(read, processes, folders, strict=True)
+        replace(_run(*each), seconds=each[2].seconds, foreign=foreign)
+        for each in zip(written, timed, processes, folders, strict=True)
     ]
 
 
-def _written(own: Path) -> _Written:
-    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
-    loops = [(timing, loop) for timing in timings if (loop := timing.chosen()) is not None]
-    return _Written(timings, *max(loops, key=lambda one: one[1].covers_ms, default=()))
-
-
-def _run(written: _Written, process: TurningRun, log: Path) -> TrialRun:
-    code, timing, timings = process.code, written.timing, written.timings
-    if code is None:
+def _run(timings: Sequence[Timing], timed: Timed, process: TurningRun, own: Path) -> TrialRun:
+    if process.code is None:
         why = "the run took too long"
-        return TrialRun(NoTimes(why), exit_code=-1, error=why)
+        return TrialRun(why=why, error=why)
     # What fails after the agent has ended the run is the end of threads that are still at work:
-    ended = timing is not None and timing.enough
-    error = "" if code == 0 or ended else _error(code, log)
-    if timing is None or written.loop is None:
+    ended = timed is not None and timed[0].enough
+    error = "" if process.code == 0 or ended else _error(process.code, own / "log")
+    if timed is None:
         idle = [timing.ineffective for timing in timings]
         ineffective = idle[0] if idle and all(idle) else ""
-        return TrialRun(NoTimes(error or _too_few(timings)), exit_code=code, error=error, ineffective=ineffective)
-    return TrialRun(
-        NoTimes(timing.ineffective) if timing.ineffective else times_of(written.loop.on(process.own_ms)),
-        written.loop.state,
-        timing.finite,
-        code,
-        error,
-        ineffective=timing.ineffective,
-    )
-
-
-def hiding(run: TrialRun, credentials: Iterable[str]) -> TrialRun:
-    """Return what a run gave, without these values in what the program printed."""
-    for value in credentials:
-        run = replace(run, error=run.error.replace(value, MASK))
-        if isinstance(run.times, NoTimes):
-            run = replace(run, times=NoTimes(run.times.why.replace(value, MASK)))
-    return run
+        return TrialRun(why=error or _too_few(timings), error=error, ineffective=ineffective)
+    timing, loop = timed
+    times, why = (None, timing.ineffective) if timing.ineffective else times_of(loop.on(process.own_ms))
+    return TrialRun(times, why, loop.state, timing.finite, error, ineffective=timing.ineffective)
 
 
 def _too_few(timings: Sequence[Timing]) -> str:
-    """Return why no loop has enough steps."""
     loops = [loop for timing in timings for loop in timing.loops]
     longest = max(loops, key=lambda loop: len(loop.starts_ms), default=None)
     if longest is None:
@@ -115,20 +100,15 @@ def _error(code: int, log: Path) -> str:
 
 
 class EnergyCounters:
-    """Reads the counters once a second while a run goes on, in threads of tfdoctor's own process."""
+    """Reads the counters once a second while a run goes on, in threads of tfdoctor's own process.
+
+    The environment of the process with which ``thread`` is started says which boards the run may use.
+    """
 
     def __init__(self, path: Path, samplers: Sequence[Sampler] = ()) -> None:
         self.path = path
         self.thread = SamplingThread(path, PERIOD_MS, samplers or [NvmlSampler(), RaplSampler()])
         self.behind_s = (time.time_ns() - time.perf_counter_ns()) / 1e9
-
-    def start(self, pid: int) -> None:
-        """Begin to read; the environment of this process says which boards it may use."""
-        self.thread.start(pid)
-
-    def stop(self) -> None:
-        """Read no more, and release the devices."""
-        self.thread.stop()
 
     def per_update(self, times: TrialTimes) -> Mapping[EnergySource, float]:
         """Return the joules of an update of the weights by source; of a source that counts too little, nothing.

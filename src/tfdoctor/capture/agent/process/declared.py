@@ -56,14 +56,14 @@ class TrialPlan(TypedDict):
     steps: int  # of them, at least
     fewest: int  # calls of them without which there is no figure
     most_seconds: float  # of training in all
-    warmup: int  # steps
-    compare_at: int  # the step before which the weights are compared
+    compare_at: int  # the step before which the weights are compared: reading them ends the warm-up
+    limit_s: float  # of the whole run
 
 
 class WithoutPlan(TypedDict):
     """The part of the program that a variant of a trial takes out."""
 
-    part: str  # of `without.kinds`
+    part: str  # a value of `tfdoctor.terms.kinds.Part`
     name: str  # the class of a callback
     at: Sequence[object] | None  # the file and the line of a call, or of the loop that is fed
     length: int | None  # batches of a pass over the data, as recorded

@@ -59,23 +59,6 @@ class StepTimes:
         seconds = (self.starts[-1] - self.starts[first]) / 1e9
         return seconds, numbers[-1] - numbers[first], len(numbers) - 1 - first
 
-    def summary(self, epoch_steps: int | None, plan: TrialPlan) -> dict[str, object]:
-        """Return what the trial reads; `epoch_steps` is how many steps an epoch has, as far as it is known."""
-        return {
-            "warmup": plan["warmup"],
-            "fewest": plan["fewest"],
-            "source": self.source.kind.value,
-            "at": self.source.at,
-            "rounds": self.source.rounds,
-            "starts_ns": list(self.starts),
-            "sizes": list(self.sizes),
-            "updates": self.updates,
-            "epoch_ends": self.epoch_ends,
-            "epoch_steps": epoch_steps,
-            "state": self.state,
-            "examples": self.examples,
-        }
-
 
 SEEN = (StepKind.FIT, StepKind.DATA)  # Loops whose batches pass by the agent
 # Time from one look at whether the run has enough to the next: a look costs microseconds, a slow step seconds.
@@ -90,6 +73,7 @@ class TimedWindow(TraceWindow):
         if trial is None:
             raise ValueError("the plan is not that of a trial")
         self.trial: TrialPlan = trial
+        self.warmup = trial["compare_at"] + 1  # steps: reading the weights ends in the step after
         self.times: dict[StepCounter, StepTimes] = {}
         self.began = 0.0  # when the first step began, on the monotonic clock
         self.finite: bool | None = None  # whether the weights are, when they were last there
@@ -162,7 +146,7 @@ class TimedWindow(TraceWindow):
         if times.state is None:
             return False
         spent, most = time.monotonic() - self.began, self.trial["most_seconds"]
-        warmup = self.trial["warmup"]
+        warmup = self.warmup
         if spent < most / 2:  # a first epoch that is longer is no reason to wait for its end
             warmup = max(warmup, self.epoch_steps.get(times.source, 0))
         seconds, steps, calls = times.since(warmup)
@@ -176,7 +160,18 @@ class TimedWindow(TraceWindow):
         times, asked = self.times[source], self.registry.fit.get("batch_size")
         if not times.examples and source.kind is StepKind.FIT and isinstance(asked, int):
             times.examples.append(asked)
-        return times.summary(self.epoch_steps.get(source), self.trial)
+        return {
+            "warmup": self.warmup,
+            "fewest": self.trial["fewest"],
+            "source": source.kind.value,
+            "starts_ns": list(times.starts),
+            "sizes": list(times.sizes),
+            "updates": times.updates,
+            "epoch_ends": times.epoch_ends,
+            "epoch_steps": self.epoch_steps.get(source),  # as far as it is known
+            "state": times.state,
+            "examples": times.examples,
+        }
 
     def loop_over(self, source: StepCounter) -> None:
         """An epoch of a loop over a dataset has ended."""
@@ -193,22 +188,21 @@ class TimedWindow(TraceWindow):
         for source in self.sources.values():
             source.alarm = NEVER
 
-    def close(self, reason: str, reached: int | None = None) -> None:  # noqa: ARG002  # same
+    def close(self, reason: str, reached: int | None = None) -> None:  # noqa: ARG002  # as above it
         """Write the times at the end of the run."""
         if self.state is not DONE:  # the script ended by itself: note how far its optimizers got
             self._look_at_weights()
             for times in self.times.values():
                 if times.state is not None:
                     self._count(times, times.source.seen)
-        self._write(reason)
+        self._write()
 
     @guarded("times")
-    def _write(self, reason: str) -> None:
+    def _write(self) -> None:
         path = os.path.join(self.log.out, TIMING)
         with io.open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump(
                 {
-                    "ended_by": reason,
                     "enough": self.ended_it,
                     "loops": [self._loop(source) for source in self.times],
                     "finite": self.finite,

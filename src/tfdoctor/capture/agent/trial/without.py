@@ -22,18 +22,13 @@ from ..run.loops import iterated_by_loop_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
     from types import FrameType
 
     from ..process.declared import Foreign, WithoutPlan
     from ..stream import Args, Enter, Held, Kwargs, Point, Stream
 
     Instead = Callable[[], object]
-
-# The parts: values of diagnoses (`tfdoctor.terms.kinds.Part`).
-INPUT, CALLBACK, METRICS = "input", "callback", "metrics"
-SAVING, SUMMARIES = "saving", "summaries"
-EVALUATION, PREDICTION = "evaluation", "prediction"
 
 # Batches that are kept, and about the bytes that they may take: several, so that their shapes vary as usual.
 BATCHES, MOST_BYTES = 8, 2**28
@@ -59,20 +54,20 @@ class TakenOut:
 
     def listen(self, stream: Stream) -> None:
         """Hear of the calls that are answered."""
-        listeners: dict[str, dict[str, Callable[[Point], Enter]]] = {
-            INPUT: {"iteration": self._iterates},
-            CALLBACK: {"callbacks": lambda _: self._callbacks, "load": self._loads},
-            METRICS: {"metrics": self._updates},
-            SAVING: {"save": lambda _: self._saves, "load": self._loads},
-            SUMMARIES: {"summary": self._summaries},
-            EVALUATION: {"evaluate": self._evaluates},
-            PREDICTION: {"predict": self._predicts},
+        listeners: dict[str, dict[str, Callable[[Point], Enter]]] = {  # by `tfdoctor.terms.kinds.Part`
+            "input": {"iteration": self._iterates},
+            "callback": {"callbacks": lambda _: self._callbacks, "load": self._loads},
+            "metrics": {"metrics": self._updates},
+            "saving": {"save": lambda _: self._saves, "load": self._loads},
+            "summaries": {"summary": self._summaries},
+            "evaluation": {"evaluate": self._evaluates},
+            "prediction": {"predict": self._predicts},
         }
         for event, listen in listeners[self.part].items():
             stream.on(event, listen)
 
     def is_at(self, frame: FrameType | None) -> bool:
-        """Say whether a frame runs at the line of the part, or for it; a part without a line is everywhere."""
+        """Say whether a frame runs for the part: one without a line is everywhere."""
         return self.at is None or user_line(frame) == self.at
 
     def summary(self) -> dict[str, object]:
@@ -132,7 +127,7 @@ class TakenOut:
 
     def _callbacks(self, _: Held, args: Args, kwargs: Kwargs, __: object) -> None:
         """Replace the work of those of the class, before a list looks at what they do."""
-        for one in _each(args[1] if len(args) > 1 else kwargs.get("callbacks")):
+        for one in leaves(args[1] if len(args) > 1 else kwargs.get("callbacks")):
             if type(one).__name__ == self.name:
                 for name in WORK:
                     if hasattr(one, name):
@@ -244,15 +239,6 @@ def _bytes(leaf: Foreign) -> int:
     for dimension in [None] if getattr(shape, "rank", None) is None else shape.as_list():
         elements *= UNKNOWN_ROWS if dimension is None else dimension
     return int(elements * (getattr(dtype, "size", None) or 1))
-
-
-def _each(callbacks: object) -> Iterator[object]:
-    """Yield the callbacks of what fit was given: one, or a structure of several."""
-    if isinstance(callbacks, (list, tuple, set, dict)):
-        for one in callbacks.values() if isinstance(callbacks, dict) else callbacks:
-            yield from _each(one)
-    elif callbacks is not None:
-        yield callbacks
 
 
 def nothing(*_: object, **__: object) -> None:
