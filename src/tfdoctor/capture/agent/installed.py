@@ -8,7 +8,7 @@ from .program.registry import Registry
 from .run.phases import OwnWork
 from .run.recorder import RunRecorder
 from .stream import WINDOW, Stream
-from .trial.timing import TimedWindow
+from .trial.timing import Timing
 from .window.steps import StepKind
 from .window.window import TraceWindow
 
@@ -32,8 +32,8 @@ class Installed:
         self.registry = Registry(log)
         self.stream = Stream(log)
         self.program = ProgramFile(self.registry, traced=plan.get("trace", True))
-        kind = TimedWindow if plan.get("trial") else TraceWindow
-        self.window: TraceWindow = kind(plan, log, self.registry, self.program)
+        self.window = TraceWindow(plan, log, self.registry, self.program)
+        self.timing = Timing(plan, self.window) if plan.get("trial") else None
         self.local = ThreadLoops(self.window)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
