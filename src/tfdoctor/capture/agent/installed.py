@@ -8,7 +8,7 @@ from .program.registry import Registry
 from .run.phases import OwnWork
 from .run.recorder import RunRecorder
 from .stream import WINDOW, Stream
-from .trial.timing import Timing
+from .trial.timing import StepTiming
 from .window.steps import StepKind
 from .window.window import TraceWindow
 
@@ -33,7 +33,7 @@ class Installed:
         self.stream = Stream(log)
         self.program = ProgramFile(self.registry, traced=plan.get("trace", True))
         self.window = TraceWindow(plan, log, self.registry, self.program)
-        self.timing = Timing(plan, self.window) if plan.get("trial") else None
+        self.timing = StepTiming(plan, self.window) if plan.get("trial") else None
         self.local = ThreadLoops(self.window)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported

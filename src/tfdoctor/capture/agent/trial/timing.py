@@ -63,7 +63,7 @@ SEEN = (StepKind.FIT, StepKind.DATA)  # Loops whose batches pass by the agent
 LOOK_NS = 50_000_000
 
 
-class Timing:
+class StepTiming:
     """Takes the time of every step, and ends the run when it has enough: the window opens none of its own then."""
 
     def __init__(self, plan: AgentPlan, window: TraceWindow) -> None:
