@@ -120,21 +120,6 @@ def test_what_a_trial_shows(factor: float, difference: Difference, between: floa
         assert (found.high - found.low) / 2 <= 0.12
 
 
-def test_drift_between_runs_of_a_round_is_not_claimed_as_a_saving() -> None:
-    """A machine that slows down within each round: what is smaller than that is not the variant's."""
-    random = np.random.default_rng(5)
-    made = [
-        Round(step(10, random, 0, 0.005), step(11, random, 0, 0.005), {"v": step(9.8, random, 0, 0.005)})
-        for _ in range(12)
-    ]
-    itself = statistics.drift(made)
-    assert itself is not None
-    assert itself.difference is Difference.COSTS
-    found = measured(made, "v")
-    assert found.share == pytest.approx(0.065, abs=0.01)
-    assert found.difference is Difference.NONE
-
-
 # Of rounds: as it is, the variant, as it is
 LOGS = st.lists(st.tuples(*[st.floats(-1.0, 1.0)] * 3), min_size=2, max_size=8)
 

@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -69,7 +69,7 @@ class Recorder(Results):
             if out is not None and self._recorded > 1:
                 plan = replace(plan, out=out.with_name(f"{out.name}-{self._recorded}"))
             self._inside = begin(plan, frame, "fit")
-            self._inside.going_on = Fit(frame).going_on
+            self._inside.going_on = fit_going_on(frame)
             self._inside.join(getattr(self, "model", None), frame)
         except TfdoctorError as error:
             self._why_none = str(error).rstrip(".")
@@ -82,20 +82,20 @@ class Recorder(Results):
             say(self._summary())
 
 
-class Fit:
-    """A running fit; Keras does not tell its callbacks when it raises."""
+def fit_going_on(frame: FrameType | None) -> Callable[[], bool]:
+    """Return what says whether a fit is on any stack: Keras does not tell its callbacks when it raises."""
+    its = next(filter(None, map(_callbacks, _above(frame))), None)
+    known = weakref.ref(its) if its is not None else lambda: None
+    del its
 
-    def __init__(self, frame: FrameType | None) -> None:
-        callbacks = next(filter(None, map(_callbacks, _above(frame))), None)
-        self.callbacks = weakref.ref(callbacks) if callbacks is not None else None
-
-    def going_on(self) -> bool:
-        """Say whether it is on the stack of any thread."""
-        callbacks = self.callbacks() if self.callbacks else None
+    def going_on() -> bool:
+        callbacks = known()
         with OtherThreads() as stacks:
             return callbacks is not None and any(
                 _callbacks(frame) is callbacks for stack in stacks.values() for frame in _above(stack)
             )
+
+    return going_on
 
 
 def _above(frame: FrameType | None) -> Iterator[FrameType]:

@@ -153,7 +153,7 @@ def _measured(runs: Runs, variants: Sequence[Variant], rows: dict[str, PartTrial
         row = _row(one, runs, runs.why.get(one.name) or (trial.how_long(runs) if runs.whole else NO_TIME))
         if row.measured or one.name not in rows:  # what another way measured, or why it could not, stays
             rows[one.name] = row
-    return trial.added(trials, runs)
+    return trial.summed(trials, trial.numbers(runs))
 
 
 def _row(variant: Variant, runs: Runs | None, missing: str) -> PartTrial:

@@ -70,15 +70,11 @@ def conduct(stage: Runner, plan: Agenda) -> Outcome:
     trials, kept = _by_steps(stage, replace(plan, variants=of_steps))
     rows = tuple(replace(row, kept=row.kept and not kept) for row in of_run.rows)
     both = replace(trials, rows=(*trials.rows, *rows), as_is_run_ms=of_run.as_is_run_ms)
-    return _summed(both, of_run), kept or best
+    return summed(both, of_run), kept or best
 
 
-def added(trials: Trials, runs: Runs) -> Trials:
-    """Return a trial with the numbers of further runs."""
-    return _summed(trials, _numbers(runs))
-
-
-def _summed(trials: Trials, others: Trials) -> Trials:
+def summed(trials: Trials, others: Trials) -> Trials:
+    """Return a trial with the numbers of runs of another one as well."""
     return replace(
         trials,
         rounds=trials.rounds + others.rounds,
@@ -89,7 +85,8 @@ def _summed(trials: Trials, others: Trials) -> Trials:
     )
 
 
-def _numbers(runs: Runs) -> Trials:
+def numbers(runs: Runs) -> Trials:
+    """Return how many runs there were, how long they took, and what disturbed them."""
     return Trials(
         rows=(),
         rounds=len(runs.rounds),
@@ -187,7 +184,7 @@ def _check(run: TrialRun, runs: Runs) -> None:
 
 def _trials(runs: Runs, rows: Sequence[Trial]) -> Trials:
     return replace(
-        _numbers(runs),
+        numbers(runs),
         rows=tuple(rows),
         as_is=statistics.drift(runs.rounds),
         rounds_by_turns=runs.turns,

@@ -62,14 +62,15 @@ class TurningRun:
         try:
             self.child.wait(min(seconds, self.limit_s - self.seconds))
         except subprocess.TimeoutExpired:
-            self.stop(self.child.pid)
+            self.stop()
             return
         self.turns.append((self.began, time.monotonic()))
 
-    def stop(self, number: int) -> None:
+    def stop(self) -> None:
         """Stop the program and all that it has started, but not what ends them when tfdoctor is gone."""
-        with suppress(psutil.NoSuchProcess):
-            self.stopped = psutil.Process(number).children(recursive=True)
+        if self.child:
+            with suppress(psutil.NoSuchProcess):
+                self.stopped = psutil.Process(self.child.pid).children(recursive=True)
         for one in self.stopped:
             with suppress(psutil.NoSuchProcess):
                 one.suspend()
@@ -119,8 +120,7 @@ def _stopping_with_us(processes: Sequence[TurningRun]) -> Iterator[None]:
     def stop(number: int, _frame: object) -> None:
         computing = [one for one in processes if one.child and not one.stopped]
         for one in computing:
-            if one.child:
-                one.stop(one.child.pid)
+            one.stop()
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
         for one in computing:

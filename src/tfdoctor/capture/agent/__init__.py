@@ -87,11 +87,9 @@ def _listen(parts: Installed) -> None:
     from .hooks import keras_steps, session_steps, tensorflow_steps, users_profiler
     from .program import registry, training_state
     from .run.phases import Phases
-    from .trial.timing import TimedWindow
 
-    window, stream, lending = parts.window, parts.stream, users_profiler.Lending(parts.window, parts.watch)
-    trial = window if isinstance(window, TimedWindow) else None
-    if trial is None:
+    stream, timing, lending = parts.stream, parts.timing, users_profiler.Lending(parts.window, parts.watch)
+    if timing is None:
         Phases(parts.recorder.clock).listen(stream)
         tensorflow_steps.account(stream, parts)
     else:
@@ -100,8 +98,8 @@ def _listen(parts: Installed) -> None:
     tensorflow_steps.count(stream, parts)
     session_steps.listen(stream, parts, lending)
     users_profiler.listen(stream, lending)
-    if trial is not None:  # beneath what times the steps
-        trial.settings.listen(stream)
-        if trial.without is not None:
-            trial.without.listen(stream)
+    if timing is not None:  # beneath what times the steps
+        timing.settings.listen(stream)
+        if timing.without is not None:
+            timing.without.listen(stream)
     registry.listen(stream, parts.registry)

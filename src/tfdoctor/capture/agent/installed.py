@@ -8,8 +8,7 @@ from .program.registry import Registry
 from .run.phases import OwnWork
 from .run.recorder import RunRecorder
 from .stream import WINDOW, Stream
-from .trial.timing import TimedWindow
-from .window.passed_batches import PassedBatches
+from .trial.timing import StepTiming
 from .window.steps import StepKind
 from .window.window import TraceWindow
 
@@ -33,10 +32,9 @@ class Installed:
         self.registry = Registry(log)
         self.stream = Stream(log)
         self.program = ProgramFile(self.registry, traced=plan.get("trace", True))
-        kind = TimedWindow if plan.get("trial") else TraceWindow
-        self.window: TraceWindow = kind(plan, log, self.registry, self.program)
+        self.window = TraceWindow(plan, log, self.registry, self.program)
+        self.timing = StepTiming(plan, self.window) if plan.get("trial") else None
         self.local = ThreadLoops(self.window)
-        self.batches = PassedBatches(self.window, self.registry.given)
         self.watch = Watch(self.window)
         self.trainers: list[Foreign] = []  # of each Keras that is imported
         self.window.rests = lambda rests: self.stream.rest(WINDOW, rests=rests)

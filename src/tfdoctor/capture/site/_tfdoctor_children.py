@@ -22,7 +22,7 @@ PLAN, PATH = b"TFDOCTOR_PLAN", b"PYTHONPATH"
 ENVIRONMENT = 5  # The place of the environment among the arguments of `fork_exec`: a list of b"NAME=value", or None
 
 
-class ToChildren:
+class ChildrenPlan:
     """What our variables are to each child: the plan, and our folder first on PYTHONPATH."""
 
     def __init__(self, plan: bytes, ours: str) -> None:
@@ -74,7 +74,7 @@ def follow(plan: bytes, ours: str) -> None:
     """Have each child of this process get the variables."""
     import _posixsubprocess  # noqa: PLC0415 - another system may lack it
 
-    given = ToChildren(plan, ours)
+    given = ChildrenPlan(plan, ours)
     wrap(_posixsubprocess, "fork_exec", given.fork_exec)
     wrap(sys.modules.get("subprocess"), "_fork_exec", given.fork_exec)  # imported by a .pth file
     for name in ("execve", "posix_spawn", "posix_spawnp"):

@@ -237,7 +237,7 @@ class TrainFunctionCalls:
         loops.depth += 1
         if given.left <= 0 or not waits:
             return None
-        return lambda: self.function(installed.batches.passed(args[0], source.calls, k))
+        return lambda: self.function(given.passed(args[0], source.calls, k))
 
     def _counted(self, call: Foreign, result: object, error: BaseException | None) -> None:
         source, loops, loops.depth, marker = call

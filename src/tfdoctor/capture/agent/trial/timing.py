@@ -7,8 +7,8 @@ import array
 from ..process.journal import guarded
 from ..process.kept import io, json, os, time
 from ..program import training_state
-from ..window.steps import NEVER, StepKind
-from ..window.window import DONE, TraceWindow
+from ..window.steps import StepKind
+from ..window.window import DONE
 from .settings import RunnerSettings
 from .without import TakenOut
 
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..process.declared import AgentPlan, TrialPlan
-    from ..process.journal import Journal
-    from ..program.program import ProgramFile
-    from ..program.registry import Registry
-    from ..window.steps import Marker, StepCounter
+    from ..window.steps import StepCounter
+    from ..window.window import TraceWindow
 
 
 TIMING = "timing.json"
@@ -65,14 +63,15 @@ SEEN = (StepKind.FIT, StepKind.DATA)  # Loops whose batches pass by the agent
 LOOK_NS = 50_000_000
 
 
-class TimedWindow(TraceWindow):
-    """Takes the time of every step, and ends the run when it has enough."""
+class StepTiming:
+    """Takes the time of every step, and ends the run when it has enough: the window opens none of its own then."""
 
-    def __init__(self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile) -> None:
+    def __init__(self, plan: AgentPlan, window: TraceWindow) -> None:
         trial = plan["trial"]
         if trial is None:
             raise ValueError("the plan is not that of a trial")
         self.trial: TrialPlan = trial
+        self.window, self.log, self.registry = window, window.log, window.registry
         self.warmup = trial["compare_at"] + 1  # steps: reading the weights ends in the step after
         self.times: dict[StepCounter, StepTimes] = {}
         self.began = 0.0  # when the first step began, on the monotonic clock
@@ -80,31 +79,22 @@ class TimedWindow(TraceWindow):
         self.ended_it = False  # whether the run ends because it has enough
         self.looked = 0  # when the last look was, on the clock of the steps
         self.epoch_steps: dict[StepCounter, int] = {}
-        super().__init__(plan, log, registry, program)
-        self.results = training_state.ReturnedLosses(self.trial["compare_at"])
-        self.returned = self.results.note
+        self.results = training_state.ReturnedLosses(trial["compare_at"])
         self.updates = training_state.Updates()
         self.settings = RunnerSettings(plan["variant"])
         part = plan["variant"]["without"]
         self.without = TakenOut(part) if part else None
-        registry.written = True  # nothing is described: hooks remember nothing
-        registry.given.ask_size([], more=False)
+        window.timing, window.returned = self, self.results.note
+        self.registry.written = True  # nothing is described: hooks remember nothing
+        self.registry.given.ask_size([], more=False)
 
-    def first_alarm(self) -> int:
-        """Ask for every step."""
-        return NEVER if self.state is DONE else 0
-
-    @guarded("announce")
-    def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:  # noqa: ARG002  # as above it
+    def announce(self, source: StepCounter, total: int) -> None:
         """Know how long an epoch is: the first one fills caches."""
         of_fit = self.registry.fit.get("steps_per_epoch") if source.kind is StepKind.FIT else None
         self.epoch_steps[source] = of_fit or total
 
-    def open_for(self, source: StepCounter | None, seconds: float) -> None:
-        """Open nothing."""
-
     @guarded("time")
-    def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
+    def step(self, source: StepCounter, number: int, k: int) -> None:
         """A call of steps number … number+k-1 begins: note it, and end the run when it has enough."""
         times = self.times.get(source)
         if times is None:
@@ -124,8 +114,7 @@ class TimedWindow(TraceWindow):
             if self._enough(times):
                 self._count(times, number)
                 self._look_at_weights()  # before the script's functions return: the weights may be theirs
-                self.leave = self.ended_it = True
-        return None
+                self.window.leave = self.ended_it = True
 
     @guarded("weights")
     def _look_at_weights(self) -> None:
@@ -138,7 +127,7 @@ class TimedWindow(TraceWindow):
             times.updates.append((number, count))
 
     def _state(self, number: int) -> Mapping[str, object]:
-        self.returned = None
+        self.window.returned = None
         self._look_at_weights()
         return {"step": number, **training_state.weights(), "losses": self.results.losses()}
 
@@ -178,19 +167,9 @@ class TimedWindow(TraceWindow):
         if source in self.times:
             self.times[source].epoch_ends.append(source.seen)
 
-    def retract(self, number: int) -> None:
-        """Nothing was marked."""
-
-    def rest(self) -> None:
-        """Time nothing more."""
-        self.state = DONE
-        self.quiet = True
-        for source in self.sources.values():
-            source.alarm = NEVER
-
-    def close(self, reason: str, reached: int | None = None) -> None:  # noqa: ARG002  # as above it
+    def over(self) -> None:
         """Write the times at the end of the run."""
-        if self.state is not DONE:  # the script ended by itself: note how far its optimizers got
+        if self.window.state is not DONE:  # the script ended by itself: note how far its optimizers got
             self._look_at_weights()
             for times in self.times.values():
                 if times.state is not None:

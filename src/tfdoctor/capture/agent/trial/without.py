@@ -22,7 +22,7 @@ from ..run.loops import iterated_by_loop_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
     from types import FrameType
 
     from ..process.declared import Foreign, WithoutPlan
@@ -127,7 +127,7 @@ class TakenOut:
 
     def _callbacks(self, _: Held, args: Args, kwargs: Kwargs, __: object) -> None:
         """Replace the work of those of the class, before a list looks at what they do."""
-        for one in _each(args[1] if len(args) > 1 else kwargs.get("callbacks")):
+        for one in leaves(args[1] if len(args) > 1 else kwargs.get("callbacks")):
             if type(one).__name__ == self.name:
                 for name in WORK:
                     if hasattr(one, name):
@@ -239,15 +239,6 @@ def _bytes(leaf: Foreign) -> int:
     for dimension in [None] if getattr(shape, "rank", None) is None else shape.as_list():
         elements *= UNKNOWN_ROWS if dimension is None else dimension
     return int(elements * (getattr(dtype, "size", None) or 1))
-
-
-def _each(callbacks: object) -> Iterator[object]:
-    """Yield the callbacks of what fit was given: one, or a structure of several."""
-    if isinstance(callbacks, (list, tuple, set, dict)):
-        for one in callbacks.values() if isinstance(callbacks, dict) else callbacks:
-            yield from _each(one)
-    elif callbacks is not None:
-        yield callbacks
 
 
 def nothing(*_: object, **__: object) -> None:

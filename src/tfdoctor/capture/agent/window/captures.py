@@ -6,13 +6,16 @@ profiler always comes first: it gets our markers, and we a copy of what it write
 
 from __future__ import annotations
 
+import contextlib
+import sys
+
 from ..process import tensorflow_api
 from ..process.kept import io, os, time
-from ..process.log_level import warnings_only
 from . import collectives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from ..process.declared import ProfilerModule, TraceMarker
@@ -25,6 +28,11 @@ OURS, USERS = "tfdoctor", "user"  # Whose profiler recorded a window
 IDLE_S, IDLE_STEPS = 10.0, 10
 # What all threads of the process have read since it began, as Linux counts it; files, pipes and sockets alike.
 COUNTERS = "/proc/self/io"
+
+WARNING = 1  # absl's LogSeverity; INFO is 0
+# Releases of absl with long-term support, the newest first.
+VERSIONS = ("20260107", "20250814", "20250512", "20250127", "20240722", "20240116")
+LIBRARY = "libtensorflow_framework.so.2"
 
 
 class ProfilerApi:
@@ -209,3 +217,45 @@ def read_so_far() -> tuple[int, int] | None:
         return int(values["rchar"]), int(values["syscr"])
     except (OSError, KeyError, ValueError):  # not Linux, or a kernel without these counters
         return None
+
+
+@contextlib.contextmanager
+def warnings_only() -> Iterator[None]:
+    """Keep the messages of TensorFlow's profiler out of the script's output: five lines, in a progress bar.
+
+    TensorFlow logs by absl, whose least level belongs to the process: it is WARNING meanwhile, and the script's own
+    again afterwards. Warnings and errors of all threads stay. absl's functions are C++, and their names contain its
+    version: where none of the known names exists, or TensorFlow logs by itself (up to 2.18), the messages stay too.
+    """
+    found = _levels()
+    before = found[0]() if found is not None else WARNING
+    if found is None or before >= WARNING:
+        yield
+        return
+    get, put = found
+    put(WARNING)
+    try:
+        yield
+    finally:
+        if get() == WARNING:  # the script has chosen no other level meanwhile
+            put(before)
+
+
+def _levels() -> tuple[Callable[[], int], Callable[[int], object]] | None:
+    """Return absl's functions that read and set the level; None where they are not found."""
+    import ctypes
+
+    paths = getattr(sys.modules.get("tensorflow"), "__path__", None) or ()
+    for folder in paths:
+        try:  # only a library that is loaded already
+            library = ctypes.CDLL(os.path.join(folder, LIBRARY), mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        except OSError:
+            continue
+        for version in VERSIONS:
+            space = f"_ZN4absl12lts_{version}"
+            get = getattr(library, f"{space}11MinLogLevelEv", None)
+            put = getattr(library, f"{space}14SetMinLogLevelENS0_18LogSeverityAtLeastE", None)
+            if get is not None and put is not None:
+                get.restype, put.restype, put.argtypes = ctypes.c_int, None, [ctypes.c_int]
+                return get, put
+    return None

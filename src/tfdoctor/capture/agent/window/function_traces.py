@@ -7,14 +7,14 @@ import sys
 
 from ..process.journal import guarded
 from ..process.kept import time
-from ..process.objects import keep
+from ..process.objects import TRAINS, keep
 from ..process.stack import user_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..process.declared import Foreign
     from ..process.journal import Journal
-    from ..process.objects import Notes
+    from ..process.objects import Marks, Notes
     from ..process.stack import Line
 
     Definition = tuple[str, int] | int
@@ -55,13 +55,13 @@ class Calls:
 class FunctionTraces:
     """Follows the outermost calls of the tf.functions of a process."""
 
-    def __init__(self, log: Journal) -> None:
-        self.log = log
+    def __init__(self, log: Journal, graph_marks: Notes[Marks]) -> None:
+        self.log, self.graph_marks = log, graph_marks
         # Of a function object: the calls that it shares, and its tracings as TensorFlow counts them.
         self.known: Notes[tuple[Calls, int]] = {}
-        self.trained: Notes[int] = {}  # the number of a variable that a function trains
-        self.count = 0  # such variables so far, and functions that train none
-        self.functions: dict[tuple[str, Definition, int], Calls] = {}
+        self.used: Notes[int] = {}  # the number of the variables that a function uses
+        self.count = 0  # of such numbers so far
+        self.functions: dict[tuple[str, Definition, tuple[int, bool]], Calls] = {}
 
     @guarded("function traces")
     def called(self, function: Foreign, began_ns: int, *, outside: bool) -> None:
@@ -91,19 +91,20 @@ class FunctionTraces:
         calls.made += 1
         return keep(self.known, function, (calls, 0))
 
-    def _trains(self, function: Foreign) -> int:
-        """Return the number of the first variable that a function trains; one of its own where none is known.
+    def _trains(self, function: Foreign) -> tuple[int, bool]:
+        """Return a number of the variables that a function uses, and whether it takes gradients.
 
-        A model of its own, as in each fold of a cross-validation, needs functions of its own.
+        A model of its own, as in each fold of a cross-validation, needs functions of its own. Those of Keras that
+        train and evaluate a model are defined at the same line; the order of a graph's variables is no certain one.
         """
         graph = getattr(getattr(function, "_concrete_variable_creation_fn", None), "graph", None)
-        variable = next(iter(getattr(graph, "trainable_variables", ())), None)
-        if variable is not None and id(variable) in self.trained:
-            return self.trained[id(variable)]
-        self.count += 1
-        if variable is not None:
-            keep(self.trained, variable, self.count)
-        return self.count
+        variables = list(getattr(graph, "trainable_variables", ()))
+        number = next((self.used[id(one)] for one in variables if id(one) in self.used), None)
+        if number is None:
+            number = self.count = self.count + 1
+            for one in variables:
+                keep(self.used, one, number)
+        return number, TRAINS in self.graph_marks.get(id(graph), {})
 
     def describe(self) -> list[dict[str, object]]:
         """Return the functions that were traced in several calls."""

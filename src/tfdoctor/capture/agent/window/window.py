@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from contextlib import AbstractContextManager
 
-    from ..process.declared import AgentPlan
+    from ..process.declared import AgentPlan, Foreign
     from ..process.journal import Journal
     from ..process.objects import Marks, Notes
     from ..process.stack import Line
@@ -76,7 +76,7 @@ class TraceWindow:
         self.budget = program.budget = CaptureBudget()
         self.profiler: ProfilerApi | None = None
         self.graph_marks: Notes[Marks] = {}  # what is known of traced graphs
-        self.traces = FunctionTraces(log)
+        self.traces = FunctionTraces(log, self.graph_marks)
         self.lock = threads.RLock()
         self.samples = StackSampler(log, registry.given)
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
@@ -85,6 +85,7 @@ class TraceWindow:
         self.training: Callable[[StepCounter], Training | None] = lambda _: None
         self.profiles: Callable[..., object] = lambda **_: None  # is told when a profiler runs, and no longer
         self.returned: Callable[[object], object] | None = None  # wants what a step returned
+        self.timing: Foreign = None  # of a trial: hears of the steps, of which none is traced
         self.rests: Callable[[bool], object] = lambda _: None  # has what counts steps rest, or begin again
         # What is done meanwhile is none of the script's time:
         self.own_work: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
@@ -124,13 +125,15 @@ class TraceWindow:
     @property
     def wanted(self) -> bool:
         """Whether steps are to be traced at all."""
-        return self.plan.get("trace", True)
+        return self.timing is None and self.plan.get("trace", True)
 
     def rest(self) -> None:
         """Let every source count on for a while, without asking."""
         self.state = DONE
+        if self.timing is not None:
+            self.quiet = True
         for source in self.sources.values():
-            source.alarm = 0 if self.leave else source.seen + AFTERWARDS
+            source.alarm = NEVER if self.timing is not None else 0 if self.leave else source.seen + AFTERWARDS
 
     def source(
         self, kind: StepKind, key: Hashable = None, at: Callable[[], Line | None] | None = None
@@ -149,13 +152,17 @@ class TraceWindow:
         """Return the step at which a new source asks for the first time."""
         if self.state is OPEN and self.capture is not None and self.capture.source is None:
             return 0
+        if self.timing is not None:
+            return NEVER if self.state is DONE else 0
         resting = self.state is DONE or not self.wanted
         return AFTERWARDS if resting else self.plan["warmup"]
 
     @guarded("announce")
     def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
         """So many more steps, `k` a call, are to come; `skip` of them build the graph."""
-        if self.state is WAITING and total > 0:
+        if self.timing is not None:
+            self.timing.announce(source, total)
+        elif self.state is WAITING and total > 0:
             source.announce(total, k, skip, self.plan["warmup"], self._planned(k))
 
     def _planned(self, k: int) -> int:
@@ -182,6 +189,9 @@ class TraceWindow:
 
     def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
+        if self.timing is not None:
+            self.timing.step(source, number, k)
+            return None
         try:  # not `guarded`: each call of Python shows in a step of 2 ms
             with self.lock:
                 return (self._marker if self.state is OPEN else self._asked)(source, number, k)
@@ -366,6 +376,8 @@ class TraceWindow:
     @guarded("close")
     def close(self, reason: str, reached: int | None = None) -> None:
         """Stop the profiler, at a step if that is known; a second call does nothing."""
+        if self.timing is not None:
+            self.timing.over()
         with self.lock:
             if self.state not in PROFILED or not self.log.ours():
                 return
@@ -449,7 +461,9 @@ class TraceWindow:
 
     def loop_over(self, source: StepCounter) -> None:
         """A loop was left before its window was full."""
-        if self._traces(source):
+        if self.timing is not None:
+            self.timing.loop_over(source)
+        elif self._traces(source):
             self.close("end-of-loop")
 
     def fit_over(self, source: StepCounter | None, reason: str) -> None:
