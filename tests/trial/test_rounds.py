@@ -90,7 +90,7 @@ DIFFERENT, NOT_FINITE, LOSSES = TrainingState.DIFFERENT, TrainingState.NOT_FINIT
         ("ba", "a", {**PAIR, "b + a": 0.6}, {}, {"b": SAVES, "beside of b": (("a",), False, NONE)}),
         ("ab", "a", {"a": 0.6, "b": 0.7}, {"digests": {"a + b": "other"}}, {"a + b": DIFFERENT}),
         ("ab", "b", HALF, {"digests": {"a": "other"}}, {"a": DIFFERENT}),
-        # One run of several shows it; NaN gets no more rounds, and is no fault of a change that is there without it.
+        # One run of several shows it; NaN gets no more rounds, and is no fault of a change where it is as it is.
         ("ab", "b", HALF, {"late": {"a": INFINITE}}, {"a": NOT_FINITE}),
         ("ab", "b", HALF, {"late": {"a": LOST}}, {"a": NOT_FINITE}),
         ("ab", "b", HALF, {"late": {"a": UNLIKE}}, {"a": DIFFERENT}),
