@@ -49,26 +49,23 @@ def report(
 ) -> Diagnosis:
     """Return a report of steps of these times, ms; `parts` are shares of each step, "device" all of it."""
     shares = parts or {"device": 1.0}
+    parts_ms = [{part: time * share for part, share in shares.items()} for time in times]
     rows = tuple(
-        StepRow(
-            number=number,
-            total_ms=time,
-            parts_ms={part: time * share for part, share in shares.items()},
-            steady=True,
-        )
-        for number, time in enumerate(times)
+        StepRow(number=number, total_ms=time, parts_ms=own, steady=True)
+        for number, (time, own) in enumerate(zip(times, parts_ms, strict=True))
     )
     step = float(np.median(times)) if times else None
+    summary = StepsSummary(
+        source=StepSource.REPEATED_CALL,
+        missing="" if times else "no steps",
+        step_ms=step,
+        rows=rows,
+        breakdown_ms={part: (step or 0.0) * share for part, share in shares.items()},
+    )
     return Diagnosis(
         version="0.1.0",
         subject=subject,
-        steps=StepsSummary(
-            source=StepSource.REPEATED_CALL,
-            missing="" if times else "no steps",
-            step_ms=step,
-            rows=rows,
-            breakdown_ms={part: (step or 0.0) * share for part, share in shares.items()},
-        ),
+        steps=summary,
         trust=Trust(level=TrustLevel.HIGH),
         results=tuple(results),
         conditions=conditions,
@@ -87,26 +84,18 @@ def finding(name: str, path: str, saves_ms: float, line: int = 3, topic: Topic =
     )
 
 
-def with_outcome(result: Result, outcome: Outcome) -> Result:
+def with_outcome(result: Result, outcome: Outcome = Healthy(summary="nothing")) -> Result:  # noqa: B008 - frozen
     """Return a result that is no finding."""
     return Result(rule=result.rule, outcome=outcome)
 
 
-def cured(result: Result) -> Result:
-    """Return a result whose fault is gone."""
-    return with_outcome(result, Healthy(summary="nothing"))
-
-
 def with_work(made: Diagnosis, operations: Mapping[str, float], stages: Mapping[str, float]) -> Diagnosis:
     """Return a report with operations of one layer and stages of the pipeline, ms per step."""
-    return replace(
-        made,
-        operations=tuple(
-            OperationRow(layer="dense", operation=name, self_ms=ms, share=ms / 20)
-            for name, ms in operations.items()
-        ),
-        pipeline=tuple(
-            PipelineStage(name=name, parent=None, self_ms=ms, parallelism=1, calls=1, critical=True)
-            for name, ms in stages.items()
-        ),
-    )
+    rows = [
+        OperationRow(layer="dense", operation=name, self_ms=ms, share=ms / 20) for name, ms in operations.items()
+    ]
+    pipeline = [
+        PipelineStage(name=name, parent=None, self_ms=ms, parallelism=1, calls=1, critical=True)
+        for name, ms in stages.items()
+    ]
+    return replace(made, operations=tuple(rows), pipeline=tuple(pipeline))

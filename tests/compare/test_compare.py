@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
+from tests.compare.made import MACHINE, SUBJECT, finding, report, series, with_outcome, with_work
 from tests.report import diagnoses
 from tests.report.diagnoses import saving as run_saving
 from tfdoctor.compare.compare import compare
@@ -214,7 +214,7 @@ def test_runs_that_are_not_alike_say_how(after: Diagnosis, what: list[str]) -> N
 
 def test_findings_are_matched_by_rule_and_file() -> None:
     before = [finding(name, "a.py", 3.0) for name in ("gone", "moved", "worse", "elsewhere")]
-    after = [finding("moved", "a.py", 3.1, line=90), finding("worse", "a.py", 9.0), cured(before[0])]
+    after = [finding("moved", "a.py", 3.1, line=90), finding("worse", "a.py", 9.0), with_outcome(before[0])]
     before.append(finding("better", "a.py", 9.0))
     after += [finding("better", "a.py", 3.0), finding("elsewhere", "b.py", 3.0)]
     assert states(of(*before), of(*after, seed=1)) == [
@@ -244,7 +244,7 @@ def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run(*, alon
     cause, symptom = finding("python-input", "a.py", 3.0), finding("input-bound", "a.py", 4.0)
     ceiling = Relation(Relationship.CEILING, "input-bound", ("python-input",), "input")
     both = replace(of(cause, symptom), order=Order(relations=(ceiling,)))
-    after = of(cured(cause), symptom if alone else cured(symptom), seed=1)
+    after = of(with_outcome(cause), symptom if alone else with_outcome(symptom), seed=1)
     shown = {change.rule: change.shown_by for change in compared(both, after).findings}
     assert shown == {"python-input": "", "input-bound": "" if alone else "python-input"}
 

@@ -61,134 +61,67 @@ def test_each_round_begins_and_ends_as_it_is_and_turns_around(
     assert trials.runs == len(machine.order)
 
 
-OTHER = plain("a", exact=False)
-FLIPS = plain("a", reorders=True)
-CRASH = TrialRun(error="MemoryError: no", seconds=15)
-
-
-def run_of_a(**changes: Any) -> TrialRun:
-    return replace(Machine({"a": 0.5}).run(Variant("a"), Enough()), **changes)
+OTHER, FLIPS = plain("a", exact=False), plain("a", reorders=True)
+SAVES, COSTS, NONE = Difference.SAVES, Difference.COSTS, Difference.NONE
+FAILS = "MemoryError: no"
+CRASH = TrialRun(error=FAILS, seconds=15)
+RUN_OF_A = Machine({"a": 0.5}).run(Variant("a"), Enough())
+INFINITE = replace(RUN_OF_A, finite=False)
+LOST = replace(RUN_OF_A, state=TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2}))
+UNLIKE = replace(RUN_OF_A, state=TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2}))
+HALF = {"a": 0.5, "b": 0.8}
+PAIR = {"a": 0.6, "b": 0.8}
+UNCOUNTED = "its steps cannot be compared: the updates of the weights could not be counted"
+DIFFERENT, NOT_FINITE, LOSSES = TrainingState.DIFFERENT, TrainingState.NOT_FINITE, TrainingState.LOSSES
 
 
 @pytest.mark.parametrize(
-    ("made", "variants", "kept", "rows"),
+    ("variants", "kept", "factors", "made", "rows"),
     [
-        (  # changes that help are kept together
-            {"factors": {"a": 0.7, "b": 1.0, "c": 0.8}},
-            "abc",
-            ["a", "c"],
-            {"b": Difference.NONE, "a + c": Difference.SAVES},
+        # Changes that help are kept together; a clearly worse one is dropped after two rounds that agree.
+        ("abc", "ac", {"a": 0.7, "c": 0.8}, {}, {"b": NONE, "a + c": SAVES}),
+        ("ab", "b", {"a": 1.5, "b": 0.9}, {}, {"a": COSTS, "runs of a": 2}),
+        # A crash is a result and not run again, nor does one leave a figure that comes later.
+        ("ba", "a", {"a": 0.8}, {"errors": {"b": FAILS}}, {"b": FAILS, "runs of b": 1}),
+        ("ab", "b", HALF, {"late": {"a": CRASH}}, {"a": f"run 2 failed: {FAILS}", "runs of a": 2}),
+        ([OTHER, "b"], "b", HALF, {"late": {"a": CRASH}}, {"a": f"run 2 failed: {FAILS}", "runs of a": 2}),
+        ("a", "", HALF, {"uncounted": "a"}, {"a": UNCOUNTED}),
+        # One that adds nothing beside another is not kept, nor a set that trains otherwise, nor other weights.
+        ("ba", "a", {**PAIR, "b + a": 0.6}, {}, {"b": SAVES, "beside of b": (("a",), False, NONE)}),
+        ("ab", "a", {"a": 0.6, "b": 0.7}, {"digests": {"a + b": "other"}}, {"a + b": DIFFERENT}),
+        ("ab", "b", HALF, {"digests": {"a": "other"}}, {"a": DIFFERENT}),
+        # One run of several shows it; NaN gets no more rounds, and is no fault of a change where it is as it is.
+        ("ab", "b", HALF, {"late": {"a": INFINITE}}, {"a": NOT_FINITE}),
+        ("ab", "b", HALF, {"late": {"a": LOST}}, {"a": NOT_FINITE}),
+        ("ab", "b", HALF, {"late": {"a": UNLIKE}}, {"a": DIFFERENT}),
+        ("a", "", HALF, {"between": 0.1, "late": {"a": INFINITE}}, {"runs of a": 2}),
+        ("a", "a", HALF, {"finite": False}, {"a": TrainingState.EQUAL}),
+        # A parallel map: the program repeats bit by bit, the change does not, and its losses hardly move.
+        ([FLIPS, "b"], "ab", PAIR, {"digests": {"a": "*", "a + b": "*"}}, {"a": TrainingState.REORDERED}),
+        # A change of the arithmetic shows its losses.
+        ([OTHER], "a", HALF, {"digests": {"a": "other"}}, {"a": LOSSES, "losses of a": (1, 2.0, 2.1)}),
+        # Of changes that exclude each other, the faster one is kept, and both are never made together.
+        (
+            *("abc", "bc", {"a": 0.8, "b": 0.7, "c": 0.9}, {"rivals": "ab"}),
+            {"beside of a": (("b",), True, COSTS), "runs of a + b": 0},
         ),
-        (  # a clearly worse one is dropped after two rounds that agree
-            {"factors": {"a": 1.5, "b": 0.9}},
-            "ab",
-            ["b"],
-            {"a": Difference.COSTS, "runs of a": 2},
+        # Alone `a` saves more than `b`, together with `c` less: the sets decide.
+        (
+            *("abc", "a", {"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, {"rivals": "ab"}),
+            {"beside of b": (("a",), True, COSTS)},
         ),
-        (  # a crash is a result and not run again
-            {"factors": {"a": 0.8}, "errors": {"b": "MemoryError: no"}},
-            "ba",
-            ["a"],
-            {"b": "MemoryError: no", "runs of b": 1},
-        ),
-        *(
-            (  # nor does one leave a figure that comes later
-                {"factors": {"a": 0.5, "b": 0.8}, "late": {"a": CRASH}},
-                [one, "b"],
-                ["b"],
-                {"a": "run 2 failed: MemoryError: no", "runs of a": 2},
-            )
-            for one in ("a", OTHER)
-        ),
-        (  # nor has one whose steps may be others
-            {"factors": {"a": 0.5}, "uncounted": "a"},
-            "a",
-            [],
-            {"a": "its steps cannot be compared: the updates of the weights could not be counted"},
-        ),
-        (  # one that adds nothing beside another is not kept
-            {"factors": {"a": 0.6, "b": 0.8, "b + a": 0.6}},
-            "ba",
-            ["a"],
-            {"b": Difference.SAVES, "beside of b": (("a",), False, Difference.NONE)},
-        ),
-        (  # nor is a set that trains otherwise
-            {"factors": {"a": 0.6, "b": 0.7}, "digests": {"a + b": "other"}},
-            "ab",
-            ["a"],
-            {"a + b": TrainingState.DIFFERENT},
-        ),
-        (  # nor other weights
-            {"factors": {"a": 0.5, "b": 0.8}, "digests": {"a": "other"}},
-            "ab",
-            ["b"],
-            {"a": TrainingState.DIFFERENT},
-        ),
-        *(
-            (  # one run of several shows it
-                {"factors": {"a": 0.5, "b": 0.8}, "late": {"a": run}},
-                "ab",
-                ["b"],
-                {"a": state},
-            )
-            for run, state in (
-                (run_of_a(finite=False), TrainingState.NOT_FINITE),
-                (run_of_a(state=TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2})), TrainingState.NOT_FINITE),
-                (run_of_a(state=TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2})), TrainingState.DIFFERENT),
-            )
-        ),
-        (  # NaN gets no more rounds
-            {"factors": {"a": 0.5}, "between": 0.1, "late": {"a": run_of_a(finite=False)}},
-            "a",
-            [],
-            {"runs of a": 2},
-        ),
-        (  # and is no fault of a change where it is there without it
-            {"factors": {"a": 0.5}, "finite": False},
-            "a",
-            ["a"],
-            {"a": TrainingState.EQUAL},
-        ),
-        (  # a parallel map: the program repeats bit by bit, the change does not, and its losses hardly move
-            {"factors": {"a": 0.6, "b": 0.8}, "digests": {"a": "*", "a + b": "*"}},
-            [FLIPS, "b"],
-            ["a", "b"],
-            {"a": TrainingState.REORDERED},
-        ),
-        (  # a change of the arithmetic shows its losses
-            {"factors": {"a": 0.5}, "digests": {"a": "other"}},
-            [OTHER],
-            ["a"],
-            {"a": TrainingState.LOSSES, "losses of a": (1, 2.0, 2.1)},
-        ),
-        (  # of changes that exclude each other, the faster one is kept, and both are never made together
-            {"factors": {"a": 0.8, "b": 0.7, "c": 0.9}, "rivals": "ab"},
-            "abc",
-            ["b", "c"],
-            {"beside of a": (("b",), True, Difference.COSTS), "runs of a + b": 0},
-        ),
-        (  # alone `a` saves more than `b`, together with `c` less: the sets decide
-            {"factors": {"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, "rivals": "ab"},
-            "abc",
-            ["a"],
-            {"beside of b": (("a",), True, Difference.COSTS)},
-        ),
-        (  # where there is room, the runs of a round take turns; of a set of changes that help, there is as well
-            {"factors": {"a": 0.7, "b": 0.8}, "at_once": 4},
-            "ab",
-            ["a", "b"],
-            {"a + b": Difference.SAVES},
-        ),
+        # Where there is room, the runs of a round take turns; of a set of changes that help, there is as well.
+        ("ab", "ab", {"a": 0.7, "b": 0.8}, {"at_once": 4}, {"a + b": SAVES}),
     ],
 )
 def test_what_a_trial_tells_and_keeps(
-    clock: Tick, made: dict[str, Any], variants: Sequence[Variant | str], kept: list[str], rows: Any
+    clock: Tick, variants: Sequence[Variant | str], kept: str, factors: Any, made: dict[str, Any], rows: Any
 ) -> None:
     excluding = made.get("rivals", "")
     pair = (Relation(Relationship.INSTEAD, excluding[0], tuple(excluding[1:])),) if excluding else ()
-    machine = Machine(**{name: value for name, value in made.items() if name != "rivals"}, tick=clock)
+    machine = Machine(factors, **{name: value for name, value in made.items() if name != "rivals"}, tick=clock)
     trials, found = conduct(machine, *variants, rivals=rivals(Order(relations=pair)))
-    assert found == kept
+    assert found == [*kept]
     assert trials.together == (" + ".join(kept) if len(kept) > 1 else "")
     for name, expected in rows.items():
         what, _, of = name.partition(" of ")

@@ -30,8 +30,14 @@ def rounds(factors: Sequence[float], random: np.random.Generator, count: int = 3
     ]
 
 
-def measured(made: list[Round], name: str) -> Measured:
-    found = statistics.saving(made, name)
+def measured(made: list[Round], name: str, other: str = "") -> Measured:
+    found = statistics.against(made, name, other) if other else statistics.saving(made, name)
+    assert found is not None
+    return found
+
+
+def itself(made: list[Round]) -> Measured:
+    found = statistics.drift(made)
     assert found is not None
     return found
 
@@ -84,8 +90,7 @@ def test_quantiles_are_those_of_printed_tables(freedom: int, outside: float, pri
 def test_two_variants_are_compared_in_the_rounds_that_have_both() -> None:
     random = np.random.default_rng(10)
     made = [*rounds([0.8, 0.6], random, 4), *rounds([0.8], random, 2)]
-    found = statistics.against(made, "0.6", "0.8")
-    assert found is not None
+    found = measured(made, "0.6", "0.8")
     assert len(found.rounds) == 4
     assert found.low <= 0.25 <= found.high
     assert found.difference is Difference.SAVES
@@ -137,9 +142,8 @@ def test_what_is_said_follows_from_the_interval_that_is_shown(
         )
         for before, own, after in logs
     ]
-    itself = statistics.drift(made)
-    for one in (measured(made, "v"), statistics.against(made, "v", "w"), itself):
-        assert one is not None
+    pair, control = (measured(made, "v"), measured(made, "v", "w")), itself(made)
+    for one in (*pair, control):
         printed = re.search(r"\((\S+) to (\S+) %\)", saved(one).replace(MINUS, "-"))
         ends = [float(end) for end in printed.groups()] if printed else []
         match one.difference:
@@ -153,25 +157,21 @@ def test_what_is_said_follows_from_the_interval_that_is_shown(
             case Difference.UNKNOWN:
                 assert not ends
         assert bool(ends) is (one.difference is not Difference.UNKNOWN)
-    assert itself is not None
-    if not itself.low <= 0 <= itself.high:
-        assert "the machine changed meanwhile" in against_itself(itself)
-        for one in (measured(made, "v"), statistics.against(made, "v", "w")):
-            assert one is not None
+    if not control.low <= 0 <= control.high:
+        assert "the machine changed meanwhile" in against_itself(control)
+        for one in pair:
             half = float(np.log((1 - one.low) / (1 - one.high))) / 2
-            assert half >= abs(np.log1p(-itself.share)) - statistics.ZERO
+            assert half >= abs(np.log1p(-control.share)) - statistics.ZERO
 
 
 def test_a_control_whose_interval_excludes_zero_widens_all_others() -> None:
     """The last run of a round is 1.9 % faster than the first (0.2 to 3.5 %): what is smaller is no saving."""
     logs = (-0.0125, -0.0193, -0.0260)
     made = [Round(1.0, math.exp(log), {"v": math.exp(log / 2 - 0.01), "w": math.exp(log / 2)}) for log in logs]
-    itself = statistics.drift(made)
-    assert itself is not None
-    assert (itself.low, itself.high) == pytest.approx((0.0025, 0.0354), abs=1e-4)
-    assert itself.difference is Difference.SAVES
-    for one in (measured(made, "v"), statistics.against(made, "v", "w")):
-        assert one is not None
+    control = itself(made)
+    assert (control.low, control.high) == pytest.approx((0.0025, 0.0354), abs=1e-4)
+    assert control.difference is Difference.SAVES
+    for one in (measured(made, "v"), measured(made, "v", "w")):
         assert one.share == pytest.approx(0.01, abs=1e-4)
         assert one.low < -0.009
         assert one.difference is Difference.NONE
