@@ -38,9 +38,8 @@ class {kind}(Record):
 TEST = '''\
 """{kind}: exact on a trace made by hand, and why it is missing where it is."""
 
-from tests.builders import line, trace
-{imports}
-from tfdoctor.trace import Trace
+from tests.facts.kit import *
+from tfdoctor.facts.{module} import {kind}
 
 
 def test_it_is_exact() -> None:
@@ -56,10 +55,6 @@ def test_it_says_what_is_missing() -> None:
 
     assert "TODO" in known.why_missing({kind})
 '''
-
-
-IMPORTS = ("from tfdoctor.facts.chart import Chart", "from tfdoctor.facts.steps.steps import Steps")
-"""What the test imports from facts; the new module's import is sorted in."""
 
 
 def main() -> None:
@@ -82,11 +77,10 @@ def class_name(name: str) -> str:
 def files(name: str, room: str) -> dict[Path, str]:
     """Return the texts of a new fact's module and test."""
     module, kind = name.replace("-", "_"), class_name(name)
-    imports = sorted([*IMPORTS, f"from tfdoctor.facts.{room}.{module} import {kind}"])
     test = ROOT / "tests" / "facts" / room / f"test_{module}.py"
     return {
         FACTS / room / f"{module}.py": FACT.format(kind=kind),
-        test: TEST.format(kind=kind, imports="\n".join(imports)),
+        test: TEST.format(kind=kind, module=f"{room}.{module}"),
     }
 
 

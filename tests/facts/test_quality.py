@@ -160,6 +160,8 @@ def test_what_was_not_sampled_is_unknown() -> None:
     found = samples(sample(1, run_cpu_pct=50.0), sample(2, run_rss_bytes=7))
     assert (found.run_cores, found.other_cores, found.gpu_busy) == (0.5, None, None)
     assert found.run_bytes == 7
+    with pytest.raises(Unavailable, match="tfdoctor profile"):  # says how to sample it
+        samples()
 
 
 def test_the_gpus_are_averaged_and_memory_is_its_maximum() -> None:
@@ -186,11 +188,6 @@ def test_a_gpu_that_the_run_cannot_see_does_not_count() -> None:
     # A window that is shorter than what a GPU's load is a mean of says nothing.
     assert (short.gpu_busy, short.tensor_active) == (None, None)
     assert short.run_cores == pytest.approx(0.01)
-
-
-def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
-    with pytest.raises(Unavailable, match="tfdoctor profile"):
-        samples()
 
 
 @cases((5.0, ""), (4.9, ", because most of the traced time is the profiler's own cost"))

@@ -239,10 +239,8 @@ def test_the_memorys_rate_is_that_of_large_elementwise_operations() -> None:
     )
     found = on_cpu(("a:AddV2", 0, 6), ("b:AddV2", 6, 20), ("c:Tanh", 20, 90), record=record)
     assert found.streaming_rate == pytest.approx(12e6 / 6e-3)
-
-
-def test_without_such_operations_the_memorys_rate_is_unknown() -> None:
-    assert on_cpu(("c:Tanh", 0, 9)).streaming_rate is None
+    without = on_cpu(("c:Tanh", 0, 9))  # such an operation; nor is a program needed
+    assert (without.streaming_rate, only(without).layer) == (None, "")
 
 
 def test_a_tpu_counts_its_own_flops_and_bytes() -> None:
@@ -291,22 +289,15 @@ def test_the_program_knows_the_precision_better_than_a_kernels_name() -> None:
 
 
 def test_the_kernel_of_a_filters_gradient_is_its_result() -> None:
+    row = OperationTime(name="d", type="DepthwiseConv2dNativeBackpropFilter", ms=1)
+    assert (row.is_depthwise, row.is_matrix) == (True, False)  # no work for a matrix unit
     for kind, weights in (("Conv2DBackpropFilter", WEIGHTS), ("Conv3DBackpropFilterV2", f32(3, 3, 3, 4, 8))):
         sizes = ["int32", [len(weights[1])]]
         record = program(graph_operation("c", kind, [IMAGES, sizes, MAPS], [weights]))
         assert only(on_cpu((f"c:{kind}", 0, 9), record=record)).kernel == tuple(weights[1])
 
 
-def test_a_depthwise_convolution_is_no_work_for_a_matrix_unit() -> None:
-    row = OperationTime(name="d", type="DepthwiseConv2dNativeBackpropFilter", ms=1)
-    assert (row.is_depthwise, row.is_matrix) == (True, False)
-
-
 # The program
-
-
-def test_operations_do_not_need_a_program() -> None:
-    assert only(on_cpu(("c:Conv2D", 0, 9))).layer == ""
 
 
 def test_the_batch_size_is_that_of_the_dataset_that_feeds_the_training() -> None:

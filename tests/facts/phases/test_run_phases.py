@@ -81,12 +81,9 @@ OWN_LOOP = {
 }
 
 
-def test_a_fit_is_divided_into_its_phases() -> None:
-    assert seconds(keras()) == pytest.approx(KERAS, abs=0.04)  # a sample
-
-
-def test_a_loop_of_ones_own_is_divided_by_its_samples() -> None:
-    assert seconds(own_loop()) == pytest.approx(OWN_LOOP, abs=0.12)
+@cases((keras(), KERAS, 0.04), (own_loop(), OWN_LOOP, 0.12))  # a sample, and a few
+def test_a_run_is_divided_into_its_phases(run: Run, times: Mapping[Phase, float], within_s: float) -> None:
+    assert seconds(run) == pytest.approx(times, abs=within_s)
 
 
 def test_the_way_into_the_first_tracing_is_no_evaluation() -> None:
@@ -447,9 +444,10 @@ def test_a_trace_alone_is_an_account_of_its_window() -> None:
     assert found.missing == ("the rest of the run was not recorded: a trace contains the traced window only")
 
 
-def test_without_log_and_steps_nothing_is_known() -> None:
-    with pytest.raises(Unavailable, match="not recorded"):
-        RunPhases.measure(recording(manifest=manifest()), None)
+test_without_log_and_steps_nothing_is_known = unavailable(
+    (lambda: RunPhases.measure(recording(manifest=manifest()), None), "not recorded"),
+    (lambda: RunEnding.measure(recording()), "not recorded"),
+)
 
 
 # The bar
@@ -671,5 +669,3 @@ def test_an_old_recording_tells_what_the_launcher_saw() -> None:
     old = recording(manifest=manifest(outcome=Ending(0), host=host, finished=True))
     assert RunEnding.measure(old).kind is EndKind.EXIT
     assert RunEnding.measure(old).limit_bytes == 8e9
-    with pytest.raises(Unavailable, match="not recorded"):
-        RunEnding.measure(recording())
