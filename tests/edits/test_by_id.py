@@ -1,12 +1,8 @@
 """Each kind of edit: the line it writes, for many ways to write the line before."""
 
-import pytest
-
-from tests.edits.editing import KINDS, declined, edited
+from tests.edits.kit import *
 from tfdoctor.edits.by_id import CHECKS
-from tfdoctor.recording.program import ProgramRecord, RecordedDataset
-from tfdoctor.source_code.splice import Declined
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.recording.program import RecordedDataset
 
 AUTO = "tf.data.AUTOTUNE"
 HEAD = "import tensorflow as tf\n"

@@ -1,11 +1,6 @@
 """tf-function: a step becomes a graph only where its Python has no effect and needs no value of a tensor."""
 
-import re
-
-import pytest
-
-from tests.edits.editing import edited
-from tfdoctor.source_code.splice import Declined
+from tests.edits.kit import *
 
 SCRIPT = """import keras
 import numpy as np

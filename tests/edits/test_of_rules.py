@@ -1,11 +1,6 @@
 """The edits of one rule each: what they write, and what they leave alone."""
 
-import re
-
-import pytest
-
-from tests.edits.editing import declined, edited
-from tfdoctor.rules.unfused_batch_norm import CODE
+from tests.edits.kit import *
 
 POLICY = "import keras\nkeras.mixed_precision.set_global_policy({})\nmodel.fit(x, y)\n"
 FLOAT16 = POLICY.format('"mixed_float16"')

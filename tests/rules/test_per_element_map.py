@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import recording
-from tests.edits.editing import edited
+from tests.edits.kit import edited
 from tests.rules.cases.per_element_map import CHEAP, CSV, example
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import FunctionGraphs, MapFunction, MapFunctions

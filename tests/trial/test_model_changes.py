@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.edits.recorded import finding, recorded
+from tests.edits.kit import finding, recorded
 from tests.report.diagnoses import tried
 from tests.trial.made import Machine, join, row, stage_of
 from tfdoctor.diagnosis.trials import TrainingState, Trials
