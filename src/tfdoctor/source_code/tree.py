@@ -530,6 +530,8 @@ def _binds(node: ast.AST) -> str:
             return name.partition(".")[0]
         case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
             return name or ""
+        case ast.MatchMapping(rest=name):
+            return name or ""
         case _:
             return ""
 
