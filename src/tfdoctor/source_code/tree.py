@@ -506,12 +506,15 @@ class SyntaxTree:
         """Say whether an expression stands for a dotted name, by the imports of the file."""
         return self.written(node) == self.name_of(origin, node)
 
+    def origins(self, node: ast.AST) -> list[list[str]]:
+        """Return the dotted names that an expression may stand for by the imports of the file, in parts."""
+        first, _, rest = dotted(node).partition(".")
+        return [f"{origin}.{rest}".removesuffix(".").split(".") for origin in self.imports.get(first, ())]
+
     def from_tensorflow(self, node: ast.AST) -> str:
         """Return ``tensorflow.nn.relu`` of an expression by the imports of the file, "" of all others."""
-        first, _, rest = dotted(node).partition(".")
-        names = {f"{origin}.{rest}" if rest else origin for origin in self.imports.get(first, ())}
-        name = next(iter(names)) if len(names) == 1 else ""
-        return name if name.partition(".")[0] in TENSORFLOW else ""
+        names = self.origins(node)
+        return ".".join(names[0]) if len(names) == 1 and names[0][0] in TENSORFLOW else ""
 
 
 def place(node: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 - of any class that has a place
