@@ -84,3 +84,11 @@ def test_a_name_is_bound_where_python_binds_it(text: str, lines: set[int]) -> No
     (name,) = call.args
     assert isinstance(name, ast.Name)
     assert {getattr(node, "lineno", 0) for node in module.bound(name)} == lines
+
+
+@pytest.mark.parametrize(("given", "known"), [("False", True), ("y", True), ("y + 1", False), ("*y", False)])
+def test_a_parameter_stands_for_what_the_only_call_gives_in_each_turn(given: str, *, known: bool) -> None:
+    module = SyntaxTree(f"def f(x):\n    print(x)\nfor _ in z:\n    f({given})\n")
+    (name,) = module.calls("print")[0].args
+    assert isinstance(name, ast.Name)
+    assert [module.written(source.value) for source in module.sources(name)] == [given] * known

@@ -352,8 +352,8 @@ class SyntaxTree:
         if not isinstance(function, Function) or len(calls) != 1:
             return None
         value = given(function, calls[0], parameter.arg)
-        # A name in a loop is followed to what it stands for; any other expression is computed at each turn.
-        unclear = self.repeated(calls[0]) and not isinstance(value, ast.Name)
+        # A name in a loop is followed to what it stands for; other expressions are computed at each turn.
+        unclear = self.repeated(calls[0]) and not isinstance(value, ast.Name | ast.Constant)
         return None if value is None or unclear else BoundValue(value)
 
     def sources(self, name: ast.Name) -> list[BoundValue]:
