@@ -105,7 +105,6 @@ def _is_steady(module: SyntaxTree, value: ast.expr) -> bool:
 
 
 def _decorated(module: SyntaxTree, function: Function) -> Splice:
-    """Insert the decorator above a function."""
     name = module.imported("tensorflow.function", function, "the function")
     start = module.lines.start(module.span(function)[0])
     return insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}")
@@ -130,12 +129,11 @@ def must_compile(module: SyntaxTree) -> None:
     """Decline where functions that are not from Keras may be part of the step."""
     for call in module.all(ast.Call):
         values = arguments(call)
+        layer = any("layers" in parts and parts[0] in TENSORFLOW for parts in module.origins(call.func))
         if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
             if not all(_plain(module, value) for value in values):
                 raise Declined("an argument of compile() may need eager steps")
-        elif any("layers" in parts and parts[0] in TENSORFLOW for parts in module.origins(call.func)) and any(
-            _takes_function(module, value) for value in values
-        ):
+        elif layer and any(_takes_function(module, value) for value in values):
             raise Declined("a function given to a layer may need eager steps")
 
 
