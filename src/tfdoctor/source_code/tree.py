@@ -53,7 +53,8 @@ def decoded(data: bytes) -> tuple[str, str]:
 
     Raises:
         SyntaxError: the declared encoding is unknown.
-        ValueError: it is not text of that encoding.
+        LookupError: it is none of text.
+        ValueError: the file is not text of that encoding.
     """
     encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
     return encoding, data.decode(encoding)
