@@ -204,6 +204,11 @@ def test_lines_of_columns_are_decoded_in_batches() -> None:
         assert f"    {written}\n" in text
 
 
+def test_a_file_without_a_line_break_at_its_end_is_edited() -> None:
+    text = LINES.format(body="x = fields[0]", between="").rstrip("\n")
+    assert edited("vectorized-map", text, "ds = ds.map(parse").endswith("num_parallel_calls=4).prefetch(2)")
+
+
 def test_lines_that_a_batch_would_decode_in_another_way() -> None:
     for body, between in (
         ("x = fields[0] * fields[1]", ""),
