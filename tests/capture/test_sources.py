@@ -291,7 +291,9 @@ def test_nothing_more_is_read_once_it_has_taken_its_time(tmp_path: Path, monkeyp
     assert len(told(tmp_path, f"{EMPTY}\n{two}{two}")) == 1
 
 
-@pytest.mark.parametrize("text", ["", "def broken(:\n", "history = []\n" * 20_000, "x = 1\n" * 9])
+@pytest.mark.parametrize(
+    "text", ["", "def broken(:\n", "# coding: hex\n00\n", "history = []\n" * 20_000, "x = 1\n" * 9]
+)
 def test_another_source_than_the_one_that_ran_says_nothing(tmp_path: Path, text: str) -> None:
     script = f"{EMPTY}\ndef main():\n    for x in data:\n        history.append(step(x))\nmain()"
     assert found(tmp_path, script)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.capture.running import together
-from tests.edits.editing import EXAMPLES, git_apply
-from tests.edits.recorded import finding, remedy
+from tests.edits.kit import EXAMPLES, finding, git_apply, remedy
 from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Edit

@@ -1,12 +1,8 @@
 """Each kind of edit: the line it writes, for many ways to write the line before."""
 
-import pytest
-
-from tests.edits.editing import KINDS, declined, edited
+from tests.edits.kit import *
 from tfdoctor.edits.by_id import CHECKS
-from tfdoctor.recording.program import ProgramRecord, RecordedDataset
-from tfdoctor.source_code.splice import Declined
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.recording.program import RecordedDataset
 
 AUTO = "tf.data.AUTOTUNE"
 HEAD = "import tensorflow as tf\n"
@@ -15,11 +11,8 @@ MADE = [
     ("prefetch", "d = d.map(f).batch(2)", "d = d.map(f).batch(2).prefetch(AUTO)"),
     ("prefetch", "model.fit(d.batch(2))", "model.fit(d.batch(2).prefetch(AUTO))"),
     ("prefetch", "for x in d.batch(2):\n    pass", "for x in d.batch(2).prefetch(AUTO):\n    pass"),
-    (
-        "prefetch",
-        "d = (\n    d.map(f)\n    .batch(2)  # small\n)",
-        "d = (\n    d.map(f)\n    .batch(2)  # small\n    .prefetch(AUTO)\n)",
-    ),
+    ("prefetch", "d = (\n    d.map(f)\n    .batch(2)  # small\n)",
+     "d = (\n    d.map(f)\n    .batch(2)  # small\n    .prefetch(AUTO)\n)"),
     ("prefetch", "d = d.map(f) \\\n    .batch(2)", "d = d.map(f) \\\n    .batch(2).prefetch(AUTO)"),
     ("parallel-map", "d = d.map(f)", "d = d.map(f, num_parallel_calls=AUTO)"),
     ("parallel-map", "d = d.map(f, None)", "d = d.map(f, AUTO)"),
@@ -29,76 +22,48 @@ MADE = [
     ("parallel-map", "d = d.map(lambda x: (x, 1))", "d = d.map(lambda x: (x, 1), num_parallel_calls=AUTO)"),
     ("parallel-map", "d = d.map((lambda x: x))", "d = d.map((lambda x: x), num_parallel_calls=AUTO)"),
     ("parallel-map", "d = d.map(f,)", "d = d.map(f, num_parallel_calls=AUTO,)"),
-    (
-        "parallel-map",
-        "d = d.map(\n    f,\n)",
-        "d = d.map(\n    f,\n    num_parallel_calls=AUTO,\n)",
-    ),
-    (
-        "parallel-map",
-        "d = d.map(\n    f,  # slow\n)",
-        "d = d.map(\n    f,  # slow\n    num_parallel_calls=AUTO,\n)",
-    ),
+    ("parallel-map", "d = d.map(\n    f,\n)", "d = d.map(\n    f,\n    num_parallel_calls=AUTO,\n)"),
+    ("parallel-map", "d = d.map(\n    f,  # slow\n)",
+     "d = d.map(\n    f,  # slow\n    num_parallel_calls=AUTO,\n)"),
+    ("parallel-map", "d = d.map(\n    f  # slow, or (so)\n)",
+     "d = d.map(\n    f, num_parallel_calls=AUTO  # slow, or (so)\n)"),
     ("parallel-map", "d = d.map(f, deterministic=False)", None),  # the order would change
     ("parallel-map", "d = d.map(f)\no.deterministic = False", None),
-    (
-        "parallel-map",
-        "d = d.map(f, deterministic=True)",
-        "d = d.map(f, deterministic=True, num_parallel_calls=AUTO)",
-    ),
+    ("parallel-map", "d = d.map(f, deterministic=True)",
+     "d = d.map(f, deterministic=True, num_parallel_calls=AUTO)"),
     ("parallel-batch", "d = d.batch(8)", "d = d.batch(8, num_parallel_calls=AUTO)"),
-    (
-        "parallel-interleave",
-        "d = files.interleave(read, cycle_length=4)",
-        "d = files.interleave(read, cycle_length=4, num_parallel_calls=AUTO)",
-    ),
+    ("parallel-interleave", "d = files.interleave(read, cycle_length=4)",
+     "d = files.interleave(read, cycle_length=4, num_parallel_calls=AUTO)"),
     ("cache", "d = files.map(f).batch(2)", "d = files.map(f).cache().batch(2)"),
     ("cache", "d = files.map(f).map(g)", "d = files.map(f).cache().map(g)"),
     ("cache", "d = files.map(f).map(f)", None),  # which of them?
     ("cache", "d = files.map(f)", "d = files.map(f).cache()"),
-    (
-        "cache",
-        "d = (\n    files\n    .map(f)\n    .batch(2)\n)",
-        "d = (\n    files\n    .map(f)\n    .cache()\n    .batch(2)\n)",
-    ),
+    ("cache", "d = (\n    files\n    .map(f)\n    .batch(2)\n)",
+     "d = (\n    files\n    .map(f)\n    .cache()\n    .batch(2)\n)"),
     ("cache", "d = files.shuffle(9).map(f)", "d = files.map(f).cache().shuffle(9)"),
     ("cache", "d = files.repeat().shuffle(9).map(f)", "d = files.map(f).cache().repeat().shuffle(9)"),
     ("cache", "d = files.shuffle(9).interleave(g).map(f)", None),  # nine files are not nine examples
     ("cache", "d = files.shuffle(9).batch(2).map(f)", None),  # other batches in each pass
     ("cache", "d = files.map(f).cache().map(f, 2)", None),
-    (
-        "cache",
-        "d = (\n    files\n    .shuffle(9)\n    .map(f)\n    .batch(2)\n)",
-        "d = (\n    files\n    .map(f)\n    .cache()\n    .shuffle(9)\n    .batch(2)\n)",
-    ),
+    ("cache", "d = (\n    files\n    .shuffle(9)\n    .map(f)\n    .batch(2)\n)",
+     "d = (\n    files\n    .map(f)\n    .cache()\n    .shuffle(9)\n    .batch(2)\n)"),
     ("cache", "d = (\n    files\n    .shuffle(9)  # a few\n    .map(f)\n)", None),
     ("cache", "d = names()\nd = d.shuffle(9)\nd = d.map(f)", "d = names()\nd = d.map(f).cache().shuffle(9)"),
     ("cache", "d = names().shuffle(9)\nd = d.map(f)", "d = names()\nd = d.map(f).cache().shuffle(9)"),
-    (
-        "cache",
-        "d = (\n    names()\n    .shuffle(9)\n    .repeat()\n)\nd = d.map(f).batch(2)",
-        "d = (\n    names()\n)\nd = d.map(f).cache().shuffle(9).repeat().batch(2)",
-    ),
-    (
-        "cache",
-        "d = names()\nd = d.repeat()\nd = d.shuffle(9)\nd = d.map(f)",
-        "d = names()\nd = d.map(f).cache().repeat().shuffle(9)",
-    ),
+    ("cache", "d = (\n    names()\n    .shuffle(9)\n    .repeat()\n)\nd = d.map(f).batch(2)",
+     "d = (\n    names()\n)\nd = d.map(f).cache().shuffle(9).repeat().batch(2)"),
+    ("cache", "d = names()\nd = d.repeat()\nd = d.shuffle(9)\nd = d.map(f)",
+     "d = names()\nd = d.map(f).cache().repeat().shuffle(9)"),
     ("cache", "d = d.shuffle(9)\nprint(d)\nd = d.map(f)", None),  # used in between
+    ("cache", "n = 1; d = d.shuffle(9)\nd = d.map(f)", None),  # the line has more than the stage that moves
     ("cache", "d = d.shuffle(9)\nv = d.take(2)\nd = d.map(f)", None),
     ("cache", "n = tf.data.Dataset.list_files(p)\nd = n.map(f)", None),  # in another order in each epoch
-    (
-        "cache",
-        "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f)",
-        "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f).cache()",
-    ),
+    ("cache", "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f)",
+     "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f).cache()"),
     ("cache-before-repeat", "d = d.repeat().cache()", "d = d.cache().repeat()"),
     ("cache-before-repeat", "d = d.repeat().cache('x').batch(2)", "d = d.cache('x').repeat().batch(2)"),
-    (
-        "cache-before-repeat",
-        "d = (\n    d\n    .repeat()\n    .cache()\n)",
-        "d = (\n    d\n    .cache()\n    .repeat()\n)",
-    ),
+    ("cache-before-repeat", "d = (\n    d\n    .repeat()\n    .cache()\n)",
+     "d = (\n    d\n    .cache()\n    .repeat()\n)"),
     ("cache-before-repeat", "d = d.repeat().map(f).cache()", None),
     ("cache-before-repeat", "d = d.repeat()\nd = d.cache()", None),
     ("cache", "e = files.shuffle(9)\nc = e\nd = c.map(f)", None),  # shuffled under another name
@@ -108,11 +73,8 @@ MADE = [
     ("jit-compile", "model.compile(loss='mse', jit_compile=None)", "model.compile(loss='mse', jit_compile=True)"),
     ("jit-compile", "model.compile(run_eagerly=True)", None),
     ("jit-compile", "model.compile(**settings)", None),
-    (
-        "steps-per-execution",
-        "model.compile('adam', 'mse')\nmodel.fit(x)",
-        "model.compile('adam', 'mse', steps_per_execution=16)\nmodel.fit(x)",
-    ),
+    ("steps-per-execution", "model.compile('adam', 'mse')\nmodel.fit(x)",
+     "model.compile('adam', 'mse', steps_per_execution=16)\nmodel.fit(x)"),
     ("steps-per-execution", "model.compile('adam', 'mse')", None),  # fit() is in another file
     ("steps-per-execution", "model.compile(steps_per_execution=4)\nmodel.fit(x)", None),
     ("steps-per-execution", "rx.compile('adam')\nmodel.fit(x)", None),  # a regular expression

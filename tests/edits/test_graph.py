@@ -1,11 +1,6 @@
 """tf-function: a step becomes a graph only where its Python has no effect and needs no value of a tensor."""
 
-import re
-
-import pytest
-
-from tests.edits.editing import edited
-from tfdoctor.source_code.splice import Declined
+from tests.edits.kit import *
 
 SCRIPT = """import keras
 import numpy as np
@@ -58,6 +53,7 @@ PURE = [
     "for v in model.trainable_variables:\n        v.assign(v * RATE)",
     "if y is None:\n        y = x\n    else:\n        y = y * RATE",
     "x = x @ table",
+    "if y is None: y = x",
 ]
 
 
@@ -105,7 +101,7 @@ TRAPS = [
     ("x = tf.map_fn(other, x)", "other"),
     ("if tf.executing_eagerly():\n        pass", "decides by"),
     ("with open('f') as f:\n        pass", "other than a tape"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "why"), TRAPS)
@@ -131,7 +127,7 @@ CHANGES = [
     ("map(train_step, x)", "only called by its name"),
     ("tf.config.run_functions_eagerly(True)", "run_functions_eagerly"),
     ("x = ds.padded_batch(4)", "differ in shape"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("after", "why"), CHANGES)
@@ -157,7 +153,7 @@ REWRITES = [
     ("return x * RATE", "return x * array", "array"),
     ("def scaled(x):\n    return x * RATE", "def scaled(x, f=other):\n    return f(x)", "calls other()"),
     ("return x * RATE", "print(x)\n    return x", "print"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new", "why"), REWRITES)
@@ -265,10 +261,8 @@ def test_models_and_data_are_followed_through_functions() -> None:
         ("import tensorflow as tf", "import jax as tf"),
         ("\ntrain(2)", "\nfor _ in range(3):\n    train(2)"),
         ("\ntrain(2)", "\ntrain(2)\ntrain(3)"),
-        (
-            "step(model, optimizer, x)\n        print",
-            "step(model, optimizer, x)\n            step(Net(), optimizer, x)\n        print",
-        ),
+        ("step(model, optimizer, x)\n        print",
+         "step(model, optimizer, x)\n            step(Net(), optimizer, x)\n        print"),
     ],
 )  # fmt: skip
 def test_models_and_data_that_change_decline(old: str, new: str) -> None:
@@ -281,13 +275,11 @@ def test_models_and_data_that_change_decline(old: str, new: str) -> None:
     ("text", "why"),
     [
         ("import tensorflow as tf\nfor x in ds:\n    pass\n", "calls no function"),
-        (
-            "import tensorflow as tf\nfor x in ds:\n    with tf.GradientTape() as t:\n        pass\n",
-            "in the body of the loop",
-        ),
+        ("import tensorflow as tf\nfor x in ds:\n    with tf.GradientTape() as t:\n        pass\n",
+         "in the body of the loop"),
         ("import tensorflow as tf\nx = 1\n", "no loop"),
     ],
-)
+)  # fmt: skip
 def test_a_loop_without_a_step_declines(text: str, why: str) -> None:
     with pytest.raises(Declined, match=why):
         edited("tf-function", text, "for x in" if "for" in text else "x = 1")

@@ -1,10 +1,7 @@
 """Edits of the batch size and of widths, which only a trial makes: where the file shows the number beyond doubt."""
 
-import pytest
-
+from tests.edits.kit import *
 from tfdoctor.edits.sizes import larger_batch, width
-from tfdoctor.source_code.splice import Declined, spliced
-from tfdoctor.source_code.tree import SyntaxTree
 
 
 def larger(text: str, marked: str, *others: str) -> str:

@@ -1,11 +1,6 @@
 """The edits of one rule each: what they write, and what they leave alone."""
 
-import re
-
-import pytest
-
-from tests.edits.editing import declined, edited
-from tfdoctor.rules.operations.unfused_batch_norm import CODE
+from tests.edits.kit import *
 
 POLICY = "import keras\nkeras.mixed_precision.set_global_policy({})\nmodel.fit(x, y)\n"
 FLOAT16 = POLICY.format('"mixed_float16"')
@@ -35,34 +30,22 @@ WIDTH = "import keras\nx = keras.layers.Dense(130)(x)\n"
 MADE = [
     ("precision-policy", FLOAT16, FLOAT16.replace("mixed_float16", "float32")),
     ("precision-policy", POLICY.format("'mixed_float16'"), POLICY.format("'float32'")),
-    (
-        "precision-policy",
-        POLICY.format('keras.mixed_precision.Policy("mixed_float16")'),
-        POLICY.format('keras.mixed_precision.Policy("float32")'),
-    ),
-    (
-        "precision-policy",
-        POLICY.format('"mixed_float16" if fast else "float32"'),
-        POLICY.format('"float32" if fast else "float32"'),
-    ),
+    ("precision-policy", POLICY.format('keras.mixed_precision.Policy("mixed_float16")'),
+     POLICY.format('keras.mixed_precision.Policy("float32")')),
+    ("precision-policy", POLICY.format('"mixed_float16" if fast else "float32"'),
+     POLICY.format('"float32" if fast else "float32"')),
     ("precision-policy", NAMED, NAMED.replace("mixed_float16", "float32")),
     ("decode-ratio", LOAD, SMALLER),
     ("decode-ratio", LOAD.replace("channels=3)", "channels=3, ratio=1)"), SMALLER),
     ("decode-ratio", LOAD.replace("channels=3)", "3)"), SMALLER.replace("channels=3,", "3,")),
     ("one-replica", MIRRORED, "import tensorflow as tf\nstrategy = tf.distribute.get_strategy()\n"),
     ("earlier-shuffle", "d = d.batch(32).shuffle(100)\n", "d = d.shuffle(3200).batch(32)\n"),
-    (
-        "earlier-shuffle",
-        "d = d.batch(32).shuffle(buffer_size=N, seed=1)\n",
-        "d = d.shuffle(buffer_size=3200, seed=1).batch(32)\n",
-    ),
+    ("earlier-shuffle", "d = d.batch(32).shuffle(buffer_size=N, seed=1)\n",
+     "d = d.shuffle(buffer_size=3200, seed=1).batch(32)\n"),
     ("layer-width", WIDTH, WIDTH.replace("130", "128")),
-    (
-        "cache",
-        CACHED,
-        CACHED.replace(".cache().map(f, num_parallel_calls=2)", ".map(f, num_parallel_calls=2).cache()"),
-    ),
-]
+    ("cache", CACHED,
+     CACHED.replace(".cache().map(f, num_parallel_calls=2)", ".map(f, num_parallel_calls=2).cache()")),
+]  # fmt: skip
 
 MARKS = {
     "precision-policy": "fit", "decode-ratio": "decode_", "one-replica": "import", "earlier-shuffle": "d",
@@ -123,7 +106,7 @@ LEFT = [
     ("fused-batch-norm", f"{BATCH_NORM}\nclass {NAME}: ..."),
     ("fused-batch-norm", f"{BATCH_NORM}\ntf = 3"),
     ("fused-batch-norm", f"{BATCH_NORM}\nmodel.save('m.keras')"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("edit_id", "text"), LEFT)

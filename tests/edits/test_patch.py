@@ -1,21 +1,15 @@
 """Patches of many kinds of files, applied by git itself: byte for byte as intended, and valid Python."""
 
-import ast
 import codecs
-import subprocess
-from pathlib import Path
+from itertools import pairwise
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.edits.editing import EXAMPLES, KINDS, git_apply
-from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.edits import edited
-from tfdoctor.edits.patch import FileChange, unified
+from tests.edits.kit import *
+from tfdoctor.edits.patch import FileChange, replaced, unified
 from tfdoctor.edits.source import SourceFile
-from tfdoctor.source_code.splice import Declined, Splice, before_and_after, overlapping, spliced
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.source_code.splice import before_and_after, overlapping
 
 STATEMENTS = st.sampled_from(
     [
@@ -192,7 +186,7 @@ def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) 
         finding(edit_id, remedy(edit_id, "a b.py", line + add, EXAMPLES.get(edit_id, "")))
         for edit_id, line in ASKED.items()
     ]
-    results, patch = edited(recorded(tmp_path, ["a b.py"], {"steps_per_epoch": 320}), findings, None)
+    results, patch = made(recorded(tmp_path, ["a b.py"], {"steps_per_epoch": 320}), *findings)
 
     assert [edit.missing for result in results for edit in result.edits] == [""] * len(ASKED)
     git_apply(patch, tmp_path)
@@ -218,11 +212,11 @@ def test_it_applies_in_the_folder_of_the_run_within_a_repository(tmp_path: Path)
     for name in names:
         (folder / name).write_text("import tensorflow as tf\nd = d.map(f)\n")
     findings = [finding(name, remedy("parallel-map", name, 2)) for name in names]
-    _, patch = edited(recorded(folder, names), findings, None)
+    _, patch = made(recorded(folder, names), *findings)
 
     git_apply(patch, folder)
-    made = "import tensorflow as tf\nd = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"
-    assert [(folder / name).read_text() for name in names] == [made, made]
+    text = "import tensorflow as tf\nd = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"
+    assert [(folder / name).read_text() for name in names] == [text, text]
 
 
 def test_a_package_called_like_the_folder_is_not_confused_with_it(tmp_path: Path) -> None:
@@ -232,8 +226,8 @@ def test_a_package_called_like_the_folder_is_not_confused_with_it(tmp_path: Path
     text = "import tensorflow as tf\nd = d.map(f)\n"
     for name in ("data.py", "proj/data.py"):
         (folder / name).write_text(text)
-    asked = [finding("a", remedy("parallel-map", "proj/data.py", 2))]
-    _, patch = edited(recorded(folder, ["proj/data.py"]), asked, None)
+    asked = finding("a", remedy("parallel-map", "proj/data.py", 2))
+    _, patch = made(recorded(folder, ["proj/data.py"]), asked)
 
     git_apply(patch, folder)
     assert (folder / "data.py").read_text() == text
@@ -248,7 +242,7 @@ def test_a_link_is_followed_to_the_file_that_git_changes(tmp_path: Path, link: s
     real.write_text("import tensorflow as tf\nd = d.map(f)\n")
     (tmp_path / "train.py").symlink_to(real)
     (tmp_path / "linked").symlink_to(tmp_path / "code")
-    results, patch = edited(recorded(tmp_path, [link]), [finding("a", remedy("parallel-map", link, 2))], None)
+    results, patch = made(recorded(tmp_path, [link]), finding("a", remedy("parallel-map", link, 2)))
     assert results[0].edits[0].missing == ""
     git_apply(patch, tmp_path)
     assert "num_parallel_calls" in real.read_text()
@@ -260,5 +254,39 @@ def test_a_link_to_a_file_elsewhere_is_not_in_the_patch(tmp_path: Path) -> None:
     folder.mkdir()
     (tmp_path / "real.py").write_text("import tensorflow as tf\nd = d.map(f)\n")
     (folder / "train.py").symlink_to(tmp_path / "real.py")
-    (result,), _ = edited(recorded(folder, ["train.py"]), [finding("a", remedy("parallel-map", line=2))], None)
+    (result,), _ = made(folder, finding("a", remedy("parallel-map", line=2)))
     assert "outside the folder" in result.edits[0].missing
+
+
+texts = st.lists(st.sampled_from(["a = 1", "é", "", "    x(\N{GRINNING FACE})"]), max_size=6).flatmap(
+    lambda lines: st.sampled_from(["\n", "\r\n"]).map(lambda end: end.join(lines))
+)
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> tuple[str, list[Splice]]:
+    """A text and splices of it that do not overlap; several may add at one place."""
+    text = draw(texts)
+    places = [n for n in range(len(text) + 1) if text[n - 1 : n + 1] != "\r\n"]
+    edges = sorted(draw(st.lists(st.sampled_from(places), max_size=6)))
+    new = st.sampled_from(["", "y", "\nz"])
+    found = [Splice(start, end, rank, draw(new)) for rank, (start, end) in enumerate(list(pairwise(edges))[::2])]
+    return text, found
+
+
+def applied(text: str, splices: list[Splice]) -> str:
+    """Replace by lines and columns, the last place first."""
+    starts = [0]
+    for number, character in enumerate(text):
+        if character == "\n":
+            starts.append(number + 1)
+    for one in reversed(replaced(text, splices)):
+        start, end = (starts[line - 1] + column - 1 for line, column in (one.start, one.end))
+        text = text[:start] + one.text + text[end:]
+    return text
+
+
+@given(edits())
+def test_replacements_do_what_splices_do(edit: tuple[str, list[Splice]]) -> None:
+    text, splices = edit
+    assert applied(text, splices) == spliced(text, splices)

@@ -1,33 +1,25 @@
 """A file is edited only where it is unchanged since the recording; its path in the repository is found."""
 
 import os
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
+from collections.abc import Callable
 
 from tests.compare.made import finding
-from tests.edits.recorded import recorded
+from tests.edits.kit import Declined, Location, Manifest, Path, ProgramRecord, Recording, pytest, recorded, replace
 from tests.report.diagnoses import full
 from tfdoctor.edits import line_hashes, repository_paths
 from tfdoctor.edits.source import SourceFile, Sources, existing, folders_of
-from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.source_code.splice import Declined
-from tfdoctor.terms.verdict import Location
 
 TEXT = b"import tensorflow as tf\n"
 
 
 def test_an_unchanged_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_bytes(TEXT)
-    assert Sources(recorded(tmp_path, ["train.py"]))["train.py"].text == TEXT.decode()
+    assert Sources(recorded(tmp_path))["train.py"].text == TEXT.decode()
 
 
 def test_a_file_of_another_clone_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "train.py").write_bytes(TEXT)
-    recording = recorded(tmp_path, ["train.py"])
+    recording = recorded(tmp_path)
     clone = tmp_path / "clone"
     clone.mkdir()
     (tmp_path / "train.py").rename(clone / "train.py")
@@ -56,26 +48,28 @@ def test_of_two_files_that_are_shown_alike_none_is_edited(tmp_path: Path) -> Non
         Sources(replace(recording, manifest=both))["train.py"]
 
 
-def test_a_file_that_changed_is_not_edited(tmp_path: Path) -> None:
+def pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    ("files", "change", "why"),
+    [
+        (["train.py"], lambda file: file.write_bytes(TEXT + b"#"), r"train\.py has changed since the recording"),
+        (["train.py"], Path.unlink, r"train\.py was not found"),
+        ([], Path.exists, r"no hash of train\.py"),
+        (["train.py"], pipe, "no file of a program"),
+    ],
+)
+def test_a_file_that_is_not_the_recorded_one_is_not_edited(
+    tmp_path: Path, files: list[str], change: Callable[[Path], object], why: str
+) -> None:
     (tmp_path / "train.py").write_bytes(TEXT)
-    sources = Sources(recorded(tmp_path, ["train.py"]))
-    (tmp_path / "train.py").write_bytes(TEXT + b"#")
-    with pytest.raises(Declined, match=r"train\.py has changed since the recording"):
+    sources = Sources(recorded(tmp_path, files))
+    change(tmp_path / "train.py")
+    with pytest.raises(Declined, match=why):
         sources["train.py"]
-
-
-def test_a_removed_file_is_not_edited(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_bytes(TEXT)
-    sources = Sources(recorded(tmp_path, ["train.py"]))
-    (tmp_path / "train.py").unlink()
-    with pytest.raises(Declined, match=r"train\.py was not found"):
-        sources["train.py"]
-
-
-def test_a_file_without_a_hash_is_not_edited(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_bytes(TEXT)
-    with pytest.raises(Declined, match=r"no hash of train\.py"):
-        Sources(recorded(tmp_path, []))["train.py"]
 
 
 @pytest.mark.parametrize(
@@ -97,21 +91,12 @@ def test_a_file_is_read_in_its_encoding_and_written_in_it(data: bytes, encoding:
 def test_a_folder_that_cannot_be_is_not_found(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is still found in another one."""
     (tmp_path / "train.py").write_bytes(TEXT)
-    recording = replace(recorded(tmp_path, ["train.py"]), manifest=Manifest(cwd=folder))
+    recording = replace(recorded(tmp_path), manifest=Manifest(cwd=folder))
     monkeypatch.chdir(tmp_path)
     name = next(iter(recording.program.sources)) if recording.program else ""
     assert existing(Path(folder)) is None
     assert folders_of([folder]) == [tmp_path.resolve()]
     assert Sources(recording)[name].data == TEXT
-
-
-def test_a_pipe_is_no_file_to_read(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_bytes(TEXT)
-    recording = recorded(tmp_path, ["train.py"])
-    (tmp_path / "train.py").unlink()
-    os.mkfifo(tmp_path / "train.py")
-    with pytest.raises(Declined, match="no file of a program"):
-        Sources(recording)["train.py"]
 
 
 SAMPLE = Recording.open(Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound")

@@ -1,17 +1,8 @@
 """Findings become edits: which of them go into one patch, and the files as chosen ones change them for a trial."""
 
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
-
-from tests.edits.editing import git_apply
-from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.diagnosis.results import Result
+from tests.edits.kit import *
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
-from tfdoctor.edits import edited
 from tfdoctor.edits.patch import changed_files
-from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.verdict import Bound
 
 TEXT = """\
@@ -36,10 +27,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def missing(results: tuple[Result, ...]) -> list[str]:
-    return [edit.missing for result in results for edit in result.edits]
-
-
 def patched(folder: Path, patch: bytes) -> str:
     git_apply(patch, folder)
     return (folder / "train.py").read_text()
@@ -51,7 +38,7 @@ def order(kind: Relationship, rule: str, *others: str) -> Order:
 
 def test_edits_of_several_findings_are_one_patch(folder: Path) -> None:
     findings = [finding(*MAP), finding(*BATCH), finding(*JIT)]
-    results, patch = edited(recorded(folder, ["train.py"], EPOCH), findings, None)
+    results, patch = made(folder, *findings, run=EPOCH)
     assert missing(results) == ["", "", ""]
     assert patched(folder, patch) == TEXT.replace("map(f)", "map(f, num_parallel_calls=tf.data.AUTOTUNE)").replace(
         "batch(2)", "batch(2, num_parallel_calls=tf.data.AUTOTUNE)"
@@ -63,7 +50,7 @@ def test_findings_that_exclude_each_other_are_not_combined(folder: Path, first: 
     both = [finding(*JIT), finding("steps-per-execution", STEPS)]
     findings = sorted(both, key=lambda result: result.rule.name != first)
     excluded = order(Relationship.INSTEAD, "jit-compile", "steps-per-execution")
-    results, patch = edited(recorded(folder, ["train.py"], EPOCH), findings, excluded)
+    results, patch = made(folder, *findings, run=EPOCH, order=excluded)
     taken, left_out = missing(results)
     assert taken == ""
     assert first in left_out
@@ -73,7 +60,7 @@ def test_findings_that_exclude_each_other_are_not_combined(folder: Path, first: 
 def test_a_fix_that_saves_nothing_after_the_others_is_left_out(folder: Path) -> None:
     findings = [finding(*MAP), finding(*BATCH), finding(*JIT)]
     unneeded = order(Relationship.UNNEEDED, "parallel-map", "parallel-batch", "jit-compile")
-    results, patch = edited(recorded(folder, ["train.py"], EPOCH), findings, unneeded)
+    results, patch = made(folder, *findings, run=EPOCH, order=unneeded)
     assert [result.rule.name for result in results] == [name for name, _ in (MAP, BATCH, JIT)]
     left_out, *taken = missing(results)
     assert "parallel-batch and jit-compile" in left_out
@@ -89,7 +76,7 @@ def after(result: Result, *others: str) -> Result:
 
 def test_a_fix_that_saves_nothing_before_others_is_left_out_without_them(folder: Path) -> None:
     findings = [after(finding(*JIT), "parallel-map"), finding("parallel-map", remedy("", line=3))]
-    results, patch = edited(recorded(folder, ["train.py"], EPOCH), findings, None)
+    results, patch = made(folder, *findings, run=EPOCH)
     dependent, by_hand = missing(results)
     assert "parallel-map" in dependent
     assert by_hand
@@ -99,14 +86,14 @@ def test_a_fix_that_saves_nothing_before_others_is_left_out_without_them(folder:
 
 def test_a_fix_that_saves_after_others_is_in_the_patch_with_them(folder: Path) -> None:
     findings = [after(finding(*JIT), "parallel-map"), finding(*MAP)]
-    results, _ = edited(recorded(folder, ["train.py"], EPOCH), findings, None)
+    results, _ = made(folder, *findings, run=EPOCH)
     assert missing(results) == ["", ""]
 
 
 def test_other_fixes_count_only_where_they_are_in_the_patch(folder: Path) -> None:
     findings = [finding(*MAP), finding("cost", remedy("", line=4))]
     unneeded = order(Relationship.UNNEEDED, "parallel-map", "cost")
-    results, patch = edited(recorded(folder, ["train.py"], EPOCH), findings, unneeded)
+    results, patch = made(folder, *findings, run=EPOCH, order=unneeded)
     assert missing(results)[0] == ""
     assert b"num_parallel_calls" in patch
 
@@ -119,11 +106,11 @@ def test_a_defect_in_one_edit_costs_that_edit_alone(
     monkeypatch.syspath_prepend(str(tmp_path))
     broken = finding("mine", remedy("mine", line=3))
     broken = replace(broken, rule=replace(broken.rule, edit_modules=("edits_of_mine",)))
-    results, patch = edited(recorded(folder, ["train.py"], EPOCH), [broken, finding(*JIT)], None)
-    defect, made = missing(results)
+    results, patch = made(folder, broken, finding(*JIT), run=EPOCH)
+    defect, other = missing(results)
     assert "IndexError" in defect
     assert "report this defect" in defect
-    assert made == ""
+    assert other == ""
     assert b"jit_compile=True" in patch
 
 
@@ -135,25 +122,25 @@ def compiled(tmp_path: Path) -> Path:
 
 
 def reasons(folder: Path, *findings: Result) -> list[str]:
-    return missing(edited(recorded(folder, ["train.py"], EPOCH), findings, None)[0])
+    return missing(made(folder, *findings, run=EPOCH)[0])
 
 
 def test_two_findings_that_want_the_same_edit_get_it_once(compiled: Path) -> None:
     findings = [finding("a", remedy("jit-compile")), finding("b", remedy("jit-compile"))]
-    assert reasons(compiled, *findings) == ["", ""]
-    _, patch = edited(recorded(compiled, ["train.py"]), findings, None)
+    results, patch = made(compiled, *findings)
+    assert missing(results) == ["", ""]
     assert patch.count(b"jit_compile=True") == 1
 
 
 def test_of_several_fixes_for_one_finding_the_first_is_taken(compiled: Path) -> None:
     either = finding("a", remedy("jit-compile"), remedy("steps-per-execution", code="steps_per_execution=8"))
-    first, second = reasons(compiled, either)
+    first, second = missing(made(compiled, either, run=EPOCH)[0])
     assert first == ""
     assert "another fix for this finding" in second
 
 
 def test_a_remedy_without_a_line_is_made_where_the_run_trains(compiled: Path) -> None:
-    assert reasons(compiled, finding("a", remedy("jit-compile", line=0))) == [""]
+    assert missing(made(compiled, finding("a", remedy("jit-compile", line=0)))[0]) == [""]
 
 
 @pytest.mark.parametrize(
@@ -161,11 +148,10 @@ def test_a_remedy_without_a_line_is_made_where_the_run_trains(compiled: Path) ->
     [(EPOCH, ""), ({"steps_per_epoch": 65}, "8 does not divide the 65 steps"), ({}, "number of steps per epoch")],
 )
 def test_the_steps_of_a_call_divide_the_epoch(compiled: Path, run: dict[str, object], why: str) -> None:
-    findings = [finding("a", remedy("steps-per-execution", code="steps_per_execution=8"))]
-    results, _ = edited(recorded(compiled, ["train.py"], run), findings, None)
-    missing = results[0].edits[0].missing
-    assert why in missing
-    assert bool(why) == bool(missing)
+    found = finding("a", remedy("steps-per-execution", code="steps_per_execution=8"))
+    (reason,) = missing(made(compiled, found, run=run)[0])
+    assert why in reason
+    assert bool(why) == bool(reason)
 
 
 def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:
@@ -174,7 +160,7 @@ def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path)
     folder = tmp_path / "run"
     folder.mkdir()
     recording = recorded(folder, [str(other)])
-    results, patch = edited(recording, [finding("a", remedy("jit-compile", str(other)))], None)
+    results, patch = made(recording, finding("a", remedy("jit-compile", str(other))))
     assert results[0].edits[0].after == 'model.compile("sgd", "mse", jit_compile=True)'
     assert "outside the folder" in results[0].edits[0].missing
     assert patch == b""
@@ -182,12 +168,12 @@ def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path)
 
 def test_a_file_that_is_no_python_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("model.compile(\n")
-    (reason,) = reasons(tmp_path, finding("a", remedy("jit-compile")))
+    (reason,) = missing(made(tmp_path, finding("a", remedy("jit-compile")))[0])
     assert "cannot be parsed" in reason
 
 
 def test_one_finding_alone_and_two_together(folder: Path) -> None:
-    recording = recorded(folder, ["train.py"])
+    recording = recorded(folder)
     parallel, jit = finding(*MAP), finding(*JIT)
     path = (folder / "train.py").resolve()
     alone = changed_files(recording, [parallel])
@@ -199,7 +185,7 @@ def test_one_finding_alone_and_two_together(folder: Path) -> None:
 
 
 def test_of_several_remedies_the_first_that_is_an_edit_is_taken(folder: Path) -> None:
-    recording = recorded(folder, ["train.py"])
+    recording = recorded(folder)
     by_hand = remedy("", line=3)
     found = finding("parallel-map", by_hand, MAP[1], remedy("cache", line=3))
     (text,) = changed_files(recording, [found]).values()
@@ -208,13 +194,6 @@ def test_of_several_remedies_the_first_that_is_an_edit_is_taken(folder: Path) ->
 
 
 def test_a_finding_without_an_edit_says_why(folder: Path) -> None:
-    recording = recorded(folder, ["train.py"])
+    recording = recorded(folder)
     with pytest.raises(Declined, match="hand"):
         changed_files(recording, [finding("own-rule", remedy("", line=3))])
-
-
-def test_a_file_that_changed_since_is_refused(folder: Path) -> None:
-    recording = recorded(folder, ["train.py"])
-    (folder / "train.py").write_text(TEXT + "# later\n")
-    with pytest.raises(Declined, match="changed since"):
-        changed_files(recording, [finding(*MAP)])

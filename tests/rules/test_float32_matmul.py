@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tests.builders import Machine, device, line
-from tests.edits.editing import declined, edited
+from tests.edits.kit import declined, edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import BatchNorm

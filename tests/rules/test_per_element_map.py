@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.edits.editing import edited
+from tests.edits.kit import edited
 from tests.rules.kit import *
 from tfdoctor.rules.input import per_element_map
 from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
@@ -226,6 +226,11 @@ def test_lines_of_columns_are_decoded_in_batches() -> None:
         text = of_lines(body)
         assert "ds = ds.batch(8)\nds = ds.map(parse, num_parallel_calls=4).prefetch(2)\n" in text
         assert f"    {written}\n" in text
+
+
+def test_a_file_without_a_line_break_at_its_end_is_edited() -> None:
+    text = LINES.format(body="x = fields[0]", between="").rstrip("\n")
+    assert edited("vectorized-map", text, "ds = ds.map(parse").endswith("num_parallel_calls=4).prefetch(2)")
 
 
 def test_lines_that_a_batch_would_decode_in_another_way() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.edits.recorded import finding, recorded
+from tests.edits.kit import finding, recorded
 from tests.report.diagnoses import tried
 from tests.trial.made import Machine, conduct, measured, row
 from tfdoctor.diagnosis.trials import TrainingState

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.edits.recorded import finding, recorded, remedy
+from tests.edits.kit import finding, recorded, remedy
 from tests.report.diagnoses import tried
 from tests.trial.test_diffs import DIFF
 from tfdoctor.diagnose.diagnose import diagnose

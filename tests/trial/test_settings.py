@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.edits.recorded import recorded
+from tests.edits.kit import recorded
 from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.recording import HostMachine, Recording

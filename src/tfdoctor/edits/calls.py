@@ -175,7 +175,6 @@ def next_call(module: SyntaxTree, made: ast.expr) -> ast.Call | None:
 
 
 def _end(module: SyntaxTree, call: ast.Call) -> ast.Call:
-    """Return the last transformation of a chain."""
     following = next_call(module, call)
     while following is not None and _method(following) in TRANSFORMATIONS | {"prefetch"}:
         call, following = following, next_call(module, following)

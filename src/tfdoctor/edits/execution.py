@@ -58,9 +58,7 @@ def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 def _compiled_function(module: SyntaxTree, functions: list[tuple[Function, ast.expr]]) -> Splice:
     """Return the splice that compiles the only one of some functions."""
-    if len(functions) > 1:
-        raise Declined("the file has several tf.functions")
-    function, decorator = functions[0]
+    function, decorator = only(functions, "the file has {}", "tf.function")
     if _NOT_COMPILED.search(module.written(function)):
         raise Declined("the function has operations that XLA cannot compile")
     if isinstance(decorator, ast.Call):
@@ -82,12 +80,11 @@ def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Spl
 
 def must_fill_epochs(program: ProgramRecord, _: SyntaxTree, example: str) -> None:
     """Decline a number of steps per call that does not divide the recorded steps of an epoch."""
-    number = re.search(_STEPS, example)
-    steps = program.run.steps_per_epoch
+    number, steps = in_example(_STEPS, example, "the number of steps")[1], program.run.steps_per_epoch
     if not steps:
         raise Declined("the recording does not contain the number of steps per epoch")
-    if number is not None and steps % int(number[1]):
-        raise Declined(f"{number[1]} does not divide the {steps} steps of an epoch, so Keras may train on more")
+    if steps % int(number):
+        raise Declined(f"{number} does not divide the {steps} steps of an epoch, so Keras may train on more")
 
 
 def _must_see_epochs_only(module: SyntaxTree) -> None:

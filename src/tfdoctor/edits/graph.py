@@ -10,7 +10,7 @@ from tfdoctor.edits.traceable import Traceable
 from tfdoctor.edits.values import is_tensor, keras_class, why_not_fixed
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.source_code.splice import Declined, Splice, insert
-from tfdoctor.source_code.syntax import Function, arguments, dotted, given, parameters
+from tfdoctor.source_code.syntax import Function, arguments, given, parameters
 from tfdoctor.source_code.tree import TENSORFLOW, SyntaxTree
 
 _DIFFERENT_SHAPES = re.compile(r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged")
@@ -105,7 +105,6 @@ def _is_steady(module: SyntaxTree, value: ast.expr) -> bool:
 
 
 def _decorated(module: SyntaxTree, function: Function) -> Splice:
-    """Insert the decorator above a function."""
     name = module.imported("tensorflow.function", function, "the function")
     start = module.lines.start(module.span(function)[0])
     return insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}")
@@ -130,10 +129,11 @@ def must_compile(module: SyntaxTree) -> None:
     """Decline where functions that are not from Keras may be part of the step."""
     for call in module.all(ast.Call):
         values = arguments(call)
+        layer = any("layers" in parts and parts[0] in TENSORFLOW for parts in module.origins(call.func))
         if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
             if not all(_plain(module, value) for value in values):
                 raise Declined("an argument of compile() may need eager steps")
-        elif _makes_layer(module, call) and any(_takes_function(module, value) for value in values):
+        elif layer and any(_takes_function(module, value) for value in values):
             raise Declined("a function given to a layer may need eager steps")
 
 
@@ -150,13 +150,6 @@ def _plain(module: SyntaxTree, value: ast.expr) -> bool:
     return True
 
 
-def _makes_layer(module: SyntaxTree, call: ast.Call) -> bool:
-    """Say whether a name in a ``layers`` package of Keras is called."""
-    first, _, rest = dotted(call.func).partition(".")
-    names = [f"{origin}.{rest}".split(".") for origin in module.imports.get(first, ())]
-    return any("layers" in parts and parts[0] in TENSORFLOW for parts in names)
-
-
 def _takes_function(module: SyntaxTree, value: ast.expr) -> bool:
     """Say whether a value may be, or hold, a function that is neither from Keras nor from numpy."""
     defined = {definition.name for definition in (*module.functions, *module.all(ast.ClassDef))}
@@ -166,5 +159,5 @@ def _takes_function(module: SyntaxTree, value: ast.expr) -> bool:
 
 
 def _of_keras(module: SyntaxTree, name: ast.Name) -> bool:
-    origins = module.imports.get(name.id)
-    return origins is not None and all(origin.partition(".")[0] in TENSORFLOW for origin in origins)
+    origins = module.origins(name)
+    return bool(origins) and all(parts[0] in TENSORFLOW for parts in origins)

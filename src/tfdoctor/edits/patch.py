@@ -229,7 +229,6 @@ def changed_files(
 
 
 def _add(draft: Draft, result: Result) -> None:
-    """Add the edits of a finding."""
     why, taken = "", ""
     for remedy in result.outcome.remedies if isinstance(result.outcome, Finding) else ():
         if taken not in ("", remedy.edit_id):

@@ -102,7 +102,6 @@ def _is_number(module: SyntaxTree, node: ast.expr, value: int) -> bool:
 
 
 def _constant(module: SyntaxTree, name: ast.Name, size_of: SizeOf, others: Sequence[str]) -> ast.expr:
-    """Return what the file assigns to a constant."""
     why = f"`{name.id}` is not a number that the file assigns once, in no block"
     target, value = known(_assigned(module, name), why)
     named_so = [node for node in module.all(ast.Name) if node.id == name.id and node is not target]

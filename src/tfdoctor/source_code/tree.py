@@ -53,7 +53,8 @@ def decoded(data: bytes) -> tuple[str, str]:
 
     Raises:
         SyntaxError: the declared encoding is unknown.
-        ValueError: it is not text of that encoding.
+        LookupError: it is none of text.
+        ValueError: the file is not text of that encoding.
     """
     encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
     return encoding, data.decode(encoding)
@@ -352,8 +353,8 @@ class SyntaxTree:
         if not isinstance(function, Function) or len(calls) != 1:
             return None
         value = given(function, calls[0], parameter.arg)
-        # A name in a loop is followed to what it stands for; any other expression is computed at each turn.
-        unclear = self.repeated(calls[0]) and not isinstance(value, ast.Name)
+        # A name in a loop is followed to what it stands for; other expressions are computed at each turn.
+        unclear = self.repeated(calls[0]) and not isinstance(value, ast.Name | ast.Constant)
         return None if value is None or unclear else BoundValue(value)
 
     def sources(self, name: ast.Name) -> list[BoundValue]:
@@ -506,12 +507,15 @@ class SyntaxTree:
         """Say whether an expression stands for a dotted name, by the imports of the file."""
         return self.written(node) == self.name_of(origin, node)
 
+    def origins(self, node: ast.AST) -> list[list[str]]:
+        """Return the dotted names that an expression may stand for by the imports of the file, in parts."""
+        first, _, rest = dotted(node).partition(".")
+        return [f"{origin}.{rest}".removesuffix(".").split(".") for origin in self.imports.get(first, ())]
+
     def from_tensorflow(self, node: ast.AST) -> str:
         """Return ``tensorflow.nn.relu`` of an expression by the imports of the file, "" of all others."""
-        first, _, rest = dotted(node).partition(".")
-        names = {f"{origin}.{rest}" if rest else origin for origin in self.imports.get(first, ())}
-        name = next(iter(names)) if len(names) == 1 else ""
-        return name if name.partition(".")[0] in TENSORFLOW else ""
+        names = self.origins(node)
+        return ".".join(names[0]) if len(names) == 1 and names[0][0] in TENSORFLOW else ""
 
 
 def place(node: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 - of any class that has a place
@@ -529,6 +533,8 @@ def _binds(node: ast.AST) -> str:
         case ast.alias(name=name):
             return name.partition(".")[0]
         case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
+            return name or ""
+        case ast.MatchMapping(rest=name):
             return name or ""
         case _:
             return ""

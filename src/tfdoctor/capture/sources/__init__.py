@@ -113,5 +113,5 @@ def _source(path: str, name: str, since: float) -> SyntaxTree | None:
         if not name and file.stat().st_mtime <= since:
             text = content(file, MOST_BYTES)
         return SyntaxTree(decoded(text)[1], path) if text and len(text) <= MOST_BYTES else None
-    except (OSError, SyntaxError, ValueError, Declined):
+    except (OSError, SyntaxError, ValueError, LookupError, Declined):
         return None

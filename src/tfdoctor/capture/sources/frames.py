@@ -18,10 +18,6 @@ class At:
         self.loops = [loop for loop in around if _repeats(loop, line)]
         self.name = self.scope.name if isinstance(self.scope, Function) else "<module>"
 
-    def nodes(self) -> Iterator[ast.AST]:
-        """Yield all that runs in its scope."""
-        return self.source.own(self.scope)
-
 
 class Region(NamedTuple):
     """What runs again and again: a loop, or a function that is called in one."""
@@ -33,13 +29,6 @@ class Region(NamedTuple):
     def nodes(self) -> Iterator[ast.AST]:
         """Yield all of it that runs in its scope."""
         return self.source.own(self.root)
-
-    def called(self) -> Iterator[Function]:
-        """Yield the functions of the file that it calls."""
-        for node in self.nodes():
-            function = self.source.callable(tail(node)) if isinstance(node, ast.Call) else None
-            if function is not None:
-                yield function
 
 
 class Frames:
@@ -53,8 +42,8 @@ class Frames:
             if any(outer.loops for outer in frames[number:])
         ]
         around = {region.scope for region in self.regions}
-        called = {function: one.source for one in self.regions for function in one.called()}  # one level deep
-        self.regions += [Region(source, one, one) for one, source in called.items() if one not in around]
+        called = {file.callable(tail(call)): file for file, call in self.calls()}  # one level deep
+        self.regions += [Region(file, one, one) for one, file in called.items() if one and one not in around]
 
     def of(self, scope: Scope) -> At | None:
         """Return the frame of a scope; None where it has none."""

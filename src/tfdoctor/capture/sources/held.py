@@ -77,24 +77,21 @@ class _Plain:
         return bool(given) and all(map(self.holds, given))
 
 
-# The fields of expressions that hold those that they are made of.
-PARTS: dict[type, tuple[str, ...]] = {
-    **dict.fromkeys((ast.Tuple, ast.List, ast.Set), ("elts",)),
-    **dict.fromkeys((ast.Dict, ast.BoolOp), ("values",)),
-    **dict.fromkeys((ast.Starred, ast.NamedExpr), ("value",)),
-    ast.BinOp: ("left", "right"),
-    ast.UnaryOp: ("operand",),
-    ast.IfExp: ("body", "orelse"),
-    ast.Compare: ("left", "comparators"),
-}
+# Expressions that are made of others, and their fields that are no part of the result.
+COMPOSED = (
+    ast.BinOp, ast.BoolOp, ast.Compare, ast.Dict, ast.IfExp, ast.List, ast.NamedExpr, ast.Set, ast.Starred,
+    ast.Tuple, ast.UnaryOp,
+)  # fmt: skip
+BESIDE = frozenset(["keys", "target", "test"])
 
 
 def _parts(node: ast.expr | None) -> list[ast.expr] | None:
     """Return the expressions that another one is made of; None where it is something else."""
-    if type(node) not in PARTS:
+    if not isinstance(node, COMPOSED):
         return None
-    values = [getattr(node, field) for field in PARTS[type(node)]]
-    return [part for one in values for part in (one if isinstance(one, list) else [one])]
+    fields = (value for name, value in ast.iter_fields(node) if name not in BESIDE)
+    parts = (part for one in fields for part in (one if isinstance(one, list) else [one]))
+    return [part for part in parts if isinstance(part, ast.expr)]
 
 
 class Held:
@@ -116,7 +113,7 @@ class Held:
                 self.known.update(dict.fromkeys(at.source.reaching(on), KeptValue.MODEL))
             if number == 0 and direct and not fits:
                 self.given[call] = [] if tail(call).endswith(("_on_batch", "run")) else [KeptValue.RESULT]
-                self.tapes = [node for node in at.nodes() if _is_tape(node)] if tail(call) == "gradient" else []
+                self.tapes = [*filter(_is_tape, at.source.own(at.scope))] if tail(call) == "gradient" else []
 
     def kind(self, node: ast.expr, source: SyntaxTree) -> KeptValue | None:
         """Return what an expression holds; None where that is nothing, or not certain."""

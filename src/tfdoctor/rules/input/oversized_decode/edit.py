@@ -11,11 +11,10 @@ _SIZED = re.compile(r"crop|slice|pad|shape|^size$|extract_patches|reshape")
 
 def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give the ``ratio`` of the rule's example to the only decode_jpeg() on a line."""
-    ratio = re.search(r"ratio=([248])\b", example)
+    ratio = in_example(r"ratio=([248])\b", example, "the ratio")[1]
     calls = [call for call in module.on(ast.Call, line) if module.from_tensorflow(call.func) in DECODERS]
-    if ratio is None or len(calls) != 1:
-        raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of decode_jpeg()")
-    function = known(module.function_around(calls[0]), "the images are decoded in no function")
+    call = only(calls, f"line {line} has {{}} of decode_jpeg()")
+    function = known(module.function_around(call), "the images are decoded in no function")
     sized: list[ast.expr] = [
         call
         for call in module.inside(ast.Call, function)
@@ -26,7 +25,7 @@ def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
         sized += [item for part in parts if isinstance(part, ast.Slice)]
     if sized:
         raise Declined(f"line {sized[0].lineno} may count the pixels of the decoded image")
-    return [setting(module, calls[0], "ratio", ratio[1], instead_of=("1",), position=POSITION)]
+    return [setting(module, call, "ratio", ratio, instead_of=("1",), position=POSITION)]
 
 
 EDITS = {"decode-ratio": decode_ratio}
