@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import Programs, Run, together
-from tests.capture.spans import iterator_names, marks
+from tests.capture.running import Programs, Run, line_of, together
+from tests.capture.spans import iterator_names, marks, numbers
 from tfdoctor.capture.agent.program.sequences import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of, diagnose
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.program import SeenPlace
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import Finding, Healthy, Verdict
+from tfdoctor.terms.verdict import Finding, Healthy, Outcome
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
 
@@ -341,9 +341,6 @@ PROGRAMS: Programs = {
     "pipelines": ([TRAINING, "pipelines"], {"steps": 20}),
     "custom": ([TRAINING, "custom"], {"warmup": 4, "steps": 25}),
     **{name: ([STYLES, name], {"steps": 20}) for name in ("repeated", "gradient_tape", "gan", "in_graph")},
-    "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
-    "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
-    "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
     "without": (["train_again.py"], {"steps": 5, "trace": False}),
     "with": (["train_again.py"], {"steps": 5}),
     "calls": (["train_calls.py"], {"steps": 20}),
@@ -354,6 +351,9 @@ PROGRAMS: Programs = {
     **{name: ([f"train_{name}.py"], {"warmup": 8, "steps": 5}) for name in LOOPS if name != "session"},
     "scaled": (["train_scaled.py"], {"warmup": 8, "steps": 5}),
     "histograms": (["train_histograms.py"], {"warmup": 3, "steps": 20, "sample_every_ms": 500}),
+    "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
+    "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
+    "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
     "fit": ([TRAINING, "fit"], None),
     "broken_agent": ([TRAINING, "broken_agent"], {"steps": 20}),
     "deterministic": (["train_deterministic.py"], {"steps": 8}),  # last: it changes operations for good
@@ -548,15 +548,6 @@ def test_the_padding_of_what_the_call_gets_is_seen(loop: str, runs: dict[str, Ru
 # Styles of loops
 
 
-def numbers(run: Run) -> list[int]:
-    """Return the numbers of the marked steps that were steps."""
-    (trace,) = run.recording.traces
-    found = marks(trace)
-    assert found[-1].name == "tfdoctor_end"
-    numbers = [mark.stat("step_num") for mark in found if mark.name == "train"]
-    return [number for number in numbers if number not in run.manifest.steps.discarded]
-
-
 @pytest.mark.parametrize(
     ("name", "source", "seen"),
     [("repeated", "repeated-call", 50), ("gradient_tape", "eager-gradient", 40), ("on_batch", "tf-data-loop", 40)],
@@ -589,9 +580,7 @@ def test_a_loop_over_a_distributed_dataset(runs: dict[str, Run]) -> None:
     assert run.manifest.steps.seen == 40
     told = run.program["run"]
     assert (told["strategy"], told["replicas"]) == ("MirroredStrategy", 2)
-    lines = TRAINING.read_text().splitlines()
-    made = next(at for at, text in enumerate(lines, start=1) if "MirroredStrategy(" in text)
-    assert told["strategy_at"] == [str(TRAINING), made]
+    assert told["strategy_at"] == line_of(TRAINING, "MirroredStrategy(")
     assert told["replica_devices"] == ["/physical_device:CPU:0"] * 2
 
 
@@ -711,7 +700,7 @@ def test_a_broken_hook_is_recorded_and_never_raised(runs: dict[str, Run]) -> Non
 # What rules find in it
 
 
-def judged(run: Run, name: str) -> Verdict:
+def judged(run: Run, name: str) -> Outcome:
     rules = [rule for rule in all_rules() if rule.name == name]
     (verdict,) = (result.outcome for result in diagnose(run.recording, rules, "", ask_xprof=False).results)
     return verdict

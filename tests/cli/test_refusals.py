@@ -1,18 +1,12 @@
 """What the command line refuses: one sentence, the exit code 2, and nothing is run or written."""
 
 import gzip
-import os
 import shlex
-from pathlib import Path
 
-import pytest
-
-from tests.command import tfdoctor
+from tests.cli.kit import *
 from tests.report import diagnoses
 from tfdoctor.report.formats import json
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-SLOW, FIXED = SAMPLES / "cpu-input-bound", SAMPLES / "cpu-input-bound-fixed"
 LINK = "is not a web address: write https://"
 WHOLE = "is not a whole number of at least 1 (see `tfdoctor profile --help`)."
 EMPTY = "the path is empty: name one, or check the variable it is from (see `tfdoctor report --help`)."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.trial_recording import made
+from tests.cli.kit import made
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
