@@ -5,7 +5,7 @@ import shlex
 
 from tests.cli.kit import *
 from tests.report import diagnoses
-from tfdoctor.report.formats import json
+from tfdoctor.report.formats.json import render
 
 LINK = "is not a web address: write https://"
 WHOLE = "is not a whole number of at least 1 (see `tfdoctor profile --help`)."
@@ -97,7 +97,7 @@ def test_what_cannot_be_meant_is_one_sentence(line: str, tmp_path: Path, monkeyp
     (tmp_path / "train.py").write_text("open('ran', 'w')\n")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "report.json").write_text(json.render(diagnoses.full()), "utf-8")
+    (tmp_path / "kept" / "report.json").write_text(render(diagnoses.full()), "utf-8")
     before = names(tmp_path)
     monkeypatch.chdir(tmp_path)
     done = tfdoctor(*shlex.split(line.format(slow=SLOW, fixed=FIXED)))

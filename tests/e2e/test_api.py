@@ -33,7 +33,7 @@ def recorded(script: Path) -> CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def did(script: Path, recorded: CompletedProcess[str]) -> Did:
     assert recorded.returncode == 0, recorded.stderr
-    return lambda name: Run(0, recorded.stdout, recorded.stderr, script.with_name(name))
+    return lambda name: Run(0, recorded.stdout, recorded.stderr, script.parent / name)
 
 
 both = pytest.mark.parametrize("keras", ["keras 3", "keras 2"])
