@@ -341,6 +341,7 @@ PROGRAMS: Programs = {
     "pipelines": ([TRAINING, "pipelines"], {"steps": 20}),
     "custom": ([TRAINING, "custom"], {"warmup": 4, "steps": 25}),
     **{name: ([STYLES, name], {"steps": 20}) for name in ("repeated", "gradient_tape", "gan", "in_graph")},
+    "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
     "without": (["train_again.py"], {"steps": 5, "trace": False}),
     "with": (["train_again.py"], {"steps": 5}),
     "calls": (["train_calls.py"], {"steps": 20}),
@@ -353,7 +354,6 @@ PROGRAMS: Programs = {
     "histograms": (["train_histograms.py"], {"warmup": 3, "steps": 20, "sample_every_ms": 500}),
     "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
     "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
-    "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
     "fit": ([TRAINING, "fit"], None),
     "broken_agent": ([TRAINING, "broken_agent"], {"steps": 20}),
     "deterministic": (["train_deterministic.py"], {"steps": 8}),  # last: it changes operations for good
@@ -472,7 +472,8 @@ def test_lines_come_from_calls_after_the_window(runs: dict[str, Run]) -> None:
     times = seen(python.places)
     within = sum(time < measured_us for time in times)
     assert within * 8000 < measured_us  # each is followed by a rest of 10 ms at least
-    assert len(times) - within > 2 * within
+    later_us = times[-1] - measured_us  # much more often, however busy the machine is
+    assert (len(times) - within) / later_us > 2 * within / measured_us
 
     chart = chart_of(run.recording)
     assert chart.fact(Steps).count == 20
