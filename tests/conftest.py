@@ -60,10 +60,24 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
 
 
+LONG = (
+    "fleet/test_command",
+    "report/test_browser",
+    "trial/test_statistics",
+    "trial/test_rounds",
+    "tests/test_site",
+)
+"""Files beside those that train that take long: each more than 10 s of a processor."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that train: at the end both workers have something short left."""
+    """Begin with the files that train, and other long ones: at the end both workers have something short left."""
     slow = {item.path for item in items if item.get_closest_marker("tensorflow")}
-    items.sort(key=lambda item: item.path not in slow)
+
+    def place(item: pytest.Item) -> tuple[bool, bool]:
+        return item.path not in slow, not str(item.path.with_suffix("")).endswith(LONG)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="module")

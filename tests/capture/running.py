@@ -159,11 +159,17 @@ def together(folder: Path, programs: Programs) -> dict[str, Run]:
         out: ([str(word) for word in words], plan and {"sample_every_ms": 0, **plan})
         for out, (words, plan) in programs.items()
     }
-    done = ended(
-        [sys.executable, "-c", TOGETHER, json.dumps(given)], folder, env=environment(PYTHONPATH=str(SOURCES))
-    )
+    words, env = [sys.executable, "-c", TOGETHER, json.dumps(given)], environment(PYTHONPATH=str(SOURCES))
+    done = ended(words, folder, env=env, timeout_s=1200)
     assert done.returncode == 0, done.stderr
     return {out: Run(0, done.stdout, done.stderr, folder / out) for out in programs}
+
+
+def line_of(script: Path, text: str) -> list[object]:
+    """Return the place of the one line of a script with this text, as recordings have it."""
+    lines = script.read_text().splitlines()
+    (number,) = (number for number, line in enumerate(lines, 1) if text in line)
+    return [str(script), number]
 
 
 def training(folder: Path) -> Path:

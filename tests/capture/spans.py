@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.capture.running import Run
 from tfdoctor.trace.wire import xplane_pb2
 
 
@@ -42,6 +43,16 @@ def marks(trace: Path) -> list[Mark]:
             values = tuple(sorted((key, stat.int64_value or stat.uint64_value) for key, stat in stats.items()))
             found.append(Mark(start_ps, name, duration_ps, values))
     return sorted(found)
+
+
+def numbers(run: Run) -> list[int]:
+    """Return the numbers of the marked steps that were steps, of a window that has its end."""
+    (trace,) = run.recording.traces
+    found = marks(trace)
+    assert found[-1].name == "tfdoctor_end"
+    numbers = [mark.stat("step_num") for mark in found if mark.name == "train"]
+    assert len(set(numbers)) == len(numbers)
+    return [number for number in numbers if number not in run.manifest.steps.discarded]
 
 
 def iterator_names(trace: Path) -> set[str]:

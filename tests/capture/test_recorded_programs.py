@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import Programs, Run, together
-from tests.capture.spans import iterator_names, marks
+from tests.capture.running import Programs, Run, line_of, together
+from tests.capture.spans import iterator_names, marks, numbers
 from tfdoctor.capture.agent.program.given import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of, diagnose
 from tfdoctor.facts.steps.steps import Steps
@@ -341,8 +341,6 @@ PROGRAMS: Programs = {
     "pipelines": ([TRAINING, "pipelines"], {"steps": 20}),
     "custom": ([TRAINING, "custom"], {"warmup": 4, "steps": 25}),
     **{name: ([STYLES, name], {"steps": 20}) for name in ("repeated", "gradient_tape", "gan", "in_graph")},
-    "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
-    "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
     "keras_2": ([STYLES, "keras_2", "4"], {"steps": 20}),
     "without": (["train_again.py"], {"steps": 5, "trace": False}),
     "with": (["train_again.py"], {"steps": 5}),
@@ -354,6 +352,8 @@ PROGRAMS: Programs = {
     **{name: ([f"train_{name}.py"], {"warmup": 8, "steps": 5}) for name in LOOPS if name != "session"},
     "scaled": (["train_scaled.py"], {"warmup": 8, "steps": 5}),
     "histograms": (["train_histograms.py"], {"warmup": 3, "steps": 20, "sample_every_ms": 500}),
+    "warm_up_only": ([TRAINING, "warm_up_only"], {"steps": 20}),
+    "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], {"steps": 20}),
     "fit": ([TRAINING, "fit"], None),
     "broken_agent": ([TRAINING, "broken_agent"], {"steps": 20}),
     "deterministic": (["train_deterministic.py"], {"steps": 8}),  # last: it changes operations for good
@@ -472,7 +472,8 @@ def test_lines_come_from_calls_after_the_window(runs: dict[str, Run]) -> None:
     times = seen(python.places)
     within = sum(time < measured_us for time in times)
     assert within * 8000 < measured_us  # each is followed by a rest of 10 ms at least
-    assert len(times) - within > 2 * within
+    later_us = times[-1] - measured_us  # much more often, however busy the machine is
+    assert (len(times) - within) / later_us > 2 * within / measured_us
 
     chart = chart_of(run.recording)
     assert chart.fact(Steps).count == 20
@@ -548,15 +549,6 @@ def test_the_padding_of_what_the_call_gets_is_seen(loop: str, runs: dict[str, Ru
 # Styles of loops
 
 
-def numbers(run: Run) -> list[int]:
-    """Return the numbers of the marked steps that were steps."""
-    (trace,) = run.recording.traces
-    found = marks(trace)
-    assert found[-1].name == "tfdoctor_end"
-    numbers = [mark.stat("step_num") for mark in found if mark.name == "train"]
-    return [number for number in numbers if number not in run.manifest.steps.discarded]
-
-
 @pytest.mark.parametrize(
     ("name", "source", "seen"),
     [("repeated", "repeated-call", 50), ("gradient_tape", "eager-gradient", 40), ("on_batch", "tf-data-loop", 40)],
@@ -589,9 +581,7 @@ def test_a_loop_over_a_distributed_dataset(runs: dict[str, Run]) -> None:
     assert run.manifest.steps.seen == 40
     told = run.program["run"]
     assert (told["strategy"], told["replicas"]) == ("MirroredStrategy", 2)
-    lines = TRAINING.read_text().splitlines()
-    made = next(at for at, text in enumerate(lines, start=1) if "MirroredStrategy(" in text)
-    assert told["strategy_at"] == [str(TRAINING), made]
+    assert told["strategy_at"] == line_of(TRAINING, "MirroredStrategy(")
     assert told["replica_devices"] == ["/physical_device:CPU:0"] * 2
 
 

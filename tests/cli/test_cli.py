@@ -1,17 +1,7 @@
 """The command line: what it takes, and how it refuses."""
 
-import json
-import os
-import subprocess
-import sys
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
-from typer.testing import CliRunner
-
-import tfdoctor
-from tfdoctor import cli
+from tests.cli.kit import *
+from tfdoctor import __version__, cli
 from tfdoctor.cli.gates import exit_code
 from tfdoctor.compare import baseline
 from tfdoctor.diagnose.diagnose import diagnose
@@ -23,19 +13,12 @@ from tfdoctor.rules import all_rules
 from tfdoctor.stored.report import read, write
 from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-
 HEAVY = {"google", "jinja2", "keras", "numpy", "plotly", "psutil", "rich", "tensorflow", "xprof"}
 """What `--help` and a wrong option must not wait for."""
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(cli.app, list(arguments))
-    return result.exit_code, result.output
-
-
 def test_the_version_is_printed() -> None:
-    assert run("--version") == (0, f"tfdoctor {tfdoctor.__version__}\n")
+    assert run("--version") == (0, f"tfdoctor {__version__}")
 
 
 @pytest.mark.parametrize("command", [(), ("profile",), ("report",)])
@@ -61,7 +44,7 @@ def test_where_there_is_no_browser_the_page_is_named(tmp_path: Path) -> None:
 
 def opened(folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     """Report on a sample with --open, in a process of its own."""
-    sample = str(SAMPLES / "cpu-input-bound")
+    sample = str(SLOW)
     command = [sys.executable, "-m", "tfdoctor", "report", sample, "--out", str(folder), "--open"]
     return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
 
@@ -69,18 +52,13 @@ def opened(folder: Path, environment: dict[str, str]) -> "subprocess.CompletedPr
 def test_the_markdown_report_links_to_the_page(tmp_path: Path) -> None:
     """Trap: a bracket in the address would end the link."""
     url = "https://ci.test/a(b)/report.html?x=1"
-    code, _ = run(
-        "report", str(SAMPLES / "cpu-input-bound"), "--link", url, "--format", "md", "--out", str(tmp_path)
-    )
+    code, _ = run("report", str(SLOW), "--link", url, "--format", "md", "--out", str(tmp_path))
     assert code == 0
     assert "(https://ci.test/a%28b%29/report.html?x=1)" in (tmp_path / "report.md").read_text()
 
 
 def test_one_blank_line_stands_before_the_files(tmp_path: Path) -> None:
-    code, output = run("report", str(SAMPLES / "cpu-input-bound"), "--out", str(tmp_path))
-
-    before, _, _ = output.partition("wrote ")
-    assert code == 0
+    before, _, _ = tfdoctor("report", str(SLOW), "--out", str(tmp_path)).stdout.partition("wrote ")
     assert before.endswith("\n\n")
     assert not before.endswith("\n\n\n")
 
@@ -112,7 +90,7 @@ finally:
 
 @pytest.mark.parametrize("file_format", ["json", "html"])
 def test_a_report_imports_what_it_needs_when_it_needs_it(tmp_path: Path, file_format: str) -> None:
-    words = ("report", str(SAMPLES / "cpu-input-bound"), "--format", file_format, "--out", tmp_path)
+    words = ("report", str(SLOW), "--format", file_format, "--out", tmp_path)
     child = subprocess.run([sys.executable, "-c", REPORTED, *words], capture_output=True, text=True, check=True)
     lines = dict(line.split(": ", 1) for line in child.stdout.splitlines() if ": " in line)
     asked, done = set(lines["asked"].split()), set(lines["done"].split())
@@ -128,7 +106,7 @@ def test_a_remark_on_the_recording_is_no_finding(topic: Topic, code: int, tmp_pa
     at = Location("input_bound.py", 47)
     fault = Finding(summary="x", evidence=(), remedies=(Remedy("y", at=at),), severity=Severity.CRITICAL)
     rule = replace(next(iter(all_rules())), topic=topic, own=True, check=lambda: fault, limits=None)
-    recording = Recording.open(SAMPLES / "cpu-input-bound")
+    recording = Recording.open(SLOW)
     diagnosis = diagnose(recording, [replace(rule, preconditions=())], "x", ask_xprof=False)
     found = bool(code)
     assert exit_code(diagnosis, FailOn.NOTE) == code
@@ -147,10 +125,10 @@ def test_a_remark_on_the_recording_is_no_finding(topic: Topic, code: int, tmp_pa
 def test_a_report_in_a_named_folder_is_called_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trap: the name followed what was read and not where it is written, so that --out could have either."""
     monkeypatch.chdir(tmp_path)
-    (trace,) = (SAMPLES / "cpu-input-bound").rglob("*.xplane.pb")
+    (trace,) = (SLOW).rglob("*.xplane.pb")
     run("report", str(trace), "--out", "out", "--format", "json,md")
     run("report", str(trace), "--format", "json,md")
-    run("report", str(SAMPLES / "cpu-input-bound"), "--out", "of-recording", "--format", "md")
+    run("report", str(SLOW), "--out", "of-recording", "--format", "md")
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*report.*")) == [
         "of-recording/report.md",
         "out/report.json",

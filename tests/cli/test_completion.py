@@ -1,13 +1,6 @@
 """What shells complete in the arguments of commands, asked as the shells ask."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-from tests.command import tfdoctor
+from tests.cli.kit import *
 from tfdoctor.cli.options import rule_names
 from tfdoctor.rules import all_rules
 

@@ -1,17 +1,9 @@
 """Before runs whose writes stay: what is said, and what each answer does, at a real terminal and without one."""
 
-import os
 import pty
 import select
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
-
-from tests.capture.running import environment
-from tests.cli.trial_recording import content, made
-from tests.command import tfdoctor
+from tests.cli.kit import *
 
 CTRL_C = b"\x03"
 QUESTION = b"Run it? [y/N]: "

@@ -1,19 +1,6 @@
 """Budgets and baselines on the command line: exit codes, what is written, and what is refused."""
 
-import json
-import shutil
-from pathlib import Path
-from typing import Any
-
-import pytest
-from typer.testing import CliRunner
-
-from tests.command import tfdoctor
-from tfdoctor import cli
-
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-SLOW, FIXED = SAMPLES / "cpu-input-bound", SAMPLES / "cpu-input-bound-fixed"
-CONVNET = SAMPLES / "cpu-float32-convnet"
+from tests.cli.kit import *
 
 
 @pytest.fixture(autouse=True)
@@ -24,11 +11,8 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def report(*arguments: str, sample: Path = SLOW, formats: str = "json") -> tuple[int, str]:
     """Report into the folder `out`; a few rules are enough."""
     select = ("--select", "input-bound,python-input,float32-matmul")
-    command = ["report", str(sample), "--out", "out", "--format", formats, *select, *arguments]
-    result = CliRunner().invoke(cli.app, command)
-    error = str(result.exception or "") if result.exit_code == 1 else ""
-    assert not error or "Error" in type(result.exception).__name__
-    return (getattr(result.exception, "exit_code", 1) if error else result.exit_code), (error or result.output)
+    done = tfdoctor("report", str(sample), "--out", "out", "--format", formats, *select, *arguments)
+    return done.returncode, done.stdout + done.stderr.removeprefix("tfdoctor: ").rstrip("\n")
 
 
 def contract() -> dict[str, Any]:

@@ -1,27 +1,21 @@
 """`tfdoctor history` on the command line: stored reports of a sample with other commits, and what is refused."""
 
-import json
 import random
-from pathlib import Path
-from typing import Any
 
 import fsspec
-import pytest
-from typer.testing import CliRunner
 
+from tests.cli.kit import *
 from tests.history.made import commit, moment
-from tfdoctor import cli
 
-SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-outside-steps"
+SAMPLE = SAMPLES / "cpu-outside-steps"
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The report of a sample."""
     out = tmp_path_factory.mktemp("report")
-    command = ["report", str(SAMPLE), "--out", str(out), "--format", "json"]
-    done = CliRunner().invoke(cli.app, [*command, "--select", "slow-preparation,retracing,input-bound"])
-    assert done.exit_code == 0, done.output
+    rules = "slow-preparation,retracing,input-bound"
+    assert run("report", SAMPLE, "--out", out, "--format", "json", "--select", rules)[0] == 0
     report: dict[str, Any] = json.loads((out / "report.json").read_text())
     return report
 
@@ -49,11 +43,8 @@ def runs(stored: dict[str, Any], levels: list[float], program: str = "train.py")
         (folder / "report.json").write_text(json.dumps(changed))
 
 
-def history(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(cli.app, ["history", *arguments])
-    error = str(result.exception or "") if result.exit_code == 1 else ""
-    code = getattr(result.exception, "exit_code", 1) if error else result.exit_code
-    return code, " ".join((error or result.output).split())
+def history(*words: str) -> tuple[int, str]:
+    return run("history", *words)
 
 
 def test_a_regression_fails_until_it_is_accepted(stored: dict[str, Any]) -> None:

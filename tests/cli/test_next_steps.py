@@ -1,10 +1,6 @@
 """What `tfdoctor profile` says at its end: the commands that apply and measure the changes."""
 
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
-
+from tests.cli.kit import *
 from tests.report import diagnoses
 from tfdoctor.cli import profile
 from tfdoctor.cli.profile import next_steps

@@ -1,13 +1,8 @@
 """`tfdoctor profile`: what is ours on its command line, and what is the run's."""
 
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
 import typer
 
-from tests.capture.running import SOURCES, environment
+from tests.cli.kit import *
 from tfdoctor.cli.values import parse_seconds
 
 SHOW = "import sys\nprint(sys.argv[1:], __name__, sys.flags.optimize)\n"

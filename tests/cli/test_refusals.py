@@ -1,18 +1,12 @@
 """What the command line refuses: one sentence, the exit code 2, and nothing is run or written."""
 
 import gzip
-import os
 import shlex
-from pathlib import Path
 
-import pytest
-
-from tests.command import tfdoctor
+from tests.cli.kit import *
 from tests.report import diagnoses
-from tfdoctor.report.formats import json
+from tfdoctor.report.formats.json import render
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-SLOW, FIXED = SAMPLES / "cpu-input-bound", SAMPLES / "cpu-input-bound-fixed"
 LINK = "is not a web address: write https://"
 WHOLE = "is not a whole number of at least 1 (see `tfdoctor profile --help`)."
 EMPTY = "the path is empty: name one, or check the variable it is from (see `tfdoctor report --help`)."
@@ -103,7 +97,7 @@ def test_what_cannot_be_meant_is_one_sentence(line: str, tmp_path: Path, monkeyp
     (tmp_path / "train.py").write_text("open('ran', 'w')\n")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "report.json").write_text(json.render(diagnoses.full()), "utf-8")
+    (tmp_path / "kept" / "report.json").write_text(render(diagnoses.full()), "utf-8")
     before = names(tmp_path)
     monkeypatch.chdir(tmp_path)
     done = tfdoctor(*shlex.split(line.format(slow=SLOW, fixed=FIXED)))

@@ -1,23 +1,16 @@
 """Whatever the standard streams are, the files and the exit code are the same."""
 
-import subprocess
-import sys
 from io import StringIO
-from pathlib import Path
 from typing import TextIO, cast
 
-import pytest
-
-from tests.capture.running import SOURCES, environment
+from tests.cli.kit import *
 from tfdoctor.cli.streams import Unread, draw
-
-SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 
 
 @pytest.mark.parametrize("which", ["stdout", "stderr"])
 def test_a_reader_who_leaves_changes_nothing(which: str, tmp_path: Path) -> None:
     """The read end of the pipe is closed before the command writes."""
-    words = ["report", str(SAMPLE), "--out", str(tmp_path), "--fail-on", "note"]
+    words = ["report", str(SLOW), "--out", str(tmp_path), "--fail-on", "note"]
     words += ["--write-baseline", str(tmp_path / "b.json")] if which == "stderr" else []
     with subprocess.Popen(
         [sys.executable, "-m", "tfdoctor", *words],

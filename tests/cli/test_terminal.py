@@ -1,24 +1,18 @@
 """What commands show on a terminal, however narrow it is: pages, lists, colors, and the line of what is read."""
 
 import contextlib
-import os
 import pty
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
-import pytest
 from rich.cells import cell_len
 
-from tests.command import tfdoctor
+from tests.cli.kit import *
 from tfdoctor.cli.screen import rendered
 from tfdoctor.report.rule_page import rule_page
 from tfdoctor.rules import all_rules
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-INPUT, TPU = SAMPLES / "cpu-input-bound", SAMPLES / "synthetic-tpu-v5e-padded"
+TPU = SAMPLES / "synthetic-tpu-v5e-padded"
 ASKED = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM")
 COLOR = re.compile(r"\x1b\[[\d;]*m")
 LINK = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\")
@@ -142,9 +136,9 @@ def test_without_a_terminal_there_is_no_line() -> None:
     assert subprocess.run(command, input="", capture_output=True, text=True, check=True).stderr == "done\n"
 
 
-@pytest.mark.parametrize("words", [["report", INPUT], ["diff", INPUT, f"{INPUT}-fixed", "--anyway"]])
+@pytest.mark.parametrize("words", [["report", SLOW], ["diff", SLOW, FIXED, "--anyway"]])
 def test_commands_say_what_they_read(words: list[object], tmp_path: Path) -> None:
     text = shown("-c", AT_ONCE, *words, "--format", "json", "--out", tmp_path, stream="stderr")
-    what = "the trace, 0 MB …" if words[0] == "report" else str(INPUT)[:40]
+    what = "the trace, 0 MB …" if words[0] == "report" else str(SLOW)[:40]
     assert f"{REMOVED}tfdoctor: reading {what}" in text
     assert text.endswith(REMOVED)

@@ -1,39 +1,29 @@
 """``tfdoctor try``: what it takes, and how it refuses."""
 
 import errno
-import shutil
 import tempfile
-from dataclasses import replace
-from pathlib import Path
 
-import pytest
-from typer.testing import CliRunner
-
-from tests.cli.trial_recording import content, made
+from tests.cli.kit import *
 from tests.report.diagnoses import full, tried
-from tfdoctor import cli
 from tfdoctor.recording import Recording
 from tfdoctor.trial import of_recording, stored, taking_out
 from tfdoctor.trial.program import Variant, texts_of
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
-
-def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(cli.app, ["try", *arguments])
-    return result.exit_code, " ".join((result.output + str(result.exception or "")).split())
+def tried_with(*words: object) -> tuple[int, str]:
+    return run("try", *words)
 
 
 def test_help_names_what_can_be_tried() -> None:
-    code, output = run("--help")
+    code, output = tried_with("--help")
     assert code == 0
     assert "RECORDING | SCRIPT" in output
     assert "--patch" in output
 
 
 def test_options_may_follow_a_recording(tmp_path: Path) -> None:
-    recording = shutil.copytree(SAMPLES / "cpu-float32-convnet", tmp_path / "run")
-    _, output = run(str(recording), "--only", "no-such-rule")
+    recording = shutil.copytree(CONVNET, tmp_path / "run")
+    _, output = tried_with(str(recording), "--only", "no-such-rule")
     assert "No such option" not in output
 
 
@@ -41,7 +31,7 @@ def test_options_may_follow_a_recording(tmp_path: Path) -> None:
 def test_a_recording_that_cannot_be_run_again_is_one_sentence(tmp_path: Path, sample: str) -> None:
     recording = shutil.copytree(SAMPLES / sample, tmp_path / "run")
     before = sorted(path.name for path in recording.rglob("*"))
-    code, output = run(str(recording))
+    code, output = tried_with(str(recording))
     assert code != 0
     assert "does not say which command to run" in output
     assert sorted(path.name for path in recording.rglob("*")) == before
@@ -51,7 +41,7 @@ def test_a_program_without_steps_is_not_run(tmp_path: Path) -> None:
     """Trap: a recording may follow each of our options, also those that say no."""
     why = "the script did not import TensorFlow"
     recording = made(tmp_path, missing=[{"what": "trace", "why": why}], steps={"seen": 0})
-    code, output = run("--settings", "--parts", "--yes", "--no-layer", str(recording))
+    code, output = tried_with("--settings", "--parts", "--yes", "--no-layer", str(recording))
     assert code != 0
     assert f"cannot be timed as it is: {why}." in output
     assert not (tmp_path / "ran.txt").exists()
@@ -60,7 +50,7 @@ def test_a_program_without_steps_is_not_run(tmp_path: Path) -> None:
 def test_several_workers_are_refused(tmp_path: Path) -> None:
     recording = made(tmp_path, worker={"name": "worker-0", "rank": 0, "size": 2})
     before = content(tmp_path)
-    code, output = run(str(recording), "--env", "A=1")
+    code, output = tried_with(str(recording), "--env", "A=1")
     assert code != 0
     assert "A job of several workers cannot be tried" in output
     assert content(tmp_path) == before
@@ -68,9 +58,9 @@ def test_several_workers_are_refused(tmp_path: Path) -> None:
 
 def test_a_recording_whose_sources_are_elsewhere_is_refused(tmp_path: Path) -> None:
     recording = made(tmp_path)
-    shutil.copy(SAMPLES / "cpu-float32-convnet" / "program.json.gz", recording)
+    shutil.copy(CONVNET / "program.json.gz", recording)
     before = content(tmp_path)
-    _, output = run(str(recording), "--env", "A=1")
+    _, output = tried_with(str(recording), "--env", "A=1")
     assert "float32_convnet.py cannot be read (No such file or directory)" in output
     assert "run the trial where the source is" in output
     assert content(tmp_path) == before
@@ -98,7 +88,7 @@ def test_an_edit_during_the_trial_ends_it(tmp_path: Path) -> None:
     patch.write_text(DIFF)
     before = content(recording)
     options = ("--no-layer", "--yes", "--patch", str(patch), "--keep", str(kept))
-    code, output = run(str(recording), *options)
+    code, output = tried_with(str(recording), *options)
     assert code != 0
     assert "train.py changed while the trial ran, so nothing is claimed" in output
     assert content(recording) == before
@@ -109,14 +99,14 @@ def test_no_large_part_says_nothing_of_what_the_report_advises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(taking_out, "of_recording", lambda *_: ([], []))
-    code, output = run(str(made(tmp_path)), "--parts")
+    code, output = tried_with(str(made(tmp_path)), "--parts")
     assert code != 0
     assert "No part of the program takes enough to be taken out: leave out --parts" in output
 
 
 def test_a_credential_is_in_no_output(tmp_path: Path) -> None:
     recording = made(tmp_path)
-    _, output = run(str(recording), "--no-layer", "--yes", "--env", "HF_TOKEN=very-secret")
+    _, output = tried_with(str(recording), "--no-layer", "--yes", "--env", "HF_TOKEN=very-secret")
     assert "as it is" in output
     assert "very-secret" not in output
 
@@ -131,7 +121,7 @@ def test_a_recording_that_cannot_be_written_is_refused_before_any_run(
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    code, output = run(str(recording), "--no-layer", "--yes", "--env", "A=1")
+    code, output = tried_with(str(recording), "--no-layer", "--yes", "--env", "A=1")
     assert code != 0
     assert f"{recording} cannot be written (Read-only file system): copy the" in output
     assert content(tmp_path) == before
@@ -140,7 +130,7 @@ def test_a_recording_that_cannot_be_written_is_refused_before_any_run(
 def test_a_file_to_keep_that_cannot_be_written_is_refused_before_any_run(tmp_path: Path) -> None:
     recording = made(tmp_path)
     before = content(tmp_path)
-    code, output = run(str(recording), "--no-layer", "--yes", "--env", "A=1", "--keep", "/proc/kept.diff")
+    code, output = tried_with(str(recording), "--no-layer", "--yes", "--env", "A=1", "--keep", "/proc/kept.diff")
     assert code != 0
     assert "/proc/kept.diff cannot be written" in output
     assert content(tmp_path) == before
@@ -160,7 +150,7 @@ def test_a_file_that_cannot_be_written_loses_no_other(tmp_path: Path, monkeypatc
         return of_recording.Tried(tried(), (change,), texts_of([file]))
 
     monkeypatch.setattr(of_recording, "conduct", conduct)
-    code, output = run(str(recording), "--env", "A=1", "--keep", str(kept))
+    code, output = tried_with(str(recording), "--env", "A=1", "--keep", str(kept))
     assert code != 0
     assert (recording / stored.FILE).is_file()
     assert "saves" in output
@@ -177,7 +167,7 @@ def test_a_trial_without_figures_says_that_the_earlier_one_stays(
     before = (recording / stored.FILE).read_text()
     none = of_recording.Tried(replace(tried(), trials=replace(earlier, rows=())), (), texts_of([]))
     monkeypatch.setattr(of_recording, "conduct", lambda *_: none)
-    code, output = run(str(recording), "--env", "A=1")
+    code, output = tried_with(str(recording), "--env", "A=1")
     assert code == 0
     assert "this trial has no figure, so trials.json in the recording keeps" in output
     assert (recording / stored.FILE).read_text() == before
@@ -189,7 +179,7 @@ def test_a_damaged_earlier_trial_does_not_stop_a_new_one(tmp_path: Path, monkeyp
     (recording / stored.FILE).write_text("{")
     done = of_recording.Tried(tried(), (), texts_of([]))
     monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
-    code, output = run(str(recording), "--env", "A=1")
+    code, output = tried_with(str(recording), "--env", "A=1")
     assert code == 0, output
     assert stored.with_last(full(), Recording.open(recording)) == tried()
 
@@ -205,7 +195,7 @@ def test_a_kept_change_that_is_not_in_the_diff_is_said(tmp_path: Path, monkeypat
     done = of_recording.Tried(tried(), (kept,), texts_of(paths))
     monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
     target = tmp_path / "kept.diff"
-    code, output = run(str(recording), "--env", "A=1", "--keep", str(target))
+    code, output = tried_with(str(recording), "--env", "A=1", "--keep", str(target))
     assert code == 0, output
     assert f"not in the patch: {script} is outside {folder}: change it by hand" in output
     assert f"apply it with `git apply` in {folder}" in output

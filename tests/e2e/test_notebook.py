@@ -325,4 +325,4 @@ def test_the_how_to_does_what_it_says(trained: tuple[Any, Path]) -> None:
     assert [len(frames(cell)) for cell in cells] == [0, 0, 1, 0, 1, 1, 0, 0, 0]
     assert cells[-2].outputs[-1]["text"] == "10\n"
     for recording in re.findall(r"runs/[\w-]+", "".join(HOW_TO)):
-        manifest(folder / recording)  # it is there
+        assert manifest(folder / recording).finished

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import Run, environment, own_lines, plain, profiled
-from tests.capture.spans import Mark, iterator_names, marks
+from tests.capture.running import Run, environment, line_of, own_lines, plain, profiled
+from tests.capture.spans import Mark, iterator_names, marks, numbers
 from tfdoctor.recording.program import DIGITS
 
 pytestmark = pytest.mark.tensorflow
@@ -44,25 +44,9 @@ def fit(profile: Profile) -> Run:
     return profile("fit")
 
 
-def line_of(script: Path, text: str) -> list[object]:
-    lines = script.read_text().splitlines()
-    numbers = [number for number, line in enumerate(lines, 1) if text in line]
-    assert len(numbers) == 1, text
-    return [str(script), numbers[0]]
-
-
-def traced(run: Run, name: str = "train") -> list[Mark]:
+def traced(run: Run, name: str) -> list[Mark]:
     (trace,) = run.recording.traces
-    found = marks(trace)
-    assert found[-1].name == "tfdoctor_end"
-    return [mark for mark in found if mark.name == name]
-
-
-def kept(run: Run) -> list[int]:
-    """Return the numbers of the marked steps that were steps."""
-    numbers = [mark.stat("step_num") for mark in traced(run)]
-    assert len(set(numbers)) == len(numbers)
-    return [number for number in numbers if number not in run.manifest.steps.discarded]
+    return [mark for mark in marks(trace) if mark.name == name]
 
 
 def clean(run: Run) -> None:
@@ -76,8 +60,8 @@ def clean(run: Run) -> None:
 def test_fit_is_traced_as_planned(fit: Run) -> None:
     clean(fit)
     assert fit.code == 0
-    assert kept(fit) == list(range(10, 30))
-    assert all(mark.stat("_r") == 1 and mark.stat("steps") == 1 for mark in traced(fit))
+    assert numbers(fit) == list(range(10, 30))
+    assert all(mark.stat("_r") == 1 and mark.stat("steps") == 1 for mark in traced(fit, "train"))
     window = fit.window
     assert (window.first_step, window.steps, window.calls) == (10, 20, 20)
     assert (window.stopped_by, window.source, window.contains_warmup) == ("steps", "keras-fit", False)
@@ -181,7 +165,7 @@ def test_ctrl_c_in_the_window_of_a_fit_of_arrays(profile: Profile, script: Path)
     run = profile("arrays")
     clean(run)
     assert run.code == 130
-    assert kept(run) == list(range(10, 15))
+    assert numbers(run) == list(range(10, 15))
     assert run.window.stopped_by == "interrupt"
     assert run.program["input_kind"] == "arrays"
     datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
@@ -197,7 +181,7 @@ def test_stop_after_ends_the_run_and_runs_finally(profile: Profile, tmp_path: Pa
     assert run.code == 0
     assert run.stdout == "cleaned up\nhandled\n"
     assert file.read_text() == "written"
-    assert kept(run) == [3, 4, 5, 6]
+    assert numbers(run) == [3, 4, 5, 6]
     assert 7 <= run.manifest.steps.seen <= 7 + 5 * 4  # those that are sampled
 
 
@@ -210,7 +194,7 @@ def test_the_users_profiler_ends_our_window(profile: Profile, tmp_path: Path) ->
     run = profile("own_profiler_later", str(theirs), env=environment(TF_CPP_MIN_LOG_LEVEL="0"))
     clean(run)
     assert run.code == 0
-    assert kept(run) == list(range(18, 38))  # theirs is over, and ours begins anew
+    assert numbers(run) == list(range(18, 38))  # theirs is over, and ours begins anew
     assert list(theirs.glob("plugins/profile/*/*.xplane.pb"))
     assert run.stderr.count("Profiler session started") == 1
     assert re.findall("Collecting XSpace to repository: (.*)/plugins", run.stderr) == [str(theirs)]

@@ -20,7 +20,7 @@ def test_a_recording_is_uploaded_and_can_be_reported_on(tmp_path: Path, monkeypa
         done = servers.tfdoctor(*words, **environment)
         assert done.returncode == 0, done.stderr
         assert "uploading s3://runs/train/report.json" in done.stderr
-        assert "recorded in s3://runs/train\n" in done.stderr
+        assert "recorded the run in s3://runs/train\n" in done.stderr
         assert "tfdoctor-" not in done.stderr  # a folder that is gone when the user reads it
         uploaded = {path.removeprefix("runs/train/") for path in filesystem.find("runs/train")}
         assert {"tfdoctor.json", "run.jsonl", "report.json"} <= uploaded

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.trial_recording import made
+from tests.cli.kit import made
 from tfdoctor.recording import Recording
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.errors import InputError

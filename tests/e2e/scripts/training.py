@@ -146,6 +146,7 @@ def custom():
 
     data, held_out = pipeline(12), pipeline(3)
     next(iter(data))  # a look at one batch is no step
+    check(*next(iter(held_out)))  # nor is this; it is traced here, so that no window waits for that
     for _ in range(3):
         for x, y in data:
             train(x, y)
