@@ -1,14 +1,7 @@
 """Edits of how training steps run: compiled, several in one call, not eagerly."""
 
-import ast
-import re
-
-from tfdoctor.edits.calls import setting, written
 from tfdoctor.edits.graph import must_compile
-from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.source_code.splice import Declined, Splice, in_example, insert, only
-from tfdoctor.source_code.syntax import Function, dotted, is_text, last_name, named, receiver, spread, tail
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.edits.kit import *
 
 # Arguments of a model's compile().
 COMPILED_WITH = frozenset(

@@ -3,15 +3,8 @@
 ``must_be_traceable`` and ``must_compile`` ask the same of a Keras model that was compiled to run eagerly.
 """
 
-import ast
-import re
-
+from tfdoctor.edits.kit import *
 from tfdoctor.edits.traceable import Traceable
-from tfdoctor.edits.values import is_tensor, keras_class, why_not_fixed
-from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.source_code.splice import Declined, Splice, insert
-from tfdoctor.source_code.syntax import Function, arguments, given, parameters
-from tfdoctor.source_code.tree import TENSORFLOW, SyntaxTree
 
 _DIFFERENT_SHAPES = re.compile(r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged")
 

@@ -1,40 +1,37 @@
-"""What the edits of a rule are written with: ``from tfdoctor.edits.kit import *``."""
+"""What edits are written with: ``from tfdoctor.edits.kit import *``."""
 
 import ast
 import re
 
-from tfdoctor.edits.calls import (
-    assigned,
-    calls_of,
-    exchanged,
-    in_block,
-    next_call,
-    only_call,
-    rebound,
-    setting,
-    written,
-)
-from tfdoctor.edits.values import attributes, keras_class, made_by
-from tfdoctor.source_code.splice import Declined, Splice, in_example, insert, known, only
-from tfdoctor.source_code.syntax import (
-    Function,
-    arguments,
-    dotted,
-    is_number,
-    is_text,
-    last_name,
-    method_of,
-    named,
-    own_methods,
-    receiver,
-    spread,
-    tail,
-)
-from tfdoctor.source_code.tree import SyntaxTree, imports_above, place
+from tfdoctor.edits.calls import *
+from tfdoctor.edits.values import *
+from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.source_code.splice import *
+from tfdoctor.source_code.syntax import *
+from tfdoctor.source_code.tree import *
 
 __all__ = [
-    "Declined", "Function", "Splice", "SyntaxTree", "arguments", "assigned", "ast", "attributes", "calls_of",
-    "dotted", "exchanged", "imports_above", "in_block", "in_example", "insert", "is_number", "is_text",
-    "keras_class", "known", "last_name", "made_by", "method_of", "named", "next_call", "only", "only_call",
-    "own_methods", "place", "re", "rebound", "receiver", "setting", "spread", "tail", "written",
-]  # fmt: skip
+    "MAKERS",
+    "TENSORFLOW",
+    "TRANSFORMATIONS",
+    "Declined",
+    "Function",
+    "ProgramRecord",
+    "Splice",
+    "SyntaxTree",
+]
+__all__ += ["appended", "arguments", "assigned", "assigned_before", "ast", "attributes", "calls_of", "calls_on"]
+__all__ += ["dotted", "exchanged", "given", "imports_above", "in_block", "in_example", "insert", "is_number"]
+__all__ += ["is_tensor", "is_text", "keras_class", "known", "last_name", "made_by", "mapped_before", "method_of"]
+__all__ += ["methods_of", "named", "next_call", "only", "only_call", "own_methods", "parameters", "place", "re"]
+__all__ += [
+    "rebound",
+    "receiver",
+    "segment",
+    "setting",
+    "spread",
+    "tail",
+    "whole_chain",
+    "why_not_fixed",
+    "written",
+]

@@ -3,34 +3,10 @@
 A cache stands before what differs from pass to pass.
 """
 
-import ast
-import re
 from collections.abc import Iterator
 from functools import partial
 
-from tfdoctor.edits.calls import (
-    MAKERS,
-    TRANSFORMATIONS,
-    appended,
-    assigned,
-    assigned_before,
-    calls_of,
-    calls_on,
-    exchanged,
-    in_block,
-    mapped_before,
-    methods_of,
-    only_call,
-    rebound,
-    segment,
-    setting,
-    whole_chain,
-    written,
-)
-from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.source_code.splice import Declined, Splice, only
-from tfdoctor.source_code.syntax import arguments, method_of, receiver, tail
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.edits.kit import *
 
 AUTOTUNE = "tensorflow.data.AUTOTUNE"
 

@@ -3,14 +3,9 @@
 Both change what is trained: a larger batch is made by trials alone, when it is asked for.
 """
 
-import ast
-import re
 from collections.abc import Callable, Sequence
 
-from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.source_code.splice import Declined, Splice, known, only
-from tfdoctor.source_code.syntax import named, tail
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.edits.kit import *
 
 # How many positional arguments stand before the size of a batch, by the method.
 POSITIONS = {"batch": 0, "padded_batch": 0, "ragged_batch": 0, "fit": 2}

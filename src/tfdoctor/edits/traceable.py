@@ -5,14 +5,10 @@ it, reads nothing that changes, and never needs the value of a tensor
 (https://www.tensorflow.org/guide/function#limitations).
 """
 
-import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tfdoctor.edits.values import attributes, keras_class, made_by, why_not_fixed
-from tfdoctor.source_code.splice import Declined
-from tfdoctor.source_code.syntax import Function, arguments, dotted, given, last_name, own_methods, tail
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.edits.kit import *
 
 ONCE = "and a graph runs Python only once, when it is traced"
 
