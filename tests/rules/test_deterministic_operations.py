@@ -1,11 +1,7 @@
 """deterministic-operations: what switches them on, which operations count, and both sides of the limits."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-from tests.command import tfdoctor
 from tests.rules.kit import *
 from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules.execution import deterministic_operations
@@ -98,38 +94,3 @@ def test_what_switches_them_on(environment: dict[str, Any], aids: tuple[str, ...
 def test_a_trace_of_another_profiler_says_nothing_of_settings() -> None:
     with pytest.raises(Unavailable, match="settings"):
         Determinism.measure(recording(), None)
-
-
-SCRIPT = """\
-import tensorflow as tf
-tf.keras.utils.set_random_seed(1)
-tf.config.experimental.enable_op_determinism()
-model = tf.keras.Sequential([
-    tf.keras.layers.Embedding(9, 4, mask_zero=True),
-    tf.keras.layers.LSTM(4, recurrent_dropout=0.5, activation='relu'),
-    tf.keras.layers.Dense(1),
-])
-model.compile('sgd', 'mse')
-model.fit(tf.ones((96, 5)), tf.ones((96, 1)), batch_size=4, verbose=0)
-"""
-
-
-@pytest.mark.tensorflow
-def test_the_call_and_recurrent_arguments_are_recorded(tmp_path: Path) -> None:
-    """With TensorFlow on a CPU."""
-    (tmp_path / "train.py").write_text(SCRIPT)
-    script, folder = tmp_path / "train.py", tmp_path / "recording"
-    words = ("--python", sys.executable, "--out", str(folder), "--steps", "8", "--no-report", "--sample-every", "0")
-    done = tfdoctor("profile", *words, str(script))
-    assert done.returncode == 0, done.stderr
-    program = Recording.open(folder).program
-    assert program is not None
-    (aid,) = program.run.debugging or ()
-    assert (aid.aid, aid.at) == ("op_determinism", (str(script), 3))
-    layers = {layer.kind: layer for layer in program.layers or ()}
-    lstm = layers["LSTM"].recurrent
-    assert lstm is not None
-    assert (lstm.recurrent_dropout, lstm.activation, lstm.recurrent_activation) == (0.5, "relu", "sigmoid")
-    assert (lstm.unroll, lstm.use_bias, lstm.use_cudnn) == (False, True, "auto")
-    assert layers["Embedding"].masks
-    assert layers["Dense"].recurrent is None

@@ -1,14 +1,5 @@
 """loss-scaling: which runs must scale the loss, which do, and which are unknown."""
 
-import gzip
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.precision.loss_scaling import check
 
@@ -52,39 +43,3 @@ def test_a_script_that_checks_for_infinities_may_scale_the_loss() -> None:
 
 def test_an_unknown_optimizer_or_a_graph_without_gradients_is_not_judged() -> None:
     assert kinds(example(optimizer=None), example(name="model/dense/MatMul")) == [NotApplicable, NotApplicable]
-
-
-SCRIPT = """
-import keras, numpy as np, tensorflow as tf
-keras.mixed_precision.set_global_policy("mixed_float16")
-model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4), keras.layers.Dense(1, dtype="float32")])
-optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.01))
-@tf.function
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(model(x, training=True) ** 2)
-        loss = optimizer.scale_loss(loss)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-for _ in range(6):
-    step(np.ones((4, 8), "float32"))
-"""
-
-
-def recorded(folder: Path) -> Mapping[str, Any]:
-    """Run the script under tfdoctor, and return the program record."""
-    script = folder / "train.py"
-    script.write_text(SCRIPT, "utf-8")
-    options = ["--no-report", "-q", "--sample-every", "0", "--out", str(folder / "run")]
-    quiet = os.environ | {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "tfdoctor", "profile", *options, str(script)]
-    subprocess.run(command, check=True, env=quiet, capture_output=True)
-    with gzip.open(folder / "run" / "program.json.gz", "rt", encoding="utf-8") as file:
-        return dict(json.load(file))
-
-
-@pytest.mark.tensorflow
-def test_a_custom_loop_is_judged_by_its_optimizer(tmp_path: Path) -> None:
-    pytest.importorskip("keras", minversion="3")
-    program = chart(trace(), recording(recorded(tmp_path))).fact(Program)
-    assert isinstance(check(program), Healthy)

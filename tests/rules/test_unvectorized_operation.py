@@ -1,13 +1,6 @@
 """unvectorized-operation: the loops of vectorized_map in the step and in the pipeline, and what is none."""
 
-from pathlib import Path
-
-import pytest
-
-from tests.capture.running import profiled
 from tests.rules.kit import *
-from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.rules import all_rules
 from tfdoctor.rules.operations.unvectorized_operation import Limits, check
 from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 
@@ -101,51 +94,3 @@ def test_other_loops_are_the_users_own() -> None:
     assert found(graph_operation(NAME, "StatelessWhile"), WHILE) == ()
     assert found(REPLACED, graph_operation("map/while", "StatelessWhile")) == ()
     assert found(WHILE) == ()
-
-
-# The step has eight times the pipeline's work: of two loops that take as long, each hides what the end of the other
-# saves, and which one the step waits for differs from run to run.
-SCRIPT = """
-import tensorflow as tf
-
-weights = tf.Variable(tf.zeros((16, 1)))
-
-
-def histogram(image):
-    return tf.cast(tf.histogram_fixed_width(image, [0.0, 1.0], nbins=16), tf.float32)
-
-
-def features(images):
-    return images, tf.vectorized_map(histogram, images)
-
-
-images = tf.random.uniform((512, 32, 32, 1))
-data = tf.data.Dataset.from_tensor_slices(images).repeat().batch(64).map(features).take(60)
-
-
-@tf.function
-def step(images, first):
-    again = tf.vectorized_map(histogram, tf.tile(images, [8, 1, 1, 1]))[:64]
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((tf.matmul(first + again, weights) - 1.0) ** 2)
-    weights.assign_sub(1e-7 * tape.gradient(loss, weights))
-
-
-for images, first in data:
-    step(images, first)
-"""
-
-
-@pytest.mark.tensorflow
-def test_both_loops_of_a_run_are_found_with_their_lines(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    run = profiled(script, tmp_path / "out", steps=20, warmup=3)
-    assert run.code == 0, run.stderr
-    rules = [rule for rule in all_rules() if rule.name == "unvectorized-operation"]
-    (verdict,) = (result.outcome for result in diagnose(run.recording, rules, "", ask_xprof=False).results)
-    assert isinstance(verdict, Finding), verdict
-    assert verdict.summary == ("vectorized_map runs HistogramFixedWidth once for each element, in two loops")
-    told = str(verdict.evidence)
-    assert "line=12" in told
-    assert "line=21" in told
