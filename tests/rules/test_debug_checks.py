@@ -4,8 +4,7 @@ import pytest
 
 from tests.rules.kit import *
 from tfdoctor.rules.execution import debug_checks
-from tfdoctor.rules.execution.debug_checks import check
-from tfdoctor.rules.execution.debug_checks.checking_operations import DebugChecks
+from tfdoctor.rules.execution.debug_checks import DebugChecks, check
 
 
 def example(

@@ -7,8 +7,7 @@ import pytest
 from tests.rules.kit import *
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.rules.scale.oversubscribed_cores import check
-from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
+from tfdoctor.rules.scale.oversubscribed_cores import WorkerThreads, check
 
 
 def example(

@@ -5,8 +5,7 @@ import pytest
 from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.files import small_files
-from tfdoctor.rules.files.small_files import PRECONDITIONS, check
-from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
+from tfdoctor.rules.files.small_files import PRECONDITIONS, ReadSizes, check
 
 
 def example(

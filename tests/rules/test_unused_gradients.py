@@ -4,8 +4,7 @@ import pytest
 
 from tests.rules.kit import *
 from tfdoctor.recording.agent import GradientsTaken
-from tfdoctor.rules.execution.unused_gradients import check
-from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
+from tfdoctor.rules.execution.unused_gradients import UnusedWork, check
 
 MOST = GradientsTaken(
     variables=10,

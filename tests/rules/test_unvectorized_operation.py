@@ -1,8 +1,7 @@
 """unvectorized-operation: the loops of vectorized_map in the step and in the pipeline, and what is none."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations.unvectorized_operation import Limits, check
-from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
+from tfdoctor.rules.operations.unvectorized_operation import FallbackLoop, FallbackLoops, Limits, check
 
 NAME = "loop_body/adjust_contrast"
 

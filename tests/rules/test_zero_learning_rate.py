@@ -6,8 +6,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.recording.agent import ZeroRate
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.rules.operations.zero_learning_rate import check
-from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
+from tfdoctor.rules.operations.zero_learning_rate import UselessWork, check
 
 GRADIENT = OperationTime(name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12))
 

@@ -1,8 +1,8 @@
-"""How many processes of a job train on this machine, and how many threads each of them computes with."""
-
 from tfdoctor.facts.machine.samples import in_window, window_of
 from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
+
+__doc__, CODE = page(__file__)
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
@@ -40,3 +40,31 @@ class WorkerThreads(Record):
         if not threads:
             raise Unavailable("the threads of the processes were not recorded")
         return cls(min(trained, sum(one >= WORKING for one in cores.values())), threads, bool(given))
+
+
+class Limits(RuleLimits):
+    threads: float = limit(1.5)
+
+
+def check(workers: WorkerThreads, cores: Cores | Unavailable, limits: Limits = Limits()) -> Verdict:
+    """Compare the threads of all processes with the cores, and see whether these are busy."""
+    if isinstance(cores, Unavailable):
+        return NotApplicable(reason=str(cores))
+    each = workers.workers * workers.threads / cores.usable
+    said = (
+        f"{number(workers.workers)} processes have {number(workers.threads)} threads each "
+        f"for {number(cores.usable)} cores"
+    )
+    many = workers.workers != 1 and each >= limits.threads
+    part = max(1, int(cores.usable / workers.workers)) if many else 1
+    own = f"# in the shell: export {VARIABLE}={part}  # or bind the processes to cores"
+    return judged(
+        Measure("processes that train on this machine", count(workers.workers)),
+        Measure("threads of all of them per core", count(each), count(limits.threads)),
+        Measure("cores that the run kept busy", count(cores.busy)),
+        healthy=f"{said}, of which {number(cores.busy)} were busy" if many else said,
+        finding=f"{said}, and {number(cores.busy)} were busy",
+        wrong=many and cores.crowded and cores.sampled,
+        remedies=[Remedy("Give each process its part of the cores", own)],
+        severity=Severity.NOTE,
+    )
