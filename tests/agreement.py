@@ -13,8 +13,8 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import Collectives
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.given import SHARE
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, Retracing

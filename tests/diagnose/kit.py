@@ -70,11 +70,10 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines, RunSteps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
+from tfdoctor.facts.savings.given import EnergyPrices, Epoch, Unexplained
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
-from tfdoctor.facts.savings.price import EnergyPrices, Epoch
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import PARTS as EXPOSED
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines

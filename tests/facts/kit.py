@@ -88,11 +88,11 @@ from tfdoctor.facts.run_work.line_groups import CalledWork
 from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
 from tfdoctor.facts.savings.dispatch import Dispatch, DispatchShares
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
+from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.scale.hosts import ClockSkew, Comparison, HostSteps, MatchedBy
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls

@@ -47,7 +47,7 @@ def test_the_rule_of_the_guide_is_one(project: Path) -> None:
 def test_it_may_speak_of_what_no_other_rule_explains(project: Path) -> None:
     path = project / "doctor" / "slow_callbacks.py"
     general = RULE.replace("breakdown: Breakdown", "breakdown: Breakdown, left: Unexplained", 1)
-    imported = "from tfdoctor.facts.savings.unexplained import Unexplained\n"
+    imported = "from tfdoctor.facts.savings.given import Unexplained\n"
     assert general != RULE
     path.write_text(general.replace("from tfdoctor", f"{imported}from tfdoctor", 1))
     (rule,) = load([project / "doctor"], taken=())

@@ -75,8 +75,8 @@ from tfdoctor.facts.run.program import (
     RunSettings,
     Shape,
 )
+from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls

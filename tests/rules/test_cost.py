@@ -13,7 +13,7 @@ from tests.report.diagnoses import told
 from tests.rules.kit import *
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.facts.savings.price import Epoch, Price
+from tfdoctor.facts.savings.given import Epoch, Price
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.scale.cost import check
 from tfdoctor.terms.humanize import dollars, quantity

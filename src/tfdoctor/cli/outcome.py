@@ -19,7 +19,7 @@ from tfdoctor.cli.streams import draw, say
 from tfdoctor.diagnose.diagnose import diagnose as examine
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import examined
-from tfdoctor.facts.savings.price import EnergyPrices, Price
+from tfdoctor.facts.savings.given import EnergyPrices, Price
 from tfdoctor.recording import Recording
 from tfdoctor.remote.fetching import shown
 from tfdoctor.remote.uploads import UPLOADS

@@ -14,8 +14,8 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import BUSY_CORES
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number

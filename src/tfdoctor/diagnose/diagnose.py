@@ -27,7 +27,7 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.savings.price import EnergyPrices, Price
+from tfdoctor.facts.savings.given import EnergyPrices, Price
 from tfdoctor.facts.scale.hosts import HostSteps
 from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.scrub import PACKAGES

@@ -14,7 +14,7 @@ from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, E
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
-from tfdoctor.facts.savings.price import EnergyPrices, Epoch
+from tfdoctor.facts.savings.given import EnergyPrices, Epoch
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
 from tfdoctor.terms.record import common
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage

@@ -14,8 +14,8 @@ from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace

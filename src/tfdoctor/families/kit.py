@@ -35,7 +35,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, UPDATES
 from tfdoctor.facts.run.program import Dataset, Operation, Places, Program, Shape, kind_of
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, line_groups
-from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
+from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls

@@ -5,8 +5,8 @@ from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
-from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.terms.verdict import StepWork
 

@@ -1,5 +1,5 @@
 from tfdoctor.facts.operations.matmuls import MatrixUnit
-from tfdoctor.facts.savings.price import Epoch, Price
+from tfdoctor.facts.savings.given import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.families.kit import *
 from tfdoctor.terms.humanize import dollars

@@ -6,7 +6,7 @@ from ..process import all_threads
 from ..process.journal import guarded
 from ..process.kept import os, threads, time
 from ..process.stack import user_file
-from ..process.versions import TRAINERS, versions
+from ..process.tensorflow_api import TRAINERS, versions
 from .account import Buckets, LogFile
 from .clock import CallClock
 from .pace import OFTEN_S, SamplePace

@@ -15,7 +15,7 @@ from ..process import early_end
 from ..process.budget import FEWEST_CALLS, CaptureBudget
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
-from ..process.versions import versions
+from ..process.tensorflow_api import versions
 from .captures import USERS, Capture
 from .collectives import UnsafeError
 from .function_traces import FunctionTraces

@@ -1,4 +1,4 @@
-"""What the machines cost per hour and a kWh costs, as given by the user, and how many steps an epoch has."""
+"""What a diagnosis is given and does not measure: what the user says of costs, and what findings explain."""
 
 from tfdoctor.facts.kit import *
 from tfdoctor.recording.program import ProgramRecord
@@ -53,3 +53,21 @@ class Epoch(Record):
         if steps is None or steps <= 0:
             raise Unavailable("the number of steps per epoch was not recorded")
         return cls(steps)
+
+
+SHARE = 0.10  # Share of the step from which a part needs an explanation
+
+
+class Unexplained(Record):
+    """The time of a step that no specific finding names, which the general rules are given.
+
+    ``parts_ms`` maps each part of the breakdown (see Breakdown) to the ms per training step that no
+    finding names, as traced; only parts of which at least ``SHARE`` of the step is unexplained. ``subjects`` are
+    the subjects of the specific findings' effects (operations, layers, datasets, StepWork), so that the general
+    rules do not repeat them.
+    """
+
+    parts_ms: Mapping[str, float] = field(default_factory=dict)
+    subjects: frozenset[str] = frozenset()
+
+    ABSENT: ClassVar = "the parts of a step are unknown, so it is unknown which of them findings explain"
