@@ -1,6 +1,7 @@
 """The model of a file: what is no Python, where nodes are, and which of the places that bind a name one sees."""
 
 import ast
+import warnings
 
 import pytest
 
@@ -92,3 +93,13 @@ def test_a_parameter_stands_for_what_the_only_call_gives_in_each_turn(given: str
     (name,) = module.calls("print")[0].args
     assert isinstance(name, ast.Name)
     assert [module.written(source.value) for source in module.sources(name)] == [given] * known
+
+
+def test_warnings_of_the_text_are_not_shown_and_others_stay_shown_once() -> None:
+    """A regression: a change of Python's filters has it show each warning of the user's program once more."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            warnings.warn("of the program", stacklevel=1)
+            SyntaxTree('x = "\\d"')
+    assert [str(one.message) for one in shown] == ["of the program"]

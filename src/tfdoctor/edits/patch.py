@@ -1,7 +1,6 @@
 """From the remedies of findings to edits of files: in one patch that holds all of them, or as files for a trial."""
 
 import difflib
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,7 +15,7 @@ from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.recording import Recording
 from tfdoctor.source_code.splice import Declined, Lines, Splice, before_and_after, known, spliced
-from tfdoctor.source_code.tree import SyntaxTree
+from tfdoctor.source_code.tree import SyntaxTree, unheard
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy, Replacement
 
@@ -199,7 +198,7 @@ def _must_parse(source: SourceFile, splices: Iterable[Splice]) -> None:
     """Decline an edit after which Python could no longer read the file."""
     text = spliced(source.text, splices)
     try:
-        with warnings.catch_warnings(action="ignore"):  # warnings of the user's code are not shown
+        with unheard():
             compile(source.encoded(text), source.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise Declined("the edited file would not be valid Python") from error

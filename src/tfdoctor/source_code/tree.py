@@ -6,6 +6,7 @@ import tokenize
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from io import BytesIO
 from typing import Any, TypeVar
@@ -60,6 +61,16 @@ def decoded(data: bytes) -> tuple[str, str]:
     return encoding, data.decode(encoding)
 
 
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Show no warning of the user's code; where filters change instead, Python shows others' warnings once more."""
+    shown, warnings.showwarning = warnings.showwarning, lambda *_, **__: None
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
+
+
 class SyntaxTree:
     """A parsed text: offsets into it, the nodes around each node, and what binds its names.
 
@@ -72,7 +83,7 @@ class SyntaxTree:
     def __init__(self, text: str, path: str = "") -> None:
         self.text, self.path, self.lines = text, path, Lines.of(text)
         try:
-            with warnings.catch_warnings(action="ignore"):  # of the user's code
+            with unheard():
                 self.tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise Declined("the syntax of the file cannot be parsed") from error
