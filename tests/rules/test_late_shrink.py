@@ -1,12 +1,9 @@
 """late-shrink: a buffer holds elements that are much smaller on the other side of a map."""
 
-import re
-
 import pytest
 
 from tests.rules.kit import *
 from tfdoctor.recording.program import FileList, TensorType
-from tfdoctor.rules.input import late_shrink
 from tfdoctor.rules.input.late_shrink import PATH_BYTES, Buffer, Buffers, check
 from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
 
@@ -47,70 +44,41 @@ def healthy() -> Verdict:
 MIB = 2**20
 
 
-def test_little_memory_is_not_reported() -> None:
-    found = [example(1000, each=spared + 100, least=100) for spared in (268_436, 268_435)]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_elements_that_are_hardly_smaller_elsewhere_stay() -> None:
-    found = [example(1000, each=4 * MIB, least=least) for least in (2 * MIB, 2 * MIB + 1)]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_it_is_a_note_unless_tasks_wait_for_memory() -> None:
-    for stalled, severity in ((0.02, Severity.WARNING), (0.019, Severity.NOTE), (None, Severity.NOTE)):
-        verdict = as_finding(example(memory=HostMemory(64e9, 20e9, stalled=stalled)))
-        assert (verdict.severity, verdict.effects) == (severity, ())
-
-
-def test_the_remedy_is_the_other_order_of_the_users_own_stages() -> None:
-    for grows, first in ((True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")):
-        (remedy,) = as_finding(example(1000, grows=grows)).remedies
-        assert first in remedy.code.splitlines()[0]
-        assert remedy.at == Location("train.py", 9)
-
-
-def test_the_summary_has_the_memory_now_and_after_moving() -> None:
-    verdict = as_finding(example(1000, MIB))
-    assert re.search(r"shuffle\(1000\) .* 1\.05 GB; before decode .* 1\.02 MB", verdict.summary)
-
-
-def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
-    unknown = (dataset_of("Shuffle"),)
-    assert "shuffle" in as_not_applicable(late_shrink.check(Buffers((), unknown), FullSizeWork(), None)).reason
-    assert isinstance(example(unknown=unknown), Finding)
-
-
-def test_images_that_hardly_shrink_are_left_in_their_order() -> None:
-    assert kinds(order((128, 64), (64, 64)), order((128, 64), (64, 65))) == [Finding, Healthy]
-
-
-def test_the_work_on_dropped_pixels_has_to_be_a_fifth_of_the_stage() -> None:
-    """Three quarters of the work would be spared, of a stage of 30 ms."""
-    assert kinds(*(order((128, 128), (64, 64), spent) for spent in (8.01, 7.99))) == [Finding, Healthy]
-
-
-def test_the_saving_is_the_work_on_pixels_that_are_dropped() -> None:
-    verdict = as_finding(order((128, 128), (64, 64), 20.0))
-    assert list(scales(verdict).values()) == [near(1.0 - 15.0 / 30.0)]
-    assert "128x128 pixels are resized to 64x64 after 20.0 ms of work" in verdict.summary
-    assert "tf.image.resize(image, (64, 64))  # before line 21" in first_code(verdict)
-
-
-def test_a_crop_says_so() -> None:
-    assert first_action(order(kind="StridedSlice")).startswith("Crop")
-    assert "image[top:top + 64, left:left + 64]" in first_code(order(kind="StridedSlice"))
-
-
-def test_a_step_that_does_not_wait_is_slowed_through_the_cores() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the example, and images that are hardly larger"] = sick(), healthy()
+    told["images of 2 times the pixels, and of less"] = order((128, 64), (64, 64)), order((128, 64), (64, 65))
+    told["work on dropped pixels of a fifth of the stage, and of less"] = [
+        order((128, 128), (64, 64), spent) for spent in (8.01, 7.99)
+    ]
+    told["the saving is the work on pixels that are dropped: 15 of 30 ms"] = order((128, 128), (64, 64), 20.0)
+    told["a crop says so"] = order(kind="StridedSlice")
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=20.0)
-    assert [one[0] for one in effects(order(waits=False, contention=crowded))] == [Stage.INPUT, Stage.DEVICE]
-    assert isinstance(order(waits=False), Healthy)
+    told["a step that does not wait is slowed through the cores alone"] = (
+        order(waits=False, contention=crowded),
+        order(waits=False),
+    )
+    told["without recorded functions only buffers are judged"] = check(Buffers(()), Unavailable("no graphs"), None)
+    told["without pipeline nothing is judged"] = check(Unavailable("no data"), FullSizeWork(), None)
 
 
-def test_without_recorded_functions_only_buffers_are_judged() -> None:
-    assert isinstance(late_shrink.check(Buffers(()), Unavailable("no graphs"), None), Healthy)
-    assert late_shrink.check(Unavailable("no data"), FullSizeWork(), None) == NotApplicable(reason="no data")
+@golden_cases
+def test_full_buffers(told: Cases) -> None:
+    told["elements are larger before the buffer: the stages change places"] = example()
+    told["elements get smaller behind it: their map comes first"] = example(1000, MIB, grows=False)
+    told["268.4 MB are spared, and less"] = (
+        example(1000, each=268_536, least=100),
+        example(1000, each=268_535, least=100),
+    )
+    told["elements are half as large elsewhere, and hardly smaller"] = [
+        example(1000, each=4 * MIB, least=least) for least in (2 * MIB, 2 * MIB + 1)
+    ]
+    told["a warning where tasks wait for memory, else a note"] = [
+        example(memory=HostMemory(64e9, 20e9, stalled=stalled)) for stalled in (0.02, 0.019, None)
+    ]
+    unknown = (dataset_of("Shuffle"),)
+    told["a buffer of unknown size is not called healthy"] = check(Buffers((), unknown), FullSizeWork(), None)
+    told["a buffer of unknown size beside a large one"] = example(unknown=unknown)
 
 
 # Buffers: what shuffle, cache and prefetch hold, and where the same elements are smaller.
