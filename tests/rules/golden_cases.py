@@ -53,7 +53,7 @@ class Cases:
                 known = self.first.setdefault(type(value), {})
                 yield f"{type(value).__name__.lower()}: {value.summary}"
                 yield from (f"  {key}{said}" for key, said in entries.items() if known.get(key) != said)
-                if gone := [key.rstrip(": ") for key in known if key not in entries]:
+                if gone := [key.partition(" | ")[0].rstrip(": ") for key in known if key not in entries]:
                     yield f"  without {'; '.join(gone)}"
                 self.first[type(value)] = known or entries
             case NotApplicable(reason=reason):
