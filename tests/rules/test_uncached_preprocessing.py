@@ -216,7 +216,7 @@ def measured(*operations: tuple[str, list[int], float]) -> str:
 
 @golden_cases
 def test_repeatable_parts(told: Cases) -> None:
-    draw = ("RandomUniform", [], 0.5)
+    draw: tuple[str, list[int], float] = ("RandomUniform", [], 0.5)
     told["work before the first draw"] = measured(("DecodePng", [0], 9.0), draw, ("Mul", [1, 2], 0.5))
     told["work on a random result"] = measured(draw, ("Add", [0, 1], 0.5), ("ResizeBilinear", [2], 9.0))
     told["what branches call is not recorded"] = measured(("If", [0], 5.0), ("DecodePng", [1], 5.0))
