@@ -45,31 +45,19 @@ SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
 
-test_an_idle_share_above_half_is_found = each_is(
-    (example(device=49.0, input=51.0), Finding),
-    (example(device=50.0, input=50.0), Healthy),
-    # Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean
-    (example(mean_ms=125.0, device=100.0), Healthy),
-    (example(mean_ms=126.0, device=100.0), NotApplicable),
-    (example(unknown=60.0, device=40.0), NotApplicable),  # unknown time is not called idle
-)
 
-
-def test_a_note_that_promises_nothing() -> None:
-    verdict = as_finding(example(device=10.0, host=90.0))
-    assert (verdict.severity, verdict.effects) == (Severity.NOTE, ())
-
-
-def test_steps_epochs_and_flops_at_a_price() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a note that promises nothing, of an idle share above half"] = example(device=49.0, input=51.0)
+    told["an idle share of half"] = example(device=50.0, input=50.0)
+    told["four steps in twenty compiled, and a steady step was a sixtieth of the mean"] = [
+        example(mean_ms=ms, device=100.0) for ms in (125.0, 126.0)
+    ]
+    told["unknown time is not called idle"] = example(unknown=60.0, device=40.0), example(unknown=40.0, device=60.0)
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
-    costs = figures(example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0))
-    assert costs["cost per step"] == pytest.approx(1e-4)
-    assert costs["cost per epoch (500 steps)"] == pytest.approx(0.05)
-    assert costs["FLOPs of matmuls and convolutions per dollar"] == pytest.approx(1e12 * 3600 / 3.6)
-
-
-def test_unknown_time_is_not_called_idle() -> None:
-    assert figures(example(unknown=40.0, device=60.0))["share of the step without compute"] == pytest.approx(0.0)
+    told["steps, epochs and FLOPs at a price"] = example(
+        Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0
+    )
 
 
 def test_a_price_is_never_guessed() -> None:

@@ -132,7 +132,7 @@ def test_remedies(told: Cases) -> None:
     for name in ("EagerTensor", "Functional", "Experience"):
         told[f"live {name} objects grow along"] = check(RESIDENT, counted(Grows.OBJECTS, name))
     for what in (Grows.GRAPH, Grows.FILES, Grows.BLOCKS):
-        told[f"{what} grows along"] = check(RESIDENT, counted(what))
+        told[f"{what} grow along"] = check(RESIDENT, counted(what))
     told["functions that are traced again and again explain the blocks of Python"] = check(
         RESIDENT, counted(Grows.FUNCTIONS), counted(Grows.BLOCKS, last=2e6)
     )
