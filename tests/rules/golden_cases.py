@@ -40,11 +40,12 @@ class Cases:
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.first: dict[type, dict[str, str]] = {}
+        self.longer: dict[str, str] = {}  # texts of several lines, and where they stand
 
     def __setitem__(self, name: str, value: object) -> None:
         assert name not in self.texts, f"two cases are called {name!r}"
-        values = value if isinstance(value, tuple | list) and value else (value,)
-        self.texts[name] = "\n".join(line for one in values for line in self._lines(one))
+        self.texts[name] = ""
+        self.texts[name] = "\n".join(self._lines(value)) or "nothing"
 
     def _lines(self, value: object) -> Iterator[str]:
         match value:
@@ -52,16 +53,24 @@ class Cases:
                 entries = distinct(said_of(value))
                 known = self.first.setdefault(type(value), {})
                 yield f"{type(value).__name__.lower()}: {value.summary}"
-                yield from (f"  {key}{said}" for key, said in entries.items() if known.get(key) != said)
-                if gone := [key.rstrip(": ") for key in known if key not in entries]:
+                yield from (f"  {key}{self._once(said)}" for key, said in entries.items() if known.get(key) != said)
+                if gone := [key.partition(" | ")[0].rstrip(": ") for key in known if key not in entries]:
                     yield f"  without {'; '.join(gone)}"
                 self.first[type(value)] = known or entries
             case NotApplicable(reason=reason):
                 yield f"not applicable: {reason}"
             case Unavailable():
                 yield f"unavailable: {value}"
+            case tuple() | list():
+                yield from (line for one in value for line in self._lines(one))
             case _:
                 yield from self._lines(answer(value)) if callable(value) else [shown(value)]
+
+    def _once(self, said: str) -> str:
+        """Return what is said, or where it stands if it is long and does so already."""
+        case = next(reversed(self.texts))
+        known = self.longer.setdefault(said, case) if said.count("\n") > 1 else case
+        return said if known == case else f" (as in {known!r})"
 
     @property
     def text(self) -> str:

@@ -20,7 +20,7 @@ from tests.builders import (
     v100,
 )
 from tests.rules.applied import applied
-from tests.rules.golden_cases import Cases, golden_cases
+from tests.rules.golden_cases import Cases, golden_cases, shown
 from tests.rules.run_facts import chained, dataset_of, divided_run, equal_steps, made_call, run_line
 from tests.rules.verdicts import (
     as_finding,
