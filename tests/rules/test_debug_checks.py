@@ -1,7 +1,5 @@
 """debug-checks: both sides of its share, whose time counts, and what is no check."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.execution import debug_checks
 from tfdoctor.rules.execution.debug_checks import check
@@ -46,19 +44,20 @@ def test_verdicts(told: Cases) -> None:
     told["a step of unnamed work"] = applied(debug_checks, DebugChecks(()), unnamed, Breakdown.of(device=9.0))
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "expected"),
-    [
-        ("Assert", "Assert/Assert", True),
-        ("Equal", "model/assert_equal_1/Equal", True),
-        ("DebugNumericSummaryV2", "DebugNumericSummaryV2_3", True),
-        ("IsFinite", "clip_by_global_norm/IsFinite", False),
-        ("IsFinite", "loss_scale_optimizer/IsFinite", False),
-        ("Mul", "assertive_layer/mul", False),
-        ("Equal", "accuracy/Equal", False),
-    ],
-)
-def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expected: bool) -> None:
-    """Trap: clipping gradients and scaling a loss look for infinity, too, and use the answer."""
-    operations, step = Operations((row(kind=kind, name=name),)), Breakdown.of(device=1.0)
-    assert bool(DebugChecks.measure(operations, step, Steps.uniform(5, 1.0), recording(), None).rows) is expected
+@golden_cases
+def test_measured(told: Cases) -> None:
+    def found(kind: str, name: str) -> str:
+        step, steps = Breakdown.of(device=1.0), Steps.uniform(5, 1.0)
+        rows = DebugChecks.measure(Operations((row(kind=kind, name=name),)), step, steps, recording(), None).rows
+        return f"{name}: {'a check' if rows else 'none'}"
+
+    told["checks"] = (
+        found("Assert", "Assert/Assert"),
+        found("Equal", "model/assert_equal_1/Equal"),
+        found("DebugNumericSummaryV2", "DebugNumericSummaryV2_3"),
+    )
+    told["clipping gradients and scaling a loss look for infinity, too, and use the answer"] = (
+        found("IsFinite", "clip_by_global_norm/IsFinite"),
+        found("IsFinite", "loss_scale_optimizer/IsFinite"),
+    )
+    told["names that only sound like it"] = found("Mul", "assertive_layer/mul"), found("Equal", "accuracy/Equal")

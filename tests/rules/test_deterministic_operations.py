@@ -62,27 +62,20 @@ def test_verdicts(told: Cases) -> None:
     told["on a CPU nothing is said"] = applied(deterministic_operations, Determinism(by_call=True), operations, cpu)
 
 
-@pytest.mark.parametrize(
-    ("environment", "aids", "how"),
-    [
-        ({}, (), (False, "")),
-        ({"TF_DETERMINISTIC_OPS": "0"}, (), (False, "")),
-        ({"TF_DETERMINISTIC_OPS": "True"}, (), (False, "TF_DETERMINISTIC_OPS")),
-        ({"TF_CUDNN_DETERMINISTIC": "1"}, (), (False, "TF_CUDNN_DETERMINISTIC")),
-        ({}, ("check_numerics",), (False, "")),
-        ({"TF_DETERMINISTIC_OPS": "1"}, ("op_determinism",), (True, "TF_DETERMINISTIC_OPS")),
-    ],
-)
-def test_what_switches_them_on(environment: dict[str, Any], aids: tuple[str, ...], how: tuple[bool, str]) -> None:
-    beside = recording(manifest=manifest(environment=environment))
-    program = Program(settings=RunSettings(debugging=tuple(DebugAid(aid) for aid in aids)))
-    found = Determinism.measure(beside, program)
-    assert (found.by_call, found.variable) == how
+@golden_cases
+def test_switches(told: Cases) -> None:
+    def measured(*aids: str, **environment: str) -> Determinism:
+        program = Program(settings=RunSettings(debugging=tuple(map(DebugAid, aids))))
+        return Determinism.measure(recording(manifest=manifest(environment=environment)), program)
 
-
-def test_a_trace_of_another_profiler_says_nothing_of_settings() -> None:
-    with pytest.raises(Unavailable, match="settings"):
-        Determinism.measure(recording(), None)
+    told["nothing, a variable that is off, and another aid"] = (
+        measured(),
+        measured(TF_DETERMINISTIC_OPS="0"),
+        measured("check_numerics"),
+    )
+    told["a variable"] = measured(TF_DETERMINISTIC_OPS="True"), measured(TF_CUDNN_DETERMINISTIC="1")
+    told["the call, beside the variable"] = measured("op_determinism", TF_DETERMINISTIC_OPS="1")
+    told["a trace of another profiler says nothing of settings"] = lambda: Determinism.measure(recording(), None)
 
 
 SCRIPT = """\

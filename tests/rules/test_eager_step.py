@@ -2,8 +2,6 @@
 
 from itertools import chain
 
-import pytest
-
 from tests.builders import line
 from tests.rules.kit import *
 from tests.run_logs import Run, place
@@ -107,25 +105,21 @@ def test_verdicts(told: Cases) -> None:
     told["the line of fit, whose step is Keras' own"] = example(replace(work, asked=True), Breakdown.of(host=10.0))
 
 
-@pytest.mark.parametrize(("source", "name"), [("tf-data-loop", "f"), ("eager-gradient", "")])
-def test_a_compiled_function_is_the_step_where_python_takes_no_gradients(source: str, name: str) -> None:
+def of_loop(source: str) -> EagerWork:
     seen = StepsSeen(candidates=(Candidate(source=source),))
     fed = {"at": ["t.py", 3], "function": "f", "arguments": []}
     known = recording({"python": {"fed": fed}}, manifest=manifest(steps=seen))
     rows = [(marker(n, 10 * n, 10 * n + 8), ("EagerLocalExecute: Mul", 10 * n, 10 * n + 1)) for n in range(8)]
-    work = chart(trace([line("python", *chain(*rows))]), known).fact(EagerWork)
-    assert (work.operations > 0, work.beside) == (True, name)
+    return chart(trace([line("python", *chain(*rows))]), known).fact(EagerWork)
 
 
-def test_a_kernel_that_was_delayed_counts_as_its_fastest() -> None:
+def delayed(*kernels_ms: float) -> EagerWork:
     """One kernel a step; Python needs 1 ms more for each."""
     rows = list(markers(5, 10.0).rows)
-    for begin, kernel_ms in zip((1.0, 11.0, 21.0, 31.0, 41.0), (3.0, 1.0, 3.0, 4.0, 3.0), strict=True):
-        rows.append(("EagerLocalExecute: MatMul", begin, begin + kernel_ms + 1.0))
-        rows.append(("EagerKernelExecute", begin + 0.5, begin + 0.5 + kernel_ms))
-    work = chart(trace([line("python", *rows)])).fact(EagerWork)
-    assert work.operations_ms > work.least_ms
-    assert work.least_ms == pytest.approx(1.0 - 0.002, abs=1e-3)
+    for begin, kernel_ms in enumerate(kernels_ms):
+        rows.append(("EagerLocalExecute: MatMul", 10 * begin + 1, 10 * begin + kernel_ms + 2))
+        rows.append(("EagerKernelExecute", 10 * begin + 1.5, 10 * begin + 1.5 + kernel_ms))
+    return chart(trace([line("python", *rows)])).fact(EagerWork)
 
 
 def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
@@ -137,15 +131,18 @@ def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
     return chart(traced, run.recording()).fact(EagerWork)
 
 
-def test_the_function_of_most_samples_is_the_step() -> None:
-    """Trap: most of the loop's time is Python in other functions, and two loops call the function."""
-    work = sampled(
-        (9.0, None, None),
-        (2.0, "nets.py:23", "train.py:38"),
-        (2.5, "nets.py:23", "train.py:40"),
-        (1.0, "nets.py:23", "train.py:38"),
-        (3.0, "nets.py:80", "train.py:60"),
+@golden_cases
+def test_measured(told: Cases) -> None:
+    told["a compiled function is the step where Python takes no gradients"] = of_loop("tf-data-loop")
+    told["Python takes gradients"] = of_loop("eager-gradient")
+    told["a kernel that was delayed counts as its fastest"] = delayed(3.0, 1.0, 3.0, 4.0, 3.0)
+    told["the function of most samples is the step: the loop is mostly other Python, and two lines call it"] = (
+        sampled(
+            (9.0, None, None),
+            (2.0, "nets.py:23", "train.py:38"),
+            (2.5, "nets.py:23", "train.py:40"),
+            (1.0, "nets.py:23", "train.py:38"),
+            (3.0, "nets.py:80", "train.py:60"),
+        )
     )
-    assert (work.step_at, work.called_at) == (STEP_AT, CALLED_AT)
-    none = sampled((9.0, None, None))
-    assert (none.step_at, none.called_at) == (None, None)
+    told["no function was sampled"] = sampled((9.0, None, None))

@@ -1,9 +1,7 @@
 """float32-matmul: matmuls in float32 on a device that is faster in 16-bit precision, and the edit of a model."""
 
-import pytest
-
 from tests.builders import Machine, device, line
-from tests.edits.editing import declined, edited
+from tests.edits.editing import edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import BatchNorm
@@ -62,10 +60,6 @@ LOOPED = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
 
 check = partial(example, limits=Limits(on_cpu=float("-inf"), on_amx=float("-inf")))
 """Reports every gain, so that the tests can see what is counted."""
-
-
-def slower(*rows: OperationTime, **more: Any) -> dict[str, float]:
-    return {subject: factor for subject, factor in scales(check(*rows, **more)).items() if factor > 1}
 
 
 def of_shape(kind: str, ms: float, shape: tuple[int, ...], weights: tuple[int, ...], **more: Any) -> OperationTime:
@@ -236,38 +230,36 @@ def test_other_operations(told: Cases) -> None:
     ]
 
 
-@pytest.mark.parametrize(("ms", "calls", "kind"), [(0.101, 1, Finding), (0.1, 1, Healthy), (0.9, 9, Healthy)])
-@pytest.mark.parametrize("name", ["MatMul", "Conv2DBackpropInput", *rule.FIXED_OF_TYPE])
-def test_a_cpus_short_matmuls_gain_nothing(name: str, ms: float, calls: float, kind: type) -> None:
-    """Trap: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types."""
-    scaled = round(ms * 10 * rule.FIXED_OF_TYPE.get(name, 0.1), 6)
-    assert isinstance(check(matmul(name, ms=scaled, calls=calls)), kind)
+@golden_cases
+def test_short_and_slower_operations(told: Cases) -> None:
+    def short(kind: str, ms: float, calls: float = 1.0) -> Verdict:
+        return check(matmul(kind, ms=ms, calls=calls))
 
-
-@pytest.mark.parametrize(
-    ("row", "factor"),
-    [
-        (other(STRIDED, stride=2), 12.0),
-        (other(STRIDED, stride=1), None),
-        (other(STRIDED), 12.0),
-        (other("Sigmoid", "m/act/s"), SLOWER["Sigmoid"]),
-        (other("Sigmoid", "m/act/s", "bfloat16"), None),
-        (other("Sigmoid", "adam/s"), None),
-        (other("ReluGrad", ms=0.9), rule.SLOWER_IN_CACHES["ReluGrad"]),
-        (other("ReluGrad", ms=1.8, calls=2.0), rule.SLOWER_IN_CACHES["ReluGrad"]),
-        (other("ReluGrad", ms=1.1), None),
-        (other("BiasAddGrad", ms=9.0), SLOWER["BiasAddGrad"]),
-        (other("MaxPoolGrad", ms=0.9), None),
-    ],
-)
-def test_operations_that_take_longer_on_a_cpu_cost_time(row: OperationTime, factor: float | None) -> None:
-    """Traps: EfficientNet's sigmoids made bfloat16 a third slower; small convolutions gained less than others lost.
-
-    Values are widened one by one; gradients of activations lose while they fit into caches.
-    """
-    assert slower(matmul(ms=20), row) == ({row.name: factor} if factor else {})
-    assert bool(figures(check(matmul(ms=20), row), "slower in 16-bit precision")) is bool(factor)
-    assert slower(matmul(ms=20), row, hardware=GPU) == {}
+    # Measured: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types
+    for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *rule.FIXED_OF_TYPE.items()):
+        told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = (
+            short(kind, ms),
+            short(kind, 9 * ms, calls=9.0),
+            short(kind, ms + 0.001),
+        )
+    slow = {kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9)) for kind in (*SLOWER, *rule.SLOWER_IN_CACHES)}
+    told["a CPU widens values one by one, which made EfficientNet a third slower"] = [
+        f"{kind}: {scales(verdict)['m/x']:g}" for kind, verdict in slow.items()
+    ]
+    told["what is slower is told, and a GPU loses nothing"] = [
+        check(matmul(ms=20), other("Sigmoid"), hardware=hardware) for hardware in (CPU, GPU)
+    ]
+    told["a gradient by strides of 2, or of unknown strides, and by 1"] = [
+        check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)
+    ]
+    told["operations in bfloat16, of an optimizer, and that are as fast"] = (
+        check(matmul(ms=20), other("Sigmoid", dtype="bfloat16")),
+        check(matmul(ms=20), other("Sigmoid", "adam/s")),
+        check(matmul(ms=20), other("MaxPoolGrad", ms=0.9)),
+    )
+    told["gradients of activations lose while they fit into caches: 0.9 ms a call, and not 1.1"] = [
+        check(matmul(ms=20), other("ReluGrad", ms=ms, calls=calls)) for ms, calls in ((1.8, 2.0), (1.1, 1.0))
+    ]
 
 
 # From traces
@@ -359,46 +351,35 @@ def own(body: str = "pass", result: str = "self.head(x)", loss: str = "self(x) -
     return TEXT.format(body=body, result=result, loss=loss, after=after)
 
 
-@pytest.mark.parametrize(
-    "body", ["pass", "x = x * 2.0", "x = x * SCALE", "x = tf.concat([x, x], -1)", "x = tf.reshape(x, [-1, 4])"]
-)
-def test_the_head_of_an_own_model_stays_float32(body: str) -> None:
-    text = edited("mixed-precision", own(body), "model = Net")
-    assert 'self.head = keras.layers.Dense(2, dtype="float32")' in text
-    assert 'keras.mixed_precision.set_global_policy("mixed_bfloat16")' in text
-    assert text.count("float32") == 1
+def change(text: str, marked: str = "model = Net") -> str:
+    """Return the lines that the edit makes of others, or why it declines."""
+    try:
+        new = edited("mixed-precision", text, marked).splitlines()
+    except Declined as why:
+        return f"declined: {why}"
+    return "\n".join(line.strip() for line in new if line.strip() and line not in text.splitlines())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        own("x = x + tf.random.normal([4])"),
-        own("x = x * TABLE"),
-        own("x = x * np.pi"),
-        own("x = x * self.weight"),
-        own("x = tf.cast(x, tf.float32)"),
-        own("x = tf.matmul(x, TABLE)"),
-        own("x = helper(x)"),
-        own(result="tf.nn.softmax(self.head(x))"),
-        own(result="self.head(x), x"),
-        own(result="self.blocks(x)"),
-        own(loss="self.head(x) - y"),
-        own(after="print(model.head(data))"),
-        own(after="other = keras.Model(a, b)"),
-    ],
-)
-def test_what_may_mix_two_types_declines(text: str) -> None:
-    assert declined("mixed-precision", text, "model = Net") is None
-
-
-def test_a_call_of_several_inputs_declines() -> None:
-    with pytest.raises(Declined, match="several inputs"):
-        edited("mixed-precision", own().replace("call(self, x):", "call(self, x, y):"), "model = Net")
-
-
-def test_the_last_layers_of_several_models_stay_float32() -> None:
+@golden_cases
+def test_edits(told: Cases) -> None:
+    for body in ("pass", "x = x * 2.0", "x = x * SCALE", "x = tf.concat([x, x], -1)", "x = tf.reshape(x, [-1, 4])"):
+        told[f"the head of an own model stays float32, after {body}"] = change(own(body))
+    for body in (
+        "x = x + tf.random.normal([4])",
+        "x = x * TABLE",
+        "x = x * np.pi",
+        "x = x * self.weight",
+        "x = tf.cast(x, tf.float32)",
+        "x = tf.matmul(x, TABLE)",
+        "x = helper(x)",
+    ):
+        told[f"{body} may mix two types"] = change(own(body))
+    for result in ("tf.nn.softmax(self.head(x))", "self.head(x), x", "self.blocks(x)"):
+        told[f"the result {result} is not that of a layer"] = change(own(result=result))
+    told["a layer of the model is called by the loss"] = change(own(loss="self.head(x) - y"))
+    told["a layer of the model is called outside of it"] = change(own(after="print(model.head(data))"))
+    told["another model, which is made of tensors"] = change(own(after="other = keras.Model(a, b)"))
+    told["a call of several inputs"] = change(own().replace("call(self, x):", "call(self, x, y):"))
     models = ("Sequential([keras.layers.Dense(8), keras.layers.Dense(4)])", "Sequential([keras.layers.Dense(1)])")
-    text = edited("mixed-precision", "import keras\n" + "".join(f"m = keras.{model}\n" for model in models), "m =")
-    assert 'Dense(4, dtype="float32")' in text
-    assert 'Dense(1, dtype="float32")' in text
-    assert text.count("float32") == 2
+    several = "import keras\n" + "".join(f"m = keras.{model}\n" for model in models)
+    told["the last layers of several models stay float32"] = change(several, "m =")

@@ -1,7 +1,5 @@
 """grouped-convolution: both sides of its limits, and groups that are told by shapes."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.operations import grouped_convolution
@@ -70,30 +68,23 @@ def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
     return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
 
 
-@pytest.mark.parametrize(
-    ("of", "groups"),
-    [
-        (row("Conv2D", (IMAGES, KERNEL), (OUT,)), 4),
-        (row("Conv2DBackpropFilter", (IMAGES, SIZES, OUT), (KERNEL,)), 4),
-        (row("Conv2DBackpropFilterV2", (IMAGES, KERNEL, OUT), (KERNEL,)), 4),
-        (row("Conv2DBackpropInput", (SIZES, KERNEL, OUT), (IMAGES,)), 4),
-        (row("Conv2DBackpropInputV2", (IMAGES, KERNEL, OUT), (IMAGES,)), 4),
-        (row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"), 4),
-        (row("Conv2D", (("float32", (8, 16, 16, None)), KERNEL), (OUT,)), None),
-        (row("Conv2D", (("float32", (8, 16, 16, 60)), KERNEL), (OUT,)), None),
-    ],
-)
-def test_the_forward_pass_and_both_gradients_have_the_same_groups(of: OperationTime, groups: int | None) -> None:
-    assert groups_of(of) == groups
-
-
-def test_convolutions_without_shapes_raise() -> None:
-    with pytest.raises(Unavailable, match="shapes"):
-        GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))
-
-
-def test_the_fastest_regular_convolution_sets_the_rate() -> None:
+@golden_cases
+def test_measured(told: Cases) -> None:
+    told["the forward pass and both gradients have the same groups"] = [
+        groups_of(of)
+        for of in (
+            row("Conv2D", (IMAGES, KERNEL), (OUT,)),
+            row("Conv2DBackpropFilter", (IMAGES, SIZES, OUT), (KERNEL,)),
+            row("Conv2DBackpropFilterV2", (IMAGES, KERNEL, OUT), (KERNEL,)),
+            row("Conv2DBackpropInput", (SIZES, KERNEL, OUT), (IMAGES,)),
+            row("Conv2DBackpropInputV2", (IMAGES, KERNEL, OUT), (IMAGES,)),
+            row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"),
+        )
+    ]
+    told["an unknown number of channels, and one that does not divide"] = [
+        groups_of(row("Conv2D", (("float32", (8, 16, 16, channels)), KERNEL), (OUT,))) for channels in (None, 60)
+    ]
+    told["convolutions without shapes"] = lambda: GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))
     rows = (convolution("a", 8, 1.0), convolution("b", 1, 2.0), convolution("c", 1, 4.0))
     found = GroupedConvolutions.measure(Operations(rows))
-    assert found.groups == {"a": 8}
-    assert found.regular_flop_s == pytest.approx((rows[1].flops or 0) / 2e-3)
+    told["the fastest regular convolution sets the rate"] = found.groups, found.regular_flop_s

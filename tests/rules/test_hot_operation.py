@@ -1,7 +1,5 @@
 """hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it; and cheaper forms."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
@@ -297,48 +295,45 @@ def loss_of(classes: int) -> tuple[Row, ...]:
     return given("x", 128, classes), op("l", LOSS.removeprefix("Sparse"), [0, 0], [logits, logits], tensor(128))
 
 
-@pytest.mark.parametrize(
-    ("kind", "rows"),
-    [
-        (FormKind.LARGEST_SINGULAR_VALUE, (*SVD, op("largest", "StridedSlice", [1], [VALUES], tensor()))),
-        (FormKind.LARGEST_SINGULAR_VALUE, (*SVD, op("largest", "Max", [1], [VALUES], tensor()))),
-        (None, (*SVD, op("nuclear norm", "Sum", [1], [VALUES], tensor()))),
-        (None, (*SVD, op("ten", "StridedSlice", [1], [VALUES], tensor(10)))),
-        (None, (*SVD, op("vectors", "MatMul", [1], [MATRIX], tensor(96, 96), ports=[1]))),
-        (FormKind.FEW_OF_A_SORT, (*SORT, op("quarter", "StridedSlice", [1], [ROWS], tensor(8, 64)))),
-        (None, (*SORT, op("more", "StridedSlice", [1], [ROWS], tensor(8, 65)))),
-        (None, (*SORT, FEW, op("every", "Sum", [1], [ROWS], tensor(8)))),  # trap: the sort also feeds a slice
-        (None, (*SORT, FEW, op("every", "GatherV2", [1], [ROWS], tensor(8)))),
-        (FormKind.PAIRS_BEFORE_PRODUCT, pairs(100)),
-        (FormKind.PAIRS_BEFORE_PRODUCT, pairs(50)),
-        (None, pairs(101)),
-        (None, pairs(50, repeated=1)),  # trap: the difference to a neighbour, which no node has
-        (FormKind.CONVOLUTION_AFTER_RESIZE, resized(4)),
-        (FormKind.CONVOLUTION_AFTER_RESIZE, resized(16)),
-        (None, resized(17)),  # trap: more channels, which are then dearer to enlarge
-        (None, resized(4, kernel=3)),  # it sees neighbours
-        (None, resized(4, scale=1)),
-        (None, resized(4, ways=2)),  # the enlarged image is needed for the other
-        (FormKind.PRODUCT_WITH_DIAGONAL, diagonal("MatrixDiagV3")),
-        (FormKind.PRODUCT_WITH_DIAGONAL, diagonal("Diag")),
-        (None, diagonal("MatrixBandPart")),
-        (None, diagonal("MatrixDiagPart")),
-        (FormKind.REPEATED_FOR_A_SLICE, (*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 36)))),
-        (None, (*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 37)))),
-        (FormKind.LARGE_SOFTMAX, loss_of(10_000)),
-        (None, loss_of(9_999)),
-        (FormKind.RESPONSE_NORMALIZATION, (given("x", 4, 8, 8, 64), op("LRN", "LRN", [0], [IMAGE], IMAGE))),
-    ],
-)
-def test_a_cheaper_form_of_what_is_used(kind: FormKind | None, rows: tuple[Row, ...]) -> None:
-    assert [form.kind for form in forms(*rows)] == ([kind] if kind else [])
-
-
 @golden_cases
 def test_measured_forms(told: Cases) -> None:
+    def svd(*used: Any, **more: Any) -> tuple[CheaperForm, ...]:
+        return forms(*SVD, op("used", *used, **more))
+
+    def sort(kind: str, *shape: int, beside: tuple[Row, ...] = ()) -> tuple[CheaperForm, ...]:
+        return forms(*SORT, *beside, op("used", kind, [1], [ROWS], tensor(*shape)))
+
+    told["one singular value is used"] = [svd(kind, [1], [VALUES], tensor()) for kind in ("StridedSlice", "Max")]
+    told["the nuclear norm, ten singular values, and vectors are used"] = (
+        svd("Sum", [1], [VALUES], tensor()),
+        svd("StridedSlice", [1], [VALUES], tensor(10)),
+        svd("MatMul", [1], [MATRIX], tensor(96, 96), ports=[1]),
+    )
+    told["a quarter of a sort is used"] = sort("StridedSlice", 8, 64)
+    told["more of a sort is used"] = sort("StridedSlice", 8, 65)
+    told["a slice and all of a sort are used"] = [sort(kind, 8, beside=(FEW,)) for kind in ("Sum", "GatherV2")]
+    told["the nodes of pairs are half as many, or fewer"] = forms(*pairs(100)), forms(*pairs(50))
+    told["the nodes of pairs are more"] = forms(*pairs(101))
+    told["the difference to a neighbour, which no node has"] = forms(*pairs(50, repeated=1))
+    told["a convolution of an enlarged image, of half as many channels"] = forms(*resized(4)), forms(*resized(16))
+    told["more channels, which are then dearer to enlarge"] = forms(*resized(17))
+    told["a convolution sees neighbours"] = forms(*resized(4, kernel=3))
+    told["an image of the same size"] = forms(*resized(4, scale=1))
+    told["the enlarged image is needed for another convolution"] = forms(*resized(4, ways=2))
+    told["a product with a diagonal"] = forms(*diagonal("MatrixDiagV3")), forms(*diagonal("Diag"))
+    told["a product with a band, and a part of a diagonal"] = (
+        forms(*diagonal("MatrixBandPart")),
+        forms(*diagonal("MatrixDiagPart")),
+    )
+    told["a quarter of a repetition is used"] = forms(
+        *TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 36))
+    )
+    told["more of a repetition is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 37)))
+    told["10,000 classes"] = forms(*loss_of(10_000))
+    told["fewer classes"] = forms(*loss_of(9_999))
+    told["response normalization"] = forms(given("x", 4, 8, 8, 64), op("LRN", "LRN", [0], [IMAGE], IMAGE))
     largest = op("norm/largest", "StridedSlice", [1], [VALUES], tensor())
     back = op("gradient_tape/norm/Svd", "Svd", [0], [MATRIX], VALUES, MATRIX, MATRIX)
     told["the gradient of a decomposition belongs to it"] = forms(*SVD, largest, back)
     negated, few = op("Neg", "Neg", [1], [ROWS], ROWS), op("few", "Slice", [2], [ROWS], tensor(8, 12))
     told["few values of a sort in the other direction"] = forms(*SORT, negated, few)
-    told["what is left of the product of pairs is that of the nodes"] = forms(*pairs(50))

@@ -31,13 +31,6 @@ WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
 """TensorFlow 2.21's."""
 
 
-def test_the_build_tells_which_gpus_compile_ptx() -> None:
-    """One of 5.2 runs not at all."""
-    capabilities = "7.0", "7.5", "8.6", "8.9", "9.0", "12.0", "5.2", ""
-    assert [one for one in capabilities if needs_ptx(one, WHEEL)] == ["9.0", "12.0"]
-    assert not needs_ptx("9.0", ("sm_80",))  # a build without PTX
-
-
 def ptx(ms: float = 0.0, **cache: Any) -> PtxKernels:
     return PtxKernels("12.0", replace(USED, **cache), ms)
 
@@ -50,6 +43,11 @@ def test_verdicts(told: Cases) -> None:
     ):
         told[f"XLA compiles {name}"] = [example(StartCompiling(xla=True, xla_ms=ms), run) for ms, run in sides]
         told[f"PTX takes {name}"] = [example(StartCompiling(ptx(ms)), run) for ms, run in sides]
+    capabilities = "7.0", "7.5", "8.6", "8.9", "9.0", "12.0", "5.2", ""
+    told["GPUs that compile PTX, of which 5.2 runs not at all"] = [
+        one for one in capabilities if needs_ptx(one, WHEEL)
+    ]
+    told["a build without PTX"] = needs_ptx("9.0", ("sm_80",))
     told["what is kept"] = (
         example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True)),
         example(StartCompiling(PtxKernels("12.0", ms=0.0))),
