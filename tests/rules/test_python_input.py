@@ -202,8 +202,8 @@ def test_what_a_loop_calls(told: Cases) -> None:
     told["no code is known for this function"] = eager("pandas.concat")
     for draw in ("choice", "permutation"):
         for others, half in ((1, "at least half"), (2, "less than half")):
-            calls = [f"numpy.random.{draw}", *["numpy.stack"] * others]
-            places = (TimedLine(Location("t.py", n), 5, makes=True, calls={c: 5}) for n, c in enumerate(calls))
+            called = [f"numpy.random.{draw}", *["numpy.stack"] * others]
+            places = (TimedLine(Location("t.py", n), 5, makes=True, calls={c: 5}) for n, c in enumerate(called))
             told[f"a {draw} permutes all examples, and is {half} of what makes a batch"] = made_in(
                 LoopBody(0.0, 5.0), Breakdown.of(between=5.0, device=15.0), *places
             )
