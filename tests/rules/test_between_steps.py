@@ -95,9 +95,7 @@ def test_verdicts(told: Cases) -> None:
     told["ModelCheckpoint saves every batch of the run's 1000, which leaves less than a twentieth, or more"] = [
         check(10.0, *SAVED, saves=saves(each_ms)) for each_ms in (9.1, 8.9)
     ]
-    told["predict is left to slow-call, and the line of the rest is told"] = [
-        check(ms, *TOOK, **PREDICTS) for ms in (8.0, 12.0)
-    ]
+    told["predict is left to slow-call, not the rest"] = [check(ms, *TOOK, **PREDICTS) for ms in (8.0, 12.0)]
     told["a callback that is all predict"] = check(10.0, *SAMPLES, slow=slow(SlowCall.PREDICT, 18, 9.0))
     # A marked call begins within the tf.function, after Python has found or made its graph
     told["what calling and tracing functions takes, of which floats leave nothing of 0.1 + 0.2 - 0.3"] = (
@@ -105,9 +103,7 @@ def test_verdicts(told: Cases) -> None:
         check(1.2, retracing=tracing(calling_ms=0.3)),
         check(0.1 + 0.2, retracing=tracing(calling_ms=0.3)),
     )
-    told["the summary states all the time, and what of it is judged"] = check(
-        18.6, step=40.0, retracing=tracing(calling_ms=17.5)
-    )
+    told["all the time is told, and what is judged"] = check(18.6, step=40.0, retracing=tracing(calling_ms=17.5))
     told["the last 10 ms of `optimizer.apply`, after the last operation that it runs"] = check(
         10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10))
     )

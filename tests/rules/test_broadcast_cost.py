@@ -78,9 +78,7 @@ def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
 def test_verdicts(told: Cases) -> None:
     told["a fiftieth of the step, and less"] = check(ms=2.0), check(ms=1.9)
     told["operations that do not broadcast"] = [check(user=user) for user in ("MatMul", "ConcatV2", "Conv2D")]
-    told["only dimensions of size one broadcast"] = [
-        check(shape) for shape in ((8, 128, 1), (8, 2, 64), (2, 128, 1))
-    ]
+    told["dimensions of size one broadcast"] = [check(shape) for shape in ((8, 128, 1), (8, 2, 64), (2, 128, 1))]
     told["TensorFlow's own repetition"] = check(name="gradient_tape/mean/Tile")
     told["a CPU broadcasts no faster than it repeats"] = check(hardware=CPU)
     told["what reads the repetition reads the small tensor instead"] = read_twice()

@@ -27,10 +27,7 @@ def healthy() -> Verdict:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a tenth of the job's core time, and less"] = (
-        example(JobProcesses(1.79, (0.21,))),
-        example(JobProcesses(1.81, (0.19,))),
-    )
+    told["a tenth of the core time"] = [example(JobProcesses(2 - own, (own,))) for own in (0.21, 0.19)]
     told["sixteen cores, of which the job uses two"] = example(cores=Cores(16.0, 1.95))
     told["a step that waits for its input"] = example(step=Breakdown.of(device=60.0, input=20.0))
     told["the step may get what the others took, and at most half"] = [

@@ -33,13 +33,8 @@ def healthy() -> Verdict:
 def test_verdicts(told: Cases) -> None:
     told["what is left is a gather per column"] = example(9, 1.8)
     told["six columns, and five"] = example(6), example(5)
-    told["1024 values in a row are only handed on, and more are copied"] = (
-        example(shape="1024"),
-        example(shape="1025"),
-    )
-    told["a stage between looks at the rows"] = [
-        example(between=looks) for looks in ("Map", "Cache", "Window", "Filter")
-    ]
+    told["1024 values in a row are handed on, more copied"] = example(shape="1024"), example(shape="1025")
+    told["a stage looks at the rows"] = [example(between=looks) for looks in ("Map", "Cache", "Window", "Filter")]
     told["without shuffle"] = example(between="Prefetch")
     told["a twentieth of the step, and less"] = [example(work=9 * GATHER_MS + ms) for ms in (0.11, 0.09)]
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=2.0)

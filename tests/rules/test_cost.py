@@ -54,9 +54,7 @@ def test_verdicts(told: Cases) -> None:
     ]
     told["unknown time is not called idle"] = example(unknown=60.0, device=40.0), example(unknown=40.0, device=60.0)
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
-    told["steps, epochs and FLOPs at a price"] = example(
-        Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0
-    )
+    told["steps and FLOPs at a price"] = example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0)
 
 
 def epoch(cardinality: int | None) -> object:

@@ -10,24 +10,28 @@ EXAMPLE_GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_by
 FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
 
 
-def one_depthwise(time_ms: float = 12.0, end: str = "", **more: Any) -> OperationTime:
-    """Build a depthwise convolution of 96 channels, or one of its gradients."""
-    kind = f"DepthwiseConv2dNative{end}"
-    shape = (32, 64, 64, 96)
-    tensors = (("float32", shape), ("float32", (3, 3, 96, 1)))
-    graph = Operation(name="model/depthwise", type=kind, inputs=tensors, outputs=(("float32", shape),))
-    parts: dict[str, Any] = {
-        "name": graph.name, "layer": "depthwise", "at": Location("train.py", 11), "operation": graph,
-        "nbytes": 1e8, "flops": 2.3e8,
-    }  # fmt: skip
-    return OperationTime(type=kind, ms=time_ms, **(parts | more))
+AT = Location("train.py", 44)
+DEPTHWISE = "DepthwiseConv2dNative"
+
+
+def depthwise(ms: float = 10.0, end: str = "", **more: Any) -> OperationTime:
+    """Build a depthwise convolution, or one of its gradients."""
+    parts: dict[str, Any] = {"name": f"m/{DEPTHWISE}{end}", "layer": "dw", "nbytes": 2e9}
+    return OperationTime(type=f"{DEPTHWISE}{end}", ms=ms, **(parts | more))
+
+
+def of_96_channels() -> OperationTime:
+    tensors = (("float32", (32, 64, 64, 96)), ("float32", (3, 3, 96, 1)))
+    graph = Operation(name="model/depthwise", type=DEPTHWISE, inputs=tensors, outputs=tensors[:1])
+    parts: dict[str, Any] = {"name": graph.name, "layer": "depthwise", "operation": graph, "nbytes": 1e8}
+    return depthwise(12.0, at=Location("train.py", 11), flops=2.3e8, **parts)
 
 
 def example(
     *rows: OperationTime, hardware: Hardware = EXAMPLE_GPU, constant: tuple[FixedConvolution, ...] = ()
 ) -> Verdict:
     """A depthwise convolution takes 12 ms; a memory of 40 GB/s moves its bytes in 2.5 ms."""
-    operations = Operations(rows or (one_depthwise(), FAST))
+    operations = Operations(rows or (of_96_channels(), FAST))
     return depthwise_convolution.check(operations, hardware, FixedKernels(constant) if constant else None)
 
 
@@ -41,15 +45,6 @@ def healthy() -> Verdict:
 
 GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
 CPU = Hardware(DeviceKind.CPU, "x")
-AT = Location("train.py", 44)
-DEPTHWISE = "DepthwiseConv2dNative"
-
-
-def depthwise(ms: float = 10.0, end: str = "", **more: Any) -> OperationTime:
-    parts: dict[str, Any] = {"name": f"m/{DEPTHWISE}{end}", "layer": "dw", "at": None}
-    return one_depthwise(ms, end, **(parts | {"operation": None, "flops": None, "nbytes": 2e9} | more))
-
-
 check = partial(example, hardware=GPU)
 
 
@@ -124,9 +119,7 @@ def test_verdicts(told: Cases) -> None:
 @golden_cases
 def test_constant_kernels(told: Cases) -> None:
     told["a constant kernel of a column and a row is named by its line"] = check_constant(constant())
-    told["a kernel of 4 x 4, of whose arithmetic a column and a row keep half"] = check_constant(
-        constant(size=(4, 4))
-    )
+    told["of the arithmetic of a 4 x 4 kernel a column and a row keep half"] = check_constant(constant(size=(4, 4)))
     told["no regular convolution replaces a full kernel, one of a line, and small and short ones"] = [
         check_constant(one)
         for one in (
@@ -137,9 +130,7 @@ def test_constant_kernels(told: Cases) -> None:
             constant(ms=0.4),
         )
     ]
-    told["trained kernels beside constant ones are both named"] = check_constant(
-        constant(), depthwise(name="trained", ms=10.0)
-    )
+    told["a trained kernel beside a constant one"] = check_constant(constant(), depthwise(name="trained", ms=10.0))
     told["what is left is never more than all"] = constant(size=(2, 2)).left, constant(size=None).left
 
 

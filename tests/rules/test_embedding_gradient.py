@@ -121,7 +121,7 @@ def test_updates(told: Cases) -> None:
     )
     told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")
     told["a penalty of a tenth of the step, and of less"] = penalized(10.0), penalized(9.9)
-    told["a penalty on a table of which a quarter is in use, and more"] = (
+    told["a penalty on a table that is in use to a quarter, and more"] = (
         penalized(50.0, 2250),
         penalized(50.0, 2251),
     )
@@ -185,7 +185,7 @@ def summed(*more: Any, **kind: bool) -> str:
 def test_measured_penalties(told: Cases) -> None:
     told["a penalty is named at the layer with its gradient and the update that it causes"] = summed()
     told["an optimizer with moments updates all rows anyway"] = summed(moment=True)
-    told["tied weights need the whole table"] = summed(
+    told["tied weights need all rows"] = summed(
         op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]])
     )
     told["a graph network needs it whole, and an optimizer that decays weights sums nothing"] = [

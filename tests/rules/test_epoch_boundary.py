@@ -84,9 +84,7 @@ def test_calls(told: Cases) -> None:
         judged(predicted(2_000.0, within=RunCall.EPOCH)),
         judged(predicted(2_000.0, looped=True)),
     )
-    told["predictions of a twentieth of the run, and of less"] = [
-        judged(predicted(ms, looped=True)) for ms in (500.0, 499.0)
-    ]
+    told["predictions of a twentieth of the run"] = [judged(predicted(ms, looped=True)) for ms in (500.0, 499.0)]
     told["predictions after the training"] = judged(predicted(2_000.0, looped=True, after_training=True))
     told["a loop in a callback is left to slow-prediction"] = judged(predicted(40.0, 500, within=RunCall.EPOCH))
     told["each epoch saves"] = judged(made(RunCall.SAVE, 40, EPOCHS, 1_500.0, within=RunCall.EPOCH))

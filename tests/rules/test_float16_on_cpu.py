@@ -42,8 +42,6 @@ def test_verdicts(told: Cases) -> None:
     told["other operations in float16 count too"] = applied(float16_on_cpu, Operations(rows), AMX, None)
     told["a processor without 16-bit units trains in float32"] = example()
     operations = Operations.training(100.0, matmul(dtype="float16"))
-    told["on a GPU float16 is what it is made for"] = applied(
-        float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x")
-    )
+    told["float16 is what a GPU is made for"] = applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x"))
     told["a twentieth of the step, and less"] = example(time_ms=70 * Limits().share), example(time_ms=3.4)
     told["in float32, and in an unknown type"] = example("float32"), example(dtype="")

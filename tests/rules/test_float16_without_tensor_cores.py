@@ -44,13 +44,10 @@ AT_LIMIT = GFLOP / 5400 / Limits().reached * 1e3
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["what is left is the time at the peak in float32"] = example()
-    told["half of the peak in float32 is reached, and is not"] = (
-        example(time_ms=AT_LIMIT / 1.01),
-        example(time_ms=AT_LIMIT / 0.99),
-    )
+    told["half of the peak in float32 reached"] = example(time_ms=AT_LIMIT / 1.01), example(time_ms=AT_LIMIT / 0.99)
     told["a twentieth of the step, and less"] = example(conv(3.51)), example(conv(3.4))
     told["unknown FLOPs"] = example(conv(60.0, None))
-    told["memory that bounds it counts with twice the bytes: 20 ms in float32"] = example(
+    told["bound by memory it counts twice the bytes: 20 ms in float32"] = example(
         replace(conv(60.0), nbytes=2.88e9)
     )
     told["a GPU that computes float16 fast"] = example(

@@ -134,10 +134,10 @@ def test_verdicts(told: Cases) -> None:
     told["what is of unknown precision, in the loop of an LSTM, is told and not counted"] = check(
         LOOPED, matmul(ms=20.0, layer="head"), RELU
     )
-    told["in 16 bits already, and in 64"] = [
+    told["16 bits already, and 64"] = [
         check(matmul(dtype=dtype), RELU) for dtype in ("bfloat16", "float16", "float64")
     ]
-    told["in bfloat16 except for what is in float64"] = check(
+    told["bfloat16 except for what is in float64"] = check(
         matmul(dtype="bfloat16", name="h"), matmul(dtype="float64")
     )
     told["a matmul outside of oneDNN would not get shorter"] = check(matmul(ran="m/c:Conv2D"))
@@ -153,10 +153,7 @@ def test_verdicts(told: Cases) -> None:
     told["JAX casts the arrays, PyTorch has autocast, and Keras on JAX a policy"] = [
         check(matmul(), framework=one) for one in (Framework(JAX), Framework(PYTORCH), Framework(JAX, keras=True))
     ]
-    told["a head in float32, which a mixed policy keeps so, and one without"] = (
-        mixed("mixed_bfloat16"),
-        mixed("float32"),
-    )
+    told["a head in float32, which a mixed policy keeps, or no policy"] = mixed("mixed_bfloat16"), mixed("float32")
 
 
 @golden_cases
@@ -218,9 +215,7 @@ def test_costs(told: Cases) -> None:
 
 @golden_cases
 def test_other_operations(told: Cases) -> None:
-    told["a GPU's other operations in float32 move half the bytes, except the optimizer's"] = accelerator(
-        DeviceKind.GPU
-    )
+    told["a GPU's other operations move half the bytes, except the optimizer's"] = accelerator(DeviceKind.GPU)
     told["a CPU's other operations do not gain"] = accelerator(DeviceKind.CPU)
     told["Keras keeps normalization in float32 in a mixed model"] = check(
         matmul(ms=3.0, layer="raw"), matmul(dtype="float16", layer="a"), NORM_ROW, hardware=GPU

@@ -80,19 +80,12 @@ def test_verdicts(told: Cases) -> None:
     told["what tf.summary computes is no choice of the script"] = [
         summary(name) for name in ("w/write_summary/buckets/truediv", "write_summary_2/x", "w/x")
     ]
-    told["narrower types, and indices, which are as wide"] = [
-        product(dtype) for dtype in ("float32", "bfloat16", "int64")
-    ]
-    told["a metric that is summed in float64 on purpose: 3.1 % of the step, and less"] = (
-        product(ms=1.6),
-        product(ms=1.5),
-    )
+    told["narrower types, and wide indices"] = [product(dtype) for dtype in ("float32", "bfloat16", "int64")]
+    told["a metric that is summed in float64 on purpose: 3.1 % of the step"] = product(ms=1.6), product(ms=1.5)
     told["after set_floatx the arrays do not matter"] = of_layers("float64", "float64")
     told["the layer of its own type is the one to change"] = of_layers("float32", "float64")
     told["a layer that is called without autocast on what the user made"] = of_layers("float32", "float32")
-    told["a cast of float32 is where it begins: its line is the one to change, and it goes away"] = cast(
-        "float32", 3
-    )
+    told["a cast of float32 is where it begins: its line is to change, and it goes away"] = cast("float32", 3)
     told["a conversion of whole numbers stays"] = cast("int64")
     told["wide variables and constants"] = [
         check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind)

@@ -69,10 +69,7 @@ def test_verdicts(told: Cases) -> None:
     told["matmuls that share a tensor keep the time of one call"] = check(program(8), 0.05, gradient)
     told["a stack of equal layers shares nothing"] = check(program(8, chained=True))
     told["four matmuls, and query, key and value, by design"] = check(program(4)), check(program(3))
-    told["matmuls of 0.2 ms, and longer ones, which are mostly arithmetic"] = (
-        check(program(8), 0.2),
-        check(program(8), 0.21),
-    )
+    told["matmuls of 0.2 ms; longer ones are arithmetic"] = check(program(8), 0.2), check(program(8), 0.21)
     told["a recording without edges"] = check(program(8, edges=False))
     told["an unrolled recurrent layer multiplies the time steps of unstack one after another"] = (
         check(unstacked(1)),

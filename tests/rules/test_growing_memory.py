@@ -81,10 +81,7 @@ def test_verdicts(told: Cases) -> None:
     told["a list of losses that grows harmlessly"] = resident(last=1.003e9)
     told["it shrinks"] = resident(last=0.9e9)
     told["within what a large heap varies by"] = resident(first=10e9, last=10.49e9)
-    told["memory that only warms up has a plateau, or no certain slope"] = (
-        resident(steady=False),
-        resident(low=-1.0),
-    )
+    told["memory that only warms up: a plateau, or no certain slope"] = resident(steady=False), resident(low=-1.0)
     told["less is enough where live objects grow along"] = (
         resident(TENSORS, last=1.05e9),
         resident(TENSORS, last=1.049e9),
@@ -93,9 +90,7 @@ def test_verdicts(told: Cases) -> None:
     told["most of the run loads data"] = [
         check(RESIDENT, phases=replace(PHASES, once_ms=once_ms)) for once_ms in (55_000.0, 60_000.0)
     ]
-    told["three models one after another are left to tuning-loop"] = [
-        check(RESIDENT, calls=after(models)) for models in (2, 3)
-    ]
+    told["three models are left to tuning-loop"] = [check(RESIDENT, calls=after(models)) for models in (2, 3)]
     told["a short run still warms up"] = [check(RESIDENT, seconds=seconds) for seconds in (20.0, 19.0)]
     told["a shorter run is enough where a statement explains it"] = (
         check(RESIDENT, TENSORS, seconds=8.0),

@@ -98,9 +98,7 @@ def remade(making_ms: float, steps: RunSteps = LONG) -> Verdict:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["files that stay open in steps that get slower; 330 of them, the trend's values at 14.5 and 95.5 %"] = (
-        check(STEP, FILES)
-    )
+    told["files stay open; the trend's values lie at 14.5 and 95.5 % of the 330 steps"] = check(STEP, FILES)
     told["a fifth longer at the end, and less: clocks and caches"] = (
         check(replace(STEP, last=48.0), FILES),
         check(replace(STEP, last=47.9), FILES),
@@ -146,7 +144,7 @@ def test_causes(told: Cases) -> None:
     told["the training call, whose inputs may be longer"] = caused(at(TRAINS, 39.0, 79.0))
     told["all lines became slower by the same factor, as if throttled"] = caused(at(OTHER, 20.0, 40.0))
     told["no line"] = caused()
-    told["of two lines one is the training call"] = caused(
+    told["one of two lines is the training call"] = caused(
         of_script(TRAINS, 30.0, 45.0), of_script(OTHER, 5.0, 21.0)
     )
     told["counts that grow by little"] = (
@@ -168,9 +166,7 @@ def test_calls_and_epochs(told: Cases) -> None:
         slowing(GRAPH, last_ms=4.7),
         slowing(GRAPH, calls=60, last_ms=14.0),
     )
-    told["a graph grows in each epoch: the first step after it is long, and the others are as they were"] = remade(
-        5_000.0
-    )
+    told["a graph grows in each epoch: the first step after it is long, and the others usual"] = remade(5_000.0)
     told["operations that take a twentieth of the run to make, and less"] = (
         remade(1_250.0, steps=replace(LONG, long=None)),
         remade(1_249.0, steps=replace(LONG, long=None)),
@@ -233,7 +229,7 @@ RISING = [2.0 + at for at in range(30)]
 @golden_cases
 def test_measured(told: Cases) -> None:
     # Its first third are buckets 2 to 7, without the first tenth, and its last third 14 to 19
-    told["a line that grows comes first with its time at both ends"] = lines(
+    told["a line that grows is first, with its time at both ends"] = lines(
         [{"0": 10.0 * at, "1": 300.0} for at in range(20)]
     )
     told["only the loop of the steps counts, and samples that make a graph are told"] = lines(

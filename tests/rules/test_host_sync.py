@@ -34,21 +34,16 @@ def compiled(ms: float) -> Verdict:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["both parts of the wait may go, a twentieth of the step, and less"] = (
+    told["both parts of the wait may go: a twentieth of the step, or less"] = (
         waited(0.4501, 0.9),
         waited(0.449, 0.9),
     )
     told["nothing follows the last step's value: of four steps only three are seen to wait"] = waited(5.0, 0.75, 4)
-    told["a loss that is printed every few steps, and in more than four of five"] = (
-        waited(5.0, 0.8),
-        waited(5.0, 0.81),
-    )
+    told["a loss that is printed every few steps, or in four of five steps"] = waited(5.0, 0.8), waited(5.0, 0.81)
     told["a trace of one step, which the profiler ends"] = waited(5.0, 1.0, 2)
     told["waiting for the compiler"] = compiled(3.0), compiled(4.6)
     whole = replace(SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
-    told["without steps"] = applied(
-        host_sync, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework()
-    )
+    told["no steps"] = applied(host_sync, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework())
     told["no remedy of Keras for a run without it"] = example(framework=Framework(JAX))
     calls = [Step(n, n * 4 * PS_PER_MS, (n * 4 + 3) * PS_PER_MS, (n * 4 + 4) * PS_PER_MS, 4) for n in range(9)]
     step = Breakdown.of(host=2.0, between=1.0, device=7.0)

@@ -64,11 +64,8 @@ BATCHES = {"makers": MAKERS, **about(StepWork.MAKING_BATCHES)}
 def test_verdicts(told: Cases) -> None:
     told["a millisecond of the step, and less"] = check(TimedLine(LINE, 10, 1.0)), check(TimedLine(LINE, 50, 0.99))
     told["nine samples are too few"] = check(TimedLine(LINE, 9, 1.0))
-    told["predict in each step, which slow-call may name"] = (
-        check(PREDICTS),
-        check(PREDICTS, **about(StepWork.SLOW_CALLS)),
-    )
-    told["on a busy machine, starting the function of fit takes a tenth of a step, traced"] = check(
+    told["predict, which slow-call may name"] = check(PREDICTS), check(PREDICTS, **about(StepWork.SLOW_CALLS))
+    told["busy machines start the function of fit for a tenth of a traced step"] = check(
         seen(LineWork.ENTERING, 8.0)
     )
     told["Python outside of the user's lines, unless it is a callback"] = (
@@ -89,10 +86,7 @@ def test_verdicts(told: Cases) -> None:
         check(between=PYTHON),
         check(between=PYTHON, **about(StepWork.BETWEEN_CALLS)),
     )
-    told["a line that makes batches, which python-input may name"] = (
-        check(LONG, makers=MAKERS),
-        check(LONG, **BATCHES),
-    )
+    told["a line makes batches, as python-input may name"] = check(LONG, makers=MAKERS), check(LONG, **BATCHES)
     told["where a model decides the data, python-input is about the first of these lines alone"] = (
         check(LONG, model=MODEL, **BATCHES),
         check(LONG_OTHER, model=MODEL, **BATCHES),
@@ -108,9 +102,7 @@ def test_verdicts(told: Cases) -> None:
         check(between=(starts, TimedLine(OTHER, 10, 2.0)), **about(StepWork.BETWEEN_CALLS)),
         check(between=(starts,), model=LINE),
     )
-    told["no more is promised than is unexplained"] = check(
-        TimedLine(LINE, 20, 5.0), TimedLine(OTHER, 12, 3.0), host=6.0
-    )
+    told["no more promised than unexplained"] = check(TimedLine(LINE, 20, 5.0), TimedLine(OTHER, 12, 3.0), host=6.0)
     lines = [TimedLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
     told["lines of one function are named by its call, unless that is the function of the loop"] = (
         check(*lines),

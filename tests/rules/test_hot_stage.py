@@ -36,13 +36,8 @@ def test_verdicts(told: Cases) -> None:
         StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0
     )
     told["a tenth of the step, and less"] = [example(StageTime.of("Root::Prefetch::Map", ms)) for ms in (4.0, 3.99)]
-    told["an explained wait, and an explained stage"] = (
-        example(left=0.0),
-        example(subjects=frozenset(("Root::Prefetch::Map",))),
-    )
+    told["an explained wait or stage"] = (example(left=0.0), example(subjects=frozenset(("Root::Prefetch::Map",))))
     told["a stage of unknown time"] = example(StageTime.of("Root::Prefetch::Map"))
     told["the generator of a user is named as such"] = example(StageTime.of("Root::Prefetch::Generator", 20.0))
     slow = StageTime.of("Root::Prefetch::ParallelMapV2::Filter", 14.0)
-    told["a stage beside the slowest segment is not blamed"] = example(
-        StageTime.of("Root::Prefetch::ParallelMapV2", 8.0), slow
-    )
+    told["a stage beside the slowest segment"] = example(StageTime.of("Root::Prefetch::ParallelMapV2", 8.0), slow)

@@ -71,9 +71,7 @@ def test_verdicts(told: Cases) -> None:
     told["a wait that is mostly the profiler's is none"] = traced(200), traced(300)
     made_by: dict[str, Any] = {"function": "decode", "function_at": Location("t.py", 3), "at": Location("t.py", 9)}
     written = Dataset(id=1, kind="_MapDataset", **made_by)
-    told["the stage that limits the pipeline is named with its line"] = check(
-        40, 100, stage("Map", dataset=written)
-    )
+    told["the stage that limits the input is named with its line"] = check(40, 100, stage("Map", dataset=written))
     told["a stage needs several threads, TensorFlow operations, or cheaper work"] = [
         check(40, 100, limiting) for limiting in (stage("Map"), stage("Map", python_ms=40.0), stage("BatchV2"))
     ]
