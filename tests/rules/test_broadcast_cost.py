@@ -1,7 +1,5 @@
 """broadcast-cost: repetitions that broadcasting makes unnecessary, and tensors that it expands to be summed."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
 from tfdoctor.rules.operations import broadcast_cost
@@ -132,39 +130,29 @@ def weighted(*shape: int) -> list[Any]:
 SQUARE, SQUARED = big("square", "Square", 2), [big("square", "Square", 2), total(3)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "more", "number"),
-    [
-        (power(2.0), {}, 1),
-        (power(3.0), {}, 0),  # the distances of other norms are no matmul
-        (power(None), {}, 0),  # recordings of earlier versions do not say
-        ([total(2)], {"first": "Mul"}, 1),  # products are summed without a square
-        ([total(2)], {"first": "SquaredDifference"}, 1),
-        # Trap: city-block distances and additive attention are no matmul
-        *(([big("other", kind, 2), total(3)], {}, 0) for kind in ("Abs", "Tanh", "MatMul")),
-        *(([*SQUARED, big("beside", kind, 2)], {}, 0) for kind in ("Abs", "Tanh", "MatMul")),
-        (SQUARED, {"left": BIG}, 0),  # trap: an operand as large as the result
-        (weighted(64, 64, 1), {}, 1),  # residuals of cluster centers are two products
-        (weighted(64, 64, 32), {}, 0),  # weights of the expanded size are no factor of a matmul
-    ],
-)
-def test_only_what_a_matmul_computes_needs_no_expansion(rows: list[Any], more: dict[str, Any], number: int) -> None:
-    found = graph(*rows, **more)
-    assert len(found) == number
-    assert all(one.weighted is (rows[0]["name"] == "w") for one, _ in found)
-
-
 @golden_cases
 def test_measured(told: Cases) -> None:
-    def measured(*more: dict[str, Any], **given: Any) -> str:
-        return (
-            "; ".join(
-                f"{one.remedy.action}, {one.shape}, {one.times:g} times as large: {', '.join(sorted(names))}"
-                for one, names in graph(*more, **given)
-            )
-            or "nothing"
-        )
+    def measured(*more: dict[str, Any], **given: Any) -> list[str]:
+        return [
+            f"{one.remedy.action}, {one.shape}, {one.times:g} times as large: {', '.join(sorted(names))}"
+            for one, names in graph(*more, **given)
+        ]
 
+    told["the square as a power, of other norms, and of recordings that do not tell the exponent"] = [
+        [*measured(*power(exponent)), f"of {exponent}"] for exponent in (2.0, 3.0, None)
+    ]
+    told["products are summed without a square, and TensorFlow squares differences itself"] = [
+        measured(total(2), first=first) for first in ("Mul", "SquaredDifference")
+    ]
+    told["city-block distances and additive attention are no matmul"] = [
+        measured(big("other", kind, 2), total(3)) for kind in ("Abs", "Tanh", "MatMul")
+    ]
+    told["another operation takes the expanded tensor, too"] = [
+        measured(*SQUARED, big("beside", kind, 2)) for kind in ("Abs", "Tanh", "MatMul")
+    ]
+    told["an operand as large as the result"] = measured(*SQUARED, left=BIG)
+    told["residuals of cluster centers are two products"] = measured(*weighted(64, 64, 1))
+    told["weights of the expanded size are no factor of a matmul"] = measured(*weighted(64, 64, 32))
     told["squared differences that are summed need no expansion"] = (
         measured(SQUARE, total(3)),
         measured(big("square", "Mul", 2, 2), total(3)),

@@ -8,8 +8,6 @@ from tfdoctor.rules.operations.depthwise_convolution import FixedConvolution, Fi
 EXAMPLE_GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
 
 FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
-
-
 AT = Location("train.py", 44)
 DEPTHWISE = "DepthwiseConv2dNative"
 
@@ -167,8 +165,6 @@ def op(name: str, kind: str, given: Any, made: Any, *sources: int) -> dict[str, 
 CAPTURED = op("kernel", "Placeholder", [], KERNEL)
 HELD = {"captured": ["kernel"], "kernels": [{"name": "kernel", "separable": True}]}
 HANDLE = ["resource", []]
-
-
 # The trace names what runs in place with the frames of the loop, and they have no operation of their own
 LOOP = (
     "map/while/body/_69/blur",
@@ -177,16 +173,13 @@ LOOP = (
 )  # fmt: skip
 
 
-def measured(*kernel: dict[str, Any], **more: Any) -> str:
+def measured(*kernel: dict[str, Any], **more: Any) -> list[str]:
     """Return each kernel: its place and size, and what is left of the time of its operations."""
-    return (
-        "; ".join(
-            f"line {one.at.line}, {one.size}{', separable' if one.separable else ''}, leaves {one.left:.5g} of "
-            f"{one.ms:g} ms: {', '.join(row.name for row in one.rows)}"
-            for one in found_in(*kernel, **more)
-        )
-        or "nothing"
-    )
+    return [
+        f"line {one.at.line}, {one.size}{', separable' if one.separable else ''}, leaves {one.left:.5g} of "
+        f"{one.ms:g} ms: {', '.join(row.name for row in one.rows)}"
+        for one in found_in(*kernel, **more)
+    ]
 
 
 @golden_cases
