@@ -42,7 +42,6 @@ def healthy() -> Verdict:
 
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
-
 check = partial(example, step=20.0)
 
 
@@ -133,10 +132,11 @@ def test_callbacks_and_operations(told: Cases) -> None:
     told["a callback is named over all of its lines"] = check(10.0, logs(4), other, TimedLine(MAKES, 6))
     told["a named callback leaves a hundredth and what else ran"] = check(10.0, logs(8), TimedLine(MAKES, 2))
     callback = "Weights.on_train_batch_end"
+    places = logs(10, callback), TimedLine(MAKES, 8, callback=callback), TimedLine(None, 2)
+    weights, single = slow(SlowCall.WEIGHTS, 8, 4.0), SingleOperations(0.0, 2.0)
     told["get_weights and a histogram of each: to run the callback rarely spares both, and its operations"] = check(
-        10.0, logs(10, callback), TimedLine(MAKES, 8, callback=callback), TimedLine(None, 2),
-        slow=slow(SlowCall.WEIGHTS, 8, 4.0), single=SingleOperations(0.0, 2.0),
-    )  # fmt: skip
+        10.0, *places, slow=weights, single=single
+    )
     told["fit for one batch builds a dataset of operations, which are spared with it"] = (
         check(10.0, single=SingleOperations(inside_ms=1.0, between_ms=4.0)),
         check(10.0, retracing=tracing(calling_ms=5.0), single=SingleOperations(0.0, between_ms=4.0)),

@@ -19,41 +19,24 @@ def example(
         for one, taken in ran
     ]
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *times)
-    return cache_order.check(
-        cacheable,
-        properties,
-        RepeatedWork.measure(cacheable, properties, pipeline),
-        pipeline,
-        Breakdown.of(input=wait, device=40.0 - wait),
-        CpuContention(crowded=crowded, compute_ms=30.0, cores=2.0),
-    )
+    repeated = RepeatedWork.measure(cacheable, properties, pipeline)
+    step, contention = Breakdown.of(input=wait, device=40.0 - wait), CpuContention(crowded, 2.0, 30.0)
+    return cache_order.check(cacheable, properties, repeated, pipeline, step, contention)
 
 
 def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Dataset:
     """Build a map whose function runs operations of these types."""
-    return dataset_of(
-        "Map",
-        function=name,
-        function_at=Location("train.py", 9),
-        types=frozenset(types),
-        stateful=frozenset(kind for kind in types if "Random" in kind),
-        cardinality=cardinality,
-        element=ELEMENT,
-    )
+    kinds = {"types": frozenset(types), "stateful": frozenset(kind for kind in types if "Random" in kind)}
+    more = {"cardinality": cardinality, "element": ELEMENT, "function_at": Location("train.py", 9)}
+    return dataset_of("Map", function=name, **kinds, **more)
 
 
 ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
-
 SOURCE = dataset_of("TensorSlice", cardinality=1000)
-
 DECODE = mapped("DecodePng")
-
 REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
-
 CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
-
 ENDLESS = replace(CACHE, cardinality=-1)
-
 sick = example
 
 

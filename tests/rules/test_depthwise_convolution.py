@@ -6,7 +6,6 @@ from tfdoctor.rules.operations import depthwise_convolution
 from tfdoctor.rules.operations.depthwise_convolution import FixedConvolution, FixedKernels
 
 EXAMPLE_GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
-
 FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
 AT = Location("train.py", 44)
 DEPTHWISE = "DepthwiseConv2dNative"
@@ -166,11 +165,8 @@ CAPTURED = op("kernel", "Placeholder", [], KERNEL)
 HELD = {"captured": ["kernel"], "kernels": [{"name": "kernel", "separable": True}]}
 HANDLE = ["resource", []]
 # The trace names what runs in place with the frames of the loop, and they have no operation of their own
-LOOP = (
-    "map/while/body/_69/blur",
-    f"gradient_tape/map/while/map/while_grad/body/_99/gradient_tape/map/while/gradients/blur_grad/{DEPTHWISE}BackpropInput",
-    "map/while/body/_69/other",
-)  # fmt: skip
+FRAMES = "gradient_tape/map/while/map/while_grad/body/_99/gradient_tape/map/while/gradients"
+LOOP = ("map/while/body/_69/blur", f"{FRAMES}/blur_grad/{DEPTHWISE}BackpropInput", "map/while/body/_69/other")
 
 
 def measured(*kernel: dict[str, Any], **more: Any) -> list[str]:

@@ -25,7 +25,6 @@ def healthy() -> Verdict:
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE = {"threading.private_threadpool_size": 1}
 MAP_OFF = {"experimental_optimization.map_parallelization": False}
-
 PLAIN = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 30.0))
 SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
 

@@ -9,7 +9,6 @@ from tfdoctor.rules.run.epoch_boundary import check
 from tfdoctor.terms.run_time import PhaseSegment
 
 FIT = Location("train.py", 40)
-
 PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION, RunCall.SAVE: Phase.SAVING}
 
 

@@ -59,7 +59,6 @@ def unstacked(results: int) -> Program:
 
 
 UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
-
 LOOPED = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
 
 

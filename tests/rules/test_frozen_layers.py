@@ -6,7 +6,6 @@ from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.rules.operations.frozen_layers import Limits, check
 
 TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
-
 FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
 
 

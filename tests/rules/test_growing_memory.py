@@ -39,7 +39,6 @@ RESIDENT = replace(EXAMPLE_RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, 
 TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
 PHASES = replace(EXAMPLE_PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
 check = partial(example, phases=PHASES, seconds=100.0)
-
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
 STATEMENT = KeptResults((KEPT,))
 

@@ -45,7 +45,6 @@ def healthy() -> Verdict:
 
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
-
 STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, points=100)
 STEPS = replace(equal_steps(TRAINS, 330, 60.0), source="repeated-call", total_ms=20_000.0, p10_ms=45.0, p90_ms=75.0)
 PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})

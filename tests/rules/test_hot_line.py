@@ -53,7 +53,6 @@ PREDICTS = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 
 READS = (seen(LineWork.READING),)
 ENTERS = (seen(LineWork.ENTERING),)
 PYTHON = (TimedLine(LINE, 10, 4.0),)
-
 MODEL = Location("train.py", 9)
 LONG, LONG_OTHER = TimedLine(LINE, 20, 8.0), TimedLine(OTHER, 20, 8.0)
 MAKERS = tuple(TimedLine(one, seen, makes=True) for one, seen in ((LINE, 9), (OTHER, 5)))
