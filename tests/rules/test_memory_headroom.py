@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import line
 from tests.rules.kit import *
-from tfdoctor.rules.scale.memory_headroom import Limits, check
+from tfdoctor.rules.scale.memory_headroom import check
 
 
 def example(
@@ -25,41 +25,28 @@ def healthy() -> Verdict:
     return example(None, HostMemory(64e9, 20e9, stalled=0.0))
 
 
-NONE = Unavailable("not there")
-
-
 def host(share: float, stalled: float | None = 0.0) -> Verdict:
     return example(None, HostMemory(1e9, share * 1e9, stalled=stalled))
 
 
-def test_a_device_that_is_nearly_full() -> None:
-    """Trap: the peak of the whole run is at the limit in both cases, because cuDNN tries algorithms."""
-    allocators = (Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9) for used in (Limits().device, 0.94))
-    assert kinds(*(example(allocator, NONE) for allocator in allocators)) == [Finding, Healthy]
-
-
-def test_a_host_that_is_nearly_full_or_waits_for_memory() -> None:
-    assert kinds(host(Limits().host), host(0.94)) == [Finding, Healthy]
-    assert kinds(host(0.5, Limits().stalled), host(0.5, 0.019)) == [Finding, Healthy]
-    full, waiting = as_finding(host(0.99, None)), as_finding(host(0.5, 0.2))
-    assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
-
-
-TUNED = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
-
-
-def test_buffers_that_tf_data_sizes_are_named_where_the_hosts_memory_is_full() -> None:
-    finding = as_finding(example(None, HostMemory(1e9, 0.99e9), TUNED))
-    assert "ram_budget" in finding.remedies[-1].code
-    assert finding.remedies[-1].at == Location("train.py", 22)
-    assert "largest element" in str(finding.evidence)
-    assert all(
-        "ram_budget" not in remedy.code for remedy in as_finding(example(tuned=TUNED)).remedies
-    )  # the device's
-
-
-def test_without_figures_nothing_is_judged() -> None:
-    assert isinstance(example(None, NONE), NotApplicable)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["on a GPU, 15.4 of 15.5 GB are in use"] = sick()
+    told["the host's memory is a third full"] = healthy()
+    nothing = Unavailable("not there")
+    told["trap: the peak of the run is at the limit in both cases, because cuDNN tries algorithms"] = [
+        example(Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9), nothing) for used in (0.95, 0.94)
+    ]
+    told["a host that is 95 % full, and less"] = host(0.95), host(0.94)
+    told["a host that waits for memory for 2 % of the time, and less"] = host(0.5, 0.02), host(0.5, 0.019)
+    told["a host that is full, where waits are unknown"] = host(0.99, None)
+    told["a host that waits for memory for a fifth of the time"] = host(0.5, 0.2)
+    tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
+    told["buffers that tf.data sizes are named where the host's memory is full"] = example(
+        None, HostMemory(1e9, 0.99e9), tuned
+    )
+    told["and not where the device's is"] = example(tuned=tuned)
+    told["no figures"] = example(None, nothing)
 
 
 def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more: Any) -> Any:

@@ -30,35 +30,20 @@ def healthy() -> Verdict:
 ROW = (("conv/Conv2D", 12.0, 1.0),)
 
 
-def test_what_is_left_is_the_fastest_kernel() -> None:
-    assert [one[2:] for one in effects(example())] == [(near(1 / 12), Bound.AT_MOST)]
-
-
-def test_a_search_at_the_start_is_no_fault() -> None:
-    """Trap: the first batch of a shape has to be searched for."""
-    found = [example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))]
-    assert kinds(*found) == [Finding, Healthy, Healthy]
-
-
-def test_steps_that_do_not_search_have_no_saving() -> None:
-    """Every fifth step has a new shape; the typical one runs a single kernel of 1 ms."""
-    finding = as_finding(example(Searches(4, 20, 2, ROW), conv_ms=1.0))
-    assert (finding.effects, finding.severity) == ((), None)
-
-
-def test_a_compiled_step_is_not_called_healthy() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["all steps search, and 11 of 12 ms of a convolution are only tried"] = sick()
+    told["the search was over before the traced steps"] = healthy()
+    told["trap: the first batch of a shape has to be searched for"] = [
+        example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))
+    ]
+    told["every fifth step has a new shape; the typical one runs a single kernel"] = example(
+        Searches(4, 20, 2, ROW), conv_ms=1.0
+    )
     unnamed = Operations((OperationTime(name="k", type=UNNAMED, ms=9.0),))
-    verdict = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed, None, None)
-    assert isinstance(verdict, NotApplicable)
-
-
-def test_sequences_get_the_lengths_that_were_recorded_and_images_no_number() -> None:
+    told["a compiled step"] = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed, None, None)
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
-    first, _ = as_finding(example(padding=padding)).remedies
-    assert "bucket_boundaries=[57, 201], bucket_batch_sizes=[batch_size] * 3" in first.code
-
-    images, _ = as_finding(example()).remedies
-    assert "resize_with_pad(images, height, width)" in images.code
+    told["sequences get the lengths that were recorded, and images no number"] = example(padding=padding)
 
 
 KERNELS = (
