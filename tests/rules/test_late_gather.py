@@ -111,9 +111,7 @@ def test_selections(told: Cases) -> None:
     for equation in ("bsd,vd->bsv", "vd,bsd->bsv", ""):
         einsum = op("Einsum", "Einsum", [0, 1], LOGITS, HIDDEN, [16000, 192], attrs={"equation": equation})
         gather = op("GatherV2", "GatherV2", [3, 2], TAKEN, LOGITS, [None, 10])
-        told[f"an einsum {equation!r} counts where the rows are of its first operand"] = selected(
-            X, W, INDEX, einsum, gather
-        )
+        told[f"an einsum's rows are of its first operand: {equation!r}"] = selected(X, W, INDEX, einsum, gather)
     mean = op("norm/Mean", "Mean", [7], [None, 64, 1], LOGITS)
     less = op("norm/sub", "Sub", [7, 8], LOGITS, LOGITS, [None, 64, 1])
     told["a normalization between, whose operations are not known to be of rows alone"] = selected(

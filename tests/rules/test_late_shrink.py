@@ -130,9 +130,7 @@ def test_buffers(told: Cases) -> None:
         step(*of) for of in (("TensorSlice", WIDE), ("TensorSlice", NARROW), ("TFRecord", TEXT))
     )
     told["a map before the buffer makes elements larger"] = held(narrow, mapped(WIDE), shuffled(WIDE))
-    told["a map behind the buffer makes them smaller"] = held(
-        records, mapped(NARROW), shuffled(NARROW), mapped(SMALL)
-    )
+    told["a map behind the buffer shrinks them"] = held(records, mapped(NARROW), shuffled(NARROW), mapped(SMALL))
     several = mapped(SMALL), mapped(NARROW), mapped(WIDE)
     told["across several maps the smallest form counts"] = held(records, *several, shuffled(WIDE))
     decode = frozenset(("DecodeJpeg",))
@@ -149,9 +147,7 @@ def test_buffers(told: Cases) -> None:
         told[f"a cache behind a function that {cost}"] = held(records, mapped(NARROW), cast, cache)
     for name, kind, random in (("is no", "ResizeArea", ()), ("is", "RandomUniformInt", ("RandomUniformInt",))):
         crop = mapped(SMALL, frozenset((kind,)), frozenset(random))
-        told[f"a cache before a function that {name} random"] = held(
-            records, mapped(NARROW), step("Cache", NARROW), crop
-        )
+        told[f"a cache before what {name} random"] = held(records, mapped(NARROW), step("Cache", NARROW), crop)
     told["elements that are in memory anyway do not count"] = held(wide, shuffled(WIDE), mapped(SMALL))
     batch = step("Batch", "shape=(None, 10, 10, 3), dtype=tf.uint8", parameters=DatasetParameters(batch_size=8))
     told["batches end the search"] = held(records, mapped(WIDE), shuffled(WIDE), batch, mapped(SMALL))
@@ -246,9 +242,7 @@ def test_full_size_work(told: Cases) -> None:
     told["an image is followed from map to map"] = late(graph(op("AdjustSaturation", 0)), then)
     for kind in ("Cache", "Filter", "Window"):
         told[f"two maps with a {kind} between them"] = late(hue, then, between=kind)
-    told["maps whose images have other shapes are not joined"] = late(
-        graph(op("AdjustHue", 0, shape=(64, 64, 3))), then
-    )
+    told["maps of other shapes are not joined"] = late(graph(op("AdjustHue", 0, shape=(64, 64, 3))), then)
     seen = op("AdjustSaturation", 0), op("AdjustHue", 1), resized(2), op("Conv2D", 1, shape=HALF)
     told["an image that is compared at full size keeps its place"] = in_one(*seen, op("AddV2", 3, 4, shape=HALF))
     told["a filter before the resize keeps its place"] = in_one(op("AdjustHue", 0), op("Conv2D", 1), resized(2))
@@ -277,9 +271,7 @@ def test_what_may_follow_a_crop_or_a_resize(told: Cases) -> None:
     told["a branch with a filter in it keeps its place"] = in_one(*flip, types=FLIP | {"Conv2D"})
     told["a branch of unknown operations keeps its place"] = in_one(*flip)
     rewritten = ("ArithmeticOptimizer/AddOpsRewrite_AddV2",)
-    told["what the graph optimizer puts in an operation's place is its time"] = in_one(
-        op("AddV2", 0), RESIZE, ran=rewritten
-    )
+    told["what the graph optimizer puts in its place is its time"] = in_one(op("AddV2", 0), RESIZE, ran=rewritten)
     decoded = op("DecodeJpeg", 0, shape=STORED), op("AdjustHue", 1, shape=STORED), resized(2)
     paths = dataset_of("TensorSlice", files=FileList(4, image=(400, 200)))
     told["decoded images have the size of the stored files"] = in_one(*decoded, source=paths)

@@ -75,9 +75,7 @@ def test_verdicts(told: Cases) -> None:
         ("fourth", "Transpose", FIRST, LAST),
         ("conv_1", "Conv2D", LAST, LAST),
     )
-    told["a normalization between convolutions goes back and forth twice, and needs none"] = check(
-        program, GRADIENT
-    )
+    told["a normalization between convolutions goes back and forth twice"] = check(program, GRADIENT)
     told["one direction alone"] = check(graph(*THERE), GRADIENT)
     for kind in ("BatchMatMulV2", "Einsum", "Softmax"):
         told[f"the heads of attention are no layout: {kind}"] = check(there_and_back(kind), GRADIENT)
@@ -97,13 +95,9 @@ def test_verdicts(told: Cases) -> None:
 def test_accelerators(told: Cases) -> None:
     kernels: dict[str, Any] = {"ran": ("void nchwToNhwcKernel<half>", "volta_h884cudnn"), "ran_ms": (2.5, 7.5)}
     conv = OperationTime(name="conv", type="Conv2D", ms=10.0, **kernels)
-    told["kernels that convert within a convolution are a ceiling"] = check(
-        there_and_back("Softmax"), conv, GRADIENT, hardware=GPU
-    )
+    told["kernels that convert in a convolution"] = check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU)
     copy = OperationTime(name="copy.3", type="x", ms=4.0, category="data formatting")
-    told["what XLA calls data formatting is a ceiling"] = check(
-        there_and_back("Softmax"), copy, GRADIENT, hardware=TPU
-    )
+    told["XLA's data formatting is a ceiling"] = check(there_and_back("Softmax"), copy, GRADIENT, hardware=TPU)
     program = there_and_back()
     rows = (
         replace(row, ran=("SwapDimension1And2",), ran_ms=(2.0,))

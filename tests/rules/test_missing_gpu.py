@@ -62,8 +62,6 @@ def test_verdicts(told: Cases) -> None:
         boards((), files=2, readable=True, driver="libcuda.so.1: cannot open")
     )
     told["a program that uses a GPU"] = example(boards(), device=Device(DeviceKind.GPU, 1, 1))
-    told["a program that prepares data needs none"] = example(
-        boards(), phases=divided_run(1000.0, {Phase.PREPARING: 1000.0})
-    )
+    told["a program that prepares data"] = example(boards(), phases=divided_run(1000.0, {Phase.PREPARING: 1000.0}))
     record = {"run": {"devices": ["/device:CPU:0"]}}
     told["a recording that does not tell"] = lambda: chart(trace([]), recording(record, MACHINE)).fact(Boards)

@@ -30,9 +30,7 @@ def test_verdicts(told: Cases) -> None:
         example(cores=None),
     )
     written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
-    told["the line of the map"] = example(
-        StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written)
-    )
+    told["the map's line"] = example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written))
     for kind in ("Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"):
         ahead = StageTime.of(f"Root::{kind}")
         told[f"{kind} works ahead"] = example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))
@@ -40,7 +38,7 @@ def test_verdicts(told: Cases) -> None:
         StageTime.of("Root::Map", 10.0), StageTime.of("Root::Map::Prefetch")
     )
     light = "Root::MaxIntraOpParallelism"
-    told["a prefetch below work that costs nothing helps"] = example(
+    told["a prefetch below work of no cost"] = example(
         StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch")
     )
     told["work that matters, and less"] = [

@@ -37,9 +37,7 @@ def test_verdicts(told: Cases) -> None:
     told["trap: the first batch of a shape has to be searched for"] = [
         example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))
     ]
-    told["every fifth step has a new shape; the typical one runs a single kernel"] = example(
-        Searches(4, 20, 2, ROW), conv_ms=1.0
-    )
+    told["every fifth step has a new shape; others run one kernel"] = example(Searches(4, 20, 2, ROW), conv_ms=1.0)
     unnamed = Operations((OperationTime(name="k", type=UNNAMED, ms=9.0),))
     told["a compiled step"] = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed, None, None)
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))

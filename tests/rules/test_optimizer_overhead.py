@@ -51,9 +51,7 @@ def test_verdicts(told: Cases) -> None:
         example(replace(unknown, calls=calls)) for calls in (3.0 / Limits().each_ms, 599.0)
     ]
     told["on a CPU only many are reported"] = [example(many(calls), hardware=CPU) for calls in (1000.0, 999.0)]
-    told["on a CPU a part of the host's time belongs to them: of 5,000 in 5,001 operations"] = example(
-        many(5000.0), hardware=CPU, host_ms=60.0
-    )
+    told["on a CPU with 5,000 of the host's 5,001 operations"] = example(many(5000.0), hardware=CPU, host_ms=60.0)
     for name in ("model/sgd_like/Mul", "adam", "model/adamant/Mul"):
         told[f"{name} is not in an optimizer's scope"] = example(row(3.0, name=name))
     operations = Operations.training(15.0, row(3.0))

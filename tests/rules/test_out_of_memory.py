@@ -62,9 +62,7 @@ def test_verdicts(told: Cases) -> None:
     one_hot = "keras.utils.to_categorical"
     for calls, classes in ((one_hot, 10_000), (one_hot, 10), ("numpy.zeros", 10_000)):
         line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
-        told[f"rows of {classes} columns made by {calls}"] = example(
-            replace(READ, shape=(1_000_000, classes)), line
-        )
+        told[f"{classes} columns made by {calls}"] = example(replace(READ, shape=(1_000_000, classes)), line)
     for kind in (EndKind.EXIT, EndKind.EXCEPTION, EndKind.INTERRUPT, EndKind.KILLED, EndKind.RUNNING):
         told[f"a run that ended by {kind}"] = example(replace(DIED, kind=kind))
 

@@ -62,9 +62,7 @@ def test_verdicts(told: Cases) -> None:
     ]
     told["without a wait, where cores are free"] = check(share=0.44, wait=0.1)
     told["a step that hardly waits shows the cores that decoding takes"] = check(wait=0.2, contention=CROWDED)
-    told["cores that other programs use prove nothing about decoding"] = check(
-        wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9)
-    )
+    told["cores that other programs use"] = check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
     told["JPEG is decoded at a fraction that stays large enough"] = check()
     told["JPEG that is decoded at a fraction already"] = check(ratio=2)
     alone, step = CpuContention(crowded=False), Breakdown.of(input=8.0, device=2.0)

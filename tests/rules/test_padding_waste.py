@@ -93,9 +93,7 @@ def test_work(told: Cases) -> None:
     told["work of unknown length counts in proportion and is shown"] = check(0.5, row("scores", scores), unknown)
     told["unknown work alone is no work on sequences"] = check(0.5, unknown)
     program = Program((), (), settings=RunSettings(batch_size=32))
-    told["batches before time are known by their size"] = check(
-        0.5, row("a", (200, 32, 8)), row("b", (200, 30, 8)), program=program
-    )
+    told["batches before time"] = check(0.5, row("a", (200, 32, 8)), row("b", (200, 30, 8)), program=program)
     layer, head = (replace(row(f"{name}/MatMul", (None, 8)), layer=name) for name in ("dense", "head"))
     reshaped = Operation(name="dense/Reshape", type="Reshape", inputs=(("float32", dense),))
     program = Program((replace(reshaped, layer="dense"),), ())
@@ -123,9 +121,7 @@ def test_loops(told: Cases) -> None:
         )
     cell, others = row("while/body/Mul", (32, 8), calls=150.0), row("adam/Mul", (8, 8), calls=50.0)
     told["the host shrinks by the calls of the loop: three of four"] = check(0.5, cell, others, breakdown=parts)
-    told["the call from Python does not shrink"] = check(
-        0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0)
-    )
+    told["the call itself does not shrink"] = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
 
 
 def measured(**parts: Any) -> SequencePadding:

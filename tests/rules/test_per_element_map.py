@@ -101,9 +101,7 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
 @golden_cases
 def test_functions(told: Cases) -> None:
     pack = graph("columns", "Pack")
-    told["a function is read from the graph of its name"] = measured(
-        graph("columns", "Placeholder", "DecodeCSV", "Pack")
-    )
+    told["a function is its graph by name"] = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
     told["a result of open shape"] = measured(graph("columns", "Pack", shape=(None,)))
     told["an element of open shape"] = measured(pack, element=OPEN)
     told["a filter between map and batch ends the search"] = measured(pack, between="Filter")

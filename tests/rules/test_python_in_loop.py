@@ -45,9 +45,7 @@ def test_verdicts(told: Cases) -> None:
     told["half a millisecond, and less"] = check(0.5, step=2.0), check(0.49, step=2.0)
     told["five samples, and four"] = check(5.0, seen=5), check(5.0, seen=4)
     told["the line with most of the time is named"] = check(4.0, 1.0)
-    told["trap: the loop of reinforcement learning plays a game between its steps, and cannot do without"] = check(
-        5.0, aside=False
-    )
+    told["trap: reinforcement learning plays a game between its steps"] = check(5.0, aside=False)
     told["waiting after a read is left to host-sync"] = check(5.0, syncs_ms=4.6), check(5.0, syncs_ms=4.4)
     told["trap: the only step that logs in the window is an outlier"] = check(0.05, seen=12)
     places = tuple(TimedLine(Location("train.py", n), 9, 2.0, makes=False) for n in (1, 2, 3))

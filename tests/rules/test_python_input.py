@@ -98,9 +98,7 @@ def test_verdicts(told: Cases) -> None:
     told["no stage at all"] = check()
     crowded = stage("Map", 40.0, 15.0, operations={"PyFunc": 15.0, "Roll": 5.0})
     told["replacing the Python leaves the rest of the stage"] = check(stage("Map", 40.0, 30.0))
-    told["waits for a core between operations go with it: a change exceeded the ceiling without them"] = check(
-        crowded
-    )
+    told["waits for a core between operations go with it: they were saved"] = check(crowded)
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
     told["the loop waits for the interpreter's lock while the pipeline runs Python: no event shows it"] = example(
         stage("Map", 40.0, 30.0), breakdown=steps
@@ -110,17 +108,13 @@ def test_verdicts(told: Cases) -> None:
     told["a loop that waits for the interpreter though its input is ready, and less"] = [
         waiting(edges) for edges in (8.0, 6.9, 1.0)
     ]
-    told["a loop that may wait for a core is not said to wait for the interpreter"] = waiting(
-        8.0, contention=DISTURBED
-    )
+    told["a loop that may wait for a core instead of the interpreter"] = waiting(8.0, contention=DISTURBED)
     step = Breakdown.of(input=30.0, device=10.0)
     told["a wait that other programs may cause is not put on Python, unless it is more than half of the stage"] = [
         example(stage("Map", work, 10.0), breakdown=step, contention=DISTURBED) for work in (15.0, 14.9)
     ]
     alone = CpuContention(crowded=True, cores=2.0)
-    told["cores that are crowded by the program itself"] = example(
-        stage("Map", 14.9, 10.0), breakdown=step, contention=alone
-    )
+    told["cores that the program crowds"] = example(stage("Map", 14.9, 10.0), breakdown=step, contention=alone)
     told["a generator"] = check(stage("Generator", 40.0, 40.0))
     told["a dataset made from a generator"] = check(stage("FlatMap", 40.0, 40.0), fed_by="generator")
     told["a PyDataset"] = check(stage("Generator", 40.0, 40.0), fed_by="PyDataset")
@@ -195,9 +189,7 @@ def test_what_a_loop_calls(told: Cases) -> None:
         "tensorflow.random.uniform", "numpy.stack"
     )
     told["a constant does not move"] = eager("tensorflow.constant")
-    told["a call of a function does not move"] = eager(
-        "tensorflow.python.eager.polymorphic_function.Function.__call__"
-    )
+    told["a call does not move"] = eager("tensorflow.python.eager.polymorphic_function.Function.__call__")
     told["the code is of the function that is called"] = eager("numpy.std")
     told["no code is known for this function"] = eager("pandas.concat")
     for draw in ("choice", "permutation"):

@@ -29,14 +29,10 @@ def test_verdicts(told: Cases) -> None:
     told["trap: a trace that holds the first calls"] = [
         example(CompileTime(steps, 20, late, 15.0), 20.0) for steps, late in ((2, 1), (1, 1), (9, 0))
     ]
-    told["compilations in long steps alone promise no saving"] = example(
-        CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0
-    )
+    told["compiling in long steps alone promises no saving"] = example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0)
     for share in (0.93, 0.2, 0.1, 0.01):
         compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
-        told[f"trap: steady steps say little of what compiling costs, {share} of the traced time"] = example(
-            compiling, 3.0
-        )
+        told[f"trap: steady steps say little of {share} of the traced time"] = example(compiling, 3.0)
 
 
 LINE = Location("train.py", 3)

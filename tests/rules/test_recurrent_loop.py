@@ -50,7 +50,7 @@ def test_verdicts(told: Cases) -> None:
     row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
     taken: dict[str, Any] = {"scheduling_ms": 5.0, "waiting_ms": 6.0}
-    told["the ceiling is the whole loop: its waits and its operations"] = example(
+    told["the ceiling is the whole loop, waits included"] = example(
         loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken
     )
     told["operations around the loop go, but not the way into the call"] = example(
@@ -181,16 +181,10 @@ def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> 
 def test_independent_iterations(told: Cases) -> None:
     told["a loop over the examples gains nothing from a larger batch"] = own(128.0, batch=128)
     told["a loop over something else may"] = own(40.0, batch=128)
-    told["a recurrent layer over as many steps as examples"] = own(
-        128.0, batch=128, kind="keras.src.layers.rnn.lstm"
-    )
-    told["iterations that do not depend on each other need no loop, though their operations take most"] = mapped(
-        alone(20.0)
-    )
+    told["a recurrent layer of as many steps as examples"] = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm")
+    told["independent iterations need no loop, though their operations take most"] = mapped(alone(20.0))
     told["a recurrence of such operations"] = mapped(replace(alone(20.0), independent=False))
-    told["operations too short to be recorded have no mean time"] = mapped(
-        alone(0.0, operations=0.0), scheduling=20.0
-    )
+    told["operations too short to be recorded"] = mapped(alone(0.0, operations=0.0), scheduling=20.0)
     told["a fifth of the step, and less"] = mapped(alone(9.4)), mapped(alone(9.3))
     told["independent iterations are never necessary"] = [
         mapped(loop, scheduling=0.1) for loop in (alone(9.0), alone(20.0, 100.0))

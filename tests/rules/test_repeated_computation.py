@@ -47,9 +47,7 @@ def test_verdicts(told: Cases) -> None:
     constant = Constant(AGAIN, (named("Sum", 10.0),))
     told["gradients and constants are ceilings"] = example(RepeatedResults((again,), (constant,)), 40.0)
     factor = Constant(AGAIN, (named("Cholesky", 20.0),), (Location("train.py", 5),))
-    told["what depends on variables is known only if nothing assigns them"] = example(
-        RepeatedResults((), (factor,)), 40.0
-    )
+    told["variables that nothing may assign"] = example(RepeatedResults((), (factor,)), 40.0)
     again = replace(again, gradients=(), sums=(GradientSum(named("AddN", 8.0), 0.75),))
     told["a sum of gradients keeps those that remain"] = example(RepeatedResults((again,)), 40.0)
     lines = [Location("train.py", line) for line in range(20)]
@@ -133,14 +131,12 @@ def test_repeats(told: Cases) -> None:
             op("AddN_1", "AddN", [8, 11], 9),
         )
         told[f"of a sum of {2 + others} gradients one goes; one alone is no sum"] = told_of(twice(*backward))
-    told["trap: the critic's step needs no gradient of the generator, whose own step computes it"] = told_of(
-        twice(gradient("b"))
-    )
+    told["trap: the critic's step needs no gradient of the generator"] = told_of(twice(gradient("b")))
     write, other = (
         op("write", "AssignVariableOp", [1], 8, computes=""),
         op("noise", "RandomUniform", [], 8, computes=""),
     )
-    told["trap: an update between the calls, as for sharpness-aware minimization"] = told_of(
+    told["trap: sharpness-aware minimization updates in between"] = told_of(
         [*call("a", 2, 7), write, *call("b", 6, 8)]
     )
     told["trap: another input"] = told_of([*call("a", 2, 7), other, *call("b", 6, 8, x=5)])
@@ -187,18 +183,12 @@ def test_constants(told: Cases) -> None:
     graph = [*covariance(), op("average", "AssignVariableOp", [1, 3], 9, inputs=[HANDLE, SCALE])]
     told["a function that is traced twice assigns as it does once"] = told_of(graph, graph)
     outside = OperationTime(name="AssignVariableOp", type="AssignVariableOp", ms=0.01)
-    told["trap: Python assigns an annealed factor in the traced steps"] = told_of(
-        [*covariance(), trained(1)], ran=(outside,)
-    )
+    told["trap: Python assigns a factor in the traced steps"] = told_of([*covariance(), trained(1)], ran=(outside,))
     noise = op("noise", "RandomUniform", [3], 6, direct=True, computes="")
     rest = op("Mul", "Mul", [5, 6], 7, direct=True), op("Sub", "Sub", [5, 0], 8, direct=True)
     told["trap: a random result, and one of the batch"] = told_of([*covariance(), noise, *rest, trained(1)])
-    told["trap: a batch norm with fixed statistics, which no line of the user computes"] = told_of(
-        [*covariance(direct=False), trained(1)]
-    )
-    told["trap: a learning rate, which the optimizer computes"] = told_of(
-        [*covariance(origin=["optimizer", "Adam"]), trained(1)]
-    )
+    told["trap: a batch norm with fixed statistics, of a layer"] = told_of([*covariance(direct=False), trained(1)])
+    told["trap: the optimizer's learning rate"] = told_of([*covariance(origin=["optimizer", "Adam"]), trained(1)])
     lower = op("lower", "MatrixBandPart", [3], 4, direct=True)
     told["trap: a distribution takes the lower part of a factor that was computed before the training"] = told_of(
         [*covariance()[:2], lower, trained(1)]

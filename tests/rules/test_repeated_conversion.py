@@ -61,16 +61,14 @@ def test_verdicts(told: Cases) -> None:
         check(array(9.0, same=False)),
         check(fed(9.0, same=False)),
     )
-    told["arrays that an earlier version did not compare"] = check(
+    told["arrays that were not compared, in old recordings"] = check(
         array(9.0, same=None, dtype="float64", cast_ms=4.0)
     )
     told["the cast is saved as well"] = check(array(6.0, dtype="float64", cast_ms=4.0))
     told["batches in float64 are cast once where they are made: their conversion is python-input's"] = check(
         array(6.0, same=False, dtype="float64", cast_ms=4.0)
     )
-    told["a label that the step casts is none of NumPy's default type"] = check(
-        array(6.0, same=False, dtype="int64", cast_ms=4.0)
-    )
+    told["a label is not of NumPy's default type"] = check(array(6.0, same=False, dtype="int64", cast_ms=4.0))
     told["within the call that Keras' train_on_batch marks it is the host's time"] = check(
         ConvertedArray("float32", (3000, 64), 5.0, 0.0, same=True, place="0")
     )

@@ -69,9 +69,7 @@ def test_verdicts(told: Cases) -> None:
         "what is unknown": (),
     }
     for name, changed in changes.items():
-        told[f"the remedy and its code follow what changes: {name}"] = check(
-            Retraced("train_step", 20, 20, 30, changed)
-        )
+        told[f"the remedy follows what changes: {name}"] = check(Retraced("train_step", 20, 20, 30, changed))
     told["what the window shows comes before the run"] = check(Retraced("train_step", 20, 20, 30), run=in_run())
 
 
@@ -86,9 +84,7 @@ def test_outside_of_the_window(told: Cases) -> None:
         ("less than a twentieth of a step", in_run(step_ms=0.89)),
     ):
         told[name] = check(Retraced("train_step", 20, 1, 9), run=run)
-    told["no saving of a typical step, however long it takes"] = check(
-        Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0)
-    )
+    told["no saving of a typical step"] = check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0))
     for name, made, in_fit in (
         ("a function that fit makes again", 6, True),
         ("a function that is made again", 6, False),

@@ -35,9 +35,7 @@ def check(
 def test_verdicts(told: Cases) -> None:
     told["a model that is compiled in each epoch is found with its line"] = check(STEP)
     building = RunLine(phase=Phase.BUILDING, at=COMPILE, ms=400.0, samples=6)
-    told["the time of compile itself counts too"] = check(
-        STEP, phases=replace(PHASES, lines=(building, replace(building, at=FIT)))
-    )
+    told["compile's own time"] = check(STEP, phases=replace(PHASES, lines=(building, replace(building, at=FIT))))
     changes: dict[str, dict[str, Any]] = {
         "a model and its fine-tuned copy": {"tracings": 2, "made": 2},
         "three functions": {"tracings": 3, "made": 3},
@@ -71,7 +69,7 @@ def test_own_functions(told: Cases) -> None:
     told["a function that a loop makes is to be made once"] = check(OWN)
     line = Location("tune.py", 61)
     numbers = tuple(ChangingNumber(name, ("0.1", "0.2"), line) for name in ("lr", "clip", "noise"))
-    told["Python numbers that change are named with the line that assigns them"] = check(
+    told["Python numbers that change, and the line that assigns them"] = check(
         replace(OWN, numbers=numbers, made=1)
     )
     defined = Location("gan.py", 46)
@@ -90,10 +88,6 @@ def test_own_functions(told: Cases) -> None:
 def test_window(told: Cases) -> None:
     for name in ("step", "other"):
         window = Retracing((Retraced(name, 20, 5, 9, ("1", "2")),), host_ms=2.0, between_ms=1.0)
-        told[f"the window shows the tracing of {name}, of which step has a part in the typical step"] = check(
-            STEP, window=window
-        )
+        told[f"the window traces {name}: step has a part in the typical step"] = check(STEP, window=window)
     window = Retracing((Retraced("step", 20, 19, 30, ("1", "2")),), host_ms=2.0)
-    told["the changing argument is taken from the window"] = check(
-        replace(STEP, made=1, tracings=40), window=window
-    )
+    told["the changing argument is the window's"] = check(replace(STEP, made=1, tracings=40), window=window)

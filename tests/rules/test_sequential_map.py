@@ -38,16 +38,12 @@ def test_verdicts(told: Cases) -> None:
     for calls in (-1, 2, 1, None):
         made = Dataset(id=1, kind="_ParallelMapDataset", parameters=DatasetParameters(num_parallel_calls=calls))
         told[f"a map on one thread with num_parallel_calls={calls}"] = example(stage("ParallelMapV2", dataset=made))
-    told["maps on three threads"] = [
-        example(stage(kind, 3)) for kind in ("ParallelMapV2", "ParallelMap", "MapAndBatch")
-    ]
+    told["three threads"] = [example(stage(kind, 3)) for kind in ("ParallelMapV2", "ParallelMap", "MapAndBatch")]
     told["no maps"] = [example(stage(kind)) for kind in ("FlatMap", "BatchV2", "Shuffle")]
     told["a map inside of an interleave on three threads"] = example(
         StageTime.of("Root::Prefetch::ParallelInterleaveV4"), stage("ParallelInterleaveV4::Map", 3)
     )
-    told["where map and batch were fused the threads tell"] = [
-        example(stage("MapAndBatch", threads)) for threads in (1.2, 1.3)
-    ]
+    told["fused with batch, the threads tell"] = [example(stage("MapAndBatch", threads)) for threads in (1.2, 1.3)]
     slow = StageTime.of("Root::Prefetch::MapAndBatch", 300.0, threads=2)
     told["a sequential map that does not limit the pipeline"] = example(slow, stage("MapAndBatch::Map"))
     told["a step that waits 5 % of its time, and less"] = example(stage(), wait=2.0), example(stage(), wait=1.9)
@@ -62,9 +58,7 @@ def test_verdicts(told: Cases) -> None:
     told["a map whose results were buffered"] = applied(sequential_map, pipeline, Breakdown.of(device=10.0), ON_CPU)
     for threads in (1, 2):
         pool = DataOptions({"threading.private_threadpool_size": threads})
-        told[f"a private pool of {threads}: one thread is another rule's fault"] = example(
-            stage("MapAndBatch"), options=pool
-        )
+        told[f"a private pool of {threads}: one is another rule's"] = example(stage("MapAndBatch"), options=pool)
 
 
 @golden_cases

@@ -67,7 +67,7 @@ def test_verdicts(told: Cases) -> None:
     for count in (1, 2):
         repeat = replace(REPEAT, parameters=DatasetParameters(count=count), cardinality=5000)
         told[f"repeat({count})"] = example(SOURCE, repeat, SHUFFLE, BATCH)
-    told["a buffer of less than a hundredth, and of as much"] = [
+    told["a buffer of less than a hundredth, and as much"] = [
         example(SOURCE, of_buffer(size), BATCH) for size in (49, 50)
     ]
     element = "TensorSpec(shape=(25,), dtype=tf.float32, name=None)"
@@ -78,8 +78,6 @@ def test_verdicts(told: Cases) -> None:
     told["a generator may mix"] = example(dataset_of("FlatMap", function="generator"), BATCH, SHUFFLE)
     told["batches that are taken apart"] = example(SOURCE, BATCH, SHUFFLE, dataset_of("Unbatch"))
     load = dataset_of("Map", function="<lambda>", cardinality=5000)
-    told["image_dataset_from_directory has names in random order before its small shuffle"] = example(
-        SOURCE, load, of_buffer(8), BATCH
-    )
+    told["image_dataset_from_directory shuffles names before"] = example(SOURCE, load, of_buffer(8), BATCH)
     pair, shuffle = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1)), of_buffer(1, id=3, inputs=(2,))
     told["sources that meet"] = check(DatasetProperties((shuffle, pair)))

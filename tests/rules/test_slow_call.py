@@ -49,9 +49,7 @@ def test_verdicts(told: Cases) -> None:
         check(line(ms, seen=seen)) for ms, seen in ((1.0, 5), (0.99, 50), (8.0, 4), (0.0, 0))
     ]
     predict = line(4.0, Location("train.py", 9), SlowCall.PREDICT)
-    told["the kind that takes most comes first, with its longest line"] = check(
-        predict, line(3.0, SET), line(2.0, READ)
-    )
+    told["the kind that takes most, with its longest line"] = check(predict, line(3.0, SET), line(2.0, READ))
     others = line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT)
     told["the saving is at most the time of the calls in each part"] = check(line(4.0), *others)
     told["operations that Python runs one by one may all be theirs"] = check(
@@ -72,9 +70,7 @@ def test_verdicts(told: Cases) -> None:
     told["a function for one example is named with its calls, which are measured and not sampled"] = check(
         single=single, body=LoopBody(0.0, 20.0), examples=examples
     )
-    told["beside other calls, operations that Python runs one by one are not within it"] = check(
-        line(1.0), single=single, examples=examples
-    )
+    told["beside other calls, with operations one by one"] = check(line(1.0), single=single, examples=examples)
     evaluates = {"keras.src.models.model.Model.predict": 40}
     seen_long = TimedLine(READ, 40, callback="Eval.on_train_batch_end", calls=evaluates)
     told["calls in a few steps are left to step-outlier"] = check(long=LongStepLines({Stage.BETWEEN: (seen_long,)}))

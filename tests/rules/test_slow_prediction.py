@@ -70,9 +70,7 @@ def test_calls(told: Cases) -> None:
     told["calls of predict_on_batch with single examples"] = judged(
         predicted(30_000, 0.4, looped=True, name="Model.predict_on_batch", examples=1.0)
     )
-    told["a longer training has no more of what comes after it"] = judged(
-        replace(short, after_training=True), epochs=5
-    )
+    told["a longer training has no more of what follows it"] = judged(replace(short, after_training=True), epochs=5)
     told["a longer training has more of what comes during it"] = judged(short, epochs=5)
 
 

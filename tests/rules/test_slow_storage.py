@@ -37,9 +37,7 @@ def test_verdicts(told: Cases) -> None:
     told["the same files on a local disk"] = healthy()
     told["no more can be read at a time than there are"] = example(files=SourceFiles(16, "gs://"))
     threads = MOST_READS / LITTLE_MORE + 1.0
-    told["where enough reads are under way only larger or nearer ones help"] = example(
-        threads=threads, work=threads * 40.0
-    )
+    told["enough reads are under way: larger or nearer ones help"] = example(threads=threads, work=threads * 40.0)
     told["trap: decompression and checksums take cores, and look like reading in the trace"] = [
         example(cores=Cores(16.0, busy=busy)) for busy in (3.8, 3.9)
     ]

@@ -69,7 +69,7 @@ def test_verdicts(told: Cases) -> None:
             9.0, 1.5, device=GPU, memory=memory
         )
     table = Conversions((ConvertedArray("float64", (60000, 100), 0.45, 0.0, same=True),))
-    told["trap: a session is fed a table at each step, and would be in one call of several steps, too"] = check(
+    told["trap: a session is fed a table, and would be in one call of several steps, too"] = check(
         conversions=table
     )
     told["compiling is left to recompilation"] = check(0.6, 0.4, device=GPU, compiling=CompileTime(20, 20, 10, 0.5))
@@ -86,9 +86,7 @@ def test_starting_operations(told: Cases) -> None:
     told["trap: two large images"] = looping(2, 3.0, 30.0)
     told["a larger batch is the first advice for a small one"] = looping(2, 3.0, 1.0)
     told["pauses count"] = check(0.8, 0.1, starting=1.2, pauses=0.1)
-    told["trap: an operation that the trace does not show pauses for longer than the edges take"] = check(
-        0.8, 0.1, starting=1.2, pauses=5.0
-    )
+    told["trap: an unseen operation pauses for longer than the edges"] = check(0.8, 0.1, starting=1.2, pauses=5.0)
     row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=49.0)
     told["small operations take no longer with a larger batch: 0.02 ms each"] = beside(replace(row, calls=50.0))
     told["trap: an operation of unknown size that takes longer than a small one"] = beside(row)
@@ -108,9 +106,7 @@ def test_several_steps_in_a_call(told: Cases) -> None:
     eager = EagerWork(0.0, 0.0, 0.5, at=Location("train.py", 12))
     told["they are proposed where fit is called"] = check(0.5, 0.4, eager=eager)
     for peak in (60.0, 80.0):
-        told[f"trap: calls hold several steps already, and the memory is {peak:g} % full"] = in_calls_of_several(
-            peak
-        )
+        told[f"trap: calls hold several steps already, {peak:g} % of memory are full"] = in_calls_of_several(peak)
 
 
 def looping(batch: int | None, starting: float, computing: float) -> Verdict:

@@ -78,7 +78,7 @@ def test_verdicts(told: Cases) -> None:
         long("input", 30.0, *at) for at in ((3, 8, 13, 18), (3, 8, 14, 18), (3, 8, 13))
     ]
     told["trap: one long step is no pattern: on a shared machine there always is one"] = long("device", 40.0, 4)
-    told["one occasion that takes much of the trace is not healthy"] = check(
+    told["one occasion that takes half of the trace is not healthy"] = check(
         dict.fromkeys((4, 5), ("input", 100.0))
     )
     told["one occasion of two causes: the end of an epoch"] = check({4: ("between", 100.0), 5: ("input", 100.0)})
@@ -119,9 +119,7 @@ def test_busy_machine(told: Cases) -> None:
     told["long steps of a device while other programs use a core of two"] = long("device", cores=BUSY)
     told["long steps of a device while other programs use less"] = long("device", cores=Cores(2.0, 1.5, 0.4))
     callback = dict.fromkeys((4, 14), ("between", 100.0))
-    told["a callback that is sampled in long steps is the cause on a busy machine too"] = example(
-        callback, cores=BUSY
-    )
+    told["a callback that is sampled in long steps is the cause, busy or not"] = example(callback, cores=BUSY)
     told["long steps without a strict period of four"] = [
         long("host", 40.0, *at, cores=BUSY) for at in ((4, 9, 14), (4, 9, 15, 19))
     ]
@@ -132,7 +130,7 @@ def test_busy_machine(told: Cases) -> None:
 @golden_cases
 def test_lines(told: Cases) -> None:
     told["the line of a callback and its call are named"] = between(EVAL)
-    told["five samples name a line, and four none"] = [
+    told["five samples name a line, four none"] = [
         between(TimedLine(AT, seen, calls={PREDICT: seen})) for seen in (5, 4)
     ]
     told["half of the samples name a line, and less none"] = [
@@ -154,9 +152,7 @@ def fitting(epochs: int | None = 50, steps: int | None = None, at: Location | No
 
 @golden_cases
 def test_ends_of_epochs(told: Cases) -> None:
-    told["trap: fit is called once, and ends an epoch of eight batches in long steps"] = between(
-        FIT, program=fitting()
-    )
+    told["trap: fit is called once, and ends short epochs in long steps"] = between(FIT, program=fitting())
     own = replace(FIT, callback="Eval.on_epoch_end")
     told["a callback in the line of fit is the user's own"] = between(own, program=fitting())
     told["another line than that of fit, and where that is unknown"] = [
@@ -256,11 +252,11 @@ def test_work_of_each_step(told: Cases) -> None:
         TimedLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
         python,
     )
-    told["the optimizer's update is in each step, and the script's own Python may be made rarer"] = occasional(
+    told["the optimizer's update is in each step; own Python may be rarer"] = occasional(
         update, save, own, usual=usual
     )
     told["the optimizer's update alone, which other programs make long"] = occasional(update, usual=usual)
-    told["trap: on a busy machine a step waits for a core in whichever line it is in"] = occasional(
+    told["trap: a step waits for a core in whichever line it is"] = occasional(
         own, save, usual=(python,), cores=BUSY
     )
     told["on an idle machine both lines take their own time"] = occasional(own, save, usual=(python,))

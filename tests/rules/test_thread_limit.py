@@ -39,9 +39,7 @@ def test_verdicts(told: Cases) -> None:
         for ms in (20.0, 19.8)
     ]
     told["trap: a second core that no operation would use"] = example(work=DivisibleWork((), {}))
-    told["trap: operations that run two at a time use both"] = example(
-        work=DivisibleWork((MATMUL,), {MATMUL.name: 2.0})
-    )
+    told["trap: operations that run two at a time"] = example(work=DivisibleWork((MATMUL,), {MATMUL.name: 2.0}))
     told["trap: the cores are used, though not by this run"] = example(cores=Cores(2.0, 1.0, others=0.9))
     told["cores that were not sampled"] = example(cores=Cores(2.0, 1.0, sampled=False))
     for origin in (LimitOrigin.AFFINITY, LimitOrigin.QUOTA):

@@ -43,9 +43,7 @@ def test_verdicts(told: Cases) -> None:
     told["a power limit that was lowered is named, where the clock is far down and where it is not"] = [
         example(20, 20, CAP, mhz, LOWERED) for mhz in (1000.0, 1400.0)
     ]
-    told["the limit of the board itself is no cause"] = example(
-        20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0)
-    )
+    told["the board's own limit is no cause"] = example(20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0))
     told["heat is not explained by a power limit"] = example(20, 20, HEAT, 1000.0, LOWERED)
 
 

@@ -91,14 +91,10 @@ def test_memory(told: Cases) -> None:
     told["a window is not judged"] = applied(tuning_loop, part, RunCalls(()))
     calls = "keras.src.backend.common.global_state.clear_session"
     line = RunLine(phase=Phase.UNNAMED, at=Location("tune.py", 28), ms=90.0, samples=2, calls=calls)
-    told["growth although the session is cleared is a note"] = check(
-        phases=replace(PHASES, lines=(line,)), limit=3e9
-    )
+    told["growth although the session is cleared"] = check(phases=replace(PHASES, lines=(line,)), limit=3e9)
     told["a search that ran out of memory comes before savings"] = check(ran_out=True)
     for what in (KeptValue.HISTORY, KeptValue.MODEL):
-        told[f"the statement that keeps each {what} is changed first"] = check(
-            kept=KeptResults((replace(KEPT, what=what),))
-        )
+        told[f"the statement that keeps each {what}"] = check(kept=KeptResults((replace(KEPT, what=what),)))
     told["several statements are no place, nor is an uncertain one"] = [
         check(kept=KeptResults(statements))
         for statements in ((KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),))
@@ -117,18 +113,12 @@ def test_tracing(told: Cases) -> None:
     called: dict[str, Any] = {"function": "build", "caller": Location("tune.py", 30)}
     line = RunLine(phase=Phase.BUILDING, at=Location("tune.py", 9), ms=700.0, samples=14, **called)
     made = partial(check, compiled, resident=None, step=replace(STEP, alike_ms=9e3))
-    told["the line in the loop that has the model built is the one to change"] = made(
-        phases=replace(PHASES, lines=(line,))
-    )
+    told["the line in the loop that has the model built is to change"] = made(phases=replace(PHASES, lines=(line,)))
     told["where that is unknown it is the call that compiles"] = made()
     told["graphs of other models are necessary"] = check(resident=None, step=replace(STEP, ms=30_000.0))
-    told["functions that are made once are none of the models"] = check(
-        resident=None, step=replace(STEP, ms=30e3, alike_ms=30e3, made=1)
-    )
+    told["functions that are made once"] = check(resident=None, step=replace(STEP, ms=30e3, alike_ms=30e3, made=1))
     again = replace(STEP, ms=30e3, alike_ms=20e3)
-    told["the change that saves time stays before the one of what is kept"] = check(
-        step=again, kept=KeptResults((KEPT,))
-    )
+    told["what saves time stays before what is kept"] = check(step=again, kept=KeptResults((KEPT,)))
 
 
 def test_where_memory_does_not_grow_nothing_is_said_of_what_is_kept() -> None:

@@ -84,9 +84,7 @@ def test_verdicts(told: Cases) -> None:
                 ("head/MatMul", (width, 512)),
             )
         )
-        told[f"{width} units of the last layer are classes, of which nobody drops some"] = example(
-            body, head, back, hardware=GPU
-        )
+        told[f"{width} units of the last layer are classes"] = example(body, head, back, hardware=GPU)
         told[f"{width} units of a layer that another reads"] = example(narrow, reads, back, hardware=GPU)
     rows = conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")
     told["one remedy a layer, the heaviest first"] = example(
@@ -96,9 +94,7 @@ def test_verdicts(told: Cases) -> None:
 
 @golden_cases
 def test_unknown(told: Cases) -> None:
-    told["hardware whose tiles are unknown"] = example(
-        conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown")
-    )
+    told["unknown tiles"] = example(conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown"))
     told["a convolution without shapes"] = example(OperationTime(name="c", type="Conv2D", ms=5.0))
     told["no matmul"] = example(RELU)
     told["operations without names"] = example(OperationTime(name="k", type="compiled or unnamed", ms=9))
@@ -149,9 +145,7 @@ def test_tpu(told: Cases) -> None:
     ):
         text = f"%fusion.9 = {shape} fusion(%p0), kind=kLoop"
         relu = OperationTime(name="relu", type="Relu", ms=9.0, ran=(text,), category="loop fusion")
-        told[f"another operation of a width on a TPU, {name}"] = example(
-            hlo("first/Conv2D", 144), relu, hardware=TPU
-        )
+        told[f"another operation on a TPU, {name}"] = example(hlo("first/Conv2D", 144), relu, hardware=TPU)
     told["a GPU's trace tells no tiles"] = example(hlo("first/Conv2D", 144), relu, hardware=GPU)
     told["a width that no layer has is not the user's"] = [
         example(hlo(name, 144), hardware=TPU)
@@ -159,7 +153,7 @@ def test_tpu(told: Cases) -> None:
     ]
     texts = (f"%fusion.3 = bf16[512,130]{{{layout}}} fusion(%p0, %p1), kind=kOutput" for layout in ("1,0", "0,1"))
     row = OperationTime(name="f", type="MatMul", ms=9.0, category="convolution fusion")
-    told["the width is the result's minor dimension, by its layout"] = [
+    told["the width is the result's minor dimension"] = [
         example(replace(row, ran=(text,)), hardware=TPU) for text in texts
     ]
 

@@ -70,9 +70,7 @@ def of_width(channels: int) -> tuple[OperationTime, OperationTime]:
 def test_verdicts(told: Cases) -> None:
     told["the separate operations of a layer take 20 ms, and the fused one"] = sick(), healthy()
     moments = ran("SquaredDifference")
-    told["moments of their own are an unfused layer, with all that it runs"] = check(
-        moments, ran("Mul", 15.0), STREAM
-    )
+    told["moments are an unfused layer, with all that it runs"] = check(moments, ran("Mul", 15.0), STREAM)
     rows = (moments, ran("SquaredDifference", within="bn_1"), STREAM)
     told["where a line makes two layers the model is cloned"] = check(*rows, layers=[layer(), layer("bn_1")])
     told["without a memory rate the saving is a ceiling"] = check(moments)

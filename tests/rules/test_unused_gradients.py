@@ -36,18 +36,14 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = [
         example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)) for host_ms in (1.0, 0.99)
     ]
-    told["trap: np.linalg.norm(gradient) takes a returned gradient through the buffer protocol"] = example(
-        replace(UNUSED, returned=6)
-    )
+    told["trap: np.linalg.norm(gradient) reads a returned one unseen"] = example(replace(UNUSED, returned=6))
     told["no traced step takes a gradient"] = example(UnusedWork())
     line = Location("train.py", 43)
     for too_few, why in ((True, "too few steps"), (False, "unseen uses")):
         for host_ms in (0.0, 0.5):
             work = replace(UNUSED, unfollowed=(line, too_few), kernels_ms=0.0, host_ms=host_ms)
             told[f"gradients that were not followed for {why}, beside {host_ms} ms that were"] = example(work)
-    told["what is known of one line is found beside an unknown one"] = example(
-        replace(UNUSED, unfollowed=(None, True))
-    )
+    told["one line is known beside an unknown one"] = example(replace(UNUSED, unfollowed=(None, True)))
 
 
 # UnusedWork: useless back-propagation in the time of traced steps.
