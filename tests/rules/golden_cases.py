@@ -64,7 +64,7 @@ class Cases:
             case tuple() | list():
                 yield from (line for one in value for line in self._lines(one))
             case _:
-                yield from self._lines(answer(value)) if callable(value) else [shown(value)]
+                yield from self._lines(answer(value)) if callable(value) else [shown(value) or "nothing"]
 
     def _once(self, said: str) -> str:
         """Return what is said, or where it stands if it is long and does so already."""

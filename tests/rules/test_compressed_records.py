@@ -34,19 +34,15 @@ def healthy() -> Verdict:
     return example(compression="")
 
 
-test_both_sides_of_each_limit = each_is(
-    (example(each=0.025), Finding),
-    (example(each=0.0249), Healthy),
-    (example(compression=""), Healthy),
-    (example(files=FileList(1, "gs")), NotApplicable),  # across a network, compression may pay
-    (example(files=None), NotApplicable),
-    (example(wait=0.1), Healthy),
-    (example(calls=0.0), NotApplicable),  # a trace without reading
-)
-
-
-def test_a_full_shuffle_buffer_does_not_hide_the_reading() -> None:
-    """It is read when an epoch begins; the saving of the traced steps is then unknown."""
-    verdict = as_finding(example(StageTime.of("Root::ParallelMap", 3.0), each=0.1, calls=4.0))
-    assert not verdict.effects
-    assert as_finding(example()).effects
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a tenth of the step, and less"] = example(each=0.025), example(each=0.0249)
+    told["records that are not compressed"] = example(compression="")
+    told["across a network, compression may pay"] = example(files=FileList(1, "gs"))
+    told["unknown files"] = example(files=None)
+    told["a step that does not wait"] = example(wait=0.1)
+    told["a trace without reading"] = example(calls=0.0)
+    # It is read when an epoch begins
+    told["a full shuffle buffer does not hide the reading, of which the saving is unknown"] = example(
+        StageTime.of("Root::ParallelMap", 3.0), each=0.1, calls=4.0
+    )

@@ -1,6 +1,5 @@
 """A verdict as the kind that a test expects, and what it holds."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,11 +33,6 @@ def as_not_applicable(verdict: object) -> NotApplicable:
 def first_action(verdict: object) -> str:
     """Return what the first remedy of a finding says."""
     return as_finding(verdict).remedies[0].action
-
-
-def first_code(verdict: object) -> str:
-    """Return the code of a finding's first remedy."""
-    return as_finding(verdict).remedies[0].code
 
 
 def scales(verdict: object) -> dict[str, float]:
@@ -77,14 +71,3 @@ def table(verdict: object) -> Table:
     """Return the last table of the evidence."""
     assert isinstance(verdict, Finding | Healthy), verdict
     return [one for one in verdict.evidence if isinstance(one, Table)][-1]
-
-
-def each_is(*rows: tuple[object, type] | tuple[object, type, str]) -> Callable[..., None]:
-    """Return a test: each verdict is of its kind, and says the words that may be given."""
-
-    @pytest.mark.parametrize(("verdict", "kind", "words"), [(*row, "")[:3] for row in rows])
-    def test(verdict: object, kind: type, words: str) -> None:
-        assert isinstance(verdict, kind), verdict
-        assert words in said(verdict), verdict
-
-    return test
