@@ -168,7 +168,7 @@ def test_independent_iterations(told: Cases) -> None:
     told["a recurrence of such operations"] = mapped(replace(alone(20.0), independent=False))
     told["operations too short to be recorded"] = mapped(alone(0.0, operations=0.0), scheduling=20.0)
     told["a fifth of the step, and less"] = mapped(alone(9.4)), mapped(alone(9.3))
-    told["independent iterations are never necessary"] = [
+    told["independent, never necessary"] = [
         mapped(loop, scheduling=0.1) for loop in (alone(9.0), alone(20.0, 100.0))
     ]
     told["operations of 0.1 ms, and longer ones, which may take as long on the whole batch"] = [

@@ -5,18 +5,13 @@ from tests.rules.test_retracing import example
 from tfdoctor.facts.phases.run_calls import ChangingNumber
 
 FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)
-
 STEP = TracedDefinition(
     name="step", at=FIT, tracings=10, ms=5_500.0, first_ms=1_000.0, made=10, within=RunCall.EPOCH,
     starts_s=tuple(range(8, 28, 2)),
 )  # fmt: skip
-
 OWN = replace(STEP, at=Location("train.py", 50), within=RunCall.SCRIPT, tracings=100, made=100)
-
 COMPILED = MadeCall(call=RunCall.COMPILE, name="Model.compile", at=COMPILE, count=10, ms=50.0, looped=True)
-
 FITTED = MadeCall(call=RunCall.FIT, name="Model.fit", at=FIT, count=10, ms=20_000.0, looped=True, models=1)
-
 PHASES = RunPhases(total_ms=30_000.0, times={Phase.TRACING: 5_500.0, Phase.IMPORTS: 24_500.0}, once_ms=10_000.0)
 
 
@@ -69,9 +64,7 @@ def test_own_functions(told: Cases) -> None:
     told["a function that a loop makes is to be made once"] = check(OWN)
     line = Location("tune.py", 61)
     numbers = tuple(ChangingNumber(name, ("0.1", "0.2"), line) for name in ("lr", "clip", "noise"))
-    told["Python numbers that change, and the line that assigns them"] = check(
-        replace(OWN, numbers=numbers, made=1)
-    )
+    told["Python numbers that change, and who assigns them"] = check(replace(OWN, numbers=numbers, made=1))
     defined = Location("gan.py", 46)
     epoch = (ChangingNumber("epoch", ("0", "1")),)
     told[

@@ -46,9 +46,7 @@ def test_calls(told: Cases) -> None:
     at_line = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
     for ran in (8_000.0, 39_000.0):
         lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(at_line, executes_ms=ran))
-        told[f"samples show that {ran:,.0f} of 40,000 ms are executed: they remain"] = check(
-            lines, RunCalls((short,)), None
-        )
+        told[f"{ran:,.0f} of 40,000 ms are executed, and remain"] = check(lines, RunCalls((short,)), None)
     for name, call in (
         ("one call over everything", predicted(1, 40_000.0, examples=1e6, batches=3906.0)),
         ("an ensemble of 19", predicted(19, 100.0, looped=True)),
