@@ -43,7 +43,6 @@ def test_verdicts(told: Cases) -> None:
         "one function is traced twice": {
             "tracings": 2, "made": 1, "ms": 9_000.0, "first_ms": 8_000.0, "starts_s": (8.0, 9.0)
         },
-        "two calls of the run trace": {"tracings": 2, "made": 1, "starts_s": (8.0,)},
     }  # fmt: skip
     for name, change in changes.items():
         told[name] = check(replace(STEP, **change))

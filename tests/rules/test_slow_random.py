@@ -37,7 +37,7 @@ def test_verdicts(told: Cases) -> None:
     told["the step draws uniform noise"] = healthy()
     for kind in sorted(REMAINING):
         told[f"on a CPU the time of the replacement of {kind} remains"] = example(kind)
-    for kind in ("StatelessMultinomial", "RandomGamma", "Multinomial", "RandomPoissonV2"):
+    for kind in ("StatelessMultinomial", "RandomGamma", "Multinomial"):
         told[f"{kind} on a CPU"] = example(kind)
     told["on a GPU no ratio was measured"] = example(hardware=GPU)
     for kind in ("RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"):
