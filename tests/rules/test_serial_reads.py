@@ -59,10 +59,6 @@ def test_verdicts(told: Cases) -> None:
         StageTime.of(f"{AHEAD}::FlatMap", 1.0, dataset=LINE), StageTime.of(f"{AHEAD}::FlatMap::TFRecord", 30.0)
     )
     told["a single file must be split first"] = example(files=SourceFiles(1))
-
-
-@golden_cases
-def test_gains(told: Cases) -> None:
     for name, files, cores, device in (
         ("its own core, and three free ones, beside a GPU", EIGHT, Cores(4.0, busy=1.0), GPU),
         ("its own core, and three free ones, of a CPU", EIGHT, Cores(4.0, busy=1.0), CPU),

@@ -37,7 +37,7 @@ def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
 
 
 @golden_cases
-def test_calls(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
     told["a loop calls predict for each of 1,000 examples"] = sick()
     told["one call predicts 100,000 examples in 12 s"] = healthy()
     short = predicted(1000, 40.0, looped=True)
@@ -70,10 +70,6 @@ def test_calls(told: Cases) -> None:
     )
     told["a longer training has no more of what follows it"] = judged(replace(short, after_training=True), epochs=5)
     told["a longer training has more of what comes during it"] = judged(short, epochs=5)
-
-
-@golden_cases
-def test_lines(told: Cases) -> None:
     for name, calls in (
         ("a line calls the model", "keras.src.layers.layer.Layer.__call__"),
         ("a line of Python", ""),

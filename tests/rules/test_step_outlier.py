@@ -234,10 +234,6 @@ def test_run(told: Cases) -> None:
         occasional(seen(23, 5_000.0, samples=2)),
         occasional(seen(40, 5_000.0, trains=True)),
     )
-
-
-@golden_cases
-def test_work_of_each_step(told: Cases) -> None:
     update, save, own = seen(23, 1_000.0, calls="Optimizer.apply_gradients"), seen(30, 5_000.0), seen(31, 500.0)
     python = TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON)
     usual = (
@@ -252,10 +248,6 @@ def test_work_of_each_step(told: Cases) -> None:
     told["trap: a step waits for a core in any line"] = occasional(own, save, usual=(python,), cores=BUSY)
     told["on an idle machine both lines take their own time"] = occasional(own, save, usual=(python,))
     told["on a busy machine without samples of usual steps"] = occasional(own, save, cores=BUSY)
-
-
-@golden_cases
-def test_epochs_of_the_run(told: Cases) -> None:
     told["what lies between epochs in the account of the run is no long step"] = (
         between(run=run(0.0)),
         between(FIT, run=run(0.0)),

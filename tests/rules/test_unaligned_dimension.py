@@ -86,10 +86,6 @@ def test_verdicts(told: Cases) -> None:
         told[f"{width} units of a layer that another reads"] = example(narrow, reads, back, hardware=GPU)
     rows = conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")
     told["the heaviest layer first"] = example(*rows, matmul("MatMul", ms=1.0, weights=(33 * 65, 5), layer="dense"))
-
-
-@golden_cases
-def test_unknown(told: Cases) -> None:
     told["unknown tiles"] = example(conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown"))
     told["a convolution without shapes"] = example(OperationTime(name="c", type="Conv2D", ms=5.0))
     told["no matmul"] = example(RELU)

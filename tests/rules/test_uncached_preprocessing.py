@@ -103,10 +103,6 @@ def test_verdicts(told: Cases) -> None:
         check(SOURCE, DECODE, wait=0.0, contention=CpuContention(crowded=True, cores=cores, compute_ms=40.0))
         for cores in (1.3, 5.2, 1.2)
     ]
-
-
-@golden_cases
-def test_unknown(told: Cases) -> None:
     for name, more in (
         ("an element of open shape", {"element": "TensorSpec(shape=(None, 3), dtype=tf.uint8, name=None)"}),
         ("unknown operations", {"types": None}),
