@@ -85,14 +85,15 @@ def writes(host: float, device: float = 0.0) -> TimedLine:
     return TimedLine.slow(READ, SlowCall.WRITE, 40, range(10), {Stage.HOST: host, Stage.DEVICE: device})
 
 
-def summarized(calls: float) -> Verdict:
+def summarized(calls: float, device_ms: float = 6.0) -> Verdict:
     """Summaries in the graph, which compute in branches without a line of their own."""
     rows = (
         OperationTime(name="w/write_summary/buckets/cond/else/_4/Sum", type="Sum", ms=9.0, calls=calls),
         OperationTime(name="w/write_summary", type="WriteSummary", ms=1.0, at=READ, calls=calls),
         OperationTime(name="Merge/MergeSummary", type="MergeSummary", ms=2.0, at=SET, calls=calls),
     )
-    return check(operations=Operations.training(20.0, *rows))
+    step = Breakdown.of(between=10.0, device=device_ms, input=4.0)
+    return example(step=step, operations=Operations.training(20.0, *rows))
 
 
 @golden_cases
@@ -116,6 +117,7 @@ def test_writes(told: Cases) -> None:
         example(writes(ms), step=Breakdown.of(host=ms, device=9 * ms)) for ms in (555.0, 556.0)
     ]
     told["trap: what summaries in the graph compute in branches has no line of its own"] = summarized(1.0)
+    told["summaries in steps that are long enough to read each"] = summarized(1.0, 5_100.0)
     told["summaries in half of the steps, and in fewer"] = summarized(0.5), summarized(0.4)
 
 

@@ -94,6 +94,11 @@ def test_tracing(told: Cases) -> None:
         told[f"building the same graphs again takes {name}"] = check(
             resident=None, step=replace(STEP, ms=ms + 1_000.0, alike_ms=ms, alike=7)
         )
+    for tracings in (16, 17):
+        step = replace(STEP, tracings=tracings, alike_ms=9e3)
+        told[f"{tracings} traces of eight functions: each may have a last, smaller batch"] = check(
+            resident=None, step=step
+        )
     compiled = made_call(
         RunCall.COMPILE, Location("tune.py", 14), 8, 11.0, name="Sequential.compile", function="build"
     )
