@@ -51,9 +51,7 @@ def row(kind: str, ms: float) -> OperationTime:
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["a slow gradient is found with the line that asks for it"] = example()
-    told["half of the peak rate"] = [
-        example(time_ms=LEAST_MS / Limits().reached * factor) for factor in (1.01, 0.99)
-    ]
+    told["half of the peak"] = [example(time_ms=LEAST_MS / Limits().reached * factor) for factor in (1.01, 0.99)]
     told["a twentieth of the step, and less"] = example(row("BiasAddGrad", 3.51)), example(row("BiasAddGrad", 3.4))
     told["a MatMul, of which one kernel exists"] = example(row("MatMul", 60.0))
     told["a variable is named"] = example(determinism=Determinism(variable="TF_DETERMINISTIC_OPS"))

@@ -83,9 +83,7 @@ def test_verdicts(told: Cases) -> None:
         check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5))),
     )
     beside = on_host(runs(40, LineWork.READING), runs(41, LineWork.OPERATIONS))
-    told["operations beside a compiled step are not called the step"] = check(
-        60.0, 5.0, 1.0, beside="train_step", lines=beside
-    )
+    told["operations beside a compiled step are not it"] = check(60.0, 5.0, 1.0, beside="train_step", lines=beside)
     told["operations of one caller"] = around(runs(5, LineWork.OPERATIONS, CALLER))
     told["the steps of an environment in NumPy, between the calls of a policy, have to stay outside"] = [
         around(second)

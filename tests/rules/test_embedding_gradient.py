@@ -115,15 +115,10 @@ def test_updates(told: Cases) -> None:
         dense(lookups, 20.0) for lookups in (250, 251, 1000, None)
     ]
     told["updates of a tenth of the step, and of less"] = dense(100, 10.0), dense(100, 9.9)
-    told["a graph network gathers the logits of its labelled nodes, and no variable has their shape"] = dense(
-        100, 20.0, writes="Mul"
-    )
+    told["a graph network gathers logits of labelled nodes: no variable's shape"] = dense(100, 20.0, writes="Mul")
     told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")
     told["a penalty of a tenth of the step, and of less"] = penalized(10.0), penalized(9.9)
-    told["a penalty on a table that is in use to a quarter, and more"] = (
-        penalized(50.0, 2250),
-        penalized(50.0, 2251),
-    )
+    told["a penalty on a table of which a quarter is used, or more"] = penalized(50.0, 2250), penalized(50.0, 2251)
     told["a penalty explains the update of all rows; with moments that is a fault of its own"] = (
         penalized(40.0),
         penalized(40.0, dense=False),

@@ -134,12 +134,8 @@ def test_verdicts(told: Cases) -> None:
     told["what is of unknown precision, in the loop of an LSTM, is told and not counted"] = check(
         LOOPED, matmul(ms=20.0, layer="head"), RELU
     )
-    told["16 bits already, and 64"] = [
-        check(matmul(dtype=dtype), RELU) for dtype in ("bfloat16", "float16", "float64")
-    ]
-    told["bfloat16 except for what is in float64"] = check(
-        matmul(dtype="bfloat16", name="h"), matmul(dtype="float64")
-    )
+    told["in 16 or in 64 bits"] = [check(matmul(dtype=dtype), RELU) for dtype in ("bfloat16", "float16", "float64")]
+    told["in bfloat16 but for some float64"] = check(matmul(dtype="bfloat16", name="h"), matmul(dtype="float64"))
     told["a matmul outside of oneDNN would not get shorter"] = check(matmul(ran="m/c:Conv2D"))
     told["no matmul"] = check(RELU)
     told["matmuls of unknown precision"] = check(matmul(dtype="", ran="m/c:Conv2D"))

@@ -38,9 +38,7 @@ def fitting(free: float) -> Verdict:
 def test_verdicts(told: Cases) -> None:
     told["the frozen part is saved whole"] = example()
     told["two frozen layers"] = example(replace(FROZEN, layers=("a", "b")))
-    told["the host dispatches the frozen part no more"] = example(
-        dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5)
-    )
+    told["the host no longer starts the frozen part"] = example(dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5))
     told["a twentieth of the step, and less"] = [
         example(replace(FROZEN, rows=(replace(TEACHER, ms=ms),))) for ms in (30 * Limits().share, 1.4)
     ]

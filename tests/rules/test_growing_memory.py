@@ -87,7 +87,7 @@ def test_verdicts(told: Cases) -> None:
         resident(last=1.05e9),
     )
     told["most of the run loads data"] = [
-        check(RESIDENT, phases=replace(PHASES, once_ms=once_ms)) for once_ms in (55_000.0, 60_000.0)
+        check(RESIDENT, phases=replace(PHASES, once_ms=ms)) for ms in (55_000.0, 60_000.0)
     ]
     told["three models are left to tuning-loop"] = [check(RESIDENT, calls=after(models)) for models in (2, 3)]
     told["a short run still warms up"] = [check(RESIDENT, seconds=seconds) for seconds in (20.0, 19.0)]

@@ -143,9 +143,7 @@ def test_causes(told: Cases) -> None:
     told["the training call, whose inputs may be longer"] = caused(at(TRAINS, 39.0, 79.0))
     told["all lines became slower by the same factor, as if throttled"] = caused(at(OTHER, 20.0, 40.0))
     told["no line"] = caused()
-    told["one of two lines is the training call"] = caused(
-        of_script(TRAINS, 30.0, 45.0), of_script(OTHER, 5.0, 21.0)
-    )
+    told["of two lines one calls the training"] = caused(of_script(TRAINS, 30.0, 45.0), of_script(OTHER, 5.0, 21.0))
     told["counts that grow by little"] = (
         check(STEP, grows(Grows.OBJECTS, 1_000, 1_499, "dict")),
         check(STEP, grows(Grows.GRAPH, 5_000, 5_400)),
@@ -228,9 +226,7 @@ RISING = [2.0 + at for at in range(30)]
 @golden_cases
 def test_measured(told: Cases) -> None:
     # Its first third are buckets 2 to 7, without the first tenth, and its last third 14 to 19
-    told["a line that grows is first, with its time at both ends"] = lines(
-        [{"0": 10.0 * at, "1": 300.0} for at in range(20)]
-    )
+    told["a line that grows is first, from end to end"] = lines([{"0": 10.0 * at, "1": 300.0} for at in range(20)])
     told["only the loop of the steps counts, and samples that make a graph are told"] = lines(
         [{str(number): 10.0 for number in STACKS}] * 20
     )

@@ -50,16 +50,12 @@ def test_verdicts(told: Cases) -> None:
         example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True)),
         example(StartCompiling(PtxKernels("12.0", ms=0.0))),
     )
-    told["a cache that is off has no time"] = example(
-        StartCompiling(PtxKernels("12.0", KernelCache(disabled=True)))
-    )
+    told["a cache that is off: no time"] = example(StartCompiling(PtxKernels("12.0", KernelCache(disabled=True))))
     told["a cache with room ends it by itself, and a full one does not"] = [
         example(StartCompiling(ptx(60_000.0, nbytes=nbytes)), tracing_ms=70_000.0)
         for nbytes in (100 << 20, 1 << 30)
     ]
-    told["the time of both counts once"] = example(
-        StartCompiling(ptx(40_000.0, disabled=True), xla=True, xla_ms=35_000.0)
-    )
+    told["both count once"] = example(StartCompiling(ptx(40_000.0, disabled=True), xla=True, xla_ms=35_000.0))
 
 
 def recorded(flags: str = "", **settings: Any) -> tuple[StartCompiling, RunPhases]:
