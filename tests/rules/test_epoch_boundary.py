@@ -118,6 +118,9 @@ def test_lines(told: Cases) -> None:
         for longest_s in (12.0, 2.0)
         for epochs in (6, 7)
     ]
+    told["a second of the run, and less"] = [
+        example(lines=(between(ms, "gc.collect"),), total_ms=15_000.0) for ms in (1_000.0, 999.0)
+    ]
     told["several lines between epochs are a loop"] = judged(lines=(between(20_000.0), between(9_000.0, number=51)))
     told["what saves most comes first"] = judged(
         lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
