@@ -45,6 +45,11 @@ PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
 
 
+def epoch(cardinality: int | None) -> object:
+    record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
+    return lambda: chart(trace(), recording(record)).fact(Epoch)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["a note that promises nothing, of an idle share above half"] = example(device=49.0, input=51.0)
@@ -55,15 +60,6 @@ def test_verdicts(told: Cases) -> None:
     told["unknown time is not called idle"] = example(unknown=60.0, device=40.0), example(unknown=40.0, device=60.0)
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
     told["steps and FLOPs at a price"] = example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0)
-
-
-def epoch(cardinality: int | None) -> object:
-    record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
-    return lambda: chart(trace(), recording(record)).fact(Epoch)
-
-
-@golden_cases
-def test_measured(told: Cases) -> None:
     told["a price is never guessed"] = lambda: chart(trace()).fact(Price)
     told["an epoch is as long as tf.data says"] = [epoch(cardinality) for cardinality in (60, -1, -2, None)]
     told["money has three digits"] = [dollars(usd) for usd in (1204.5, 0.0, 0.0417, 6.94e-6, -2.0, None)]

@@ -59,9 +59,6 @@ def test_verdicts(told: Cases) -> None:
     cpu = Hardware(DeviceKind.CPU, "x")
     told["on a CPU nothing is said"] = applied(deterministic_operations, Determinism(by_call=True), operations, cpu)
 
-
-@golden_cases
-def test_switches(told: Cases) -> None:
     def measured(*aids: str, **environment: str) -> Determinism:
         program = Program(settings=RunSettings(debugging=tuple(map(DebugAid, aids))))
         return Determinism.measure(recording(manifest=manifest(environment=environment)), program)

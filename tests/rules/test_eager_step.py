@@ -63,6 +63,32 @@ def beside_calls(own_ms: float) -> dict[str, Any]:
     return {"slow": slow(SlowCall.PREDICT, Stage.BETWEEN, 4.0), "lines": lines}
 
 
+def of_loop(source: str) -> EagerWork:
+    seen = StepsSeen(candidates=(Candidate(source=source),))
+    fed = {"at": ["t.py", 3], "function": "f", "arguments": []}
+    known = recording({"python": {"fed": fed}}, manifest=manifest(steps=seen))
+    rows = [(marker(n, 10 * n, 10 * n + 8), ("EagerLocalExecute: Mul", 10 * n, 10 * n + 1)) for n in range(8)]
+    return chart(trace([line("python", *chain(*rows))]), known).fact(EagerWork)
+
+
+def delayed(*kernels_ms: float) -> EagerWork:
+    """One kernel a step; Python needs 1 ms more for each."""
+    rows = list(markers(5, 10.0).rows)
+    for begin, kernel_ms in enumerate(kernels_ms):
+        rows.append(("EagerLocalExecute: MatMul", 10 * begin + 1, 10 * begin + kernel_ms + 2))
+        rows.append(("EagerKernelExecute", 10 * begin + 1.5, 10 * begin + 1.5 + kernel_ms))
+    return chart(trace([line("python", *rows)])).fact(EagerWork)
+
+
+def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
+    """Sample a run for so many seconds in a step function, as its definition and the line that calls it."""
+    run = Run()
+    for number, (seconds, step, call) in enumerate(stacks):
+        run.python(seconds, f"train.py:{number}", looped=True, step=place(step), step_call=place(call))
+    traced = trace([line("python", *markers(5, 10.0).rows, ("EagerLocalExecute: MatMul", 1.0, 2.0))])
+    return chart(traced, run.recording()).fact(EagerWork)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["20 operations in a step, and fewer"] = check(20.0, 5.0, 0.0), check(19.0, 5.0, 0.0)
@@ -101,36 +127,6 @@ def test_verdicts(told: Cases) -> None:
     work = EagerWork(200.0, 5.0, 0.0, at=Location("nets.py", 18), step_at=STEP_AT, called_at=CALLED_AT)
     told["the definition is the place and the call is shown"] = example(work, STEP)
     told["the line of fit, whose step is Keras' own"] = example(replace(work, asked=True), Breakdown.of(host=10.0))
-
-
-def of_loop(source: str) -> EagerWork:
-    seen = StepsSeen(candidates=(Candidate(source=source),))
-    fed = {"at": ["t.py", 3], "function": "f", "arguments": []}
-    known = recording({"python": {"fed": fed}}, manifest=manifest(steps=seen))
-    rows = [(marker(n, 10 * n, 10 * n + 8), ("EagerLocalExecute: Mul", 10 * n, 10 * n + 1)) for n in range(8)]
-    return chart(trace([line("python", *chain(*rows))]), known).fact(EagerWork)
-
-
-def delayed(*kernels_ms: float) -> EagerWork:
-    """One kernel a step; Python needs 1 ms more for each."""
-    rows = list(markers(5, 10.0).rows)
-    for begin, kernel_ms in enumerate(kernels_ms):
-        rows.append(("EagerLocalExecute: MatMul", 10 * begin + 1, 10 * begin + kernel_ms + 2))
-        rows.append(("EagerKernelExecute", 10 * begin + 1.5, 10 * begin + 1.5 + kernel_ms))
-    return chart(trace([line("python", *rows)])).fact(EagerWork)
-
-
-def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
-    """Sample a run for so many seconds in a step function, as its definition and the line that calls it."""
-    run = Run()
-    for number, (seconds, step, call) in enumerate(stacks):
-        run.python(seconds, f"train.py:{number}", looped=True, step=place(step), step_call=place(call))
-    traced = trace([line("python", *markers(5, 10.0).rows, ("EagerLocalExecute: MatMul", 1.0, 2.0))])
-    return chart(traced, run.recording()).fact(EagerWork)
-
-
-@golden_cases
-def test_measured(told: Cases) -> None:
     told["a compiled function is the step where Python takes no gradients"] = of_loop("tf-data-loop")
     told["Python takes gradients"] = of_loop("eager-gradient")
     told["a kernel that was delayed counts as its fastest"] = delayed(3.0, 1.0, 3.0, 4.0, 3.0)

@@ -150,10 +150,6 @@ def test_verdicts(told: Cases) -> None:
         check(matmul(), framework=one) for one in (Framework(JAX), Framework(PYTORCH), Framework(JAX, keras=True))
     ]
     told["a head in float32, which a mixed policy keeps, or no policy"] = mixed("mixed_bfloat16"), mixed("float32")
-
-
-@golden_cases
-def test_gains_on_a_cpu(told: Cases) -> None:
     told["16 channels fill a tile of AMX, and 15 do not, of one pixel neither"] = [
         of_weights(*weights, 32, hardware=AMX) for weights in ((3, 3, 16), (3, 3, 15), (1, 1, 15))
     ]
@@ -180,10 +176,6 @@ def test_gains_on_a_cpu(told: Cases) -> None:
         beside(17.0, CPU),
         beside(17.0, GPU),
     )
-
-
-@golden_cases
-def test_costs(told: Cases) -> None:
     told["a matmul that gains nothing pays for the casts of its weights"] = check(
         matmul(ms=10), matmul(ms=0.09, calls=1, layer="short")
     )
@@ -209,6 +201,30 @@ def test_costs(told: Cases) -> None:
     )
 
 
+# From traces
+
+
+def examine(gpu: Machine) -> Result:
+    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(rule)])
+    return result
+
+
+def kernels(name: str, ms: float = 8) -> Any:
+    conv = {"tf_op": "model/c/Conv2D:Conv2D"}
+    return line("Stream #1", *((name, 10 * n + 1, 10 * n + 1 + ms, conv) for n in range(6)))
+
+
+P4 = device(kernels("maxwell_scudnn_128x64_relu"), gpu_device_name="Tesla P4", compute_cap_major=6)
+
+
+def on_a100(kernel: str) -> object:
+    """Judge a kernel that gains 128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
+    return examine(device(kernels(kernel), compute_cap_major=8, compute_cap_minor=0)).outcome
+
+
+V100 = examine(v100(kernels("volta_scudnn_128x64_relu")))
+
+
 @golden_cases
 def test_other_operations(told: Cases) -> None:
     told["a GPU's other operations move half the bytes, except the optimizer's"] = accelerator(DeviceKind.GPU)
@@ -220,9 +236,6 @@ def test_other_operations(told: Cases) -> None:
         check(matmul(nbytes=nbytes), hardware=TPU) for nbytes in (6.1e9, 5.9e9, None)
     ]
 
-
-@golden_cases
-def test_short_and_slower_operations(told: Cases) -> None:
     def short(kind: str, ms: float, calls: float = 1.0) -> Verdict:
         return check(matmul(kind, ms=ms, calls=calls))
 
@@ -251,34 +264,6 @@ def test_short_and_slower_operations(told: Cases) -> None:
     told["gradients of activations lose while they fit into caches: 0.9 ms a call, and not 1.1"] = [
         check(matmul(ms=20), other("ReluGrad", ms=ms, calls=calls)) for ms, calls in ((1.8, 2.0), (1.1, 1.0))
     ]
-
-
-# From traces
-
-
-def examine(gpu: Machine) -> Result:
-    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(rule)])
-    return result
-
-
-def kernels(name: str, ms: float = 8) -> Any:
-    conv = {"tf_op": "model/c/Conv2D:Conv2D"}
-    return line("Stream #1", *((name, 10 * n + 1, 10 * n + 1 + ms, conv) for n in range(6)))
-
-
-P4 = device(kernels("maxwell_scudnn_128x64_relu"), gpu_device_name="Tesla P4", compute_cap_major=6)
-
-
-def on_a100(kernel: str) -> object:
-    """Judge a kernel that gains 128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
-    return examine(device(kernels(kernel), compute_cap_major=8, compute_cap_minor=0)).outcome
-
-
-V100 = examine(v100(kernels("volta_scudnn_128x64_relu")))
-
-
-@golden_cases
-def test_traces(told: Cases) -> None:
     told["a V100 in float32 is advised float16"] = V100.outcome
     # 8 ms become 1, but the host that leaves the device idle for 2 is taken to launch for 2 more
     told["what float16 saves on the V100"] = (V100.saving,)

@@ -102,10 +102,6 @@ def test_verdicts(told: Cases) -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
     memory = MemoryTrends((FillingMemory(trend=RESIDENT),))
     told["a window"] = applied(growing_memory, part, memory, RunGrowth((RESIDENT,), 100.0))
-
-
-@golden_cases
-def test_severities(told: Cases) -> None:
     told["full in about 2 h, in an hour, and in more than a day"] = filling(4e6), filling(9e6), filling(0.3e6)
     told["full within the planned run"] = filling(4e6, planned_s=8_000.0)
     told["it ran out"] = filling(4e6, ran_out=True)

@@ -187,10 +187,6 @@ def test_short_operations(told: Cases) -> None:
     told["a bidirectional layer, two loops of a line, of whose 800 operations a finding names 400"] = check(
         *ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects
     )
-
-
-@golden_cases
-def test_forms(told: Cases) -> None:
     told["few of a sort: a tenth of the step"] = [check(group("TopKV2", ms, None), **SORTS) for ms in (4.0, 3.99)]
     told["a language model, whose loss takes half of the step, or less: sampling trains another objective"] = [
         check(group(LOSS, ms, None), **MANY_CLASSES) for ms in (20.0, 19.9)

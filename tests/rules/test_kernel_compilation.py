@@ -35,6 +35,20 @@ def ptx(ms: float = 0.0, **cache: Any) -> PtxKernels:
     return PtxKernels("12.0", replace(USED, **cache), ms)
 
 
+def recorded(flags: str = "", **settings: Any) -> tuple[StartCompiling, RunPhases]:
+    """A run whose first step takes 40 s within TensorFlow's executor, through the facts."""
+    run = Run()
+    with run.fit("train.py:20"), run.epoch("train.py:20"):
+        executes = "tensorflow.python.eager.execute.quick_execute"
+        run.trace(40.0, "train.py:20", "one_step", trains=True, runs=executes)
+        run.steps(100, ms=100.0, at="train.py:20")
+    environment = {"TF_XLA_FLAGS": flags} if flags else {}
+    program = ProgramRecord(run=RunSettings(**settings))
+    made = replace(run.recording(environment=environment), program=program)
+    phases = RunPhases.measure(made, None)
+    return StartCompiling.measure(made, phases), phases
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     for name, sides in (
@@ -57,23 +71,6 @@ def test_verdicts(told: Cases) -> None:
     ]
     told["both count once"] = example(StartCompiling(ptx(40_000.0, disabled=True), xla=True, xla_ms=35_000.0))
 
-
-def recorded(flags: str = "", **settings: Any) -> tuple[StartCompiling, RunPhases]:
-    """A run whose first step takes 40 s within TensorFlow's executor, through the facts."""
-    run = Run()
-    with run.fit("train.py:20"), run.epoch("train.py:20"):
-        executes = "tensorflow.python.eager.execute.quick_execute"
-        run.trace(40.0, "train.py:20", "one_step", trains=True, runs=executes)
-        run.steps(100, ms=100.0, at="train.py:20")
-    environment = {"TF_XLA_FLAGS": flags} if flags else {}
-    program = ProgramRecord(run=RunSettings(**settings))
-    made = replace(run.recording(environment=environment), program=program)
-    phases = RunPhases.measure(made, None)
-    return StartCompiling.measure(made, phases), phases
-
-
-@golden_cases
-def test_recorded(told: Cases) -> None:
     def measured(flags: str = "", **settings: Any) -> tuple[object, ...]:
         compiled, phases = recorded(flags, **settings)
         return compiled.ptx, f"XLA: {compiled.xla_ms / 1e3:.0f} s", check(compiled, phases)
