@@ -1,6 +1,6 @@
 """What tests of a rule and its cases are written with: ``from tests.rules.kit import *``."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,9 +31,7 @@ from tests.rules.verdicts import (
     first_action,
     kinds,
     near,
-    said,
     scales,
-    table,
 )
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
@@ -92,20 +90,13 @@ from tfdoctor.terms.kinds import DeviceKind, KeptValue, Phase, RunCall, RunWork,
 from tfdoctor.terms.units import Quantity, ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
-    Concern,
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
-    Recurrence,
-    Remedy,
-    RunFailure,
-    Severity,
     Stage,
     StepWork,
-    Table,
     Verdict,
 )
 # fmt: skip

@@ -5,8 +5,6 @@ from tfdoctor.rules.operations import late_gather
 from tfdoctor.rules.operations.late_gather import Limits, SelectedProduct, SelectedProducts, check
 
 EXAMPLE_LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
-
-
 GRADIENT = OperationTime(name="gradient_tape/model/logits/MatMul/MatMul_1", type="MatMul", ms=30.0)
 
 
@@ -46,7 +44,6 @@ def test_verdicts(told: Cases) -> None:
 
 Row = dict[str, Any]
 Sizes = list[int | None]
-
 HIDDEN: Sizes = [None, 64, 192]
 LOGITS: Sizes = [None, 64, 16000]
 TAKEN: Sizes = [None, 10, 16000]

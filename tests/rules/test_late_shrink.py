@@ -46,9 +46,7 @@ MIB = 2**20
 def test_verdicts(told: Cases) -> None:
     told["the example, and images that are hardly larger"] = sick(), healthy()
     told["images of 2 times the pixels, and of less"] = order((128, 64), (64, 64)), order((128, 64), (64, 65))
-    told["work on dropped pixels of a fifth of the stage, and of less"] = [
-        order((128, 128), (64, 64), spent) for spent in (8.01, 7.99)
-    ]
+    told["work of a fifth of the stage, and less"] = [order((128, 128), (64, 64), spent) for spent in (8.01, 7.99)]
     told["the saving is the work on pixels that are dropped: 15 of 30 ms"] = order((128, 128), (64, 64), 20.0)
     told["a crop says so"] = order(kind="StridedSlice")
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=20.0)
@@ -86,7 +84,6 @@ WIDE, NARROW = "shape=(100, 100, 3), dtype=tf.float32", "shape=(100, 100, 3), dt
 SMALL, TEXT = "shape=(10, 10, 3), dtype=tf.uint8", "shape=(), dtype=tf.string"
 MUL = frozenset(("Cast", "Mul", "Placeholder"))
 COUNT = 500
-
 Step = tuple[str, str, Mapping[str, Any]]
 
 

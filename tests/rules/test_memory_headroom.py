@@ -1,7 +1,5 @@
 """memory-headroom: both sides of each limit, and the memory figures of trace and samples."""
 
-import pytest
-
 from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.scale.memory_headroom import check
@@ -53,32 +51,26 @@ def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more:
     return ("MemoryAllocation", at, at, stats)
 
 
-def test_the_limit_of_an_allocator_is_the_sum_of_its_parts() -> None:
-    rows = (allocation(1, 60, 40), allocation(2, 30, 70), allocation(3, 1, 9, "gpu_host_bfc"))
-    memory = chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
-    assert memory.allocators == (Allocator("GPU_0_bfc", 100.0, 70.0, 95.0),)
-
-
-def test_allocations_without_their_parts_or_on_a_cpu_are_not_used() -> None:
-    part = ("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})
-    for made in (trace([line("python", part)], gpus=[v100()]), trace([line("python", allocation(1, 60, 40))])):
-        with pytest.raises(Unavailable):
-            chart(made).fact(DeviceMemory)
-
-
 def sample(second: int, **host: Any) -> Mapping[str, Any]:
     return {"unix_ns": second * 10**9, "host": {"memory_total_bytes": 100, **host}}
 
 
-def test_time_waiting_for_memory_is_the_growth_of_the_kernels_count() -> None:
+@golden_cases
+def test_memory(told: Cases) -> None:
+    def of_devices(name: str, *rows: Any, **more: Any) -> None:
+        told[name] = lambda: chart(trace([line("python", *rows)], **more)).fact(DeviceMemory)
+
+    parts = allocation(1, 60, 40), allocation(2, 30, 70), allocation(3, 1, 9, "gpu_host_bfc")
+    of_devices("the limit of an allocator is the sum of its parts", *parts, gpus=[v100()])
+    lone = ("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})
+    of_devices("allocations without their parts", lone, gpus=[v100()])
+    of_devices("allocations on a CPU", allocation(1, 60, 40))
     rows = [
         sample(1, memory_used_bytes=40, psi_memory_us=5_000_000, run_rss_bytes=30),
         sample(3, memory_used_bytes=60, psi_memory_us=5_500_000, run_rss_bytes=20),
     ]
-    memory = chart(trace(), recording(samples=rows)).fact(HostMemory)
-    assert memory == HostMemory(100.0, 60.0, 30.0, stalled=0.25)
-
-
-def test_without_pressure_figures_waits_are_unknown() -> None:
-    memory = chart(trace(), recording(samples=[sample(1, memory_used_bytes=40)])).fact(HostMemory)
-    assert memory.stalled is None
+    told["the growth of the kernel's count is time waiting: half a second of two"] = chart(
+        trace(), recording(samples=rows)
+    ).fact(HostMemory)
+    rows = [sample(1, memory_used_bytes=40)]
+    told["no figures of pressure"] = chart(trace(), recording(samples=rows)).fact(HostMemory)

@@ -58,9 +58,7 @@ def test_verdicts(told: Cases) -> None:
         Boards(access=GpuAccess(files=8, readable=False, driver="no driver"))
     )
     told["another framework"] = example(Boards(("T4",), NO_DRIVER, foreign="jax"))
-    told["device files that can be opened are enough"] = example(
-        boards((), files=2, readable=True, driver="libcuda.so.1: cannot open")
-    )
+    told["device files alone"] = example(boards((), files=2, readable=True, driver="libcuda.so.1: cannot open"))
     told["a program that uses a GPU"] = example(boards(), device=Device(DeviceKind.GPU, 1, 1))
     told["a program that prepares data"] = example(boards(), phases=divided_run(1000.0, {Phase.PREPARING: 1000.0}))
     record = {"run": {"devices": ["/device:CPU:0"]}}

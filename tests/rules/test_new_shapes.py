@@ -1,7 +1,5 @@
 """new-shapes: searches that go on, and those that are over."""
 
-import pytest
-
 from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.facts.timeline.host_events import UNNAMED
@@ -61,23 +59,10 @@ def searched(kernels: int, steps: range, of: int = 8, **stats: str) -> Searches:
     return chart(trace([markers(of, 10.0)], gpus=[v100(line("Stream #1", *rows))])).fact(Searches)
 
 
-def test_both_sides_of_the_number_of_kernels() -> None:
-    found = (searched(kernels, range(8)) for kernels in (CANDIDATES, CANDIDATES - 1))
-    assert [(one.steps, one.of) for one in found] == [(8, 8), (0, 8)]
-
-
-def test_the_kernels_that_were_only_tried_are_lost() -> None:
-    found, first = searched(5, range(8)), searched(5, range(2))
-    ((name, tried, fastest),) = found.operations
-    assert (found.late, name, tried - fastest) == (4, "model/conv/Conv2D", near(4.0))
-    assert (first.steps, first.late) == (2, 0)  # at the start
-
-
-def test_other_operations_may_run_several_kernels() -> None:
-    """Trap: an attention layer of many kernels."""
-    assert searched(5, range(8), tf_op="model/attention/Einsum:Einsum").steps == 0
-
-
-def test_a_run_on_a_cpu_has_none() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace([markers(8, 10.0)])).fact(Searches)
+@golden_cases
+def test_searches(told: Cases) -> None:
+    told["five kernels in each step: four are only tried, and lost"] = searched(5, range(8))
+    told["candidates enough, and one less"] = searched(CANDIDATES, range(8)), searched(CANDIDATES - 1, range(8))
+    told["the first two steps"] = searched(5, range(2))
+    told["trap: an attention layer of many kernels"] = searched(5, range(8), tf_op="model/attention/Einsum:Einsum")
+    told["a run on a CPU"] = lambda: chart(trace([markers(8, 10.0)])).fact(Searches)

@@ -29,14 +29,10 @@ def healthy() -> Verdict:
 
 
 AT = Location("train.py", 52)
-
 DIED = replace(GPU_FULL, shape=(256, 64, 112, 112))
-
 READ = replace(
     DIED, error="MemoryError", phase=Phase.PREPARING, shape=(1_000_000, 784), dtype="float64", allocator=""
 )
-
-
 KILLED = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
 
 

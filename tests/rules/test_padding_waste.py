@@ -3,7 +3,6 @@
 import ast
 
 import numpy as np
-import pytest
 
 from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
@@ -134,17 +133,19 @@ def alike(number: int) -> dict[str, Any]:
     return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
 
 
+def padded_in(padding: SequencePadding) -> list[str]:
+    return [
+        f"{one.used:.4g} of {one.steps} used, {shown(one.trimmed)} with batches as long as their longest; "
+        f"{one.pad} at the {'beginning' if one.leading else 'end'}, "
+        f"{one.batch_size} in {'a batch' if one.batches else 'a sample'}"
+        for one in padding.inputs
+    ]
+
+
 @golden_cases
 def test_recorded(told: Cases) -> None:
     def sequences(name: str, **parts: Any) -> None:
-        def found() -> list[str]:
-            return [
-                f"{one.used:.4g} of {one.steps} used, {one.trimmed} with batches as long as their longest"
-                + ", padded at the beginning" * one.leading
-                for one in measured(**parts).inputs
-            ]
-
-        told[name] = found
+        told[name] = lambda: padded_in(measured(**parts))
 
     two = [[40] * 9, [20] * 9]
     sequences("lengths of 36 to 44 of 100 positions")
@@ -184,16 +185,6 @@ def called(*given: Any) -> SequencePadding:
 TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
 
 
-@pytest.mark.parametrize("pad", [0, 1, -100])
-@pytest.mark.parametrize("leading", [False, True])
-def test_padding_is_what_the_training_call_gets(pad: int, *, leading: bool) -> None:
-    rows = token_rows(*TEXTS, pad=pad)[:, :: -1 if leading else 1]
-    (entry,) = called(({"tokens": rows}, np.ones(8)), ({"tokens": rows}, np.ones(8))).inputs
-    assert entry.lengths == (TEXTS, TEXTS)
-    assert (entry.steps, entry.pad, entry.leading) == (120, pad, leading)
-    assert (entry.batches, entry.batch_size) == (True, 8)
-
-
 def padded_columns(number: int = 64) -> Any:
     """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
     rows = np.random.default_rng(1).integers(1, 50, (number, 20))
@@ -202,27 +193,24 @@ def padded_columns(number: int = 64) -> Any:
     return rows
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        padded_columns(),
-        np.eye(40, dtype="int64")[np.arange(64) % 40],  # one-hot
-        np.random.default_rng(2).random((64, 40)) < 0.1,  # multi-hot
-        np.arange(40) < np.arange(1, 33)[:, None],  # a mask, or an ordinal label
-        np.pad(np.random.default_rng(3).integers(1, 255, (64, 80)), [(0, 0), (20, 20)]),  # an image
-        np.random.default_rng(4).poisson(1.0, (64, 20)),  # counts
-    ],
-    ids=["table", "one-hot", "multi-hot", "mask", "image", "counts"],
-)
-def test_other_matrices_of_whole_numbers_are_no_padding(rows: Any) -> None:
-    with pytest.raises(Unavailable):
-        called(rows.astype("int32"))
+@golden_cases
+def test_arguments(told: Cases) -> None:
+    def given(name: str, rows: Any, dtype: str = "int32") -> None:
+        arguments = {"tokens": rows.astype(dtype)}, np.ones(len(rows))
+        told[name] = lambda: padded_in(called(arguments, arguments))
 
-
-def test_matrices_of_other_types_are_no_sequences() -> None:
+    for pad in (0, 1, -100):
+        rows = token_rows(*TEXTS, pad=pad)
+        given(f"texts, padded with {pad}", rows)
+        given(f"texts, padded before with {pad}", rows[:, ::-1])
     for dtype in ("uint8", "float32", "int16"):
-        with pytest.raises(Unavailable):
-            called(token_rows(*TEXTS).astype(dtype))
+        given(f"texts as {dtype} are no sequences", token_rows(*TEXTS), dtype)
+    given("trap: a table", padded_columns())
+    given("trap: one-hot rows", np.eye(40)[np.arange(64) % 40])
+    given("trap: multi-hot rows", np.random.default_rng(2).random((64, 40)) < 0.1)
+    given("trap: a mask, or an ordinal label", np.arange(40) < np.arange(1, 33)[:, None])
+    given("trap: an image", np.pad(np.random.default_rng(3).integers(1, 255, (64, 80)), [(0, 0), (20, 20)]))
+    given("trap: counts", np.random.default_rng(4).poisson(1.0, (64, 20)))
 
 
 def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
@@ -258,9 +246,7 @@ def test_makers(told: Cases) -> None:
     for kind in ("tf.data", "DatasetAdapter", "arrays", "PyDataset", "KerasSequenceAdapter", ""):
         record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "python": given[0], "run": given[1]}
         source = chart(trace([]), recording(record)).fact(BatchSource)
-        told[f"what makes the batches of {kind or 'a loop of calls'}"] = (
-            f"{source.maker.name} at {shown(source.at)}"
-        )
+        told[f"what makes batches of {kind or 'a loop of calls'}"] = f"{source.maker.name} at {shown(source.at)}"
 
 
 def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches() -> None:

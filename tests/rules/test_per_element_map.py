@@ -9,8 +9,6 @@ from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
 from tfdoctor.source_code.splice import Declined
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
-
-
 CHEAP = frozenset(("DecodeCSV", "Pack"))
 
 
@@ -44,9 +42,7 @@ def test_verdicts(told: Cases) -> None:
     told["CSV rows are decoded one by one"] = sick()
     told["each call writes 20 kB"] = healthy()
     told["a map counts its own calls"] = [example(stage("ParallelMapV2", calls=calls)) for calls in (256.0, 1.0)]
-    told["a call that takes less than a tenth of a millisecond, and more"] = [
-        example(stage(work=work)) for work in (25.5, 25.7)
-    ]
+    told["a call that takes less than 0.1 ms, and more"] = [example(stage(work=work)) for work in (25.5, 25.7)]
     told["a call that writes 9 kB, and more"] = example(nbytes=9000), example(nbytes=9100)
     told["nine calls, and eight"] = [example(stage(work=0.3), batch=batch) for batch in (9, 8)]
     told["elements of several shapes cannot be batched"] = example(fixed=False), example(nbytes=None)
@@ -127,7 +123,6 @@ def parse(record):
 ds = files.shuffle(9){chain}
 {after}
 """
-
 CHAIN, RESULT = ".map(parse, num_parallel_calls=4).batch(8)", "row, label"
 
 

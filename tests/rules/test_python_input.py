@@ -19,8 +19,6 @@ def seen_line(at: Location, seen: int, calls: str = "", *, makes: bool | None = 
 
 
 LINES = (seen_line(Location("train.py", 14), 45, "PIL.Image.open"), seen_line(Location("train.py", 12), 5))
-
-
 AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))
 
 
@@ -105,9 +103,7 @@ def test_verdicts(told: Cases) -> None:
     )
     inside = InputPipeline.of(StageTime.of("Root::Map", 40.0, python_ms=30.0))
     told["a pipeline without prefetch does not run beside the loop"] = example(pipeline=inside, breakdown=steps)
-    told["a loop that waits for the interpreter though its input is ready, and less"] = [
-        waiting(edges) for edges in (8.0, 6.9, 1.0)
-    ]
+    told["a loop that waits for the interpreter alone, and less"] = [waiting(edges) for edges in (8.0, 6.9, 1.0)]
     told["a loop that may wait for a core instead of the interpreter"] = waiting(8.0, contention=DISTURBED)
     step = Breakdown.of(input=30.0, device=10.0)
     told["a wait that other programs may cause is not put on Python, unless it is more than half of the stage"] = [
@@ -185,9 +181,7 @@ def test_what_a_loop_calls(told: Cases) -> None:
     for calls in ("numpy.random.choice", "random.Random.sample"):
         told[f"a line of such a loop calls {calls}"] = memory(10, calls)
     told["an operation of TensorFlow moves into the function"] = eager("tensorflow.random.uniform")
-    told["it takes half of the time: two calls of one line are two rows"] = eager(
-        "tensorflow.random.uniform", "numpy.stack"
-    )
+    told["half of the time: two calls of a line are two rows"] = eager("tensorflow.random.uniform", "numpy.stack")
     told["a constant does not move"] = eager("tensorflow.constant")
     told["a call does not move"] = eager("tensorflow.python.eager.polymorphic_function.Function.__call__")
     told["the code is of the function that is called"] = eager("numpy.std")

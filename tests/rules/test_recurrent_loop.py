@@ -1,7 +1,5 @@
 """recurrent-loop: both sides of each limit, and loops whose iterations are large."""
 
-import pytest
-
 from tests.builders import Row, line
 from tests.rules.kit import *
 from tfdoctor.rules.execution import recurrent_loop
@@ -79,22 +77,6 @@ def looping(steps: int = 5, iterations: int = 10, per_call: int = 1) -> LoopWork
     return chart(trace([line("python", *rows), line("tf_Compute", *threads)])).fact(LoopWork)
 
 
-def test_a_loop_and_its_gradient_are_one() -> None:
-    """Of each loop's first iteration, the executor's events look like those outside of loops."""
-    work = looping()
-    (loop,) = work.loops
-    assert (loop.name, loop.iterations, loop.operations) == ("lstm/while", 10.0, 20.0)
-    assert work.iterations == 10.0  # the executor numbers those of an inner loop anew in each of the outer one
-    assert work.scheduling_ms == near(2 * 9 * 0.15, rel=0.02)  # iterations without their operations
-    assert work.waiting_ms == near(2 * (2.0 - 0.05 - 0.5), rel=0.03)  # from the first operation to the last
-
-
-def test_a_call_of_several_steps_is_not_judged() -> None:
-    """Trap: the loop over the steps themselves."""
-    with pytest.raises(Unavailable):
-        looping(per_call=20)
-
-
 MAP = "loss/map/while"
 
 
@@ -124,37 +106,37 @@ def loops(*names: str) -> Program:
 LATER = (("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),)
 
 
-def test_iterations_of_cheap_operations_are_counted_by_the_executor() -> None:
-    work = mapping()
-    assert [(loop.name, loop.iterations) for loop in work.loops] == [("", work.iterations)] == [("", 128.0)]
-    assert work.scheduling_ms == near(128 * 0.05, rel=0.02)
-    assert mapping(numbers=0).loops == ()
+@golden_cases
+def test_loop_work(told: Cases) -> None:
+    """The executor numbers the iterations of an inner loop anew in each of the outer one."""
 
+    def work(name: str, measure: Callable[..., LoopWork], *given: Any, **more: Any) -> None:
+        def found() -> list[str]:
+            one = measure(*given, **more)
+            times = f"{one.scheduling_ms:.1f} ms between operations, {one.waiting_ms:.1f} ms with them"
+            return [f"{one.iterations:g} iterations, {times}"] + [
+                f"{loop.name or 'a loop'} at {shown(loop.at)}: {loop.iterations:g}, operations {loop.operations:g}"
+                for loop in one.loops
+            ]
 
-def test_a_single_loop_of_the_program_has_its_name_and_line() -> None:
-    (loop,) = mapping(program=loops(MAP, f"gradient_tape/{MAP}/{MAP}_grad")).loops
-    assert (loop.name, loop.at) == (MAP, Location("train.py", 22))
+        told[name] = found
 
-
-def test_of_several_loops_none_is_named_for_the_executors_number() -> None:
+    work("a loop and its gradient are one, from the first operation to the last", looping)
+    work("trap: the loop over the steps themselves", looping, per_call=20)
+    work("iterations of cheap operations are counted by the executor", mapping)
+    work("no iterations", mapping, 0)
+    named = loops(MAP, f"gradient_tape/{MAP}/{MAP}_grad")
+    work("a single loop of the program has its name and line", mapping, program=named)
+    work("of two loops none is named for the executor's number", mapping, program=loops(MAP, "loss/scan/while"))
     other = ("map/while/body/_4/map/while/MatMul:MatMul", 62.0, 63.0)
-    alone, both = (
-        mapping(program=loops(MAP, "loss/scan/while")),
-        mapping(program=loops(MAP, "map/while"), later=(*LATER, other)),
+    two = loops(MAP, "map/while")
+    work("nor of two that were traced later", mapping, program=two, later=(*LATER, other))
+    work(
+        "trap: the one that was traced later, none of whose events the steps hold",
+        mapping,
+        program=two,
+        later=LATER,
     )
-    assert [loop.name for work in (alone, both) for loop in work.loops] == ["", ""]
-    assert alone.iterations == 128.0
-
-
-"""An operation in a call that was traced after the steps."""
-
-
-def test_of_several_loops_the_one_that_was_traced_later_is_named() -> None:
-    """Trap: the trace knows the operation, and the measured steps hold none of its events."""
-    work = mapping(program=loops(MAP, "map/while"), later=LATER)
-    (loop,) = work.loops
-    assert (loop.name, loop.iterations, loop.at) == (MAP, 128.0, Location("train.py", 22))
-    assert work.waiting_ms == work.scheduling_ms == near(128 * 0.05, rel=0.02)
 
 
 def own(iterations: float, *, batch: int, kind: str = "") -> Verdict:
@@ -186,7 +168,7 @@ def test_independent_iterations(told: Cases) -> None:
     told["a recurrence of such operations"] = mapped(replace(alone(20.0), independent=False))
     told["operations too short to be recorded"] = mapped(alone(0.0, operations=0.0), scheduling=20.0)
     told["a fifth of the step, and less"] = mapped(alone(9.4)), mapped(alone(9.3))
-    told["independent iterations are never necessary"] = [
+    told["independent, never necessary"] = [
         mapped(loop, scheduling=0.1) for loop in (alone(9.0), alone(20.0, 100.0))
     ]
     told["operations of 0.1 ms, and longer ones, which may take as long on the whole batch"] = [

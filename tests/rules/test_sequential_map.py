@@ -59,10 +59,6 @@ def test_verdicts(told: Cases) -> None:
     for threads in (1, 2):
         pool = DataOptions({"threading.private_threadpool_size": threads})
         told[f"a private pool of {threads}: one is another rule's"] = example(stage("MapAndBatch"), options=pool)
-
-
-@golden_cases
-def test_gains(told: Cases) -> None:
     for name, cores in (
         ("its own core and three free ones", Cores(4.0, 1.0)),
         ("its own core and a free one", Cores(4.0, 3.0)),

@@ -84,9 +84,7 @@ def test_verdicts(told: Cases) -> None:
         told[f"{name} sets the ceiling of the saving"] = example(device=device, cores=cores)
     off = DataOptions({PARALLEL: False}, Location("t.py", 5))
     told["the user's own batch, and the option"] = example(size=16, options=off, at=Location("t.py", 9))
-    told["an option set by Keras is not for the user to remove"] = of_width(
-        MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=True)
-    )
+    told["an option that Keras sets"] = of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=True))
     told["tf.data copies large batches on all threads by itself"] = [
         of_width(width, DataOptions()) for width in (MEBIBYTE, MEBIBYTE - 1)
     ]

@@ -49,9 +49,7 @@ def test_verdicts(told: Cases) -> None:
         example(StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads)) for threads in (1.2, 1.3)
     ]
     told["a parallel interleave that finds no free core is not serial"] = example(threads=1.0001)
-    told["a reader that takes less than a fifth of the segment, and more"] = [
-        example(*interleaved(work=work)) for work in (2.74, 2.76)
-    ]
+    told["less than a fifth of the segment, and more"] = [example(*interleaved(work=work)) for work in (2.74, 2.76)]
     told["a step that does not wait"] = example(wait=0.04)
     told["no reader"] = example(StageTime.of(f"{AHEAD}::Map", 30.0))
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
@@ -61,10 +59,6 @@ def test_verdicts(told: Cases) -> None:
         StageTime.of(f"{AHEAD}::FlatMap", 1.0, dataset=LINE), StageTime.of(f"{AHEAD}::FlatMap::TFRecord", 30.0)
     )
     told["a single file must be split first"] = example(files=SourceFiles(1))
-
-
-@golden_cases
-def test_gains(told: Cases) -> None:
     for name, files, cores, device in (
         ("its own core, and three free ones, beside a GPU", EIGHT, Cores(4.0, busy=1.0), GPU),
         ("its own core, and three free ones, of a CPU", EIGHT, Cores(4.0, busy=1.0), CPU),

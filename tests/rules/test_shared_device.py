@@ -4,8 +4,6 @@ from tests.rules.kit import *
 from tfdoctor.rules.scale.shared_device import VALUES, CopiedWork, check
 
 SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)
-
-
 UPDATES = OperationTime(name="adam/update_1/Mul", type="Mul", ms=0.3, calls=217.0)
 
 

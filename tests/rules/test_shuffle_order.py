@@ -11,11 +11,7 @@ def example(*stages: Dataset, passes: float | None = None) -> Verdict:
 
 
 SOURCE = dataset_of("TensorSlice", cardinality=5000)
-
-
 BATCH = dataset_of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
-
-
 SHUFFLE = dataset_of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
 
 

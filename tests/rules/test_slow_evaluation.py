@@ -41,9 +41,7 @@ def evaluated(count: int, each_ms: float, **given: Any) -> MadeCall:
 def test_verdicts(told: Cases) -> None:
     told["a loop calls evaluate for each of 600 batches after the training"] = sick()
     told["one call evaluates 50,000 examples in 24 s"] = healthy()
-    told["batches of 32 by a model that takes 2 ms for each"] = judged(
-        evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0)
-    )
+    told["batches of 32 that take 2 ms each"] = judged(evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0))
     for name, call in (
         ("large batches: 38 ms each", evaluated(1, 60_000.0, examples=50_000.0, batches=1563.0)),
         ("a dataset, whose batches are not known", evaluated(1, 60_000.0)),
@@ -61,9 +59,7 @@ def test_verdicts(told: Cases) -> None:
         ("matplotlib.pyplot.savefig", True),
     ):
         done = line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
-        told[f"{calls or 'Python'} for all results, repeated: {repeats}"] = judged(
-            evaluated(1, 900.0), lines=(done,)
-        )
+        told[f"{calls or 'Python'} for all, repeated: {repeats}"] = judged(evaluated(1, 900.0), lines=(done,))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["a part of the run"] = applied(slow_evaluation, part, RunCalls(()))
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})

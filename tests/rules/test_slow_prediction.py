@@ -37,7 +37,7 @@ def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
 
 
 @golden_cases
-def test_calls(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
     told["a loop calls predict for each of 1,000 examples"] = sick()
     told["one call predicts 100,000 examples in 12 s"] = healthy()
     short = predicted(1000, 40.0, looped=True)
@@ -46,9 +46,7 @@ def test_calls(told: Cases) -> None:
     at_line = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
     for ran in (8_000.0, 39_000.0):
         lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(at_line, executes_ms=ran))
-        told[f"samples show that {ran:,.0f} of 40,000 ms are executed: they remain"] = check(
-            lines, RunCalls((short,)), None
-        )
+        told[f"{ran:,.0f} of 40,000 ms are executed, and remain"] = check(lines, RunCalls((short,)), None)
     for name, call in (
         ("one call over everything", predicted(1, 40_000.0, examples=1e6, batches=3906.0)),
         ("an ensemble of 19", predicted(19, 100.0, looped=True)),
@@ -72,10 +70,6 @@ def test_calls(told: Cases) -> None:
     )
     told["a longer training has no more of what follows it"] = judged(replace(short, after_training=True), epochs=5)
     told["a longer training has more of what comes during it"] = judged(short, epochs=5)
-
-
-@golden_cases
-def test_lines(told: Cases) -> None:
     for name, calls in (
         ("a line calls the model", "keras.src.layers.layer.Layer.__call__"),
         ("a line of Python", ""),

@@ -153,9 +153,7 @@ def test_unrolled(told: Cases) -> None:
     told["trap: a loop in Python makes 40 layers, so that each line makes 40 operations"] = unrolled(1, layers=40)
     graphs = [{"kind": "function", "operations": operations(1, 3)}] * 24
     program = chart(trace([]), recording({"graphs": graphs})).fact(Program)
-    told["trap: a function that is traced again, a step in each graph"] = example(
-        program=program, traces=RunTraces((STEP,))
-    )
+    told["trap: a function that is traced again"] = example(program=program, traces=RunTraces((STEP,)))
     told["trap: the training function of Keras is not defined in the script"] = [
         unrolled(24, function=replace(STEP, defined=defined))
         for defined in (None, Location("model.py", 28), Location("train.py", 90))

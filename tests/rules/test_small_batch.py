@@ -41,8 +41,6 @@ def healthy() -> Verdict:
 
 GPU = Device(DeviceKind.GPU, 1, 1)
 OF_TWO = Program(settings=RunSettings(batch_size=2))
-
-
 check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
@@ -51,9 +49,7 @@ def test_verdicts(told: Cases) -> None:
     told["a step of 1 ms whose operations take 0.4 ms"] = sick()
     told["operations of 20 ms"] = healthy()
     told["two fifths of the step, less, and 12 of 372 ms"] = check(0.4, 0.6), check(0.39, 0.61), check(12.0, 360.0)
-    told["a call that takes longer than Python needs has another cause, such as tracing"] = [
-        check(edges, 0.5) for edges in (3.0, 3.1)
-    ]
+    told["a call of Python, and a longer one, such as tracing"] = [check(edges, 0.5) for edges in (3.0, 3.1)]
     told["a callback of 5 ms between steps is no reason for a larger batch"] = check(0.3, 1.5, between=5.0)
     told["time between steps counts no more than the call"] = check(0.6, 0.3, between=0.7)
     told["a job that waits for its input"] = check(0.6, 0.3, input_ms=5.0)
@@ -69,9 +65,7 @@ def test_verdicts(told: Cases) -> None:
             9.0, 1.5, device=GPU, memory=memory
         )
     table = Conversions((ConvertedArray("float64", (60000, 100), 0.45, 0.0, same=True),))
-    told["trap: a session is fed a table, and would be in one call of several steps, too"] = check(
-        conversions=table
-    )
+    told["trap: a session is fed a table, as in one call of several steps"] = check(conversions=table)
     told["compiling is left to recompilation"] = check(0.6, 0.4, device=GPU, compiling=CompileTime(20, 20, 10, 0.5))
     told["trap: the first step of a run loads libraries, whatever the batch: one, two and three steps of a GPU"] = [
         check(0.0, 10.0, starting=5950.0, count=number, device=GPU) for number in (1, 2, 3)

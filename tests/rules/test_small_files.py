@@ -46,9 +46,7 @@ def test_verdicts(told: Cases) -> None:
         example(files=FileList(count=1000, nbytes=size)) for size in (100_000, 100_001)
     ]
     told["a step that waits 5 % of its time, and less"] = example(wait=2.0), example(wait=1.9)
-    told["across a network the opening takes long whatever the size"] = example(
-        files=FileList(count=1000, scheme="gs", nbytes=None)
-    )
+    told["opening across a network takes long"] = example(files=FileList(count=1000, scheme="gs", nbytes=None))
     slow = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0)
     quick = StageTime.of(f"{slow.path}::Map", 9.0, reads=64.0, reading_ms=10.0)
     told["reading that does not limit the pipeline"] = example(slow, quick)

@@ -67,9 +67,7 @@ def test_verdicts(told: Cases) -> None:
     ]
     told["cores that other programs use"] = check(cores=Cores(4.0, busy=3.2, others=0.8))
     told["cores that were not sampled"] = check(cores=Cores(4.0, busy=3.9, sampled=False))
-    told["half of the work is Python, which does not run on all cores, and more"] = [
-        check(python_ms=ms) for ms in (38.0, 39.0)
-    ]
+    told["Python, of half the work, runs on one core, and more"] = [check(python_ms=ms) for ms in (38.0, 39.0)]
     told["a quota holds the run back for a twentieth of the time, less, or unknown"] = [
         check(pressure=CpuPressure(throttled=held, quota=4.0)) for held in (0.05, 0.04, None)
     ]

@@ -10,8 +10,6 @@ EXAMPLE_DECODE = Dataset(
     at=Location("train.py", 20), cardinality=1000, types=frozenset(("DecodePng",)), stateful=frozenset(),
     element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
 )  # fmt: skip
-
-
 SOURCE = dataset_of("TensorSlice", cardinality=1000)
 
 
@@ -46,8 +44,6 @@ def healthy() -> Verdict:
 
 
 SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
-
-
 FIT = Location("train.py", 21)
 
 
@@ -69,11 +65,7 @@ def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Datas
 
 CROWDED = CpuContention(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
 check = partial(example, passes=4.0, work=10.0, memory=HostMemory(total=10e6, used=6e6))
-
-
 DECODE, FLIP, CACHE = mapped(1, "DecodePng"), mapped(1, "RandomUniform", name="flip"), stage(2, "Cache")
-
-
 BATCH = stage(2, "Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
 AFTER = mapped(2, "DecodePng")
 
@@ -111,10 +103,6 @@ def test_verdicts(told: Cases) -> None:
         check(SOURCE, DECODE, wait=0.0, contention=CpuContention(crowded=True, cores=cores, compute_ms=40.0))
         for cores in (1.3, 5.2, 1.2)
     ]
-
-
-@golden_cases
-def test_unknown(told: Cases) -> None:
     for name, more in (
         ("an element of open shape", {"element": "TensorSpec(shape=(None, 3), dtype=tf.uint8, name=None)"}),
         ("unknown operations", {"types": None}),

@@ -32,9 +32,7 @@ def test_verdicts(told: Cases) -> None:
     told["one GPU computes for 12 ms, and the other one for 8"] = sick()
     told["two GPUs with the same compute time"] = healthy()
     told["a twentieth of the step, and less"] = judged(5.0, 5.0), judged(4.9, 4.9)
-    told["trap: parts of one model on several devices differ by design, and do not wait"] = [
-        judged(10.0, waited) for waited in (5.0, 4.9)
-    ]
+    told["trap: parts of one model differ, and do not wait"] = [judged(10.0, waited) for waited in (5.0, 4.9)]
     skew = DeviceSkew({"0": 80.0, "1": 50.0}, {"0": 0.0, "1": 0.0})
     told["devices that exchange nothing"] = check(skew, Breakdown.of(device=80.0))
 

@@ -12,11 +12,7 @@ from tfdoctor.rules.operations.unvectorized_operation import check
 from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 
 NAME = "loop_body/adjust_contrast"
-
-
 RUNNING = GraphLoop(name=f"{NAME}/pfor/while", iterations=64.0, operations=0.0, ms=0.0)
-
-
 IN_STEP = FallbackLoop(name=NAME, type="AdjustContrastv2", at=Location("train.py", 13), loop=RUNNING)
 
 

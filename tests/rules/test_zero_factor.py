@@ -9,11 +9,7 @@ GRADIENT = OperationTime(
     ms=90.0,
     at=Location("train.py", 12),
 )
-
-
 UPDATE = OperationTime(name="adam/Sub", type="Sub", ms=14.0, at=Location("train.py", 30))
-
-
 DROPPED = DroppedWork(60, Location("train.py", 28), of_gradients=True, rows=(GRADIENT, UPDATE))
 
 

@@ -8,11 +8,7 @@ from tfdoctor.rules.operations.zero_learning_rate import check
 from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
 
 GRADIENT = OperationTime(name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12))
-
-
 UPDATE = OperationTime(name="adam/Mul", type="Mul", ms=2.0, at=Location("train.py", 30))
-
-
 SERVING = UselessWork(("adam",), Location("train.py", 17), (UPDATE,), (GRADIENT,))
 
 
@@ -52,7 +48,6 @@ GRAPH = (
     Operation(name="adam_1/Assign", type="AssignVariableOp", sources=("adam/Mul",), layer="adam"),
     Operation(name="sgd/Assign", type="AssignVariableOp", sources=("grad/head",), layer="sgd"),
 )
-
 ADAM = ZeroRate("adam", ("/home/me/train.py", 17))
 
 

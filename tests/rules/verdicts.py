@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Stage, Table
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Stage
 
 
 def kinds(*verdicts: object) -> list[type]:
@@ -54,20 +54,8 @@ def near(value: Any, **more: Any) -> Any:
     return pytest.approx(value, **more)
 
 
-def said(verdict: object) -> str:
-    """Return the summary, or the reason why nothing was judged."""
-    assert isinstance(verdict, Finding | Healthy | NotApplicable), verdict
-    return verdict.reason if isinstance(verdict, NotApplicable) else verdict.summary
-
-
 def figures(verdict: object, words: str = "") -> dict[str, float]:
     """Return the numbers of the evidence whose labels hold the words."""
     assert isinstance(verdict, Finding | Healthy), verdict
     measures = [one for one in verdict.evidence if isinstance(one, Measure) and words in one.label]
     return {one.label: one.value.value for one in measures}
-
-
-def table(verdict: object) -> Table:
-    """Return the last table of the evidence."""
-    assert isinstance(verdict, Finding | Healthy), verdict
-    return [one for one in verdict.evidence if isinstance(one, Table)][-1]
