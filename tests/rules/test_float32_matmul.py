@@ -248,7 +248,7 @@ def test_other_operations(told: Cases) -> None:
         )
     slow = {kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9)) for kind in (*SLOWER, *rule.SLOWER_IN_CACHES)}
     told["a CPU widens values one by one, which made EfficientNet a third slower"] = [
-        f"{kind}: {scales(verdict)['m/x']:g}" for kind, verdict in slow.items()
+        f"{kind}: {as_finding(verdict).effects[1].scales:g}" for kind, verdict in slow.items()
     ]
     told["what is slower is told, and a GPU loses nothing"] = [
         check(matmul(ms=20), other("Sigmoid"), hardware=hardware) for hardware in (CPU, GPU)
