@@ -10,9 +10,8 @@ TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.
 
 def example(
     repeated: tuple[Broadcast, ...] = (Broadcast(TILE, 128.0, (TILE,)),),
-    expanded: tuple[ExpandedProduct, ...] = (),
-    total_ms: float = 24.0,
-) -> Verdict:
+    expanded: tuple[ExpandedProduct, ...] = (), total_ms: float = 24.0,
+) -> Verdict:  # fmt: skip
     """A row of weights is repeated 128 times by `tf.tile`."""
     rows = (*(one.row for one in repeated), *(one.row for one in expanded))
     operations = Operations.training(total_ms, *rows)

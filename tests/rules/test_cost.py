@@ -20,13 +20,9 @@ from tfdoctor.terms.units import Unit
 
 
 def example(
-    epoch: Epoch | None = Epoch(1000),
-    matrix: MatrixUnit | None = None,
-    *,
-    usd_per_hour: float = 3.0,
-    mean_ms: float = 100.0,
-    **parts: float,
-) -> Verdict:
+    epoch: Epoch | None = Epoch(1000), matrix: MatrixUnit | None = None, *, usd_per_hour: float = 3.0,
+    mean_ms: float = 100.0, **parts: float,
+) -> Verdict:  # fmt: skip
     """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
     breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
     return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))

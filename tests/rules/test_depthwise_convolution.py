@@ -160,15 +160,10 @@ def test_verdicts(told: Cases) -> None:
     told["the line is that of a forward operation"] = check(gradient, depthwise(5.0, at=AT), FAST)
     told["a constant kernel of a column and a row is named by its line"] = check_constant(constant())
     told["of the arithmetic of a 4 x 4 kernel a column and a row keep half"] = check_constant(constant(size=(4, 4)))
+    sizes = (1, 9), (3, 4), (3, 5)
     told["no regular convolution replaces a full kernel, one of a line, and small and short ones"] = [
         check_constant(one)
-        for one in (
-            constant(separable=False),
-            constant(size=(1, 9)),
-            constant(size=(3, 4)),
-            constant(size=(3, 5)),
-            constant(ms=0.4),
-        )
+        for one in (constant(separable=False), *(constant(size=size) for size in sizes), constant(ms=0.4))
     ]
     told["a trained kernel beside a constant one"] = check_constant(constant(), depthwise(name="trained", ms=10.0))
     told["what is left is never more than all"] = constant(size=(2, 2)).left, constant(size=None).left

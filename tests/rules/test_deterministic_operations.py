@@ -16,11 +16,9 @@ T4 = Hardware(DeviceKind.GPU, "Tesla T4", "Tensor Core", bandwidth_bytes_s=320e9
 
 
 def example(
-    *rows: OperationTime,
-    time_ms: float = 60.0,
+    *rows: OperationTime, time_ms: float = 60.0, hardware: Hardware = T4,
     determinism: Determinism = Determinism(by_call=True, at=Location("train.py", 5)),
-    hardware: Hardware = T4,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """The gradient of a filter takes 60 of 70 ms, at 2 % of the peak rate of a T4."""
     kind = "Conv2DBackpropFilter"
     images = ("float16", (32, 128, 128, 64))

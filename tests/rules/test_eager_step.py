@@ -11,10 +11,8 @@ from tfdoctor.rules.tracing import eager_step
 
 def example(
     work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
-    breakdown: Breakdown | None = None,
-    slow: SlowCalls | None = None,
-    lines: HostLines | None = None,
-) -> Verdict:
+    breakdown: Breakdown | None = None, slow: SlowCalls | None = None, lines: HostLines | None = None,
+) -> Verdict:  # fmt: skip
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
     return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines)
 

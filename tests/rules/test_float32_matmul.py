@@ -18,17 +18,10 @@ CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 
 
 def conv(dtype: str = "float32") -> OperationTime:
     """Build a convolution that takes 80 ms."""
-    name = "model/conv2d/convolution"
-    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
-    return OperationTime(
-        name=name,
-        type="Conv2D",
-        ms=80.0,
-        ran=(f"{name}:_MklNativeConv2D",),
-        layer="conv2d",
-        at=Location("train.py", 9),
-        operation=Operation(name=name, type="Conv2D", inputs=tensors),
-    )
+    name, tensors = "model/conv2d/convolution", ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
+    graph = Operation(name=name, type="Conv2D", inputs=tensors)
+    more: dict[str, Any] = {"layer": "conv2d", "at": Location("train.py", 9), "operation": graph}
+    return OperationTime(name=name, type="Conv2D", ms=80.0, ran=(f"{name}:_MklNativeConv2D",), **more)
 
 
 def example(
@@ -163,8 +156,7 @@ def test_verdicts(told: Cases) -> None:
         of_shape("Conv2D", 4.25 / 3, (8, 2, 2, 512), (3, 3, 512, 512)), RELU
     )
     told["dense layers gain what was measured of them, and an Einsum transposes first"] = check(
-        *(matmul(kind, ms=4, layer=kind[0]) for kind in ("MatMul", "BatchMatMulV2")),
-        matmul("Einsum", ms=1.0),
+        *(matmul(kind, ms=ms, layer=kind[0]) for kind, ms in (("MatMul", 4), ("BatchMatMulV2", 4), ("Einsum", 1))),
         RELU,
         hardware=EPYC,
     )

@@ -10,11 +10,9 @@ FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batc
 
 
 def example(
-    frozen: FrozenWork = FROZEN,
-    memory: HostMemory | None = None,
-    dispatch: Dispatch | None = None,
+    frozen: FrozenWork = FROZEN, memory: HostMemory | None = None, dispatch: Dispatch | None = None,
     rest: str = "Conv2DBackpropFilter",
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A frozen teacher takes 20 of 30 ms of compute in each of four epochs."""
     return check(frozen, Operations.training(30.0, *frozen.rows, rest=rest), memory, dispatch)
 

@@ -8,11 +8,9 @@ from tfdoctor.rules.run.kernel_compilation.start_compiling import PERSISTENT, Pt
 
 
 def example(
-    compiled: StartCompiling = StartCompiling(xla=True, xla_ms=35_000.0),
-    total_ms: float = 120_000.0,
-    tracing_ms: float = 38_000.0,
-    building_ms: float = 3_000.0,
-) -> Verdict:
+    compiled: StartCompiling = StartCompiling(xla=True, xla_ms=35_000.0), total_ms: float = 120_000.0,
+    tracing_ms: float = 38_000.0, building_ms: float = 3_000.0,
+) -> Verdict:  # fmt: skip
     """XLA compiles a training step for 35 of 120 s."""
     times = {Phase.TRACING: tracing_ms, Phase.BUILDING: building_ms}
     return check(compiled, divided_run(total_ms, times))
