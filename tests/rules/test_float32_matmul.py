@@ -9,7 +9,6 @@ from tfdoctor.facts.run.framework import PYTORCH
 from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.precision import float32_matmul
-from tfdoctor.rules.precision import float32_matmul as rule
 from tfdoctor.rules.precision.float32_matmul import SLOWER, Limits, ReducedPrecision
 from tfdoctor.source_code.splice import Declined
 
@@ -197,7 +196,7 @@ def test_verdicts(told: Cases) -> None:
 
 
 def examine(gpu: Machine) -> Result:
-    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(rule)])
+    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(float32_matmul)])
     return result
 
 
@@ -232,13 +231,16 @@ def test_other_operations(told: Cases) -> None:
         return check(matmul(kind, ms=ms, calls=calls))
 
     # Measured: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types
-    for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *rule.FIXED_OF_TYPE.items()):
+    for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *float32_matmul.FIXED_OF_TYPE.items()):
         told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = (
             short(kind, ms),
             short(kind, 9 * ms, calls=9.0),
             short(kind, ms + 0.001),
         )
-    slow = {kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9)) for kind in (*SLOWER, *rule.SLOWER_IN_CACHES)}
+    slow = {
+        kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9))
+        for kind in (*SLOWER, *float32_matmul.SLOWER_IN_CACHES)
+    }
     told["a CPU widens values one by one, which made EfficientNet a third slower"] = [
         f"{kind}: {as_finding(verdict).effects[1].scales:g}" for kind, verdict in slow.items()
     ]
@@ -271,11 +273,11 @@ def test_other_operations(told: Cases) -> None:
 
 
 def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
-    result = judged("convnet-float32", rule)
+    result = judged("convnet-float32", float32_matmul)
     assert result.saving is not None
     saved = 1.0 - TIMED_MS["convnet-bfloat16"] / TIMED_MS["convnet-float32"]
     assert saved <= result.saving.share <= saved + 0.08
-    assert isinstance(judged("convnet-bfloat16", rule).outcome, Healthy)
+    assert isinstance(judged("convnet-bfloat16", float32_matmul).outcome, Healthy)
 
 
 # The edit of a model with classes of the file: only where every operand of call() has the policy's type
