@@ -181,7 +181,8 @@ def shown(value: Any) -> str:
         case bool() | str() | None:
             text = str(value)
         case int() | float():
-            text = f"{value:,.0f}" if float(value).is_integer() else f"{value:.5g}"
+            near = float(f"{value:.12g}")  # versions of Python differ in the last digits of a sum
+            text = f"{near:,.0f}" if near.is_integer() and abs(near) < 1e10 else f"{near:.5g}"
         case Quantity(unit=unit, value=number):
             text = shown(number) + ("" if unit in {Unit.RATIO, Unit.COUNT} else f" {unit}")
         case Location():

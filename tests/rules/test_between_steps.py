@@ -124,10 +124,6 @@ def test_verdicts(told: Cases) -> None:
         10.0, *(TimedLine(Location("train.py", n), 2) for n in (1, 2, 3))
     )
     told["five samples are enough for a line"] = [check(12.0, TimedLine(LOGS, seen)) for seen in (4, 5)]
-
-
-@golden_cases
-def test_callbacks_and_operations(told: Cases) -> None:
     other = TimedLine(Location("train.py", 41), 3, callback="Log.on_batch_end")
     told["a callback is named over all of its lines"] = check(10.0, logs(4), other, TimedLine(MAKES, 6))
     told["a named callback leaves a hundredth and what else ran"] = check(10.0, logs(8), TimedLine(MAKES, 2))

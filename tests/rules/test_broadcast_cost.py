@@ -10,9 +10,8 @@ TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.
 
 def example(
     repeated: tuple[Broadcast, ...] = (Broadcast(TILE, 128.0, (TILE,)),),
-    expanded: tuple[ExpandedProduct, ...] = (),
-    total_ms: float = 24.0,
-) -> Verdict:
+    expanded: tuple[ExpandedProduct, ...] = (), total_ms: float = 24.0,
+) -> Verdict:  # fmt: skip
     """A row of weights is repeated 128 times by `tf.tile`."""
     rows = (*(one.row for one in repeated), *(one.row for one in expanded))
     operations = Operations.training(total_ms, *rows)
@@ -72,26 +71,6 @@ def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
     return example((), (ExpandedProduct(row, (64, 64, 32), times, (row,)),), total_ms=100.0)
 
 
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["a fiftieth of the step, and less"] = check(ms=2.0), check(ms=1.9)
-    told["operations that do not broadcast"] = [check(user=user) for user in ("MatMul", "ConcatV2", "Conv2D")]
-    told["dimensions of size one broadcast"] = [check(shape) for shape in ((8, 128, 1), (8, 2, 64), (2, 128, 1))]
-    told["TensorFlow's own repetition"] = check(name="gradient_tape/mean/Tile")
-    told["a CPU broadcasts no faster than it repeats"] = check(hardware=CPU)
-    told["what reads the repetition reads the small tensor instead"] = read_twice()
-    told["an activation belongs before the repetition, whatever reads it, on any device"] = [
-        activated(last, hardware) for last, hardware in (("Mul", GPU), ("MatMul", GPU), ("Mul", CPU))
-    ]
-    told["what is expanded takes a fiftieth of the step, and less"] = expanded(2.0), expanded(1.9)
-    told["what is expanded 16 times, and less"] = expanded(9.0, 16.0), expanded(9.0, 15.9)
-    told["a matmul computes distances, an einsum products"] = expanded(20.0), expanded(20.0, kind="Mul")
-    row = OperationTime(name="sub", type="Sub", ms=4.0)
-    told["both faults are one finding whose time is a ceiling"] = example(
-        expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)
-    )
-
-
 # Tensors that are expanded and summed: what else may use them, and what belongs to them
 
 
@@ -131,7 +110,24 @@ SQUARE, SQUARED = big("square", "Square", 2), [big("square", "Square", 2), total
 
 
 @golden_cases
-def test_measured(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
+    told["a fiftieth of the step, and less"] = check(ms=2.0), check(ms=1.9)
+    told["operations that do not broadcast"] = [check(user=user) for user in ("MatMul", "ConcatV2", "Conv2D")]
+    told["dimensions of size one broadcast"] = [check(shape) for shape in ((8, 128, 1), (8, 2, 64), (2, 128, 1))]
+    told["TensorFlow's own repetition"] = check(name="gradient_tape/mean/Tile")
+    told["a CPU broadcasts no faster than it repeats"] = check(hardware=CPU)
+    told["what reads the repetition reads the small tensor instead"] = read_twice()
+    told["an activation belongs before the repetition, whatever reads it, on any device"] = [
+        activated(last, hardware) for last, hardware in (("Mul", GPU), ("MatMul", GPU), ("Mul", CPU))
+    ]
+    told["what is expanded takes a fiftieth of the step, and less"] = expanded(2.0), expanded(1.9)
+    told["what is expanded 16 times, and less"] = expanded(9.0, 16.0), expanded(9.0, 15.9)
+    told["a matmul computes distances, an einsum products"] = expanded(20.0), expanded(20.0, kind="Mul")
+    row = OperationTime(name="sub", type="Sub", ms=4.0)
+    told["both faults are one finding whose time is a ceiling"] = example(
+        expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)
+    )
+
     def measured(*more: dict[str, Any], **given: Any) -> list[str]:
         return [
             f"{one.remedy.action}, {one.shape}, {one.times:g} times as large: {', '.join(sorted(names))}"

@@ -7,11 +7,9 @@ from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 
 
 def example(
-    processes: JobProcesses = JobProcesses(1.4, (0.3, 0.25)),
-    cores: Cores = Cores(2.0, 1.95),
-    step: Breakdown | None = None,
-    kind: str = PY_DATASET,
-) -> Verdict:
+    processes: JobProcesses = JobProcesses(1.4, (0.3, 0.25)), cores: Cores = Cores(2.0, 1.95),
+    step: Breakdown | None = None, kind: str = PY_DATASET,
+) -> Verdict:  # fmt: skip
     """Two workers take 0.55 of two cores that the step would use."""
     parts = step or Breakdown.of(device=60.0, host=2.0)
     return check(processes, cores, parts, Program(input_kind=kind))
@@ -23,18 +21,6 @@ sick = example
 def healthy() -> Verdict:
     """Workers that only hand over rows."""
     return example(JobProcesses(1.9, (0.02, 0.02)))
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["a tenth of the core time"] = [example(JobProcesses(2 - own, (own,))) for own in (0.21, 0.19)]
-    told["sixteen cores, of which the job uses two"] = example(cores=Cores(16.0, 1.95))
-    told["a step that waits for its input"] = example(step=Breakdown.of(device=60.0, input=20.0))
-    told["the step may get what the others took, and at most half"] = [
-        example(JobProcesses(training, (helping,)), step=Breakdown.of(device=60.0))
-        for training, helping in ((1.5, 0.5), (0.5, 1.5))
-    ]
-    told["processes that are no workers are not called so"] = example(kind="tf.data")
 
 
 TRAINED = EndedProcess(pid=7, trained=True)
@@ -50,7 +36,15 @@ def job(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (T
 
 
 @golden_cases
-def test_processes(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
+    told["a tenth of the core time"] = [example(JobProcesses(2 - own, (own,))) for own in (0.21, 0.19)]
+    told["sixteen cores, of which the job uses two"] = example(cores=Cores(16.0, 1.95))
+    told["a step that waits for its input"] = example(step=Breakdown.of(device=60.0, input=20.0))
+    told["the step may get what the others took, and at most half"] = [
+        example(JobProcesses(training, (helping,)), step=Breakdown.of(device=60.0))
+        for training, helping in ((1.5, 0.5), (0.5, 1.5))
+    ]
+    told["processes that are no workers are not called so"] = example(kind="tf.data")
     told["the process that trains is no helper"] = job({"7": 100.0, "8": 30.0, "9": 50.0}, {"7": 120.0, "9": 50.0})
     two = TRAINED, EndedProcess(pid=8, trained=True)
     told["no process that trains"] = lambda: job({"7": 100.0, "8": 30.0}, trained=())

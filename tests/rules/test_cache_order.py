@@ -89,6 +89,4 @@ def test_verdicts(told: Cases) -> None:
     ]
     properties = DatasetProperties(chained(REPEAT, ENDLESS))
     cacheable, missing = Cacheable.measure(properties), Unavailable("no trace")
-    told["without a trace the order is judged"] = cache_order.check(
-        cacheable, properties, missing, None, None, None
-    )
+    told["without a trace the order counts"] = cache_order.check(cacheable, properties, missing, None, None, None)

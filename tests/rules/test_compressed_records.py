@@ -9,13 +9,8 @@ def example(
     files: FileList | None = FileList(1), wait: float = 4.0,
 ) -> Verdict:  # fmt: skip
     """Each of 32 records takes 0.15 ms, in a step of 8 ms that waits."""
-    records = Dataset(
-        id=0,
-        kind="TFRecordDatasetV2",
-        parameters=DatasetParameters(compression_type=compression),
-        files=files,
-        at=Location("train.py", 46),
-    )
+    kind, parameters = "TFRecordDatasetV2", DatasetParameters(compression_type=compression)
+    records = Dataset(id=0, kind=kind, parameters=parameters, files=files, at=Location("train.py", 46))
     batch = Dataset(id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32))
     path = "Root::Prefetch::Batch::TFRecord"
     reader = StageTime.of(path, each * calls, calls=calls, dataset=records)

@@ -18,15 +18,6 @@ def healthy() -> Verdict:
     return example(0.0)
 
 
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["the step computes faster by their share at most"] = example(0.4)
-    told["a tenth of the time, and less"] = example(0.1), example(0.09)
-    told["an idle notebook is listed among the processes that compute"] = example(0.0)
-    told["an unknown share, and no other process"] = example(None, others=2), example(None, others=0)
-    told["a CPU"] = example(kind=DeviceKind.CPU)
-
-
 def sampled(**processes: object) -> GpuBoards:
     gpu = {"index": 0, "processes": {"run": 1, "others": 1, **processes}}
     rows = [{"unix_ns": n, "gpu": [gpu]} for n in range(1, 4)]
@@ -34,7 +25,12 @@ def sampled(**processes: object) -> GpuBoards:
 
 
 @golden_cases
-def test_measured(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
+    told["the step computes faster by their share at most"] = example(0.4)
+    told["a tenth of the time, and less"] = example(0.1), example(0.09)
+    told["an idle notebook is listed among the processes that compute"] = example(0.0)
+    told["an unknown share, and no other process"] = example(None, others=2), example(None, others=0)
+    told["a CPU"] = example(kind=DeviceKind.CPU)
     told["the share is of readings in which the run computes too"] = (
         sampled(attribution="by process", others_sm_pct=40.0),
         sampled(run=0, attribution="by process", others_sm_pct=40.0),

@@ -20,13 +20,9 @@ from tfdoctor.terms.units import Unit
 
 
 def example(
-    epoch: Epoch | None = Epoch(1000),
-    matrix: MatrixUnit | None = None,
-    *,
-    usd_per_hour: float = 3.0,
-    mean_ms: float = 100.0,
-    **parts: float,
-) -> Verdict:
+    epoch: Epoch | None = Epoch(1000), matrix: MatrixUnit | None = None, *, usd_per_hour: float = 3.0,
+    mean_ms: float = 100.0, **parts: float,
+) -> Verdict:  # fmt: skip
     """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
     breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
     return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
@@ -45,6 +41,11 @@ PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
 
 
+def epoch(cardinality: int | None) -> object:
+    record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
+    return lambda: chart(trace(), recording(record)).fact(Epoch)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["a note that promises nothing, of an idle share above half"] = example(device=49.0, input=51.0)
@@ -55,15 +56,6 @@ def test_verdicts(told: Cases) -> None:
     told["unknown time is not called idle"] = example(unknown=60.0, device=40.0), example(unknown=40.0, device=60.0)
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
     told["steps and FLOPs at a price"] = example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0)
-
-
-def epoch(cardinality: int | None) -> object:
-    record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
-    return lambda: chart(trace(), recording(record)).fact(Epoch)
-
-
-@golden_cases
-def test_measured(told: Cases) -> None:
     told["a price is never guessed"] = lambda: chart(trace()).fact(Price)
     told["an epoch is as long as tf.data says"] = [epoch(cardinality) for cardinality in (60, -1, -2, None)]
     told["money has three digits"] = [dollars(usd) for usd in (1204.5, 0.0, 0.0417, 6.94e-6, -2.0, None)]
@@ -77,11 +69,10 @@ def outcome(price: Price | None) -> object:
 
 def test_a_report_says_what_its_savings_are_worth_or_what_is_missing() -> None:
     assert "--usd-per-hour" in as_not_applicable(outcome(None)).reason
-    finding = as_finding(outcome(PRICE))
-    last = finding.evidence[-1]
-    assert isinstance(last, Measure)
-    assert last.value.unit is Unit.US_DOLLARS
-    assert 0 < last.value.value < 1000 * figures(finding)["cost per step"]
+    measures = [one for one in as_finding(outcome(PRICE)).evidence if isinstance(one, Measure)]
+    steps = next(one.value.value for one in measures if one.label == "cost per step")
+    assert measures[-1].value.unit is Unit.US_DOLLARS
+    assert 0 < measures[-1].value.value < 1000 * steps
 
 
 @pytest.mark.parametrize("price", ["0", "-1", "free", "nan", "inf", "-inf", "1e400", "1e12"])

@@ -43,9 +43,6 @@ def test_verdicts(told: Cases) -> None:
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     told["a step of unnamed work"] = applied(debug_checks, DebugChecks(()), unnamed, Breakdown.of(device=9.0))
 
-
-@golden_cases
-def test_measured(told: Cases) -> None:
     def found(kind: str, name: str) -> str:
         step, steps = Breakdown.of(device=1.0), Steps.uniform(5, 1.0)
         rows = DebugChecks.measure(Operations((row(kind=kind, name=name),)), step, steps, recording(), None).rows

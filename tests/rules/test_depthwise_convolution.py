@@ -80,57 +80,6 @@ def check_constant(one: FixedConvolution, *rows: OperationTime) -> Verdict:
     return check(*one.rows, *rows, FAST, constant=(one,))
 
 
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["a regular convolution replaces it and both gradients, and moves no bytes between them"] = [
-        check(depthwise(end=end), FAST) for end in ("", "BackpropInput", "BackpropFilter")
-    ]
-    told["it runs at the memory's rate"] = check(depthwise(ms=1.5), FAST)
-    told["each call moves its bytes"] = [check(depthwise(calls=calls), FAST) for calls in (4.9, 5.0)]
-    told["the run's own rate stands in for an unknown memory"] = on_unknown_gpu(9.9), on_unknown_gpu(10.0)
-    told["a layer's operations are one row"] = check(
-        depthwise(), depthwise(6.0, "BackpropInput"), depthwise(1.0, layer="other", name="o"), FAST
-    )
-    told["a step of unnamed work"] = check(OperationTime(name="k", type="compiled or unnamed", ms=9.0))
-    for took in (0.02, 0.0):
-        result = traced(took)
-        told[f"a CPU's trace with operations of {took} ms, and its severity and saving"] = (
-            result.outcome,
-            result.severity,
-            result.saving,
-        )
-    told["on a CPU the rates of the run decide"] = on_cpu(flop_s=2.4e11), on_cpu(flop_s=2.3e11)
-    told["a known peak rate decides where the run's convolutions are slow"] = [
-        on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=peak)) for peak in (2.4e11, 2.3e11)
-    ]
-    told["a tenth of the compute time, and less"] = (
-        on_cpu(10.0, flop_s=1e12, others_ms=90.0),
-        on_cpu(9.9, flop_s=1e12, others_ms=90.1),
-    )
-    told["unknown rates promise nothing on a CPU"] = check(depthwise(), FAST, hardware=CPU)
-    # The gradient of an operation that a layer's call calls has the line that made the layer
-    gradient = depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69))
-    told["the line is that of a forward operation"] = check(gradient, depthwise(5.0, at=AT), FAST)
-
-
-@golden_cases
-def test_constant_kernels(told: Cases) -> None:
-    told["a constant kernel of a column and a row is named by its line"] = check_constant(constant())
-    told["of the arithmetic of a 4 x 4 kernel a column and a row keep half"] = check_constant(constant(size=(4, 4)))
-    told["no regular convolution replaces a full kernel, one of a line, and small and short ones"] = [
-        check_constant(one)
-        for one in (
-            constant(separable=False),
-            constant(size=(1, 9)),
-            constant(size=(3, 4)),
-            constant(size=(3, 5)),
-            constant(ms=0.4),
-        )
-    ]
-    told["a trained kernel beside a constant one"] = check_constant(constant(), depthwise(name="trained", ms=10.0))
-    told["what is left is never more than all"] = constant(size=(2, 2)).left, constant(size=None).left
-
-
 # Which kernels are constant, their gradients and lines, and what is left of them
 
 
@@ -179,7 +128,45 @@ def measured(*kernel: dict[str, Any], **more: Any) -> list[str]:
 
 
 @golden_cases
-def test_measured_kernels(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
+    told["a regular convolution replaces it and both gradients, and moves no bytes between them"] = [
+        check(depthwise(end=end), FAST) for end in ("", "BackpropInput", "BackpropFilter")
+    ]
+    told["it runs at the memory's rate"] = check(depthwise(ms=1.5), FAST)
+    told["each call moves its bytes"] = [check(depthwise(calls=calls), FAST) for calls in (4.9, 5.0)]
+    told["the run's own rate stands in for an unknown memory"] = on_unknown_gpu(9.9), on_unknown_gpu(10.0)
+    told["a layer's operations are one row"] = check(
+        depthwise(), depthwise(6.0, "BackpropInput"), depthwise(1.0, layer="other", name="o"), FAST
+    )
+    told["a step of unnamed work"] = check(OperationTime(name="k", type="compiled or unnamed", ms=9.0))
+    for took in (0.02, 0.0):
+        result = traced(took)
+        told[f"a CPU's trace with operations of {took} ms, and its severity and saving"] = (
+            result.outcome,
+            result.severity,
+            result.saving,
+        )
+    told["on a CPU the rates of the run decide"] = on_cpu(flop_s=2.4e11), on_cpu(flop_s=2.3e11)
+    told["a known peak rate decides where the run's convolutions are slow"] = [
+        on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=peak)) for peak in (2.4e11, 2.3e11)
+    ]
+    told["a tenth of the compute time, and less"] = (
+        on_cpu(10.0, flop_s=1e12, others_ms=90.0),
+        on_cpu(9.9, flop_s=1e12, others_ms=90.1),
+    )
+    told["unknown rates promise nothing on a CPU"] = check(depthwise(), FAST, hardware=CPU)
+    # The gradient of an operation that a layer's call calls has the line that made the layer
+    gradient = depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69))
+    told["the line is that of a forward operation"] = check(gradient, depthwise(5.0, at=AT), FAST)
+    told["a constant kernel of a column and a row is named by its line"] = check_constant(constant())
+    told["of the arithmetic of a 4 x 4 kernel a column and a row keep half"] = check_constant(constant(size=(4, 4)))
+    sizes = (1, 9), (3, 4), (3, 5)
+    told["no regular convolution replaces a full kernel, one of a line, and small and short ones"] = [
+        check_constant(one)
+        for one in (constant(separable=False), *(constant(size=size) for size in sizes), constant(ms=0.4))
+    ]
+    told["a trained kernel beside a constant one"] = check_constant(constant(), depthwise(name="trained", ms=10.0))
+    told["what is left is never more than all"] = constant(size=(2, 2)).left, constant(size=None).left
     told["a captured kernel with its gradient"] = measured(CAPTURED, **HELD)
     full = [{"name": "kernel", "separable": False}]
     others: list[dict[str, Any]] = [{"kernels": []}, {"kernels": full}, {"strides": [1, 2, 2, 1]}]

@@ -16,11 +16,9 @@ T4 = Hardware(DeviceKind.GPU, "Tesla T4", "Tensor Core", bandwidth_bytes_s=320e9
 
 
 def example(
-    *rows: OperationTime,
-    time_ms: float = 60.0,
+    *rows: OperationTime, time_ms: float = 60.0, hardware: Hardware = T4,
     determinism: Determinism = Determinism(by_call=True, at=Location("train.py", 5)),
-    hardware: Hardware = T4,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """The gradient of a filter takes 60 of 70 ms, at 2 % of the peak rate of a T4."""
     kind = "Conv2DBackpropFilter"
     images = ("float16", (32, 128, 128, 64))
@@ -51,9 +49,7 @@ def row(kind: str, ms: float) -> OperationTime:
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["a slow gradient is found with the line that asks for it"] = example()
-    told["half of the peak rate"] = [
-        example(time_ms=LEAST_MS / Limits().reached * factor) for factor in (1.01, 0.99)
-    ]
+    told["half of the peak"] = [example(time_ms=LEAST_MS / Limits().reached * factor) for factor in (1.01, 0.99)]
     told["a twentieth of the step, and less"] = example(row("BiasAddGrad", 3.51)), example(row("BiasAddGrad", 3.4))
     told["a MatMul, of which one kernel exists"] = example(row("MatMul", 60.0))
     told["a variable is named"] = example(determinism=Determinism(variable="TF_DETERMINISTIC_OPS"))
@@ -61,9 +57,6 @@ def test_verdicts(told: Cases) -> None:
     cpu = Hardware(DeviceKind.CPU, "x")
     told["on a CPU nothing is said"] = applied(deterministic_operations, Determinism(by_call=True), operations, cpu)
 
-
-@golden_cases
-def test_switches(told: Cases) -> None:
     def measured(*aids: str, **environment: str) -> Determinism:
         program = Program(settings=RunSettings(debugging=tuple(map(DebugAid, aids))))
         return Determinism.measure(recording(manifest=manifest(environment=environment)), program)

@@ -72,14 +72,10 @@ def test_verdicts(told: Cases) -> None:
             (None, GPU),
         )
     ]
+    switches = "map_parallelization", "autotune", "apply_default_optimizations"
     told["a plain map that tf.data would have run in parallel"] = [
         judged({name: False}, *PLAIN)
-        for name in (
-            "experimental_optimization.map_parallelization",
-            "autotune.enabled",
-            "experimental_optimization.autotune",
-            "experimental_optimization.apply_default_optimizations",
-        )
+        for name in ("autotune.enabled", *(f"experimental_optimization.{one}" for one in switches))
     ]
     told["the options alone are no fault"] = judged(MAP_OFF | ONE, *PLAIN, wait=0.04)
     told["batches produced inside the step without a prefetch"] = judged(INJECT_OFF, *SERIAL)

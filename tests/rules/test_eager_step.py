@@ -11,10 +11,8 @@ from tfdoctor.rules.tracing import eager_step
 
 def example(
     work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
-    breakdown: Breakdown | None = None,
-    slow: SlowCalls | None = None,
-    lines: HostLines | None = None,
-) -> Verdict:
+    breakdown: Breakdown | None = None, slow: SlowCalls | None = None, lines: HostLines | None = None,
+) -> Verdict:  # fmt: skip
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
     return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines)
 
@@ -63,48 +61,6 @@ def beside_calls(own_ms: float) -> dict[str, Any]:
     return {"slow": slow(SlowCall.PREDICT, Stage.BETWEEN, 4.0), "lines": lines}
 
 
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["20 operations in a step, and fewer"] = check(20.0, 5.0, 0.0), check(19.0, 5.0, 0.0)
-    told["metrics and losses that are read next to a step that is a function, and longer ones"] = (
-        check(100.0, 2.0, 2.0),
-        check(100.0, 2.1, 2.0),
-    )
-    told["predict builds its input, and summaries are written, beside a step that is a function, or eager"] = (
-        check(200.0, 5.0, 1.0, **beside_calls(0.9)),
-        check(200.0, 5.0, 1.0, **beside_calls(1.1)),
-    )
-    own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), runs(9, LineWork.READING, None, 3.0)
-    told["operations take 2 of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step"] = (
-        check(104.0, 2.0, slow=slow(SlowCall.WRITE, Stage.HOST, 3.0), lines=on_host(own, written))
-    )
-    told["what is no operation and the call of one function remain"] = (
-        check(200.0, 5.0),
-        check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5))),
-    )
-    beside = on_host(runs(40, LineWork.READING), runs(41, LineWork.OPERATIONS))
-    told["operations beside a compiled step are not called the step"] = check(
-        60.0, 5.0, 1.0, beside="train_step", lines=beside
-    )
-    told["operations of one caller"] = around(runs(5, LineWork.OPERATIONS, CALLER))
-    told["the steps of an environment in NumPy, between the calls of a policy, have to stay outside"] = [
-        around(second)
-        for second in (
-            runs(5, LineWork.OPERATIONS, None),
-            runs(5, LineWork.READING, CALLER),
-            runs(5, LineWork.PYTHON, CALLER),
-        )
-    ]
-    told["run_eagerly was asked for"] = around(runs(5, LineWork.PYTHON, CALLER), asked=True)
-    told["the remedy is what the loop needs"] = [check(200.0, 5.0, asked=asked) for asked in (True, False)]
-    told["on a CPU the kernels remain as fast as they were seen, unless they are unknown or take no less time"] = [
-        check(200.0, 5.0, least_ms=least) for least in (0.0, 1.0, 4.0, 6.0)
-    ]
-    work = EagerWork(200.0, 5.0, 0.0, at=Location("nets.py", 18), step_at=STEP_AT, called_at=CALLED_AT)
-    told["the definition is the place and the call is shown"] = example(work, STEP)
-    told["the line of fit, whose step is Keras' own"] = example(replace(work, asked=True), Breakdown.of(host=10.0))
-
-
 def of_loop(source: str) -> EagerWork:
     seen = StepsSeen(candidates=(Candidate(source=source),))
     fed = {"at": ["t.py", 3], "function": "f", "arguments": []}
@@ -132,7 +88,43 @@ def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
 
 
 @golden_cases
-def test_measured(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
+    told["20 operations in a step, and fewer"] = check(20.0, 5.0, 0.0), check(19.0, 5.0, 0.0)
+    told["metrics and losses that are read next to a step that is a function, and longer ones"] = (
+        check(100.0, 2.0, 2.0),
+        check(100.0, 2.1, 2.0),
+    )
+    told["predict builds its input, and summaries are written, beside a step that is a function, or eager"] = (
+        check(200.0, 5.0, 1.0, **beside_calls(0.9)),
+        check(200.0, 5.0, 1.0, **beside_calls(1.1)),
+    )
+    own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), runs(9, LineWork.READING, None, 3.0)
+    told["operations take 2 of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step"] = (
+        check(104.0, 2.0, slow=slow(SlowCall.WRITE, Stage.HOST, 3.0), lines=on_host(own, written))
+    )
+    told["what is no operation and the call of one function remain"] = (
+        check(200.0, 5.0),
+        check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5))),
+    )
+    beside = on_host(runs(40, LineWork.READING), runs(41, LineWork.OPERATIONS))
+    told["operations beside a compiled step are not it"] = check(60.0, 5.0, 1.0, beside="train_step", lines=beside)
+    told["operations of one caller"] = around(runs(5, LineWork.OPERATIONS, CALLER))
+    told["the steps of an environment in NumPy, between the calls of a policy, have to stay outside"] = [
+        around(second)
+        for second in (
+            runs(5, LineWork.OPERATIONS, None),
+            runs(5, LineWork.READING, CALLER),
+            runs(5, LineWork.PYTHON, CALLER),
+        )
+    ]
+    told["run_eagerly was asked for"] = around(runs(5, LineWork.PYTHON, CALLER), asked=True)
+    told["the remedy is what the loop needs"] = [check(200.0, 5.0, asked=asked) for asked in (True, False)]
+    told["on a CPU the kernels remain as fast as they were seen, unless they are unknown or take no less time"] = [
+        check(200.0, 5.0, least_ms=least) for least in (0.0, 1.0, 4.0, 5.0, 6.0)
+    ]
+    work = EagerWork(200.0, 5.0, 0.0, at=Location("nets.py", 18), step_at=STEP_AT, called_at=CALLED_AT)
+    told["the definition is the place and the call is shown"] = example(work, STEP)
+    told["the line of fit, whose step is Keras' own"] = example(replace(work, asked=True), Breakdown.of(host=10.0))
     told["a compiled function is the step where Python takes no gradients"] = of_loop("tf-data-loop")
     told["Python takes gradients"] = of_loop("eager-gradient")
     told["a kernel that was delayed counts as its fastest"] = delayed(3.0, 1.0, 3.0, 4.0, 3.0)

@@ -93,43 +93,6 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
 UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
 
 
-@golden_cases
-def test_one_hot(told: Cases) -> None:
-    # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows
-    told["one-hot rows before a table are found with their gradients"] = one_hot()
-    other = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
-    told["a lookup that would take as long saves nothing"] = one_hot(hot=0.02, m=0.03, gradient=other)
-    told["an unknown number of lookups is not guessed"] = one_hot(ids=["int32", [None]])
-    told["on a GPU the saving is a ceiling"] = one_hot(hardware=GPU)
-    told["one-hot rows that others use too stay"] = one_hot(loss=0.1)
-    told["labels feed no matmul"] = one_hot(sources=(None, None))
-    told["a TPU"] = one_hot(hardware=Hardware(DeviceKind.TPU, "x"))
-    told["older recordings have no sources"] = one_hot(sources=None), check(graph(sources=None), GRADIENT)
-    told["a step of unnamed work"] = check(program_of(), UNNAMED)
-
-
-@golden_cases
-def test_updates(told: Cases) -> None:
-    told["an update of all rows for a few in use"] = dense(100, 20.0)
-    told["a quarter of the rows in use, more, all, and an unknown number"] = [
-        dense(lookups, 20.0) for lookups in (250, 251, 1000, None)
-    ]
-    told["updates of a tenth of the step, and of less"] = dense(100, 10.0), dense(100, 9.9)
-    told["a graph network gathers the logits of its labelled nodes, and no variable has their shape"] = dense(
-        100, 20.0, writes="Mul"
-    )
-    told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")
-    told["a penalty of a tenth of the step, and of less"] = penalized(10.0), penalized(9.9)
-    told["a penalty on a table that is in use to a quarter, and more"] = (
-        penalized(50.0, 2250),
-        penalized(50.0, 2251),
-    )
-    told["a penalty explains the update of all rows; with moments that is a fault of its own"] = (
-        penalized(40.0),
-        penalized(40.0, dense=False),
-    )
-
-
 # Sums over the rows of a table: what they lead to, and what else may need all rows
 
 
@@ -178,7 +141,31 @@ def summed(*more: Any, **kind: bool) -> list[str]:
 
 
 @golden_cases
-def test_measured_penalties(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
+    # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows
+    told["one-hot rows before a table are found with their gradients"] = one_hot()
+    other = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
+    told["a lookup that would take as long saves nothing"] = one_hot(hot=0.02, m=0.03, gradient=other)
+    told["an unknown number of lookups is not guessed"] = one_hot(ids=["int32", [None]])
+    told["on a GPU the saving is a ceiling"] = one_hot(hardware=GPU)
+    told["one-hot rows that others use too stay"] = one_hot(loss=0.1)
+    told["labels feed no matmul"] = one_hot(sources=(None, None))
+    told["a TPU"] = one_hot(hardware=Hardware(DeviceKind.TPU, "x"))
+    told["older recordings have no sources"] = one_hot(sources=None), check(graph(sources=None), GRADIENT)
+    told["a step of unnamed work"] = check(program_of(), UNNAMED)
+    told["an update of all rows for a few in use"] = dense(100, 20.0)
+    told["a quarter of the rows in use, more, all, and an unknown number"] = [
+        dense(lookups, 20.0) for lookups in (250, 251, 1000, None)
+    ]
+    told["updates of a tenth of the step, and of less"] = dense(100, 10.0), dense(100, 9.9)
+    told["a graph network gathers logits of labelled nodes: no variable's shape"] = dense(100, 20.0, writes="Mul")
+    told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")
+    told["a penalty of a tenth of the step, and of less"] = penalized(10.0), penalized(9.9)
+    told["a penalty on a table of which a quarter is used, or more"] = penalized(50.0, 2250), penalized(50.0, 2251)
+    told["a penalty explains the update of all rows; with moments that is a fault of its own"] = (
+        penalized(40.0),
+        penalized(40.0, dense=False),
+    )
     told["a penalty is named at the layer with its gradient and the update that it causes"] = summed()
     told["an optimizer with moments updates all rows anyway"] = summed(moment=True)
     tied = op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]])

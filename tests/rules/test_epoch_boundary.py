@@ -72,7 +72,7 @@ def waited(longest_s: float) -> tuple[PhaseSegment, ...]:
 
 
 @golden_cases
-def test_calls(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
     told["2 ms a batch: validate every few epochs"] = judged(validated(40_000.0, batches=2e3, examples=512e3))
     told["10 ms a batch, and 4 ms a training step"] = judged(validated(40_000.0, batches=400.0))
     told["a validation in small batches"] = judged(validated(40_000.0, batches=4_000.0, examples=128_000.0))
@@ -94,10 +94,6 @@ def test_calls(told: Cases) -> None:
     told["one epoch"] = judged(epochs=1)
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["what is missing is said"] = applied(epoch_boundary, part, RunCalls((), 5))
-
-
-@golden_cases
-def test_lines(told: Cases) -> None:
     told["of several fits it is not counted in which epochs sampled work comes"] = [
         judged(lines=(between(20_000.0, FROM_SLICES),), fits=fits) for fits in (1, 2)
     ]
@@ -117,6 +113,9 @@ def test_lines(told: Cases) -> None:
         judged(lines=(between(30_000.0, repeats=False),), spans=waited(longest_s), epochs=epochs)
         for longest_s in (12.0, 2.0)
         for epochs in (6, 7)
+    ]
+    told["a second of the run, and less"] = [
+        example(lines=(between(ms, "gc.collect"),), total_ms=15_000.0) for ms in (1_000.0, 999.0)
     ]
     told["several lines between epochs are a loop"] = judged(lines=(between(20_000.0), between(9_000.0, number=51)))
     told["what saves most comes first"] = judged(

@@ -7,11 +7,9 @@ from tfdoctor.rules.precision.float16_on_cpu import Limits, check
 
 
 def example(
-    dtype: str = "float16",
-    time_ms: float = 60.0,
-    kind: str = "Conv2D",
+    dtype: str = "float16", time_ms: float = 60.0, kind: str = "Conv2D",
     hardware: Hardware = Hardware(DeviceKind.CPU, "example"),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A float16 convolution takes 60 ms on a CPU without float16 arithmetic."""
     tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
     graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())

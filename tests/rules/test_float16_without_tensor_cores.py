@@ -47,9 +47,7 @@ def test_verdicts(told: Cases) -> None:
     told["half of the peak in float32 reached"] = example(time_ms=AT_LIMIT / 1.01), example(time_ms=AT_LIMIT / 0.99)
     told["a twentieth of the step, and less"] = example(conv(3.51)), example(conv(3.4))
     told["unknown FLOPs"] = example(conv(60.0, None))
-    told["bound by memory it counts twice the bytes: 20 ms in float32"] = example(
-        replace(conv(60.0), nbytes=2.88e9)
-    )
+    told["memory-bound it counts twice the bytes: 20 ms in float32"] = example(replace(conv(60.0), nbytes=2.88e9))
     told["a GPU that computes float16 fast"] = example(
         hardware=replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core")
     )

@@ -9,7 +9,6 @@ from tfdoctor.facts.run.framework import PYTORCH
 from tfdoctor.facts.run.hardware import SixteenBit
 from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.precision import float32_matmul
-from tfdoctor.rules.precision import float32_matmul as rule
 from tfdoctor.rules.precision.float32_matmul import SLOWER, Limits, ReducedPrecision
 from tfdoctor.source_code.splice import Declined
 
@@ -18,17 +17,10 @@ CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 
 
 def conv(dtype: str = "float32") -> OperationTime:
     """Build a convolution that takes 80 ms."""
-    name = "model/conv2d/convolution"
-    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
-    return OperationTime(
-        name=name,
-        type="Conv2D",
-        ms=80.0,
-        ran=(f"{name}:_MklNativeConv2D",),
-        layer="conv2d",
-        at=Location("train.py", 9),
-        operation=Operation(name=name, type="Conv2D", inputs=tensors),
-    )
+    name, tensors = "model/conv2d/convolution", ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
+    graph = Operation(name=name, type="Conv2D", inputs=tensors)
+    more: dict[str, Any] = {"layer": "conv2d", "at": Location("train.py", 9), "operation": graph}
+    return OperationTime(name=name, type="Conv2D", ms=80.0, ran=(f"{name}:_MklNativeConv2D",), **more)
 
 
 def example(
@@ -134,12 +126,8 @@ def test_verdicts(told: Cases) -> None:
     told["what is of unknown precision, in the loop of an LSTM, is told and not counted"] = check(
         LOOPED, matmul(ms=20.0, layer="head"), RELU
     )
-    told["16 bits already, and 64"] = [
-        check(matmul(dtype=dtype), RELU) for dtype in ("bfloat16", "float16", "float64")
-    ]
-    told["bfloat16 except for what is in float64"] = check(
-        matmul(dtype="bfloat16", name="h"), matmul(dtype="float64")
-    )
+    told["in 16 or in 64 bits"] = [check(matmul(dtype=dtype), RELU) for dtype in ("bfloat16", "float16", "float64")]
+    told["in bfloat16 but for some float64"] = check(matmul(dtype="bfloat16", name="h"), matmul(dtype="float64"))
     told["a matmul outside of oneDNN would not get shorter"] = check(matmul(ran="m/c:Conv2D"))
     told["no matmul"] = check(RELU)
     told["matmuls of unknown precision"] = check(matmul(dtype="", ran="m/c:Conv2D"))
@@ -154,10 +142,6 @@ def test_verdicts(told: Cases) -> None:
         check(matmul(), framework=one) for one in (Framework(JAX), Framework(PYTORCH), Framework(JAX, keras=True))
     ]
     told["a head in float32, which a mixed policy keeps, or no policy"] = mixed("mixed_bfloat16"), mixed("float32")
-
-
-@golden_cases
-def test_gains_on_a_cpu(told: Cases) -> None:
     told["16 channels fill a tile of AMX, and 15 do not, of one pixel neither"] = [
         of_weights(*weights, 32, hardware=AMX) for weights in ((3, 3, 16), (3, 3, 15), (1, 1, 15))
     ]
@@ -171,8 +155,7 @@ def test_gains_on_a_cpu(told: Cases) -> None:
         of_shape("Conv2D", 4.25 / 3, (8, 2, 2, 512), (3, 3, 512, 512)), RELU
     )
     told["dense layers gain what was measured of them, and an Einsum transposes first"] = check(
-        *(matmul(kind, ms=4, layer=kind[0]) for kind in ("MatMul", "BatchMatMulV2")),
-        matmul("Einsum", ms=1.0),
+        *(matmul(kind, ms=ms, layer=kind[0]) for kind, ms in (("MatMul", 4), ("BatchMatMulV2", 4), ("Einsum", 1))),
         RELU,
         hardware=EPYC,
     )
@@ -184,10 +167,6 @@ def test_gains_on_a_cpu(told: Cases) -> None:
         beside(17.0, CPU),
         beside(17.0, GPU),
     )
-
-
-@golden_cases
-def test_costs(told: Cases) -> None:
     told["a matmul that gains nothing pays for the casts of its weights"] = check(
         matmul(ms=10), matmul(ms=0.09, calls=1, layer="short")
     )
@@ -213,55 +192,11 @@ def test_costs(told: Cases) -> None:
     )
 
 
-@golden_cases
-def test_other_operations(told: Cases) -> None:
-    told["a GPU's other operations move half the bytes, except the optimizer's"] = accelerator(DeviceKind.GPU)
-    told["a CPU's other operations do not gain"] = accelerator(DeviceKind.CPU)
-    told["Keras keeps normalization in float32 in a mixed model"] = check(
-        matmul(ms=3.0, layer="raw"), matmul(dtype="float16", layer="a"), NORM_ROW, hardware=GPU
-    )
-    told["a matmul on a TPU at 61 % of the bandwidth, at 59 %, and of unknown bytes"] = [
-        check(matmul(nbytes=nbytes), hardware=TPU) for nbytes in (6.1e9, 5.9e9, None)
-    ]
-
-
-@golden_cases
-def test_short_and_slower_operations(told: Cases) -> None:
-    def short(kind: str, ms: float, calls: float = 1.0) -> Verdict:
-        return check(matmul(kind, ms=ms, calls=calls))
-
-    # Measured: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types
-    for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *rule.FIXED_OF_TYPE.items()):
-        told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = (
-            short(kind, ms),
-            short(kind, 9 * ms, calls=9.0),
-            short(kind, ms + 0.001),
-        )
-    slow = {kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9)) for kind in (*SLOWER, *rule.SLOWER_IN_CACHES)}
-    told["a CPU widens values one by one, which made EfficientNet a third slower"] = [
-        f"{kind}: {scales(verdict)['m/x']:g}" for kind, verdict in slow.items()
-    ]
-    told["what is slower is told, and a GPU loses nothing"] = [
-        check(matmul(ms=20), other("Sigmoid"), hardware=hardware) for hardware in (CPU, GPU)
-    ]
-    told["a gradient by strides of 2, or of unknown strides, and by 1"] = [
-        check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)
-    ]
-    told["operations in bfloat16, of an optimizer, and that are as fast"] = (
-        check(matmul(ms=20), other("Sigmoid", dtype="bfloat16")),
-        check(matmul(ms=20), other("Sigmoid", "adam/s")),
-        check(matmul(ms=20), other("MaxPoolGrad", ms=0.9)),
-    )
-    told["gradients of activations lose while they fit into caches: 0.9 ms a call, and not 1.1"] = [
-        check(matmul(ms=20), other("ReluGrad", ms=ms, calls=calls)) for ms, calls in ((1.8, 2.0), (1.1, 1.0))
-    ]
-
-
 # From traces
 
 
 def examine(gpu: Machine) -> Result:
-    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(rule)])
+    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(float32_matmul)])
     return result
 
 
@@ -282,7 +217,47 @@ V100 = examine(v100(kernels("volta_scudnn_128x64_relu")))
 
 
 @golden_cases
-def test_traces(told: Cases) -> None:
+def test_other_operations(told: Cases) -> None:
+    told["a GPU's other operations move half the bytes, except the optimizer's"] = accelerator(DeviceKind.GPU)
+    told["a CPU's other operations do not gain"] = accelerator(DeviceKind.CPU)
+    told["Keras keeps normalization in float32 in a mixed model"] = check(
+        matmul(ms=3.0, layer="raw"), matmul(dtype="float16", layer="a"), NORM_ROW, hardware=GPU
+    )
+    told["a matmul on a TPU at 61 % of the bandwidth, at 59 %, and of unknown bytes"] = [
+        check(matmul(nbytes=nbytes), hardware=TPU) for nbytes in (6.1e9, 5.9e9, None)
+    ]
+
+    def short(kind: str, ms: float, calls: float = 1.0) -> Verdict:
+        return check(matmul(kind, ms=ms, calls=calls))
+
+    # Measured: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types
+    for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *float32_matmul.FIXED_OF_TYPE.items()):
+        told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = (
+            short(kind, ms),
+            short(kind, 9 * ms, calls=9.0),
+            short(kind, ms + 0.001),
+        )
+    slow = {
+        kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9))
+        for kind in (*SLOWER, *float32_matmul.SLOWER_IN_CACHES)
+    }
+    told["a CPU widens values one by one, which made EfficientNet a third slower"] = [
+        f"{kind}: {as_finding(verdict).effects[1].scales:g}" for kind, verdict in slow.items()
+    ]
+    told["what is slower is told, and a GPU loses nothing"] = [
+        check(matmul(ms=20), other("Sigmoid"), hardware=hardware) for hardware in (CPU, GPU)
+    ]
+    told["a gradient by strides of 2, or of unknown strides, and by 1"] = [
+        check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)
+    ]
+    told["operations in bfloat16, of an optimizer, and that are as fast"] = (
+        check(matmul(ms=20), other("Sigmoid", dtype="bfloat16")),
+        check(matmul(ms=20), other("Sigmoid", "adam/s")),
+        check(matmul(ms=20), other("MaxPoolGrad", ms=0.9)),
+    )
+    told["gradients of activations lose while they fit into caches: 0.9 ms a call, and not 1.1"] = [
+        check(matmul(ms=20), other("ReluGrad", ms=ms, calls=calls)) for ms, calls in ((1.8, 2.0), (1.1, 1.0))
+    ]
     told["a V100 in float32 is advised float16"] = V100.outcome
     # 8 ms become 1, but the host that leaves the device idle for 2 is taken to launch for 2 more
     told["what float16 saves on the V100"] = (V100.saving,)
@@ -298,11 +273,11 @@ def test_traces(told: Cases) -> None:
 
 
 def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
-    result = judged("convnet-float32", rule)
+    result = judged("convnet-float32", float32_matmul)
     assert result.saving is not None
     saved = 1.0 - TIMED_MS["convnet-bfloat16"] / TIMED_MS["convnet-float32"]
     assert saved <= result.saving.share <= saved + 0.08
-    assert isinstance(judged("convnet-bfloat16", rule).outcome, Healthy)
+    assert isinstance(judged("convnet-bfloat16", float32_matmul).outcome, Healthy)
 
 
 # The edit of a model with classes of the file: only where every operand of call() has the policy's type

@@ -91,5 +91,10 @@ def test_verdicts(told: Cases) -> None:
         check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind)
         for kind in ("ReadVariableOp", "Const")
     ]
+    told["what makes them wide is another operation"] = check(
+        op("x", "Placeholder", "float32"),
+        op("p", "Bitcast", "float64", 0, given="float32"),
+        op("q", "MatMul", "float64", 1, 1),
+    )
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     told["a step of unnamed work"] = Rule.from_module(float64_compute).apply(Chart([Program(), unnamed, CPU]))

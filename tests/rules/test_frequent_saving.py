@@ -51,12 +51,8 @@ def test_verdicts(told: Cases) -> None:
     )
     told["at two places of a script, in a loop or not"] = example(saved(2, 6_000.0))
     # Every fifth of 120 steps of 12 ms saves, beside ten seconds of imports
-    told["a short run is judged by the share of its saves"] = [
-        example(saved(24, ms), **SHORT) for ms in (24.0, 4.0)
-    ]
-    told["every five minutes, for a failure each hour"] = example(
-        saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1
-    )
+    told["a short run is judged by its saves' share"] = [example(saved(24, ms), **SHORT) for ms in (24.0, 4.0)]
+    told["every five minutes, a failure each hour"] = example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1)
     told["without saves a run of fit is healthy; a loop may save by code of its own, unseen"] = (
         applied(frequent_saving, RUN, RunCalls((), fits=1)),
         applied(frequent_saving, RUN, RunCalls(())),

@@ -10,11 +10,9 @@ FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batc
 
 
 def example(
-    frozen: FrozenWork = FROZEN,
-    memory: HostMemory | None = None,
-    dispatch: Dispatch | None = None,
+    frozen: FrozenWork = FROZEN, memory: HostMemory | None = None, dispatch: Dispatch | None = None,
     rest: str = "Conv2DBackpropFilter",
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A frozen teacher takes 20 of 30 ms of compute in each of four epochs."""
     return check(frozen, Operations.training(30.0, *frozen.rows, rest=rest), memory, dispatch)
 
@@ -38,9 +36,7 @@ def fitting(free: float) -> Verdict:
 def test_verdicts(told: Cases) -> None:
     told["the frozen part is saved whole"] = example()
     told["two frozen layers"] = example(replace(FROZEN, layers=("a", "b")))
-    told["the host dispatches the frozen part no more"] = example(
-        dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5)
-    )
+    told["the host no longer starts the frozen part"] = example(dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5))
     told["a twentieth of the step, and less"] = [
         example(replace(FROZEN, rows=(replace(TEACHER, ms=ms),))) for ms in (30 * Limits().share, 1.4)
     ]

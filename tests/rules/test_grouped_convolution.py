@@ -43,6 +43,16 @@ def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
     return applied(grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
 
 
+IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
+OUT = ("float32", (8, 16, 16, 128))
+FIRST = ("float32", (8, 64, 16, 16))
+
+
+def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
+    graph = Operation(name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs))
+    return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["what is left is the time at the regular rate, of 2.96 TFLOP/s, or at a peak that is higher"] = [
@@ -56,20 +66,6 @@ def test_verdicts(told: Cases) -> None:
     told["oneDNN's kernels for groups on a CPU are others"] = applied_to(
         DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0)
     )
-
-
-IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
-OUT = ("float32", (8, 16, 16, 128))
-FIRST = ("float32", (8, 64, 16, 16))
-
-
-def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
-    graph = Operation(name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs))
-    return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
-
-
-@golden_cases
-def test_measured(told: Cases) -> None:
     told["the forward pass and both gradients have the same groups"] = [
         groups_of(of)
         for of in (

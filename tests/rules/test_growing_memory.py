@@ -87,7 +87,7 @@ def test_verdicts(told: Cases) -> None:
         resident(last=1.05e9),
     )
     told["most of the run loads data"] = [
-        check(RESIDENT, phases=replace(PHASES, once_ms=once_ms)) for once_ms in (55_000.0, 60_000.0)
+        check(RESIDENT, phases=replace(PHASES, once_ms=ms)) for ms in (55_000.0, 60_000.0)
     ]
     told["three models are left to tuning-loop"] = [check(RESIDENT, calls=after(models)) for models in (2, 3)]
     told["a short run still warms up"] = [check(RESIDENT, seconds=seconds) for seconds in (20.0, 19.0)]
@@ -102,10 +102,6 @@ def test_verdicts(told: Cases) -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
     memory = MemoryTrends((FillingMemory(trend=RESIDENT),))
     told["a window"] = applied(growing_memory, part, memory, RunGrowth((RESIDENT,), 100.0))
-
-
-@golden_cases
-def test_severities(told: Cases) -> None:
     told["full in about 2 h, in an hour, and in more than a day"] = filling(4e6), filling(9e6), filling(0.3e6)
     told["full within the planned run"] = filling(4e6, planned_s=8_000.0)
     told["it ran out"] = filling(4e6, ran_out=True)

@@ -124,9 +124,6 @@ def test_verdicts(told: Cases) -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
     told["nothing is judged of a window"] = applied(growing_step, part, RunGrowth((STEP,), 20.0))
 
-
-@golden_cases
-def test_causes(told: Cases) -> None:
     def caused(*lines: StepLine) -> Verdict:
         return check(STEP, lines=lines)
 
@@ -143,32 +140,10 @@ def test_causes(told: Cases) -> None:
     told["the training call, whose inputs may be longer"] = caused(at(TRAINS, 39.0, 79.0))
     told["all lines became slower by the same factor, as if throttled"] = caused(at(OTHER, 20.0, 40.0))
     told["no line"] = caused()
-    told["one of two lines is the training call"] = caused(
-        of_script(TRAINS, 30.0, 45.0), of_script(OTHER, 5.0, 21.0)
-    )
+    told["of two lines one calls the training"] = caused(of_script(TRAINS, 30.0, 45.0), of_script(OTHER, 5.0, 21.0))
     told["counts that grow by little"] = (
         check(STEP, grows(Grows.OBJECTS, 1_000, 1_499, "dict")),
         check(STEP, grows(Grows.GRAPH, 5_000, 5_400)),
-    )
-
-
-@golden_cases
-def test_calls_and_epochs(told: Cases) -> None:
-    told["calls of a program that trains nothing get slower too"] = slowing(replace(GRAPH, over_steps=0))
-    told["the line that makes operations for calls is the one to change, if it makes them again and again"] = (
-        slowing(GRAPH, repeats=True),
-        slowing(GRAPH, repeats=False),
-    )
-    told["a text that is generated word by word makes the input of predict longer"] = slowing()
-    told["few calls, calls that hardly get slower, and calls that lose little"] = (
-        slowing(GRAPH, calls=49),
-        slowing(GRAPH, last_ms=4.7),
-        slowing(GRAPH, calls=60, last_ms=14.0),
-    )
-    told["a graph grows in each epoch: the first step after it is long, and the others usual"] = remade(5_000.0)
-    told["operations that take a twentieth of the run to make, and less"] = (
-        remade(1_250.0, steps=replace(LONG, long=None)),
-        remade(1_249.0, steps=replace(LONG, long=None)),
     )
 
 
@@ -226,11 +201,25 @@ RISING = [2.0 + at for at in range(30)]
 
 
 @golden_cases
-def test_measured(told: Cases) -> None:
-    # Its first third are buckets 2 to 7, without the first tenth, and its last third 14 to 19
-    told["a line that grows is first, with its time at both ends"] = lines(
-        [{"0": 10.0 * at, "1": 300.0} for at in range(20)]
+def test_calls_and_epochs(told: Cases) -> None:
+    told["calls of a program that trains nothing get slower too"] = slowing(replace(GRAPH, over_steps=0))
+    told["the line that makes operations for calls is the one to change, if it makes them again and again"] = (
+        slowing(GRAPH, repeats=True),
+        slowing(GRAPH, repeats=False),
     )
+    told["a text that is generated word by word makes the input of predict longer"] = slowing()
+    told["few calls, calls that hardly get slower, and calls that lose little"] = (
+        slowing(GRAPH, calls=49),
+        slowing(GRAPH, last_ms=4.7),
+        slowing(GRAPH, calls=60, last_ms=14.0),
+    )
+    told["a graph grows in each epoch: the first step after it is long, and the others usual"] = remade(5_000.0)
+    told["operations that take a twentieth of the run to make, and less"] = (
+        remade(1_250.0, steps=replace(LONG, long=None)),
+        remade(1_249.0, steps=replace(LONG, long=None)),
+    )
+    # Its first third are buckets 2 to 7, without the first tenth, and its last third 14 to 19
+    told["a line that grows is first, from end to end"] = lines([{"0": 10.0 * at, "1": 300.0} for at in range(20)])
     told["only the loop of the steps counts, and samples that make a graph are told"] = lines(
         [{str(number): 10.0 for number in STACKS}] * 20
     )

@@ -34,10 +34,7 @@ def compiled(ms: float) -> Verdict:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["both parts of the wait may go: a twentieth of the step, or less"] = (
-        waited(0.4501, 0.9),
-        waited(0.449, 0.9),
-    )
+    told["both parts of the wait may go: a twentieth of the step, less"] = waited(0.4501, 0.9), waited(0.449, 0.9)
     told["nothing follows the last step's value: of four steps only three are seen to wait"] = waited(5.0, 0.75, 4)
     told["a loss that is printed every few steps, or in four of five steps"] = waited(5.0, 0.8), waited(5.0, 0.81)
     told["a trace of one step, which the profiler ends"] = waited(5.0, 1.0, 2)

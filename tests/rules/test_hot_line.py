@@ -64,9 +64,7 @@ def test_verdicts(told: Cases) -> None:
     told["a millisecond of the step, and less"] = check(TimedLine(LINE, 10, 1.0)), check(TimedLine(LINE, 50, 0.99))
     told["nine samples are too few"] = check(TimedLine(LINE, 9, 1.0))
     told["predict, which slow-call may name"] = check(PREDICTS), check(PREDICTS, **about(StepWork.SLOW_CALLS))
-    told["busy machines start the function of fit for a tenth of a traced step"] = check(
-        seen(LineWork.ENTERING, 8.0)
-    )
+    told["busy machines start fit's function for a tenth of a traced step"] = check(seen(LineWork.ENTERING, 8.0))
     told["Python outside of the user's lines, unless it is a callback"] = (
         check(TimedLine(None, 20, 8.0)),
         check(TimedLine(None, 20, 8.0, "Log.on_batch_end")),

@@ -44,10 +44,6 @@ def test_verdicts(told: Cases) -> None:
     told["devices of other processes"] = example(1, 8, Replicas(workers=8))
     told["kernels that were not recorded"] = example(0, missing=NO_CUPTI)
     told["a CPU"] = example(1, 1, kind=DeviceKind.CPU)
-
-
-@golden_cases
-def test_replicas(told: Cases) -> None:
     devices = ["/device:CPU:0", "/device:GPU:0", "/device:GPU:1"]
     run = {"strategy": "MirroredStrategy", "replicas": 2, "batch_size": 32, "devices": devices}
     program = {"run": run, "datasets": [{"id": 0, "class": "_RebatchDataset"}]}

@@ -8,11 +8,9 @@ from tfdoctor.rules.run.kernel_compilation.start_compiling import PERSISTENT, Pt
 
 
 def example(
-    compiled: StartCompiling = StartCompiling(xla=True, xla_ms=35_000.0),
-    total_ms: float = 120_000.0,
-    tracing_ms: float = 38_000.0,
-    building_ms: float = 3_000.0,
-) -> Verdict:
+    compiled: StartCompiling = StartCompiling(xla=True, xla_ms=35_000.0), total_ms: float = 120_000.0,
+    tracing_ms: float = 38_000.0, building_ms: float = 3_000.0,
+) -> Verdict:  # fmt: skip
     """XLA compiles a training step for 35 of 120 s."""
     times = {Phase.TRACING: tracing_ms, Phase.BUILDING: building_ms}
     return check(compiled, divided_run(total_ms, times))
@@ -35,33 +33,6 @@ def ptx(ms: float = 0.0, **cache: Any) -> PtxKernels:
     return PtxKernels("12.0", replace(USED, **cache), ms)
 
 
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    for name, sides in (
-        ("5 s of 100 s, and less", ((5_000, 100e3), (4_990, 99e3))),
-        ("a twentieth of the run, and less", ((10_000, 200e3), (9_990, 200e3))),
-    ):
-        told[f"XLA compiles {name}"] = [example(StartCompiling(xla=True, xla_ms=ms), run) for ms, run in sides]
-        told[f"PTX takes {name}"] = [example(StartCompiling(ptx(ms)), run) for ms, run in sides]
-    capabilities = "7.0", "7.5", "8.6", "8.9", "9.0", "12.0", "5.2", ""
-    told["GPUs that compile PTX; 5.2 does not run at all"] = [one for one in capabilities if needs_ptx(one, WHEEL)]
-    told["a build without PTX"] = needs_ptx("9.0", ("sm_80",))
-    told["what is kept"] = (
-        example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True)),
-        example(StartCompiling(PtxKernels("12.0", ms=0.0))),
-    )
-    told["a cache that is off has no time"] = example(
-        StartCompiling(PtxKernels("12.0", KernelCache(disabled=True)))
-    )
-    told["a cache with room ends it by itself, and a full one does not"] = [
-        example(StartCompiling(ptx(60_000.0, nbytes=nbytes)), tracing_ms=70_000.0)
-        for nbytes in (100 << 20, 1 << 30)
-    ]
-    told["the time of both counts once"] = example(
-        StartCompiling(ptx(40_000.0, disabled=True), xla=True, xla_ms=35_000.0)
-    )
-
-
 def recorded(flags: str = "", **settings: Any) -> tuple[StartCompiling, RunPhases]:
     """A run whose first step takes 40 s within TensorFlow's executor, through the facts."""
     run = Run()
@@ -77,7 +48,27 @@ def recorded(flags: str = "", **settings: Any) -> tuple[StartCompiling, RunPhase
 
 
 @golden_cases
-def test_recorded(told: Cases) -> None:
+def test_verdicts(told: Cases) -> None:
+    for name, sides in (
+        ("5 s of 100 s, and less", ((5_000, 100e3), (4_990, 99e3))),
+        ("a twentieth of the run, and less", ((10_000, 200e3), (9_990, 200e3))),
+    ):
+        told[f"XLA compiles {name}"] = [example(StartCompiling(xla=True, xla_ms=ms), run) for ms, run in sides]
+        told[f"PTX takes {name}"] = [example(StartCompiling(ptx(ms)), run) for ms, run in sides]
+    capabilities = "7.0", "7.5", "8.6", "8.9", "9.0", "12.0", "5.2", ""
+    told["GPUs that compile PTX; 5.2 does not run at all"] = [one for one in capabilities if needs_ptx(one, WHEEL)]
+    told["a build without PTX"] = needs_ptx("9.0", ("sm_80",))
+    told["what is kept"] = (
+        example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True)),
+        example(StartCompiling(PtxKernels("12.0", ms=0.0))),
+    )
+    told["a cache that is off: no time"] = example(StartCompiling(PtxKernels("12.0", KernelCache(disabled=True))))
+    told["a cache with room ends it by itself, and a full one does not"] = [
+        example(StartCompiling(ptx(60_000.0, nbytes=nbytes)), tracing_ms=70_000.0)
+        for nbytes in (100 << 20, 1 << 30)
+    ]
+    told["both count once"] = example(StartCompiling(ptx(40_000.0, disabled=True), xla=True, xla_ms=35_000.0))
+
     def measured(flags: str = "", **settings: Any) -> tuple[object, ...]:
         compiled, phases = recorded(flags, **settings)
         return compiled.ptx, f"XLA: {compiled.xla_ms / 1e3:.0f} s", check(compiled, phases)

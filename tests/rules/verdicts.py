@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 def kinds(*verdicts: object) -> list[type]:
@@ -35,11 +35,6 @@ def first_action(verdict: object) -> str:
     return as_finding(verdict).remedies[0].action
 
 
-def scales(verdict: object) -> dict[str, float]:
-    """Return what is left of each part that a finding would shorten, by its subject."""
-    return {effect.subject: effect.scales for effect in as_finding(verdict).effects}
-
-
 Effects = list[tuple[Stage, float | None, float, Bound]]
 
 
@@ -52,10 +47,3 @@ def effects(verdict: object) -> Effects:
 def near(value: Any, **more: Any) -> Any:
     """Return numbers for a comparison with others that may differ by rounding."""
     return pytest.approx(value, **more)
-
-
-def figures(verdict: object, words: str = "") -> dict[str, float]:
-    """Return the numbers of the evidence whose labels hold the words."""
-    assert isinstance(verdict, Finding | Healthy), verdict
-    measures = [one for one in verdict.evidence if isinstance(one, Measure) and words in one.label]
-    return {one.label: one.value.value for one in measures}
