@@ -32,6 +32,8 @@ from tfdoctor.terms.verdict import (
 
 Compare = Callable[[str, str], None]
 Entry = tuple[str, str]  # what it is, and what is said
+FILES = set[str]()
+"""All that tests compare with."""
 
 
 class Cases:
@@ -81,11 +83,13 @@ class Cases:
 def golden_cases(test: Callable[[Cases], None]) -> Callable[[Compare], None]:
     """Return the test that compares what is said of the cases with the golden file."""
     rule, part = (name.removeprefix("test_") for name in (test.__module__.rpartition(".")[2], test.__name__))
+    file = f"{rule}.txt" if part == "verdicts" else f"{rule}.{part}.txt"
+    FILES.add(file)
 
     def test_golden(golden: Compare) -> None:
         cases = Cases()
         test(cases)
-        golden(f"{rule}.txt" if part == "verdicts" else f"{rule}.{part}.txt", cases.text)
+        golden(file, cases.text)
 
     return test_golden
 
