@@ -46,6 +46,9 @@ def test_verdicts(told: Cases) -> None:
     again = Repeat(FIRST, AGAIN, (named("b/MatMul", 20.0),), (named("gradient_tape/b/MatMul", 30.0),))
     constant = Constant(AGAIN, (named("Sum", 10.0),))
     told["gradients and constants are ceilings"] = example(RepeatedResults((again,), (constant,)), 40.0)
+    for time_ms in (0.1, 0.09):
+        sums = Constant(AGAIN, (named("Sum", time_ms),))
+        told[f"a constant of {time_ms} ms"] = example(RepeatedResults((), (sums,)), 0.1)
     factor = Constant(AGAIN, (named("Cholesky", 20.0),), (Location("train.py", 5),))
     told["variables that nothing may assign"] = example(RepeatedResults((), (factor,)), 40.0)
     again = replace(again, gradients=(), sums=(GradientSum(named("AddN", 8.0), 0.75),))
