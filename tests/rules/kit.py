@@ -1,6 +1,6 @@
 """What tests of a rule and its cases are written with: ``from tests.rules.kit import *``."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,22 +20,9 @@ from tests.builders import (
     v100,
 )
 from tests.rules.applied import applied
+from tests.rules.golden_cases import Cases, golden_cases, shown
 from tests.rules.run_facts import chained, dataset_of, divided_run, equal_steps, made_call, run_line
-from tests.rules.verdicts import (
-    as_finding,
-    as_healthy,
-    as_not_applicable,
-    each_is,
-    effects,
-    figures,
-    first_action,
-    first_code,
-    kinds,
-    near,
-    said,
-    scales,
-    table,
-)
+from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable, effects, first_action, kinds, near
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
@@ -93,20 +80,13 @@ from tfdoctor.terms.kinds import DeviceKind, KeptValue, Phase, RunCall, RunWork,
 from tfdoctor.terms.units import Quantity, ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
-    Concern,
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
-    Recurrence,
-    Remedy,
-    RunFailure,
-    Severity,
     Stage,
     StepWork,
-    Table,
     Verdict,
 )
 # fmt: skip

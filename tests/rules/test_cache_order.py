@@ -19,41 +19,24 @@ def example(
         for one, taken in ran
     ]
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *times)
-    return cache_order.check(
-        cacheable,
-        properties,
-        RepeatedWork.measure(cacheable, properties, pipeline),
-        pipeline,
-        Breakdown.of(input=wait, device=40.0 - wait),
-        CpuContention(crowded=crowded, compute_ms=30.0, cores=2.0),
-    )
+    repeated = RepeatedWork.measure(cacheable, properties, pipeline)
+    step, contention = Breakdown.of(input=wait, device=40.0 - wait), CpuContention(crowded, 2.0, 30.0)
+    return cache_order.check(cacheable, properties, repeated, pipeline, step, contention)
 
 
 def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Dataset:
     """Build a map whose function runs operations of these types."""
-    return dataset_of(
-        "Map",
-        function=name,
-        function_at=Location("train.py", 9),
-        types=frozenset(types),
-        stateful=frozenset(kind for kind in types if "Random" in kind),
-        cardinality=cardinality,
-        element=ELEMENT,
-    )
+    kinds = {"types": frozenset(types), "stateful": frozenset(kind for kind in types if "Random" in kind)}
+    more = {"cardinality": cardinality, "element": ELEMENT, "function_at": Location("train.py", 9)}
+    return dataset_of("Map", function=name, **kinds, **more)
 
 
 ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
-
 SOURCE = dataset_of("TensorSlice", cardinality=1000)
-
 DECODE = mapped("DecodePng")
-
 REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
-
 CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
-
 ENDLESS = replace(CACHE, cardinality=-1)
-
 sick = example
 
 
@@ -72,76 +55,38 @@ def take(count: int) -> Dataset:
     return dataset_of("Take", parameters=DatasetParameters(count=count), cardinality=count)
 
 
-def finding(*steps: Dataset, **more: Any) -> Finding:
-    return as_finding(check(*steps, **more))
-
-
 LOAD = replace(mapped("PyFunc", name="load"), python=True)
 LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
 
-test_the_order_and_the_passes_decide = each_is(
-    (check(SOURCE, DECODE), Healthy),
-    (check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT), Healthy),
-    (check(SOURCE, DECODE, CACHE, FLIP, BATCH), Healthy),  # before the random crop: right
-    (check(SOURCE, DECODE, SHUFFLE, CACHE), Healthy),  # a wanted order
-    (check(SOURCE, DECODE, take(9), CACHE), Healthy),
-    (check(SOURCE, DECODE, CACHE, take(1000)), Healthy),
-    (check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)), Healthy),
-    (check(dataset_of("Generator", cardinality=-1), ENDLESS), Healthy),  # data without an end
-    (check(*LATE, passes=1.0), Healthy),  # a single pass reads no cache
-    (check(*LATE, passes=1.9), Healthy),
-    (check(*LATE, passes=2.0), Finding),
-    (check(*LATE, passes=None), Finding),
-    (check(*RANDOM, passes=None), NotApplicable),
-    (check(*RANDOM, passes=1.9), Healthy),
-    (check(*RANDOM, passes=2.0), Finding),
-    (check(SOURCE, LOAD, CACHE), NotApplicable, "load"),  # a function that is not understood
-    (check(SOURCE, DECODE, CACHE, remade=True), NotApplicable),  # rebuilt: its cache is discarded
-)
 
-
-def test_a_cache_after_repeat_costs_all_work_before_it() -> None:
-    verdict = finding(SOURCE, DECODE, REPEAT, ENDLESS, SHUFFLE)
-    (effect,) = verdict.effects
-    assert (effect.scales, effect.bound) == (0.0, Bound.EXPECTED)
-    assert verdict.severity is None
-    assert verdict.remedies[0].edit_id == "cache-before-repeat"
-    assert verdict.remedies[0].at == Location("train.py", 22)
-    assert figures(verdict, "memory added to the cache per step")
-
-
-def test_only_what_is_the_same_in_every_pass_is_priced() -> None:
-    verdict = finding(SOURCE, DECODE, FLIP, REPEAT, ENDLESS)
-    assert [effect.subject for effect in verdict.effects] == ["Root::Prefetch::1"]
-    assert "before flip" in verdict.remedies[0].action
-    assert not verdict.remedies[0].edit_id
-    between = mapped("DecodePng", cardinality=-1)  # a function between repeat and cache needs a hand, too
-    assert not finding(SOURCE, REPEAT, between, ENDLESS).remedies[0].edit_id
-
-
-def test_a_step_that_does_not_wait_still_grows() -> None:
-    verdict = finding(*LATE, wait=0.0)
-    assert not verdict.effects
-    assert verdict.severity is Severity.NOTE
-    crowded = finding(*LATE, wait=0.0, crowded=True)
-    assert [effect.stage for effect in crowded.effects] == [Stage.DEVICE]
-
-
-def test_a_shorter_take_discards_the_cache() -> None:
-    verdict = finding(SOURCE, DECODE, CACHE, take(999))
-    assert "take(999)" in verdict.summary
-    assert len(verdict.effects) == 1
-
-
-def test_a_cache_that_keeps_random_draws_has_no_price_and_unknown_passes_a_ceiling() -> None:
-    verdict = finding(*RANDOM)
-    assert not verdict.effects
-    assert "flip" in verdict.summary
-    assert {effect.bound for effect in finding(*LATE, passes=None).effects} == {Bound.AT_MOST}
-
-
-def test_without_a_trace_the_order_is_judged_all_the_same() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a cache after repeat costs all work before it"] = check(SOURCE, DECODE, REPEAT, ENDLESS, SHUFFLE)
+    told["no cache"] = check(SOURCE, DECODE)
+    told["a cache before shuffle, before the random crop, and after shuffle: wanted orders"] = (
+        check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT),
+        check(SOURCE, DECODE, CACHE, FLIP, BATCH),
+        check(SOURCE, DECODE, SHUFFLE, CACHE),
+    )
+    told["take before the cache, of all elements, and after repeat"] = (
+        check(SOURCE, DECODE, take(9), CACHE),
+        check(SOURCE, DECODE, CACHE, take(1000)),
+        check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)),
+    )
+    told["a shorter take discards the cache"] = check(SOURCE, DECODE, CACHE, take(999))
+    told["data without an end"] = check(dataset_of("Generator", cardinality=-1), ENDLESS)
+    told["a cache that is late: a single pass reads none, two do, and unknown passes have a ceiling"] = [
+        check(*LATE, passes=passes) for passes in (1.0, 1.9, 2.0, None)
+    ]
+    told["a cache that keeps random draws has no price"] = [check(*RANDOM, passes=n) for n in (1.9, 2.0, None)]
+    told["a function that is not understood"] = check(SOURCE, LOAD, CACHE)
+    told["a dataset that is made anew, whose cache is discarded"] = check(SOURCE, DECODE, CACHE, remade=True)
+    told["only what is the same in every pass is priced"] = check(SOURCE, DECODE, FLIP, REPEAT, ENDLESS)
+    between = mapped("DecodePng", cardinality=-1)
+    told["a function between repeat and cache needs a hand"] = check(SOURCE, REPEAT, between, ENDLESS)
+    told["a step that does not wait still grows, and the cores are crowded"] = [
+        check(*LATE, wait=0.0, crowded=crowded) for crowded in (False, True)
+    ]
     properties = DatasetProperties(chained(REPEAT, ENDLESS))
     cacheable, missing = Cacheable.measure(properties), Unavailable("no trace")
-    verdict = as_finding(cache_order.check(cacheable, properties, missing, None, None, None))
-    assert verdict.severity is Severity.NOTE
+    told["without a trace the order counts"] = cache_order.check(cacheable, properties, missing, None, None, None)

@@ -1,7 +1,5 @@
 """column-slices: rows of many columns that are cut one by one and joined again."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.input.column_slices import GATHER_MS, check
 
@@ -31,32 +29,18 @@ def healthy() -> Verdict:
     return example(2)
 
 
-test_both_sides_of_each_limit = each_is(
-    (example(6), Finding),
-    (example(5), Healthy),
-    (example(shape="1024"), Finding),
-    (example(shape="1025"), Healthy),  # copied and not only handed on
-    *((example(between=looks), Healthy) for looks in ("Map", "Cache", "Window", "Filter")),
-    (example(work=9 * GATHER_MS + 0.11), Finding),  # a twentieth of the step
-    (example(work=9 * GATHER_MS + 0.09), Healthy),
-)
-
-
-def test_a_step_that_does_not_wait_is_slowed_through_the_cores_alone() -> None:
-    assert isinstance(example(wait=0.0), Healthy)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["what is left is a gather per column"] = example(9, 1.8)
+    told["six columns, and five"] = example(6), example(5)
+    told["1024 values in a row are handed on, more copied"] = example(shape="1024"), example(shape="1025")
+    told["a stage looks at the rows"] = [example(between=looks) for looks in ("Map", "Cache", "Window", "Filter")]
+    told["without shuffle"] = example(between="Prefetch")
+    told["a twentieth of the step, and less"] = [example(work=9 * GATHER_MS + ms) for ms in (0.11, 0.09)]
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=2.0)
-    finding = as_finding(example(wait=0.0, contention=crowded))
-    assert [effect.stage for effect in finding.effects] == [Stage.INPUT, Stage.DEVICE]
     others = Cores(2.0, 1.0, others=0.9)
-    assert isinstance(example(wait=0.0, contention=crowded, cores=others), Healthy)
-
-
-def test_what_is_left_is_a_gather_per_column() -> None:
-    finding = as_finding(example(9, 1.8))
-    (effect,) = finding.effects
-    assert effect.bound is Bound.AT_MOST
-    assert effect.scales == pytest.approx(9 * GATHER_MS / 1.8)
-    (remedy,) = finding.remedies
-    assert ".shuffle(count).batch(128)" in remedy.code
-    assert remedy.at == Location("train.py", 10)
-    assert ".shuffle" not in as_finding(example(between="Prefetch")).remedies[0].code
+    told["a step that does not wait is slowed through the cores alone, which other programs may use"] = (
+        example(wait=0.0),
+        example(wait=0.0, contention=crowded),
+        example(wait=0.0, contention=crowded, cores=others),
+    )

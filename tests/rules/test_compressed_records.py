@@ -9,13 +9,8 @@ def example(
     files: FileList | None = FileList(1), wait: float = 4.0,
 ) -> Verdict:  # fmt: skip
     """Each of 32 records takes 0.15 ms, in a step of 8 ms that waits."""
-    records = Dataset(
-        id=0,
-        kind="TFRecordDatasetV2",
-        parameters=DatasetParameters(compression_type=compression),
-        files=files,
-        at=Location("train.py", 46),
-    )
+    kind, parameters = "TFRecordDatasetV2", DatasetParameters(compression_type=compression)
+    records = Dataset(id=0, kind=kind, parameters=parameters, files=files, at=Location("train.py", 46))
     batch = Dataset(id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32))
     path = "Root::Prefetch::Batch::TFRecord"
     reader = StageTime.of(path, each * calls, calls=calls, dataset=records)
@@ -34,19 +29,15 @@ def healthy() -> Verdict:
     return example(compression="")
 
 
-test_both_sides_of_each_limit = each_is(
-    (example(each=0.025), Finding),
-    (example(each=0.0249), Healthy),
-    (example(compression=""), Healthy),
-    (example(files=FileList(1, "gs")), NotApplicable),  # across a network, compression may pay
-    (example(files=None), NotApplicable),
-    (example(wait=0.1), Healthy),
-    (example(calls=0.0), NotApplicable),  # a trace without reading
-)
-
-
-def test_a_full_shuffle_buffer_does_not_hide_the_reading() -> None:
-    """It is read when an epoch begins; the saving of the traced steps is then unknown."""
-    verdict = as_finding(example(StageTime.of("Root::ParallelMap", 3.0), each=0.1, calls=4.0))
-    assert not verdict.effects
-    assert as_finding(example()).effects
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a tenth of the step, and less"] = example(each=0.025), example(each=0.0249)
+    told["records that are not compressed"] = example(compression="")
+    told["across a network, compression may pay"] = example(files=FileList(1, "gs"))
+    told["unknown files"] = example(files=None)
+    told["a step that does not wait"] = example(wait=0.1)
+    told["a trace without reading"] = example(calls=0.0)
+    # It is read when an epoch begins
+    told["a full shuffle buffer does not hide the reading, of which the saving is unknown"] = example(
+        StageTime.of("Root::ParallelMap", 3.0), each=0.1, calls=4.0
+    )

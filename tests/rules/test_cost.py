@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,13 +20,9 @@ from tfdoctor.terms.units import Unit
 
 
 def example(
-    epoch: Epoch | None = Epoch(1000),
-    matrix: MatrixUnit | None = None,
-    *,
-    usd_per_hour: float = 3.0,
-    mean_ms: float = 100.0,
-    **parts: float,
-) -> Verdict:
+    epoch: Epoch | None = Epoch(1000), matrix: MatrixUnit | None = None, *, usd_per_hour: float = 3.0,
+    mean_ms: float = 100.0, **parts: float,
+) -> Verdict:  # fmt: skip
     """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
     breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
     return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
@@ -45,44 +40,26 @@ SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
 
-test_an_idle_share_above_half_is_found = each_is(
-    (example(device=49.0, input=51.0), Finding),
-    (example(device=50.0, input=50.0), Healthy),
-    # Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean
-    (example(mean_ms=125.0, device=100.0), Healthy),
-    (example(mean_ms=126.0, device=100.0), NotApplicable),
-    (example(unknown=60.0, device=40.0), NotApplicable),  # unknown time is not called idle
-)
 
-
-def test_a_note_that_promises_nothing() -> None:
-    verdict = as_finding(example(device=10.0, host=90.0))
-    assert (verdict.severity, verdict.effects) == (Severity.NOTE, ())
-
-
-def test_steps_epochs_and_flops_at_a_price() -> None:
-    matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
-    costs = figures(example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0))
-    assert costs["cost per step"] == pytest.approx(1e-4)
-    assert costs["cost per epoch (500 steps)"] == pytest.approx(0.05)
-    assert costs["FLOPs of matmuls and convolutions per dollar"] == pytest.approx(1e12 * 3600 / 3.6)
-
-
-def test_unknown_time_is_not_called_idle() -> None:
-    assert figures(example(unknown=40.0, device=60.0))["share of the step without compute"] == pytest.approx(0.0)
-
-
-def test_a_price_is_never_guessed() -> None:
-    with pytest.raises(Unavailable, match="--usd-per-hour"):
-        chart(trace()).fact(Price)
-
-
-@pytest.mark.parametrize(("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)])
-def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int | None) -> None:
+def epoch(cardinality: int | None) -> object:
     record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
-    of = chart(trace(), recording(record))
-    with nullcontext() if steps else pytest.raises(Unavailable):
-        assert of.fact(Epoch).steps == steps
+    return lambda: chart(trace(), recording(record)).fact(Epoch)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a note that promises nothing, of an idle share above half"] = example(device=49.0, input=51.0)
+    told["an idle share of half"] = example(device=50.0, input=50.0)
+    told["four steps in twenty compiled, and a steady step was a sixtieth of the mean"] = [
+        example(mean_ms=ms, device=100.0) for ms in (125.0, 126.0)
+    ]
+    told["unknown time is not called idle"] = example(unknown=60.0, device=40.0), example(unknown=40.0, device=60.0)
+    matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
+    told["steps and FLOPs at a price"] = example(Epoch(500), matrix, usd_per_hour=3.6, device=90.0, input=10.0)
+    told["a price is never guessed"] = lambda: chart(trace()).fact(Price)
+    told["an epoch is as long as tf.data says"] = [epoch(cardinality) for cardinality in (60, -1, -2, None)]
+    told["money has three digits"] = [dollars(usd) for usd in (1204.5, 0.0, 0.0417, 6.94e-6, -2.0, None)]
+    told["FLOP per dollar"] = quantity(Quantity(2e15, Unit.FLOP_PER_DOLLAR))
 
 
 def outcome(price: Price | None) -> object:
@@ -92,21 +69,10 @@ def outcome(price: Price | None) -> object:
 
 def test_a_report_says_what_its_savings_are_worth_or_what_is_missing() -> None:
     assert "--usd-per-hour" in as_not_applicable(outcome(None)).reason
-    finding = as_finding(outcome(PRICE))
-    last = finding.evidence[-1]
-    assert isinstance(last, Measure)
-    assert last.value.unit is Unit.US_DOLLARS
-    assert 0 < last.value.value < 1000 * figures(finding)["cost per step"]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(1204.5, "$1,204.50"), (0.0, "$0.00"), (0.0417, "$0.0417"), (6.94e-6, "$0.00000694"),
-     (-2.0, "\N{MINUS SIGN}$2.00"), (None, "unknown")],
-)  # fmt: skip
-def test_money_has_three_digits(value: float | None, text: str) -> None:
-    assert dollars(value) == text
-    assert quantity(Quantity(2e15, Unit.FLOP_PER_DOLLAR)) == "2 PFLOP/$"
+    measures = [one for one in as_finding(outcome(PRICE)).evidence if isinstance(one, Measure)]
+    steps = next(one.value.value for one in measures if one.label == "cost per step")
+    assert measures[-1].value.unit is Unit.US_DOLLARS
+    assert 0 < measures[-1].value.value < 1000 * steps
 
 
 @pytest.mark.parametrize("price", ["0", "-1", "free", "nan", "inf", "-inf", "1e400", "1e12"])

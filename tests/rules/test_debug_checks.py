@@ -1,7 +1,5 @@
 """debug-checks: both sides of its share, whose time counts, and what is no check."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.execution import debug_checks
 from tfdoctor.rules.execution.debug_checks import DebugChecks, check
@@ -36,41 +34,26 @@ def checks(ms: float) -> Verdict:
     return example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0))
 
 
-test_both_sides_of_the_share = each_is((checks(2.0), Finding), (checks(1.99), Healthy))
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a fiftieth of the step, and less"] = checks(2.0), checks(1.99)
+    told["the time to start checks counts"] = example(row(1.0), host_ms=9.0)
+    told["checks of the user's own are named by their line"] = example(row(9.0, "CheckNumerics"), everywhere=False)
+    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
+    told["a step of unnamed work"] = applied(debug_checks, DebugChecks(()), unnamed, Breakdown.of(device=9.0))
 
+    def found(kind: str, name: str) -> str:
+        step, steps = Breakdown.of(device=1.0), Steps.uniform(5, 1.0)
+        rows = DebugChecks.measure(Operations((row(kind=kind, name=name),)), step, steps, recording(), None).rows
+        return f"{name}: {'a check' if rows else 'none'}"
 
-def test_the_time_to_start_checks_counts() -> None:
-    finding = as_finding(example(row(1.0), host_ms=9.0))
-    assert [(effect.stage, effect.scales) for effect in finding.effects] == [(Stage.DEVICE, 0.0), (Stage.HOST, 0.0)]
-    assert finding.effects[1].subject == StepWork.CHECKS
-    assert finding.remedies[0].at == Location("train.py", 5)
-
-
-def test_checks_of_the_users_own_are_named_by_their_line() -> None:
-    finding = as_finding(example(row(9.0, "CheckNumerics"), everywhere=False))
-    assert finding.remedies[0].at == Location("train.py", 9)
-    assert "enable" not in finding.remedies[0].action
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "expected"),
-    [
-        ("Assert", "Assert/Assert", True),
-        ("Equal", "model/assert_equal_1/Equal", True),
-        ("DebugNumericSummaryV2", "DebugNumericSummaryV2_3", True),
-        ("IsFinite", "clip_by_global_norm/IsFinite", False),
-        ("IsFinite", "loss_scale_optimizer/IsFinite", False),
-        ("Mul", "assertive_layer/mul", False),
-        ("Equal", "accuracy/Equal", False),
-    ],
-)
-def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expected: bool) -> None:
-    """Trap: clipping gradients and scaling a loss look for infinity, too, and use the answer."""
-    operations, step = Operations((row(kind=kind, name=name),)), Breakdown.of(device=1.0)
-    assert bool(DebugChecks.measure(operations, step, Steps.uniform(5, 1.0), recording(), None).rows) is expected
-
-
-def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    facts = DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)
-    assert isinstance(applied(debug_checks, *facts), NotApplicable)
+    told["checks"] = (
+        found("Assert", "Assert/Assert"),
+        found("Equal", "model/assert_equal_1/Equal"),
+        found("DebugNumericSummaryV2", "DebugNumericSummaryV2_3"),
+    )
+    told["clipping gradients and scaling a loss look for infinity, too, and use the answer"] = (
+        found("IsFinite", "clip_by_global_norm/IsFinite"),
+        found("IsFinite", "loss_scale_optimizer/IsFinite"),
+    )
+    told["names that only sound like it"] = found("Mul", "assertive_layer/mul"), found("Equal", "accuracy/Equal")

@@ -1,7 +1,5 @@
 """device-placement: both sides of its share, and what to do by the kind of operation."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.host_syncs import Detour, Detours
 from tfdoctor.rules.execution.device_placement import Limits, check
@@ -24,27 +22,12 @@ def healthy() -> Verdict:
     return check(Detours(()), Breakdown.of(device=16.0))
 
 
-def test_the_copies_and_the_wait_may_go() -> None:
-    finding = as_finding(example())
-    assert [(effect.stage, effect.scales) for effect in finding.effects] == [
-        (Stage.TRANSFER, 0.0),
-        (Stage.HOST, 0.0),
-    ]
-    assert all(effect.bound is Bound.AT_MOST for effect in finding.effects)
-    assert finding.remedies[0].at == Location("train.py", 9)
-
-
 def waits(share: float) -> Verdict:
     return example(copies_ms=0.0, waiting_ms=share * 100, step_ms=100.0)
 
 
-test_both_sides_of_the_share = each_is(
-    (waits(Limits().share * 1.01), Finding), (waits(Limits().share * 0.99), Healthy)
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "word"), [("EagerPyFunc", "Python"), ("StringSplit", "strings"), ("Where", "GPU")]
-)
-def test_the_remedy_is_that_of_the_kind(kind: str, word: str) -> None:
-    assert word in as_finding(example(kind)).remedies[0].action
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the copies and the wait may go"] = example()
+    told["a twentieth of the step, and less"] = [waits(Limits().share * factor) for factor in (1.01, 0.99)]
+    told["strings, and what has a kernel for GPUs"] = example("StringSplit"), example("Where")

@@ -1,25 +1,23 @@
 """embedding-gradient: one-hot matmuls, updates of whole tables, and sums over the rows of a table."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.operations import embedding_gradient
 from tfdoctor.rules.operations.embedding_gradient import EmbeddingTables, WholeTable
+
+CPU = Hardware(DeviceKind.CPU, "example")
 
 
 def sick() -> Verdict:
     """384 one-hot rows are multiplied by a table of 6000 rows."""
     rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
     table = WholeTable("one-hot matmul", "table", Location("train.py", 12), 6000, 384, rows, width=32)
-    cpu = Hardware(DeviceKind.CPU, "example")
-    return embedding_gradient.check(EmbeddingTables((table,), (), 0), Operations(rows), cpu)
+    return embedding_gradient.check(EmbeddingTables((table,), (), 0), Operations(rows), CPU)
 
 
 def healthy() -> Verdict:
     """The same rows are looked up in the table."""
     rows = (_row("GatherV2", 0.05), _row("ResourceScatterSub", 0.03, "gradient_tape/scatter"))
-    cpu = Hardware(DeviceKind.CPU, "example")
-    return embedding_gradient.check(EmbeddingTables((), (), 1), Operations(rows), cpu)
+    return embedding_gradient.check(EmbeddingTables((), (), 1), Operations(rows), CPU)
 
 
 def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
@@ -27,9 +25,8 @@ def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> O
     return OperationTime(name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes)
 
 
-CPU = Hardware(DeviceKind.CPU, "x")
 GPU = Hardware(DeviceKind.GPU, "x")
-ENTRIES, WIDTH, LOOKUPS = 6000, 32, 384
+ENTRIES, WIDTH = 6000, 32
 F = "float32"
 HOT: Any = [F, [64, 6, ENTRIES]]
 TABLE: Any = [F, [ENTRIES, WIDTH]]
@@ -68,46 +65,6 @@ def one_hot(gradient: OperationTime = GRADIENT, hardware: Hardware = CPU, **more
     return check(program, *ran(program, **times), gradient, hardware=hardware)
 
 
-def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:
-    finding = as_finding(one_hot())
-    # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows.
-    lookup_ms = embedding_gradient.LOOKUP_MS + 5 * LOOKUPS * WIDTH * 4 / (9.2e6 / 0.5)
-    assert scales(finding) == {"m": 0.0, GRADIENT.name: 0.0, "hot": pytest.approx(lookup_ms / 0.5)}
-    assert table(finding).rows[0][:3] == ("unknown", "unknown", "one-hot matmul")
-
-
-def test_a_lookup_that_would_take_as_long_saves_nothing() -> None:
-    other = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
-    assert {*scales(one_hot(hot=0.02, m=0.03, gradient=other)).values()} == {1.0}
-
-
-@pytest.mark.parametrize(
-    ("verdict", "bound"),
-    [
-        (one_hot(), Bound.EXPECTED),
-        (one_hot(ids=["int32", [None]]), Bound.AT_MOST),  # an unknown number of lookups is not guessed
-        (one_hot(hardware=GPU), Bound.AT_MOST),
-    ],
-)
-def test_a_saving_that_is_not_known_is_a_ceiling(verdict: Verdict, bound: Bound) -> None:
-    assert {effect.bound for effect in as_finding(verdict).effects} == {bound}
-
-
-def test_one_hot_rows_that_others_use_too_stay() -> None:
-    assert "hot" not in scales(one_hot(loss=0.1))
-
-
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-
-test_what_is_no_lookup_or_unknown_is_not_found = each_is(
-    (one_hot(sources=(None, None)), Healthy),  # labels feed no matmul
-    (one_hot(hardware=Hardware(DeviceKind.TPU, "x")), NotApplicable),
-    (one_hot(sources=None), NotApplicable),  # older recordings have no sources
-    (check(graph(sources=None), GRADIENT), Healthy),
-    (check(program_of(), UNNAMED), NotApplicable),
-)
-
-
 def dense(
     lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum", writes: str = "AssignSubVariableOp"
 ) -> Verdict:
@@ -122,25 +79,6 @@ def dense(
     return check(program, *ran(program, **parts, **{"gradient_tape/m": 99.0 - spent}))
 
 
-def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
-    (effect,) = as_finding(dense(100, 20.0)).effects
-    assert effect.of
-    assert (effect.scales, effect.of.value, effect.bound) == (0.1, 20.0, Bound.AT_MOST)
-
-
-test_tables_in_use_and_short_updates_are_healthy = each_is(
-    (dense(250, 20.0), Finding),
-    (dense(251, 20.0), Healthy, "25 % of their rows in use"),
-    (dense(1000, 20.0), Healthy, "25 % of their rows in use"),
-    (dense(None, 20.0), Healthy),
-    (dense(100, 10.0), Finding),
-    (dense(100, 9.9), Healthy, "only 9.90 ms"),
-    # Trap: a graph network gathers the logits of its labelled nodes, and no variable has their shape
-    (dense(100, 20.0, writes="Mul"), Healthy),
-    (dense(100, 20.0, "ResourceScatterSub"), Healthy, "looked up"),
-)
-
-
 def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdict:
     """Judge a table with a penalty, in a step of 100 ms of compute."""
     update = OperationTime(name="AddN/inputs_1", type="UnsortedSegmentSum", ms=time_ms / 2)
@@ -152,22 +90,7 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
     return embedding_gradient.check(replace(tables, summed=(summed,)), Operations((square, update, rest)), CPU)
 
 
-test_a_penalty_counts_where_it_is_long_and_few_rows_are_in_use = each_is(
-    (penalized(10.0), Finding),
-    (penalized(9.9), Healthy),
-    (penalized(50.0, 2250), Finding),
-    (penalized(50.0, 2251), Healthy),
-)
-
-
-def test_a_penalty_explains_the_update_of_all_rows() -> None:
-    """Not the optimizer: it updates all rows because of the penalty. With moments it is a fault of its own."""
-    (remedy,) = as_finding(penalized(40.0)).remedies
-    assert remedy.at == Location("train.py", 16)
-    assert scales(penalized(40.0)) == {"Square": 0.0, "AddN/inputs_1": pytest.approx(64 / 9000)}
-    moments = as_finding(penalized(40.0, dense=False))
-    assert len(moments.remedies) == 2
-    assert scales(moments).keys() == {"Square", "table (rows in use)"}
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
 
 
 # Sums over the rows of a table: what they lead to, and what else may need all rows
@@ -208,25 +131,46 @@ def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[Whol
     return Chart([program, Operations(times)]).fact(EmbeddingTables).summed
 
 
-@pytest.mark.parametrize("moment", [False, True])
-def test_a_penalty_is_named_at_the_layer_with_its_gradient_and_the_update_that_it_causes(*, moment: bool) -> None:
-    """An optimizer with moments updates all rows anyway."""
-    (found,) = measure(moment=moment)
-    assert {row.name for row in found.rows} == {"square", "sum", "gradient_tape/mul", "AddN"}
-    caused = set() if moment else {"add/inputs_1", "adam/mul", "adam/assign"}
-    assert {row.name for row in found.update} == caused
-    assert (found.name, found.use, found.entries, found.lookups) == ("e", "L2 penalty", ENTRIES, 64)
-    assert found.at
-    assert found.at.line == LINE[1]
+def summed(*more: Any, **kind: bool) -> list[str]:
+    return [
+        f"{found.use} of {found.name}, line {found.at and found.at.line}, {found.lookups} of {found.entries} rows: "
+        f"{', '.join(row.name for row in found.rows)}, and of the update "
+        f"{', '.join(row.name for row in found.update) or 'nothing'}"
+        for found in measure(*more, **kind)
+    ]
 
 
-@pytest.mark.parametrize(
-    ("more", "summed"),
-    [
-        (op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]]), True),  # tied weights
-        (op("graph", "SparseTensorDenseMatMul", [6], [TABLE], TABLE), False),
-        (op("all", "Mul", [6, 6], [TABLE, TABLE], TABLE), False),  # an optimizer that decays weights
-    ],
-)
-def test_trap_a_table_that_is_needed_whole_or_not_summed_is_not_judged(more: Any, *, summed: bool) -> None:
-    assert not measure(more, summed=summed)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows
+    told["one-hot rows before a table are found with their gradients"] = one_hot()
+    other = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
+    told["a lookup that would take as long saves nothing"] = one_hot(hot=0.02, m=0.03, gradient=other)
+    told["an unknown number of lookups is not guessed"] = one_hot(ids=["int32", [None]])
+    told["on a GPU the saving is a ceiling"] = one_hot(hardware=GPU)
+    told["one-hot rows that others use too stay"] = one_hot(loss=0.1)
+    told["labels feed no matmul"] = one_hot(sources=(None, None))
+    told["a TPU"] = one_hot(hardware=Hardware(DeviceKind.TPU, "x"))
+    told["older recordings have no sources"] = one_hot(sources=None), check(graph(sources=None), GRADIENT)
+    told["a step of unnamed work"] = check(program_of(), UNNAMED)
+    told["an update of all rows for a few in use"] = dense(100, 20.0)
+    told["a quarter of the rows in use, more, all, and an unknown number"] = [
+        dense(lookups, 20.0) for lookups in (250, 251, 1000, None)
+    ]
+    told["updates of a tenth of the step, and of less"] = dense(100, 10.0), dense(100, 9.9)
+    told["a graph network gathers logits of labelled nodes: no variable's shape"] = dense(100, 20.0, writes="Mul")
+    told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")
+    told["a penalty of a tenth of the step, and of less"] = penalized(10.0), penalized(9.9)
+    told["a penalty on a table of which a quarter is used, or more"] = penalized(50.0, 2250), penalized(50.0, 2251)
+    told["a penalty explains the update of all rows; with moments that is a fault of its own"] = (
+        penalized(40.0),
+        penalized(40.0, dense=False),
+    )
+    told["a penalty is named at the layer with its gradient and the update that it causes"] = summed()
+    told["an optimizer with moments updates all rows anyway"] = summed(moment=True)
+    tied = op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]])
+    told["tied weights need the whole table"] = summed(tied)
+    told["a graph network needs it whole, and an optimizer that decays weights sums nothing"] = [
+        summed(op("user", kind, [6] * used, [TABLE] * used, TABLE), summed=False)
+        for kind, used in (("SparseTensorDenseMatMul", 1), ("Mul", 2))
+    ]

@@ -1,7 +1,5 @@
 """float16-without-tensor-cores: slow float16 by its rate, and GPUs on which it says nothing."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.precision import float16_without_tensor_cores
 from tfdoctor.rules.precision.float16_without_tensor_cores import Limits, check
@@ -35,12 +33,6 @@ def healthy() -> Verdict:
 GFLOP = 77.31
 
 
-def test_what_is_left_is_the_time_at_the_peak_in_float32() -> None:
-    (effect,) = as_finding(example()).effects
-    assert effect.bound is Bound.AT_MOST
-    assert effect.scales == pytest.approx(GFLOP / 5400 / 60e-3, rel=0.01)
-
-
 def conv(ms: float, flops: float | None = 1e9) -> OperationTime:
     graph = Operation(name="c", type="Conv2D", inputs=(("float16", (1, 8, 8, 8)),))
     return OperationTime(name="c", type="Conv2D", ms=ms, operation=graph, flops=flops)
@@ -48,26 +40,19 @@ def conv(ms: float, flops: float | None = 1e9) -> OperationTime:
 
 AT_LIMIT = GFLOP / 5400 / Limits().reached * 1e3
 
-test_both_sides_of_each_limit = each_is(
-    (example(time_ms=AT_LIMIT / 1.01), Healthy),
-    (example(time_ms=AT_LIMIT / 0.99), Finding),
-    (example(conv(70 * Limits().share + 0.01)), Finding),
-    (example(conv(3.4)), Healthy),
-    (example(conv(60.0, None)), NotApplicable),  # unknown FLOPs
-    # Trap: the same convolution on a GPU that computes float16 fast, or whose units are unknown
-    (example(hardware=replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core")), NotApplicable),
-    (example(hardware=replace(GTX_1660_TI, float32_flop_s=None)), NotApplicable),  # a P100
-    (example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU")), NotApplicable),
-)
 
-
-def test_memory_that_bounds_it_is_counted_with_twice_the_bytes() -> None:
-    row = replace(conv(60.0), nbytes=2.88e9)  # 20 ms in float32
-    (effect,) = as_finding(example(row)).effects
-    assert effect.scales == pytest.approx(1 / 3)
-
-
-def test_a_cpu_is_left_to_its_own_rule() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["what is left is the time at the peak in float32"] = example()
+    told["half of the peak in float32 reached"] = example(time_ms=AT_LIMIT / 1.01), example(time_ms=AT_LIMIT / 0.99)
+    told["a twentieth of the step, and less"] = example(conv(3.51)), example(conv(3.4))
+    told["unknown FLOPs"] = example(conv(60.0, None))
+    told["memory-bound it counts twice the bytes: 20 ms in float32"] = example(replace(conv(60.0), nbytes=2.88e9))
+    told["a GPU that computes float16 fast"] = example(
+        hardware=replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core")
+    )
+    told["a P100, whose rate is unknown"] = example(hardware=replace(GTX_1660_TI, float32_flop_s=None))
+    told["an unknown GPU"] = example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU"))
     operations = Operations.training(100.0, conv(60.0))
-    verdict = applied(float16_without_tensor_cores, operations, Hardware(DeviceKind.CPU, "x"), None)
-    assert isinstance(verdict, NotApplicable)
+    cpu = Hardware(DeviceKind.CPU, "x")
+    told["a CPU is left to its own rule"] = applied(float16_without_tensor_cores, operations, cpu, None)

@@ -1,7 +1,5 @@
 """float64-compute: time in float64 operations, and what made the values so wide."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules.precision import float64_compute
@@ -59,37 +57,7 @@ def summary(name: str) -> Verdict:
     return check(op("x", "Placeholder", "float64"), op(name, "RealDiv", "float64", 0, 0))
 
 
-test_both_sides_of_each_limit = each_is(
-    (summary("w/write_summary/buckets/truediv"), Healthy),  # what tf.summary computes is no choice of the script
-    (summary("write_summary_2/x"), Healthy),
-    (summary("w/x"), Finding),
-    (product("float32"), Healthy),
-    (product("bfloat16"), Healthy),
-    (product("int64"), Healthy),  # trap: indices, which are as wide
-    # Trap: a metric that is summed in float64 on purpose. 1.6 of 51.6 ms are 3.1 %
-    (product(ms=1.6), Finding),
-    (product(ms=1.5), Healthy),
-)
-
-
-def test_an_array_of_numpys_default_makes_the_products_wide() -> None:
-    finding = as_finding(product())
-    (effect,) = finding.effects
-    assert (effect.scales, effect.bound) == (FLOAT32_ON_AVX512.matmuls, Bound.EXPECTED)
-    assert "arrays" in finding.remedies[0].action
-    assert finding.remedies[0].at == Location("train.py", 7)
-    assert as_finding(product(hardware=GPU)).effects[0].bound is Bound.AT_MOST  # not measured
-
-
-@pytest.mark.parametrize(
-    ("policy", "dtype", "words", "line"),
-    [
-        ("float64", "float64", "set_floatx", 3),  # after it the arrays do not matter
-        ("float32", "float64", "layers", 5),  # the layer of its own type is the one to change
-        ("float32", "float32", "arrays", 9),  # trap: a layer that is called without autocast on what the user made
-    ],
-)
-def test_the_remedy_is_where_the_type_was_chosen(policy: str, dtype: str, words: str, line: int) -> None:
+def of_layers(policy: str, dtype: str) -> Verdict:
     """Arrays of float64 are given to a layer whose product is float64, with a layer of another type before it."""
     layers = [
         {"name": "first", "class": "Dense", "compute_dtype": policy, "at": ["train.py", 3]},
@@ -97,34 +65,36 @@ def test_the_remedy_is_where_the_type_was_chosen(policy: str, dtype: str, words:
     ]
     wide = {**op("p", "MatMul", "float64", 0, 0, line=9), "layer": "wide"}
     run = {"policy": policy, "fit_at": ["train.py", 9]}
-    (remedy,) = as_finding(check(op("x", "Placeholder", "float64"), wide, layers=layers, run=run)).remedies
-    assert words in remedy.action
-    assert remedy.at == Location("train.py", line)
+    return check(op("x", "Placeholder", "float64"), wide, layers=layers, run=run)
 
 
-def test_a_cast_is_where_it_begins() -> None:
-    """What the cast is given is float32; its line is the one to change, and it goes away."""
-    wide = op("wide", "Cast", "float64", 0, given="float32", line=3)
-    finding = as_finding(
-        check(op("x", "Placeholder", "float32"), wide, op("sum", "AddV2", "float64", 1, 1, line=4))
+def cast(given: str, line: int = 0) -> Verdict:
+    wide = op("wide", "Cast", "float64", 0, given=given, line=line)
+    return check(op("x", "Placeholder", given), wide, op("sum", "AddV2", "float64", 1, 1, line=line and line + 1))
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["an array of NumPy's default makes the products wide"] = product()
+    told["what float32 saves on a GPU is not measured"] = product(hardware=GPU)
+    told["what tf.summary computes is no choice of the script"] = [
+        summary(name) for name in ("w/write_summary/buckets/truediv", "write_summary_2/x", "w/x")
+    ]
+    told["narrower types, and wide indices"] = [product(dtype) for dtype in ("float32", "bfloat16", "int64")]
+    told["a metric that is summed in float64 on purpose: 3.1 % of the step"] = product(ms=1.6), product(ms=1.5)
+    told["after set_floatx the arrays do not matter"] = of_layers("float64", "float64")
+    told["the layer of its own type is the one to change"] = of_layers("float32", "float64")
+    told["a layer that is called without autocast on what the user made"] = of_layers("float32", "float32")
+    told["a cast of float32 is where it begins: its line is to change, and it goes away"] = cast("float32", 3)
+    told["a conversion of whole numbers stays"] = cast("int64")
+    told["wide variables and constants"] = [
+        check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind)
+        for kind in ("ReadVariableOp", "Const")
+    ]
+    told["what makes them wide is another operation"] = check(
+        op("x", "Placeholder", "float32"),
+        op("p", "Bitcast", "float64", 0, given="float32"),
+        op("q", "MatMul", "float64", 1, 1),
     )
-    assert scales(finding) == {"sum": 0.5, "wide": 0.0}
-    assert finding.remedies[0].at == Location("train.py", 3)
-    assert "Cast" in finding.remedies[0].action
-
-
-def test_a_conversion_of_whole_numbers_stays() -> None:
-    wide = op("wide", "Cast", "float64", 0, given="int64")
-    assert [*scales(check(op("n", "Placeholder", "int64"), wide, op("sum", "AddV2", "float64", 1, 1)))] == ["sum"]
-
-
-@pytest.mark.parametrize(("kind", "word"), [("ReadVariableOp", "variables"), ("Const", "constants")])
-def test_the_remedy_names_what_is_wide(kind: str, word: str) -> None:
-    finding = as_finding(check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind))
-    assert word in finding.remedies[0].action
-
-
-def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    facts = Chart([Program(), Operations((unnamed,)), CPU])
-    assert isinstance(Rule.from_module(float64_compute).apply(facts), NotApplicable)
+    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
+    told["a step of unnamed work"] = Rule.from_module(float64_compute).apply(Chart([Program(), unnamed, CPU]))

@@ -52,13 +52,6 @@ def check(of: Program, ms: float = 0.05, *more: OperationTime) -> Verdict:
         return NotApplicable(reason=str(missing))
 
 
-def test_matmuls_that_share_a_tensor_keep_the_time_of_one_call() -> None:
-    gradient = OperationTime(name="gradient_tape/m0/MatMul_1", type="MatMul", ms=0.05)
-    finding = as_finding(check(program(8), 0.05, gradient))
-    assert len(finding.effects) == 9
-    assert {(effect.scales, effect.bound) for effect in finding.effects} == {(1 / 8, Bound.AT_MOST)}
-
-
 def unstacked(results: int) -> Program:
     rows = [graph_operation("unstack", "Unpack", [X], [X] * results, **{"from": [None]})]
     rows += [graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)]
@@ -66,25 +59,23 @@ def unstacked(results: int) -> Program:
 
 
 UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
-
-test_both_sides_of_each_limit = each_is(
-    (check(program(8, chained=True)), Healthy),  # a stack of equal layers shares nothing
-    (check(program(4)), Finding),
-    (check(program(3)), Healthy),  # query, key and value, by design
-    (check(program(8), 0.2), Finding),
-    (check(program(8), 0.21), Healthy),  # mostly arithmetic
-    (check(program(8, edges=False)), NotApplicable),
-    # Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another
-    (check(unstacked(1)), Finding),
-    (check(unstacked(8)), Healthy),
-    (check(program(3), 0.05, UNNAMED), NotApplicable),
-)
+LOOPED = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
 
 
-def test_matmuls_in_the_body_of_a_loop_are_not_called_healthy() -> None:
-    """Trap: the steps of a recurrent layer, whose graph is not recorded."""
-    looped = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
-    verdict = as_not_applicable(check(program(1), 0.05, looped))
-    assert "440" in verdict.reason
-    assert "5.00 ms" in verdict.reason
-    assert isinstance(check(program(8), 0.05, looped), Finding)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    gradient = OperationTime(name="gradient_tape/m0/MatMul_1", type="MatMul", ms=0.05)
+    told["matmuls that share a tensor keep the time of one call"] = check(program(8), 0.05, gradient)
+    told["a stack of equal layers shares nothing"] = check(program(8, chained=True))
+    told["four matmuls, and query, key and value, by design"] = check(program(4)), check(program(3))
+    told["matmuls of 0.2 ms; longer ones are arithmetic"] = check(program(8), 0.2), check(program(8), 0.21)
+    told["a recording without edges"] = check(program(8, edges=False))
+    told["an unrolled recurrent layer multiplies the time steps of unstack one after another"] = (
+        check(unstacked(1)),
+        check(unstacked(8)),
+    )
+    told["unnamed work"] = check(program(3), 0.05, UNNAMED)
+    told["the steps of a recurrent layer, whose graph is not recorded, are not called healthy"] = (
+        check(program(1), 0.05, LOOPED),
+        check(program(8), 0.05, LOOPED),
+    )

@@ -1,7 +1,5 @@
 """frequent-saving: saves in the middle of epochs are compared with what a failure could lose."""
 
-from math import sqrt
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,44 +33,31 @@ def saved(count: int, each_ms: float, **given: Any) -> MadeCall:
     return made(RunCall.SAVE, 35, count, each_ms, **given)
 
 
-def test_a_checkpoint_in_every_fifth_step_is_too_often() -> None:
-    verdict = as_finding(example(saved(600, 20.0, looped=True)))
-    assert "600 times, 20.0 ms each: 12 s (20 % of the run), once every 0.1 s" in verdict.summary
-    assert verdict.remedies[0].at == Location("train.py", 35)
-    assert verdict.remedies[0].action == "Save about every 12 s"
-    (effect,) = verdict.run_effects
-    assert (effect.phase, effect.of.value, effect.times) == (Phase.SAVING, 12_000.0, 600)
-    assert effect.scales == pytest.approx(100.0 / sqrt(2 * 20.0 * 3.6e6))
-
-
 SHORT: dict[str, Any] = {"total_ms": 12_000.0, "once_ms": 10_000.0, "epochs": 6}
-
-
-test_saves_that_have_to_be_are_healthy = each_is(
-    (example(saved(20, 500.0)), Healthy),  # the last and the best weights of each of ten epochs
-    (example(saved(21, 140.0)), Healthy),  # less than 5 % of the run
-    (example(saved(600, 20.0, before_training=True)), Healthy),
-    (example(saved(600, 20.0, after_training=True)), Healthy),  # an export of many models
-    (example(saved(2, 6_000.0)), Healthy),  # at two places of a script, in a loop or not
-    (example(saved(24, 4.0), **SHORT), Healthy),
-    # Every five minutes, as a failure each hour asks for
-    (example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1), Healthy),
-)
-
-
-def test_a_short_run_of_a_training_is_judged_by_the_share_of_its_saves() -> None:
-    """Every fifth of 120 steps of 12 ms saves for 24 ms, beside ten seconds of imports."""
-    assert as_finding(example(saved(24, 24.0), **SHORT)).run_effects[0].of.value == pytest.approx(576.0)
 
 
 RUN = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
 WINDOW = replace(RUN, whole=False, missing="no log")
 
-test_without_saves_a_run_of_fit_is_healthy_and_a_loop_or_a_window_is_not_judged = each_is(
-    (applied(frequent_saving, RUN, RunCalls((), fits=1)), Healthy),
-    (applied(frequent_saving, RUN, RunCalls(())), NotApplicable),  # it may save by code of its own, unseen
-    (applied(frequent_saving, WINDOW, RunCalls((), fits=1)), NotApplicable),
-)
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a checkpoint in every fifth step is too often"] = example(saved(600, 20.0, looped=True))
+    told["the last and the best weights of each of ten epochs"] = example(saved(20, 500.0))
+    told["less than 5 % of the run"] = example(saved(21, 140.0))
+    told["before and after the training, as an export of many models"] = (
+        example(saved(600, 20.0, before_training=True)),
+        example(saved(600, 20.0, after_training=True)),
+    )
+    told["at two places of a script, in a loop or not"] = example(saved(2, 6_000.0))
+    # Every fifth of 120 steps of 12 ms saves, beside ten seconds of imports
+    told["a short run is judged by its saves' share"] = [example(saved(24, ms), **SHORT) for ms in (24.0, 4.0)]
+    told["every five minutes, a failure each hour"] = example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1)
+    told["without saves a run of fit is healthy; a loop may save by code of its own, unseen"] = (
+        applied(frequent_saving, RUN, RunCalls((), fits=1)),
+        applied(frequent_saving, RUN, RunCalls(())),
+    )
+    told["a window"] = applied(frequent_saving, WINDOW, RunCalls((), fits=1))
 
 
 @given(st.floats(0.01, 1e5), st.integers(3, 10**6))

@@ -1,7 +1,5 @@
 """grouped-convolution: both sides of its limits, and groups that are told by shapes."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.operations import grouped_convolution
@@ -40,37 +38,9 @@ def healthy() -> Verdict:
     return example(grouped_ms=1.25)
 
 
-@pytest.mark.parametrize(("peak_flop_s", "left"), [(None, 1 / 8), (1e12, 1 / 8), (1e13, 0.037)])
-def test_what_is_left_is_the_time_at_the_peak_or_the_regular_rate(peak_flop_s: float | None, left: float) -> None:
-    """The regular one reaches 2.96 TFLOP/s, more than the lower of the peaks."""
-    finding = as_finding(example(peak_flop_s=peak_flop_s))
-    (effect,) = finding.effects
-    assert effect.scales == pytest.approx(left, rel=0.01)
-    assert effect.bound is Bound.AT_MOST
-    assert "10.0 ms per step" in finding.summary
-    assert finding.remedies[0].at
-
-
-test_both_sides_of_each_limit = each_is(
-    (example(grouped_ms=2.49), Healthy),
-    (example(grouped_ms=2.51), Finding),
-    (example(total_ms=199.0), Finding),
-    (example(total_ms=201.0), Healthy),
-    (example(groups=1), Healthy, "The step runs no grouped convolution"),
-    (example(regular_ms=0.04), NotApplicable),  # launching takes a part of it: it sets no rate
-)
-
-
 def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
     operations = Operations.training(30.0, *rows, rest="ReluGrad")
     return applied(grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
-
-
-test_without_a_regular_one_or_on_a_cpu_nothing_is_judged = each_is(
-    (applied_to(DeviceKind.GPU, convolution("a", 8, 10.0)), NotApplicable),
-    # Trap: oneDNN's kernels for groups are others
-    (applied_to(DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0)), NotApplicable),
-)
 
 
 IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
@@ -83,30 +53,34 @@ def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
     return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
 
 
-@pytest.mark.parametrize(
-    ("of", "groups"),
-    [
-        (row("Conv2D", (IMAGES, KERNEL), (OUT,)), 4),
-        (row("Conv2DBackpropFilter", (IMAGES, SIZES, OUT), (KERNEL,)), 4),
-        (row("Conv2DBackpropFilterV2", (IMAGES, KERNEL, OUT), (KERNEL,)), 4),
-        (row("Conv2DBackpropInput", (SIZES, KERNEL, OUT), (IMAGES,)), 4),
-        (row("Conv2DBackpropInputV2", (IMAGES, KERNEL, OUT), (IMAGES,)), 4),
-        (row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"), 4),
-        (row("Conv2D", (("float32", (8, 16, 16, None)), KERNEL), (OUT,)), None),
-        (row("Conv2D", (("float32", (8, 16, 16, 60)), KERNEL), (OUT,)), None),
-    ],
-)
-def test_the_forward_pass_and_both_gradients_have_the_same_groups(of: OperationTime, groups: int | None) -> None:
-    assert groups_of(of) == groups
-
-
-def test_convolutions_without_shapes_raise() -> None:
-    with pytest.raises(Unavailable, match="shapes"):
-        GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))
-
-
-def test_the_fastest_regular_convolution_sets_the_rate() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["what is left is the time at the regular rate, of 2.96 TFLOP/s, or at a peak that is higher"] = [
+        example(peak_flop_s=peak) for peak in (None, 1e12, 1e13)
+    ]
+    told["twice the time of the regular rate, and less"] = example(grouped_ms=2.51), example(grouped_ms=2.49)
+    told["a twentieth of the step, and less"] = example(total_ms=199.0), example(total_ms=201.0)
+    told["no groups"] = example(groups=1)
+    told["a regular one that takes as long as its launch sets no rate"] = example(regular_ms=0.04)
+    told["without a regular one"] = applied_to(DeviceKind.GPU, convolution("a", 8, 10.0))
+    told["oneDNN's kernels for groups on a CPU are others"] = applied_to(
+        DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0)
+    )
+    told["the forward pass and both gradients have the same groups"] = [
+        groups_of(of)
+        for of in (
+            row("Conv2D", (IMAGES, KERNEL), (OUT,)),
+            row("Conv2DBackpropFilter", (IMAGES, SIZES, OUT), (KERNEL,)),
+            row("Conv2DBackpropFilterV2", (IMAGES, KERNEL, OUT), (KERNEL,)),
+            row("Conv2DBackpropInput", (SIZES, KERNEL, OUT), (IMAGES,)),
+            row("Conv2DBackpropInputV2", (IMAGES, KERNEL, OUT), (IMAGES,)),
+            row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"),
+        )
+    ]
+    told["an unknown number of channels, and one that does not divide"] = [
+        groups_of(row("Conv2D", (("float32", (8, 16, 16, channels)), KERNEL), (OUT,))) for channels in (None, 60)
+    ]
+    told["convolutions without shapes"] = lambda: GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))
     rows = (convolution("a", 8, 1.0), convolution("b", 1, 2.0), convolution("c", 1, 4.0))
     found = GroupedConvolutions.measure(Operations(rows))
-    assert found.groups == {"a": 8}
-    assert found.regular_flop_s == pytest.approx((rows[1].flops or 0) / 2e-3)
+    told["the fastest regular convolution sets the rate"] = found.groups, found.regular_flop_s

@@ -1,7 +1,5 @@
 """growing-memory: a leak, told from what warms up, levels off, is small or is what the run must keep."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.run import growing_memory
 
@@ -41,7 +39,6 @@ RESIDENT = replace(EXAMPLE_RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, 
 TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
 PHASES = replace(EXAMPLE_PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
 check = partial(example, phases=PHASES, seconds=100.0)
-
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
 STATEMENT = KeptResults((KEPT,))
 
@@ -56,33 +53,6 @@ def reserved(grown: float) -> Verdict:
     return check(RESIDENT, reserved=replace(RESIDENT, what=Grows.RESERVED, first=6e9, last=6e9 + grown))
 
 
-test_both_sides_of_each_limit = each_is(
-    (check(RESIDENT), Finding),
-    (check(replace(RESIDENT, last=1.1e9)), Finding),
-    (check(replace(RESIDENT, last=1.0999e9)), Healthy),
-    # Trap: a list of losses that grows harmlessly
-    (check(replace(RESIDENT, last=1.003e9)), Healthy, "Resident memory grew by 3 MB in 100 s, which is little"),
-    (check(replace(RESIDENT, last=0.9e9)), Healthy, "did not grow"),
-    (check(replace(RESIDENT, first=10e9, last=10.49e9)), Healthy),  # within what a large heap varies by
-    (check(replace(RESIDENT, steady=False)), Healthy),  # trap: memory that only warms up has a plateau
-    (check(replace(RESIDENT, low=-1.0)), Healthy),
-    (check(replace(RESIDENT, last=1.05e9), TENSORS), Finding),  # less is enough where live objects grow along
-    (check(replace(RESIDENT, last=1.049e9), TENSORS), Healthy),
-    (check(replace(RESIDENT, last=1.05e9)), Healthy),
-    (check(RESIDENT, phases=replace(PHASES, once_ms=55_000.0)), Finding),
-    (check(RESIDENT, phases=replace(PHASES, once_ms=60_000.0)), NotApplicable),  # most of the run loads data
-    (check(RESIDENT, calls=after(2)), Finding),
-    (check(RESIDENT, calls=after(3)), NotApplicable),  # models one after another: left to tuning-loop
-    (check(RESIDENT, seconds=20.0), Finding),
-    (check(RESIDENT, seconds=19.0), NotApplicable),  # a short run still warms up
-    (check(RESIDENT, TENSORS, seconds=8.0), NotApplicable),
-    (check(RESIDENT, TENSORS, seconds=8.0, kept=STATEMENT), Finding),  # that a statement explains
-    (check(RESIDENT, TENSORS, seconds=7.9, kept=STATEMENT), NotApplicable),
-    (reserved(0.0), Healthy, "where memory was reserved before"),
-    (reserved(0.1e9), Healthy, "where memory was reserved before"),
-    (reserved(0.38e9), Finding),
-)
-
 PREDICTS = {"phases": replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})}
 
 
@@ -91,123 +61,82 @@ def cached(epochs: int) -> dict[str, Any]:
     return {"calls": RunCalls((), epochs=epochs), "program": program}
 
 
-@pytest.mark.parametrize(
-    ("severity", "slope", "counts", "more"),
-    [
-        (Severity.WARNING, 4e6, (), {}),  # full in about 2 h
-        (Severity.CRITICAL, 4e6, (), {"planned_s": 8_000.0}),  # within the planned run
-        (Severity.CRITICAL, 9e6, (), {}),  # within an hour
-        (Severity.CRITICAL, 4e6, (), {"ran_out": True}),
-        (Severity.NOTE, 0.3e6, (), {}),  # in more than a day
-        (Severity.NOTE, 4e6, (), {"limit": None}),
-        (Severity.NOTE, 4e6, (), cached(1)),  # a cache fills in the first epoch
-        (Severity.WARNING, 4e6, (), cached(2)),
-        (Severity.NOTE, 4e6, (), PREDICTS),  # results of a program that trains nothing
-        (Severity.WARNING, 4e6, (TENSORS,), PREDICTS),
-    ],
-)
-def test_the_severity_follows_when_memory_is_full(
-    severity: Severity, slope: float, counts: tuple[Trend, ...], more: dict[str, Any]
-) -> None:
-    trend = replace(RESIDENT, slope=slope, low=slope / 2)
-    assert as_finding(check(trend, *counts, **more)).severity is severity
-
-
-def test_the_end_is_told() -> None:
-    finding = as_finding(check(RESIDENT, TENSORS))
-    assert finding.summary == (
-        "Resident memory grew from 1 GB to 1.4 GB in 100 s, which fills 32 GB in about 2 h; "
-        "live EagerTensor objects grew from 1,000 to 9,000"
-    )
-    assert finding.concern is Concern.RUN
-    assert finding.at is None  # no line is proved
-    assert "ran out" in as_finding(check(RESIDENT, ran_out=True)).summary
-
-
 def counted(what: Grows, name: str = "", last: float = 90_000) -> Trend:
     return replace(TENSORS, what=what, name=name, last=last)
 
 
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        ([counted(Grows.OBJECTS, "EagerTensor")], "not the tensors"),
-        ([counted(Grows.OBJECTS, "Functional")], "Forget each model"),
-        ([counted(Grows.GRAPH)], "all operations once"),
-        ([counted(Grows.FILES)], "Close the files"),
-        ([counted(Grows.BLOCKS)], "Keep numbers"),
-        ([counted(Grows.OBJECTS, "Experience")], "Find the line"),
-        # Graphs that are traced again and again explain the blocks of Python
-        ([counted(Grows.FUNCTIONS), counted(Grows.BLOCKS, last=2e6)], "Trace each tf.function once"),
-    ],
-)
-def test_the_remedy_follows_what_grows_along(counts: list[Trend], words: str) -> None:
-    actions = [remedy.action for remedy in as_finding(check(RESIDENT, *counts)).remedies]
-    assert words in actions[0]
-    assert len(actions) == (2 if words == "Keep numbers" else 1)
+def resident(*counts: Trend, **more: Any) -> Verdict:
+    return check(replace(RESIDENT, **more), *counts)
 
 
-@pytest.mark.parametrize("counts", [(), (TENSORS,), (counted(Grows.BLOCKS, TENSORS.name, 9e5),)])
-def test_the_statement_that_keeps_results_is_the_line(counts: tuple[Trend, ...]) -> None:
-    finding = as_finding(check(RESIDENT, *counts, kept=STATEMENT))
-    (remedy,) = finding.remedies
-    assert finding.at == remedy.at == KEPT.at
-    assert finding.summary.endswith("; train.py:47 adds loss to history in each step")
-    assert "Keep numbers" in remedy.action
-    assert table(finding).rows == ((KEPT.at, "loss", "history"),)
+def filling(slope: float, *counts: Trend, **more: Any) -> Verdict:
+    return check(replace(RESIDENT, slope=slope, low=slope / 2), *counts, **more)
 
 
-def test_what_certainly_grows_a_graph_is_changed_before() -> None:
-    finding = as_finding(check(RESIDENT, counted(Grows.GRAPH), kept=STATEMENT))
-    assert "all operations once" in finding.remedies[0].action
-    assert "Keep numbers" in finding.remedies[1].action
-
-
-@pytest.mark.parametrize(
-    "statements",
-    [
-        (KEPT, replace(KEPT, container="more")),
-        (replace(KEPT, what=KeptValue.OTHER),),
-        (replace(KEPT, what=KeptValue.HISTORY, fits=True),),
-    ],
-)
-def test_statements_that_are_not_the_cause_for_certain_are_listed_without_a_place(
-    statements: tuple[KeptResult, ...],
-) -> None:
-    finding = as_finding(check(RESIDENT, TENSORS, kept=KeptResults(statements)))
-    assert finding.at is None
-    assert "adds" not in finding.summary
-    assert len(table(finding).rows) == len(statements)
-
-
-def test_statements_alone_make_no_finding() -> None:
-    small = replace(RESIDENT, last=1.003e9)
-    assert check(small, kept=STATEMENT) == check(small)
-
-
-@pytest.mark.parametrize(
-    ("slope", "count", "failure"),
-    [
-        (9e6, TENSORS, RunFailure.AHEAD),  # within an hour: before savings
-        (4e6, TENSORS, RunFailure.NONE),
-        (1e9, TENSORS, RunFailure.AHEAD),
-        (1e9, counted(Grows.FUNCTIONS), RunFailure.NONE),  # what traced functions hold is retracing's to end
-    ],
-)
-def test_memory_that_is_full_within_an_hour_is_a_failure_ahead(
-    slope: float, count: Trend, failure: RunFailure
-) -> None:
-    assert as_finding(check(replace(RESIDENT, slope=slope, low=slope / 2), count)).failure is failure
-
-
-def test_a_loop_of_predict_is_named_as_a_call() -> None:
-    at = Location("score.py", 9)
-    call = MadeCall(call=RunCall.PREDICT, name="Model.predict", at=at, count=500, ms=4e4, looped=True)
-    assert as_finding(check(RESIDENT, calls=RunCalls((call,)))).remedies[0].at == at
-
-
-def test_a_window_is_not_judged() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["no line is proved"] = check(RESIDENT, TENSORS)
+    told["a tenth more, and less"] = resident(last=1.1e9), resident(last=1.0999e9)
+    told["a list of losses that grows harmlessly"] = resident(last=1.003e9)
+    told["it shrinks"] = resident(last=0.9e9)
+    told["within what a large heap varies by"] = resident(first=10e9, last=10.49e9)
+    told["memory that only warms up: a plateau, or no certain slope"] = resident(steady=False), resident(low=-1.0)
+    told["less is enough where live objects grow along"] = (
+        resident(TENSORS, last=1.05e9),
+        resident(TENSORS, last=1.049e9),
+        resident(last=1.05e9),
+    )
+    told["most of the run loads data"] = [
+        check(RESIDENT, phases=replace(PHASES, once_ms=ms)) for ms in (55_000.0, 60_000.0)
+    ]
+    told["three models are left to tuning-loop"] = [check(RESIDENT, calls=after(models)) for models in (2, 3)]
+    told["a short run still warms up"] = [check(RESIDENT, seconds=seconds) for seconds in (20.0, 19.0)]
+    told["a shorter run is enough where a statement explains it"] = (
+        check(RESIDENT, TENSORS, seconds=8.0),
+        check(RESIDENT, TENSORS, seconds=8.0, kept=STATEMENT),
+        check(RESIDENT, TENSORS, seconds=7.9, kept=STATEMENT),
+    )
+    told["a replay memory of zeros from the start, whose pages become resident when they are written"] = [
+        reserved(grown) for grown in (0.0, 0.1e9, 0.38e9)
+    ]
     part = replace(PHASES, whole=False, missing="only its window was traced")
     memory = MemoryTrends((FillingMemory(trend=RESIDENT),))
-    verdict = applied(growing_memory, part, memory, RunGrowth((RESIDENT,), 100.0))
-    assert verdict == NotApplicable(reason=part.missing)
+    told["a window"] = applied(growing_memory, part, memory, RunGrowth((RESIDENT,), 100.0))
+    told["full in about 2 h, in an hour, and in more than a day"] = filling(4e6), filling(9e6), filling(0.3e6)
+    told["full within the planned run"] = filling(4e6, planned_s=8_000.0)
+    told["it ran out"] = filling(4e6, ran_out=True)
+    told["an unknown limit"] = filling(4e6, limit=None)
+    told["a cache fills in the first epoch, and not in the second"] = [filling(4e6, **cached(n)) for n in (1, 2)]
+    told["results of a program that trains nothing, unless live tensors grow along"] = (
+        filling(4e6, **PREDICTS),
+        filling(4e6, TENSORS, **PREDICTS),
+    )
+    told["full within minutes: before savings, unless traced functions hold it, which retracing ends"] = (
+        filling(1e9, TENSORS),
+        filling(1e9, counted(Grows.FUNCTIONS)),
+    )
+
+
+@golden_cases
+def test_remedies(told: Cases) -> None:
+    for name in ("EagerTensor", "Functional", "Experience"):
+        told[f"live {name} objects grow along"] = check(RESIDENT, counted(Grows.OBJECTS, name))
+    for what in (Grows.GRAPH, Grows.FILES, Grows.BLOCKS):
+        told[f"{what} grow along"] = check(RESIDENT, counted(what))
+    told["functions that are traced again and again explain the blocks of Python"] = check(
+        RESIDENT, counted(Grows.FUNCTIONS), counted(Grows.BLOCKS, last=2e6)
+    )
+    told["the statement that keeps results is the line, whatever grows along"] = [
+        check(RESIDENT, *counts, kept=STATEMENT)
+        for counts in ((), (TENSORS,), (counted(Grows.BLOCKS, TENSORS.name, 9e5),))
+    ]
+    told["what certainly grows a graph is changed before"] = check(RESIDENT, counted(Grows.GRAPH), kept=STATEMENT)
+    two, other = (KEPT, replace(KEPT, container="more")), replace(KEPT, what=KeptValue.OTHER)
+    history = replace(KEPT, what=KeptValue.HISTORY, fits=True)
+    told["statements that are not the cause for certain are listed without a place"] = [
+        check(RESIDENT, TENSORS, kept=KeptResults(kept)) for kept in (two, (other,), (history,))
+    ]
+    told["statements alone are no fault"] = check(replace(RESIDENT, last=1.003e9), kept=STATEMENT)
+    at = Location("score.py", 9)
+    call = MadeCall(call=RunCall.PREDICT, name="Model.predict", at=at, count=500, ms=4e4, looped=True)
+    told["a loop of predict is named as a call"] = check(RESIDENT, calls=RunCalls((call,)))

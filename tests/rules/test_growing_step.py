@@ -45,7 +45,6 @@ def healthy() -> Verdict:
 
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
-
 STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, points=100)
 STEPS = replace(equal_steps(TRAINS, 330, 60.0), source="repeated-call", total_ms=20_000.0, p10_ms=45.0, p90_ms=75.0)
 PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
@@ -69,108 +68,6 @@ def throttled(reason: str, samples: int) -> GpuClocks:
     return GpuClocks((GpuClock("GPU 0", 0, 100, {reason: samples}, {}, 1500.0),))
 
 
-test_both_sides_of_each_limit = each_is(
-    (check(STEP, FILES), Finding),
-    (check(replace(STEP, last=48.0), FILES), Finding),
-    (check(replace(STEP, last=47.9), FILES), Healthy),  # clocks and caches
-    (check(replace(STEP, low=-0.1, last=47.9), FILES), Healthy),  # noise
-    # Trap: a first epoch that is slow or fast by tracing, then a plateau
-    (check(replace(STEP, steady=False), FILES), Healthy),
-    (check(replace(STEP, over_steps=50), FILES), Finding),
-    (check(replace(STEP, over_steps=49), FILES), NotApplicable),
-    (check(replace(STEP, first=10.0, last=14.0), GRAPH), Healthy),  # 810 ms of 20 s
-    # Other programs may hide a trend; but each operation that is added slows all later steps
-    (check(replace(STEP, low=-0.1), FILES), NotApplicable),
-    (check(replace(STEP, low=-0.1), GRAPH), Finding),
-    (check(replace(STEP, low=-0.1, last=47.9), GRAPH), Healthy),
-    # A throttled GPU explains the growth
-    (check(STEP, lines=(LIST,), clocks=throttled("software-thermal", 10)), Healthy),
-    (check(STEP, lines=(LIST,), clocks=throttled("software-thermal", 9)), Finding),
-    (check(STEP, lines=(LIST,), clocks=throttled("power-cap", 90)), Finding),
-    (check(), NotApplicable),
-)
-
-
-def test_the_cost_is_what_steps_take_beyond_the_first_one() -> None:
-    """The trend's values lie at 14.5 and 95.5 % of the 330 steps."""
-    finding = as_finding(check(STEP, GRAPH, calls=(RUNS,)))
-    (effect,) = finding.run_effects
-    assert effect.of.value == pytest.approx(330 * 40.0 / 0.81 / 2)
-    assert (effect.phase, effect.recurs, effect.bound) == (Phase.STEPS, Recurrence.PER_STEP, Bound.AT_MOST)
-    assert (finding.severity, finding.concern) == (None, Concern.RUN)
-    assert finding.summary.startswith("Step time grew")  # before calls that get slower
-    assert "the default graph grew by 12 operations a step" in finding.summary
-
-
-def test_the_line_that_makes_operations_is_the_one_to_change() -> None:
-    lines = at(TRAINS, 36.0, 70.0), at(OTHER, 3.0, 3.0, graph_samples=20)
-    finding = as_finding(check(STEP, GRAPH, lines=lines))
-    assert finding.at == OTHER
-    assert "train.py:52 makes operations in each step" in finding.summary
-
-
-SCRIPT = "<module>"
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        (LIST,),
-        (at(OTHER, 39.0, 79.0),),  # a line is compared only where there is a rest
-        # Trap: of two lines of the script's own level that grow, neither has half of it
-        (at(OTHER, 5.0, 23.0, function=SCRIPT), at(Location("train.py", 53), 5.0, 21.0, function=SCRIPT)),
-    ],
-)
-def test_a_line_that_holds_the_growth_is_the_cause(lines: tuple[StepLine, ...]) -> None:
-    finding = as_finding(check(STEP, lines=lines))
-    assert (finding.at, finding.severity) == (OTHER, None)
-    assert finding.run_effects[0].subject == "train.py:52"
-
-
-@pytest.mark.parametrize(
-    ("beside", "lines"),
-    [
-        ((), (at(OTHER, 5.0, 45.0, samples=4),)),  # too few samples to name it
-        ((), (at(OTHER, 5.0, 24.0),)),  # less than half of the growth
-        ((), (at(TRAINS, 39.0, 79.0),)),  # the training call: its inputs may be longer
-        ((), (at(OTHER, 20.0, 40.0),)),  # trap: all lines became slower by the same factor, as if throttled
-        ((), ()),
-        # Trap: of two lines one is the training call
-        ((), (at(TRAINS, 30.0, 45.0, function=SCRIPT), at(OTHER, 5.0, 21.0, function=SCRIPT))),
-        ((grows(Grows.OBJECTS, 1_000, 1_499, "dict"),), ()),  # counts that grow by little
-        ((grows(Grows.GRAPH, 5_000, 5_400),), ()),
-    ],
-)
-def test_growth_without_a_cause_has_no_price_and_says_so(
-    beside: tuple[Trend, ...], lines: tuple[StepLine, ...]
-) -> None:
-    finding = as_finding(check(STEP, *beside, lines=lines))
-    assert not finding.run_effects
-    assert "the cause is unknown" in finding.summary
-    assert finding.at is None
-
-
-@pytest.mark.parametrize(
-    ("trend", "words"),
-    [
-        (grows(Grows.FUNCTIONS, 10, 70), "tf.function"),
-        (grows(Grows.OBJECTS, 1_000, 9_000, "Experience"), "live Experience objects"),
-    ],
-)
-def test_the_remedy_follows_what_grows(trend: Trend, words: str) -> None:
-    finding = as_finding(check(STEP, trend))
-    assert words in finding.remedies[0].action
-    assert finding.severity is None
-
-
-def test_nothing_is_judged_of_a_window() -> None:
-    part = replace(PHASES, whole=False, missing="only its window was traced")
-    assert applied(growing_step, part, RunGrowth((STEP,), 20.0)) == NotApplicable(reason=part.missing)
-
-
-# Calls of a program that trains nothing
-
-
 RUNS = SlowingCall(name="Session.run", at=Location("score.py", 10), calls=350, first_ms=4.0, last_ms=24.0)
 
 SCORES = RunPhases(
@@ -178,47 +75,17 @@ SCORES = RunPhases(
     lines=(RunLine(phase=Phase.PREDICTION, at=RUNS.at, ms=7_000.0, samples=70),),
 )  # fmt: skip
 
-
-def test_calls_of_a_program_that_trains_nothing_get_slower_too() -> None:
-    finding = as_finding(check(replace(GRAPH, over_steps=0), phases=SCORES, calls=(RUNS,)))
-    (effect,) = finding.run_effects
-    assert (finding.at, finding.severity) == (RUNS.at, None)
-    assert (effect.phase, effect.recurs) == (Phase.PREDICTION, Recurrence.PER_CALL)
-    assert effect.of.value == pytest.approx(3_500.0 / 0.81)
-    assert finding.summary == (
-        "Session.run at score.py:10 got slower, from 4.00 to 24.0 ms over 350 calls; "
-        "the default graph grew from 400 to 4,000 operations"
-    )
-
-
-@pytest.mark.parametrize("repeats", [True, False])
-def test_the_line_that_makes_operations_for_calls_is_the_one_to_change(*, repeats: bool) -> None:
-    maker = RunLine(phase=Phase.BUILDING, at=Location("score.py", 9), ms=100.0, samples=5, repeats=repeats)
-    made = replace(SCORES, lines=(*SCORES.lines, maker))
-    assert as_finding(check(GRAPH, phases=made, calls=(RUNS,))).at == (maker.at if repeats else RUNS.at)
-
-
-def test_calls_without_a_cause_have_no_price() -> None:
-    """Trap: a text that is generated word by word makes the input of predict longer."""
-    finding = as_finding(check(phases=SCORES, calls=(RUNS,)))
-    assert not finding.run_effects
-    assert "longer inputs" in finding.summary
-
-
-test_calls_that_lose_little_are_not_told = each_is(
-    (check(GRAPH, phases=SCORES, calls=(replace(RUNS, calls=49),)), NotApplicable),
-    (check(GRAPH, phases=SCORES, calls=(replace(RUNS, last_ms=4.7),)), NotApplicable),
-    (check(GRAPH, phases=SCORES, calls=(replace(RUNS, calls=60, last_ms=14.0),)), NotApplicable),
-)
-
-
-# A graph that grows in each epoch
-
-
 LONG = replace(
     STEPS, source="session-run", median_ms=4.0, long=LongSteps(count=66, ms=18_900.0, beyond_ms=18_700.0)
 )
 LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, high=12.0, steady=False)
+
+
+def slowing(*beside: Trend, repeats: bool | None = None, **more: Any) -> Verdict:
+    """Judge calls of a program that trains nothing, where a line may make operations."""
+    maker = RunLine(phase=Phase.BUILDING, at=Location("score.py", 9), ms=100.0, samples=5, repeats=bool(repeats))
+    made = SCORES.lines if repeats is None else (*SCORES.lines, maker)
+    return check(*beside, phases=replace(SCORES, lines=made), calls=(replace(RUNS, **more),))
 
 
 def remade(making_ms: float, steps: RunSteps = LONG) -> Verdict:
@@ -228,24 +95,56 @@ def remade(making_ms: float, steps: RunSteps = LONG) -> Verdict:
     return check(LEVEL, GRAPH, steps=steps, phases=phases)
 
 
-def test_a_graph_that_grows_in_each_epoch_needs_no_trend_of_the_steps() -> None:
-    """The first step after each addition is long, and the others are as they were."""
-    finding = as_finding(remade(5_000.0))
-    assert finding.at == OTHER
-    assert finding.remedies[0].action.startswith("Make all operations once")
-    making, longer = finding.run_effects
-    assert (making.phase, making.of.value, making.subject) == (Phase.BUILDING, 5_000.0, "train.py:52")
-    assert (longer.phase, longer.of.value) == (Phase.STEPS, 20_000.0 - 330 * 4.0)
-    assert finding.summary == (
-        "train.py:52 makes operations again and again, which took 5.00 s, and the default graph grew by 12 "
-        "operations a step; 66 long steps took 18.7 s beyond the usual time"
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["files stay open; the trend's values lie at 14.5 and 95.5 % of the 330 steps"] = check(STEP, FILES)
+    told["a fifth longer at the end, and less: clocks and caches"] = (
+        check(replace(STEP, last=48.0), FILES),
+        check(replace(STEP, last=47.9), FILES),
+        check(replace(STEP, low=-0.1, last=47.9), FILES),
     )
+    told["a first epoch that is slow by tracing, then a plateau"] = check(replace(STEP, steady=False), FILES)
+    told["50 steps are enough for a trend"] = [check(replace(STEP, over_steps=n), FILES) for n in (50, 49)]
+    told["810 ms of 20 s are little"] = check(replace(STEP, first=10.0, last=14.0), GRAPH)
+    told["other programs may hide a trend; but each operation that is added slows all later steps"] = (
+        check(replace(STEP, low=-0.1), FILES),
+        check(replace(STEP, low=-0.1), GRAPH),
+        check(replace(STEP, low=-0.1, last=47.9), GRAPH),
+    )
+    told["a GPU that heat throttles for a tenth of its time explains the growth, and a power cap does not"] = [
+        check(STEP, lines=(LIST,), clocks=throttled(reason, samples))
+        for reason, samples in (("software-thermal", 10), ("software-thermal", 9), ("power-cap", 90))
+    ]
+    told["no trend"] = check()
+    told["a graph that grows, before calls that get slower"] = check(STEP, GRAPH, calls=(RUNS,))
+    makers = at(TRAINS, 36.0, 70.0), at(OTHER, 3.0, 3.0, graph_samples=20)
+    told["the line that makes operations is the one to change"] = check(STEP, GRAPH, lines=makers)
+    told["tf.functions that are made again and again"] = check(STEP, grows(Grows.FUNCTIONS, 10, 70))
+    told["live objects of the script's own class"] = check(STEP, grows(Grows.OBJECTS, 1_000, 9_000, "Experience"))
+    part = replace(PHASES, whole=False, missing="only its window was traced")
+    told["nothing is judged of a window"] = applied(growing_step, part, RunGrowth((STEP,), 20.0))
 
+    def caused(*lines: StepLine) -> Verdict:
+        return check(STEP, lines=lines)
 
-test_operations_that_take_little_are_no_fault = each_is(
-    (remade(1_250.0, steps=replace(LONG, long=None)), Finding),
-    (remade(1_249.0, steps=replace(LONG, long=None)), Healthy),
-)
+    def of_script(line: Location, first_ms: float, last_ms: float) -> StepLine:
+        return at(line, first_ms, last_ms, function="<module>")
+
+    told["a line that holds the growth is the cause"] = caused(LIST)
+    told["a line is compared with the rest of the step only where there is a rest"] = caused(at(OTHER, 39.0, 79.0))
+    told["two lines of the script's own level grow, and neither has half of it"] = caused(
+        of_script(OTHER, 5.0, 23.0), of_script(Location("train.py", 53), 5.0, 21.0)
+    )
+    told["too few samples to name a line"] = caused(at(OTHER, 5.0, 45.0, samples=4))
+    told["a line with less than half of the growth"] = caused(at(OTHER, 5.0, 24.0))
+    told["the training call, whose inputs may be longer"] = caused(at(TRAINS, 39.0, 79.0))
+    told["all lines became slower by the same factor, as if throttled"] = caused(at(OTHER, 20.0, 40.0))
+    told["no line"] = caused()
+    told["of two lines one calls the training"] = caused(of_script(TRAINS, 30.0, 45.0), of_script(OTHER, 5.0, 21.0))
+    told["counts that grow by little"] = (
+        check(STEP, grows(Grows.OBJECTS, 1_000, 1_499, "dict")),
+        check(STEP, grows(Grows.GRAPH, 5_000, 5_400)),
+    )
 
 
 # What is measured: lines per step in the first third of the steps and the last, and calls that certainly get slower
@@ -290,21 +189,6 @@ def calls(ms: Sequence[float] = (), call: str = "4", spans: Sequence[float] = ()
     return longer(*buckets, spans=spans).calls
 
 
-def test_a_line_that_grows_comes_first_with_its_time_at_both_ends() -> None:
-    found = lines([{"0": 10.0 * at, "1": 300.0} for at in range(20)])
-    assert [line.at for line in found] == [OTHER, TRAINS]
-    first, last = found[0].first_ms, found[0].last_ms
-    assert first == pytest.approx(sum(range(2, 8)) / 6)  # of buckets 2 to 7, without the first tenth
-    assert last == pytest.approx(sum(range(14, 20)) / 6)
-    assert (found[0].calls, found[0].samples) == ("numpy.append", 36)
-    assert found[1].grown_ms == 0
-
-
-def test_only_the_loop_of_the_steps_counts_and_samples_that_make_a_graph_are_told() -> None:
-    found = lines([{str(number): 10.0 for number in STACKS}] * 20)
-    assert {line.at.line: line.graph_samples for line in found} == {48: 0, 50: 36, 52: 0}
-
-
 @given(st.lists(st.floats(0.0, 1e3), min_size=20, max_size=40))
 def test_what_is_constant_does_not_grow_and_no_time_is_negative(ms: list[float]) -> None:
     for line in lines([{"0": one, "1": 5.0} for one in ms]):
@@ -313,43 +197,46 @@ def test_what_is_constant_does_not_grow_and_no_time_is_negative(ms: list[float])
         assert line.at.line != 48 or line.grown_ms == pytest.approx(0)
 
 
-def test_too_few_steps_are_not_compared() -> None:
-    assert lines([]) == lines([{"1": 1.0}]) == lines([{"1": 1.0}] * 20, steps=0) == ()
-
-
-def test_a_recording_without_the_run_is_not_measured() -> None:
-    with pytest.raises(Unavailable, match="as a whole"):
-        chart(trace([]), recording()).fact(LongerTimes)
-
-
 RISING = [2.0 + at for at in range(30)]
 
 
-def test_calls_that_a_bucket_adds_up_get_slower() -> None:
-    (call,) = calls(RISING)
-    assert (call.name, call.at, call.calls) == ("Session.run", Location("score.py", 10), 150)
-    assert call.first_ms < 10 < call.last_ms
-    assert call.beyond_ms == pytest.approx(150 * 14.5, rel=0.07)  # the mean is 16.5 ms, the first 2
-
-
-def test_calls_that_are_told_alone_get_slower_and_those_that_lose_most_come_first() -> None:
-    found = calls(RISING, spans=[50.0 + 100 * at for at in range(30)])
-    assert [(call.name, call.calls) for call in found] == [("Model.predict", 30), ("Session.run", 150)]
-
-
-@pytest.mark.parametrize(
-    "ms",
-    [
-        [5.0] * 30,
-        [5.0 + at % 3 for at in range(30)],
-        [min(at, 8.0) + 2 for at in range(30)],  # trap: a plateau, as of memory that warms up
-        [30.0 - at for at in range(30)],
-        [2.0, 9.0],
-    ],
-)
-def test_calls_that_do_not_certainly_get_slower_are_left_out(ms: list[float]) -> None:
-    assert calls(ms) == ()
-
-
-def test_training_steps_are_judged_elsewhere() -> None:
-    assert calls(RISING, call="1") == ()
+@golden_cases
+def test_calls_and_epochs(told: Cases) -> None:
+    told["calls of a program that trains nothing get slower too"] = slowing(replace(GRAPH, over_steps=0))
+    told["the line that makes operations for calls is the one to change, if it makes them again and again"] = (
+        slowing(GRAPH, repeats=True),
+        slowing(GRAPH, repeats=False),
+    )
+    told["a text that is generated word by word makes the input of predict longer"] = slowing()
+    told["few calls, calls that hardly get slower, and calls that lose little"] = (
+        slowing(GRAPH, calls=49),
+        slowing(GRAPH, last_ms=4.7),
+        slowing(GRAPH, calls=60, last_ms=14.0),
+    )
+    told["a graph grows in each epoch: the first step after it is long, and the others usual"] = remade(5_000.0)
+    told["operations that take a twentieth of the run to make, and less"] = (
+        remade(1_250.0, steps=replace(LONG, long=None)),
+        remade(1_249.0, steps=replace(LONG, long=None)),
+    )
+    # Its first third are buckets 2 to 7, without the first tenth, and its last third 14 to 19
+    told["a line that grows is first, from end to end"] = lines([{"0": 10.0 * at, "1": 300.0} for at in range(20)])
+    told["only the loop of the steps counts, and samples that make a graph are told"] = lines(
+        [{str(number): 10.0 for number in STACKS}] * 20
+    )
+    told["too few steps are not compared"] = lines([]), lines([{"1": 1.0}]), lines([{"1": 1.0}] * 20, steps=0)
+    told["a recording without the run"] = lambda: chart(trace([]), recording()).fact(LongerTimes)
+    told["calls that a bucket adds up get slower: the mean is 16.5 ms, the first took 2"] = calls(RISING)
+    told["calls that are told alone get slower, and those that lose most come first"] = calls(
+        RISING, spans=[50.0 + 100 * at for at in range(30)]
+    )
+    told["training steps are judged elsewhere"] = calls(RISING, call="1")
+    told["calls that do not certainly get slower, as on a plateau of memory that warms up"] = [
+        calls(ms)
+        for ms in (
+            [5.0] * 30,
+            [5.0 + at % 3 for at in range(30)],
+            [min(at, 8.0) + 2 for at in range(30)],
+            [30.0 - at for at in range(30)],
+            [2.0, 9.0],
+        )
+    ]

@@ -1,24 +1,19 @@
 """hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it; and cheaper forms."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.rules.operations import hot_operation
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
-from tfdoctor.terms.humanize import milliseconds
+
+AT = Location("train.py", 14)
 
 
 def one_group(
-    kind: str = "Tile",
-    time_ms: float = 20.0,
-    least: float | None = 0.4,
-    calls: float = 1.0,
-    at: Location = Location("train.py", 14),
-    **more: Any,
+    kind: str = "Tile", time_ms: float = 20.0, least: float | None = 0.4, calls: float = 1.0, **more: Any
 ) -> OperationGroup:
     """Build the group of one operation."""
+    at = more.pop("at", AT)
     row = OperationTime(name=kind, type=kind, ms=time_ms, calls=calls, at=at)
     missing = "" if least is not None else "shapes unknown"
     parts: dict[str, Any] = {"layers": (), "rows": (row,), "missing": missing}
@@ -36,12 +31,7 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
         Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects),
         step or Breakdown.of(device=38.0, host=2.0),
         OperationGroups(groups or (() if unnamed else (one_group(),)), unnamed),
-        lines,
-        calls,
-        loops,
-        model,
-        forms,
-        optimizer,
+        *(lines, calls, loops, model, forms, optimizer),
     )
 
 
@@ -53,13 +43,8 @@ def healthy() -> Verdict:
     return example(one_group(least=18.0))
 
 
-AT = Location("train.py", 14)
-
-
-def group(
-    kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, calls: float = 1.0, **more: Any
-) -> OperationGroup:
-    return one_group(kind, time_ms, least, calls, **more)
+def group(kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, *rest: float, **more: Any) -> Any:
+    return one_group(kind, time_ms, least, *rest, **more)
 
 
 def check(
@@ -75,10 +60,6 @@ def check(
         lines=HostLines({Stage.HOST: (waits,)}),
         **more,
     )
-
-
-def on_host(verdict: Verdict) -> dict[str, float]:
-    return {e.subject: e.of.value for e in as_finding(verdict).effects if e.stage is Stage.HOST and e.of}
 
 
 def form(kind: FormKind, *names: str, left: float = 0.0) -> CheaperForms:
@@ -100,157 +81,11 @@ SORTS: dict[str, Any] = {"forms": form(FormKind.FEW_OF_A_SORT, "TopKV2")}
 MANY_CLASSES: dict[str, Any] = {"forms": form(FormKind.LARGE_SOFTMAX, LOSS)}
 
 
-def slow(kind: str, least: float | None = None) -> Verdict:
-    return check(group(kind, 20.0, least, gflop_s=12.0, best_gflop_s=90.0))
-
-
-test_both_sides_of_each_limit = each_is(
-    (check(group(time_ms=4.0)), Finding),
-    (check(group(time_ms=3.99)), Healthy),
-    (check(group(least=4.99)), Finding),
-    (check(group(least=5.0)), Healthy),
-    (check(group(time_ms=4.6), **PROFILED), Finding),  # 4.5 of 40 traced ms are 2.0 of 20, a tenth
-    (check(group(time_ms=4.5), **PROFILED), Healthy),
-    (example(group(time_ms=0.2, least=0.0), **SHORT_STEP), Finding),
-    (example(group(time_ms=0.199, least=0.0), **SHORT_STEP), Healthy),  # what tracing itself may add
-    (check(group("Mul", 0.5, None, 100.0), **MANY), Finding),
-    (check(group("Mul", 0.5, None, 99.0), **MANY), Healthy),
-    (check(*loop_of_short(0.01)), Finding),
-    (check(*loop_of_short(0.0101)), Healthy),
-    (check(group("TopKV2", 4.0, None), **SORTS), Finding),
-    (check(group("TopKV2", 3.99, None), **SORTS), Healthy),
-    # Trap: a language model, whose loss takes a third of the step: sampling trains another objective
-    (check(group(LOSS, 20.0, None), **MANY_CLASSES), Finding),
-    (check(group(LOSS, 19.9, None), **MANY_CLASSES), Healthy),
-    # Trap: a convolution of unknown peak, far below this run's fastest, in a healthy network
-    (slow("MatMul"), Healthy, "MatMul at train.py:14 takes 50 % of the step, and nothing measured shows"),
-    (slow("Unique"), Healthy, "Unique at train.py:14 takes 50 % of the step, and nothing measured shows"),
-    (slow("Conv2D", 16.6), Healthy, "Conv2D at train.py:14 takes 50 % of the step at 83 % of what this hardware"),
-    # Explained operations
-    (check(group(), subjects=frozenset((group().rows[0].name,))), Healthy),
-    (check(group(), left=0.0), Healthy),
-    # Trap: apply_gradients of a plain loop, on whose line Keras updates each variable
-    (check(SHORT), Finding),
-    (check(SHORT, optimizer=OptimizerWork(SHORT.rows, 900.0)), Healthy),
-    (check(unnamed="XLA compiled the step"), NotApplicable),
-)
-
-
-def test_a_line_has_one_change_and_evidence_the_time_of_all() -> None:
-    finding = as_finding(check(group("Unique", 9.0), group("Sort", 6.0)))
-    (remedy,) = finding.remedies
-    assert "Unique" in remedy.action
-    assert "?" not in remedy.action
-    assert "15.0" not in finding.summary
-    assert figures(finding)["time in this and one more group of operations, per step"] == 15.0
-    assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(15.0)
-
-
-@pytest.mark.parametrize(
-    ("tracing", "left", "takes", "step"),
-    [(None, 30.0, 9.0, 40.0), (None, 6.0, 6.0, 40.0), (TRACED, 30.0, 9.0 * TRACED.kept("device"), 20.0)],
-    ids=["as traced", "partly named", "without the profiler"],
-)
-def test_a_finding_states_one_time(tracing: TracingCost | None, left: float, takes: float, step: float) -> None:
-    """The summary, the list, the share and the table: of the 9 of 30 ms, the profiler has its part."""
-    exposed = tracing.untraced if tracing else Breakdown.of(device=30.0, host=10.0).median
-    model = StepModel(device=DeviceKind.CPU, exposed=exposed, tracing=tracing)
-    finding = as_finding(check(group("Unique", 9.0), group("Sort", 6.0), left=left, model=model))
-    assert finding.takes is not None
-    assert finding.takes.value == pytest.approx(takes)
-    assert f"takes {milliseconds(finding.takes.value)} of " in finding.summary
-    assert next(iter(figures(finding).values())) == pytest.approx(finding.takes.value / step)
-
-
-def test_the_effects_name_the_time_of_the_summary() -> None:
-    """At most what is unexplained, so that the summary, the list and the evidence state one time."""
-    finding = as_finding(check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0))
-    assert [(effect.scales, effect.bound) for effect in finding.effects] == [(0.0, Bound.AT_MOST)] * 2
-    assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(10.0)
-
-
-def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
-    short = group("Mul", 1.0, None, 400.0)
-    finding = as_finding(check(short, host=5.0, dispatching=6.0))
-    assert "dispatching included" in finding.summary
-    assert [*on_host(finding).values()] == [pytest.approx(5.0)]
-    named = frozenset((StepWork.LAUNCHING,))
-    assert isinstance(check(short, host=5.0, dispatching=6.0, subjects=named), Healthy)
-
-
-@pytest.mark.parametrize(("scheduling", "loop_ms"), [(8.0, 8.0), (6.0, 6.0), (9.0, 8.0)])
-def test_the_time_to_dispatch_in_a_loop_belongs_to_its_operations(scheduling: float, loop_ms: float) -> None:
-    """Trap: the short operations of an optimizer, as many as the recorded ones of the loop."""
-    looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=Location("train.py", 10))
-    work = LoopWork((GraphLoop("gru/while", 100.0, 200.0, 0.1),), scheduling)
-    host = on_host(check(looped, group("Pow", 4.5, None, 500.0), host=8.0, dispatching=8.0, loops=work))
-    assert host.pop("dispatching gru/while") == pytest.approx(loop_ms)
-    assert sum(host.values()) == pytest.approx(8.0 - loop_ms)
-
-
-def test_two_loops_of_a_line_and_explained_operations_have_their_own_part() -> None:
-    """Trap: a bidirectional layer, of whose 800 operations a specific finding names 400."""
-    ways = [group(kind, 0.5, None, 200.0, loop=f"{kind}/while", loop_at=AT) for kind in ("Mul", "Add")]
-    named = group("Tanh", 0.5, None, 400.0, loop="Mul/while", loop_at=AT)
-    work = LoopWork((GraphLoop("Mul/while", 100.0, 800.0, 1.5),), 24.0)
-    subjects = frozenset((named.rows[0].name,))
-    verdict = check(*ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects)
-    assert on_host(verdict) == pytest.approx({"dispatching Mul/while": 6.0, "dispatching Add/while": 6.0})
-
-
-def test_operations_near_the_hardware_s_rates_are_necessary_work() -> None:
-    (time,) = as_healthy(check(group("Conv2D", 20.0, 14.0), group("Unique", 3.0, 0.1))).necessary
-    assert (time.part, time.of.value) == (Stage.DEVICE, 20.0)
-    assert "70 %" in time.why
-
-
 def group_of(names: tuple[str, ...], kind: str, ms: float, layer: str = "", **more: Any) -> OperationGroup:
     made = {name: Operation(name=name, type=kind, layer=layer, at=AT, **more.get("made", {})) for name in names}
     rest: dict[str, Any] = {"ms": ms, "layer": layer, "at": AT, "calls": more.get("calls", 1.0)}
     rows = tuple(OperationTime(name=name, type=kind, operation=one, **rest) for name, one in made.items())
     return OperationGroup(type=kind, at=AT, layers=(layer,) if layer else (), rows=rows, least_ms=more.get("least"))
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_short_operations_that_xla_compiled_are_not_to_be_compiled(*, compiled: bool) -> None:
-    made = {"compiled": compiled, "direct": True}
-    many = group_of(("f",), "mul (fused)", 9.0, calls=3000.0, made=made, least=0.1)
-    assert ("jit_compile" in as_finding(check(many)).remedies[0].action) != compiled
-
-
-def test_python_in_the_graph_is_named_and_a_matmul_not_moved_to_the_input_pipeline() -> None:
-    action = as_finding(check(group("PyFunc", least=None))).remedies[0].action
-    assert action.startswith("PyFunc runs Python")
-    assert "input pipeline" not in as_finding(check(group("MatMul", 20.0, 2.0))).remedies[0].action
-
-
-def test_what_only_metrics_use_counts_together() -> None:
-    def used(ms: float) -> Verdict:
-        more: dict[str, Any] = {"only_metrics": True, "metrics": ("auc",)}
-        return check(*(group(name, ms, 0.9 * ms, **more) for name in ("Cast", "Tile")))
-
-    finding = as_finding(used(1.0))
-    assert finding.summary.startswith("auc (metrics) at train.py:14 take 2.00 ms")
-    assert finding.severity is Severity.WARNING
-    assert isinstance(used(0.99), Healthy)
-
-
-def test_what_depends_on_constants_only_is_computed_once() -> None:
-    finding = as_finding(check(group("Range", 10.0, 9.0, inputs=frozenset())))
-    assert finding.severity is Severity.CRITICAL
-    assert finding.remedies[0].action.startswith("Compute Range once")
-
-
-def test_a_cheaper_form_is_as_severe_as_what_it_saves_at_most() -> None:
-    names = ("Svd0", "Svd1", "Svd2", "Svd3")
-    svd, rest = group_of(names, "Svd", 2.0), group("Unique", 9.0, None)
-    finding = as_finding(check(svd, rest, forms=form(FormKind.LARGEST_SINGULAR_VALUE, *names)))
-    assert finding.summary == "Svd at train.py:14 takes 8.00 ms of each step; of 96 values one is used"
-    assert finding.severity is Severity.CRITICAL
-    assert "power iteration" in finding.remedies[0].action
-    half = as_finding(check(svd, rest, forms=form(FormKind.CONVOLUTION_AFTER_RESIZE, *names, left=0.5)))
-    assert half.severity is Severity.WARNING
-    assert scales(half).keys() == set(names)
 
 
 def called(repeated_ms: float | None) -> LayerCalls:
@@ -262,27 +97,106 @@ def called(repeated_ms: float | None) -> LayerCalls:
     return LayerCalls((CalledLayer("dense", calls, (calls,) if repeated_ms else ()),))
 
 
-@pytest.mark.parametrize(("again", "severity"), [(8.0, Severity.CRITICAL), (2.0, Severity.WARNING), (1.9, None)])
-def test_repeating_a_computation_is_as_severe_as_its_time(again: float, severity: Severity | None) -> None:
-    """Of a step of 40 ms; the repeated call can be left out whole, and the first cannot."""
-    both = group_of(("dense_0/MatMul", "dense_1/MatMul"), "MatMul", again, "dense")
-    verdict = check(both, calls=called(again))
-    assert isinstance(verdict, Finding if severity else Healthy)
-    if isinstance(verdict, Finding):
-        assert verdict.severity is severity
-        assert "train.py:30, train.py:31" in verdict.remedies[0].action
-        assert [*scales(verdict)] == ["dense_1/MatMul"]
-
-
 def layer(**more: Any) -> OperationGroup:
     return group_of(("dense_1/MatMul",), "MatMul", 10.0, "dense", **more)
 
 
-test_operations_of_a_layer_are_not_the_user_s_unless_called_directly = each_is(
-    (check(layer(), calls=called(None)), Healthy),  # trap: a layer that is called twice on other inputs
-    (check(layer(calls=2000.0)), Healthy),  # trap: an unrolled GRU, whose operations Keras chose
-    (check(layer(calls=2000.0, made={"direct": True})), Finding),
-)
+def compiled(*, by_xla: bool) -> Verdict:
+    made = {"compiled": by_xla, "direct": True}
+    return check(group_of(("f",), "mul (fused)", 9.0, calls=3000.0, made=made, least=0.1))
+
+
+def for_metrics(ms: float) -> Verdict:
+    more: dict[str, Any] = {"only_metrics": True, "metrics": ("auc",)}
+    return check(*(group(name, ms, 0.9 * ms, **more) for name in ("Cast", "Tile")))
+
+
+def repeated(ms: float) -> Verdict:
+    """Judge two calls of a layer on the same input, of which the first cannot be left out."""
+    return check(group_of(("dense_0/MatMul", "dense_1/MatMul"), "MatMul", ms, "dense"), calls=called(ms))
+
+
+def two(left: float, tracing: TracingCost | None = None) -> Verdict:
+    """Judge 9 and 6 ms on one line, of which so much is unexplained."""
+    exposed = tracing.untraced if tracing else Breakdown.of(device=30.0, host=10.0).median
+    model = StepModel(device=DeviceKind.CPU, exposed=exposed, tracing=tracing)
+    return check(group("Unique", 9.0), group("Sort", 6.0), left=left, model=model)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["an operation takes a tenth of the step, or less"] = check(group(time_ms=4.0)), check(group(time_ms=3.99))
+    told["half of its time is needed, and less"] = check(group(least=5.0)), check(group(least=4.99))
+    told["a tenth of the untraced step: 4.5 of 40 traced ms are 2.0 of 20"] = (
+        check(group(time_ms=4.6), **PROFILED),
+        check(group(time_ms=4.5), **PROFILED),
+    )
+    told["in a short step 0.2 ms are told, which tracing itself may not add"] = (
+        example(group(time_ms=0.2, least=0.0), **SHORT_STEP),
+        example(group(time_ms=0.199, least=0.0), **SHORT_STEP),
+    )
+    told["a line has one change, and as evidence the time of all"] = two(30.0)
+    told["of 15 ms 6 are left to explain, so that the summary, the list and the table state that time"] = two(6.0)
+    told["without what the profiler takes of it"] = two(30.0, TRACED)
+    told["two operations take together at most what is unexplained"] = check(
+        group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0
+    )
+    told["an operation of unknown peak, far below this run's fastest, in a healthy network"] = [
+        check(group(kind, 20.0, least, gflop_s=12.0, best_gflop_s=90.0))
+        for kind, least in (("MatMul", None), ("Unique", None), ("Conv2D", 16.6))
+    ]
+    told["work near the hardware's rates is needed"] = check(group("Conv2D", 20.0, 14.0), group("Unique", 3.0, 0.1))
+    told["explained by others"] = (check(group(), subjects=frozenset(("Unique",))), check(group(), left=0.0))
+    told["a step that XLA compiled"] = check(unnamed="XLA compiled the step")
+    told["XLA compiles short operations, unless it has"] = compiled(by_xla=False), compiled(by_xla=True)
+    told["Python in the graph"] = check(group("PyFunc", least=None))
+    told["a matmul is not moved to the input pipeline"] = check(group("MatMul", 20.0, 2.0))
+    told["what only metrics use counts together, from a twentieth on"] = for_metrics(1.0), for_metrics(0.99)
+    told["what depends on constants only is computed once"] = check(group("Range", 10.0, 9.0, inputs=frozenset()))
+    told["repeating a computation is as severe as its time"] = repeated(8.0), repeated(2.0), repeated(1.9)
+    told["a layer that is called twice on other inputs"] = check(layer(), calls=called(None))
+    told["an unrolled GRU, whose operations Keras chose, and operations that are called directly"] = (
+        check(layer(calls=2000.0)),
+        check(layer(calls=2000.0, made={"direct": True})),
+    )
+
+
+@golden_cases
+def test_short_operations(told: Cases) -> None:
+    told["100 of them are many"] = [check(group("Mul", 0.5, None, calls), **MANY) for calls in (100.0, 99.0)]
+    told["in a loop each takes 0.01 ms, and more"] = [check(*loop_of_short(ms)) for ms in (0.01, 0.0101)]
+    told["apply_gradients of a plain loop, on whose line Keras updates each variable"] = (
+        check(SHORT),
+        check(SHORT, optimizer=OptimizerWork(SHORT.rows, 900.0)),
+    )
+    dispatched: dict[str, Any] = {"host": 5.0, "dispatching": 6.0}
+    told["the host's time to dispatch belongs to them, unless a finding names it"] = (
+        check(group("Mul", 1.0, None, 400.0), **dispatched),
+        check(group("Mul", 1.0, None, 400.0), **dispatched, subjects=frozenset((StepWork.LAUNCHING,))),
+    )
+    looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=Location("train.py", 10))
+    for scheduling in (8.0, 6.0, 9.0):
+        work = LoopWork((GraphLoop("gru/while", 100.0, 200.0, 0.1),), scheduling)
+        told[f"beside an optimizer's, as many as the loop's, which take {scheduling:.0f} of 8 ms to dispatch"] = (
+            check(looped, group("Pow", 4.5, None, 500.0), host=8.0, dispatching=8.0, loops=work)
+        )
+    ways = [group(kind, 0.5, None, 200.0, loop=f"{kind}/while", loop_at=AT) for kind in ("Mul", "Add")]
+    named = group("Tanh", 0.5, None, 400.0, loop="Mul/while", loop_at=AT)
+    work = LoopWork((GraphLoop("Mul/while", 100.0, 800.0, 1.5),), 24.0)
+    subjects = frozenset((named.rows[0].name,))
+    told["a bidirectional layer, two loops of a line, of whose 800 operations a finding names 400"] = check(
+        *ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects
+    )
+    told["few of a sort: a tenth of the step"] = [check(group("TopKV2", ms, None), **SORTS) for ms in (4.0, 3.99)]
+    told["a language model, whose loss takes half of the step, or less: sampling trains another objective"] = [
+        check(group(LOSS, ms, None), **MANY_CLASSES) for ms in (20.0, 19.9)
+    ]
+    names = ("Svd0", "Svd1", "Svd2", "Svd3")
+    svd, rest = group_of(names, "Svd", 2.0), group("Unique", 9.0, None)
+    told["a cheaper form is as severe as what it saves at most"] = (
+        check(svd, rest, forms=form(FormKind.LARGEST_SINGULAR_VALUE, *names)),
+        check(svd, rest, forms=form(FormKind.CONVOLUTION_AFTER_RESIZE, *names, left=0.5)),
+    )
 
 
 # Cheaper forms: what of the graph shows that one applies, and the graphs beside them that need the operation
@@ -355,55 +269,43 @@ def loss_of(classes: int) -> tuple[Row, ...]:
     return given("x", 128, classes), op("l", LOSS.removeprefix("Sparse"), [0, 0], [logits, logits], tensor(128))
 
 
-@pytest.mark.parametrize(
-    ("kind", "rows"),
-    [
-        (FormKind.LARGEST_SINGULAR_VALUE, (*SVD, op("largest", "StridedSlice", [1], [VALUES], tensor()))),
-        (FormKind.LARGEST_SINGULAR_VALUE, (*SVD, op("largest", "Max", [1], [VALUES], tensor()))),
-        (None, (*SVD, op("nuclear norm", "Sum", [1], [VALUES], tensor()))),
-        (None, (*SVD, op("ten", "StridedSlice", [1], [VALUES], tensor(10)))),
-        (None, (*SVD, op("vectors", "MatMul", [1], [MATRIX], tensor(96, 96), ports=[1]))),
-        (FormKind.FEW_OF_A_SORT, (*SORT, op("quarter", "StridedSlice", [1], [ROWS], tensor(8, 64)))),
-        (None, (*SORT, op("more", "StridedSlice", [1], [ROWS], tensor(8, 65)))),
-        (None, (*SORT, FEW, op("every", "Sum", [1], [ROWS], tensor(8)))),  # trap: the sort also feeds a slice
-        (None, (*SORT, FEW, op("every", "GatherV2", [1], [ROWS], tensor(8)))),
-        (FormKind.PAIRS_BEFORE_PRODUCT, pairs(100)),
-        (FormKind.PAIRS_BEFORE_PRODUCT, pairs(50)),
-        (None, pairs(101)),
-        (None, pairs(50, repeated=1)),  # trap: the difference to a neighbour, which no node has
-        (FormKind.CONVOLUTION_AFTER_RESIZE, resized(4)),
-        (FormKind.CONVOLUTION_AFTER_RESIZE, resized(16)),
-        (None, resized(17)),  # trap: more channels, which are then dearer to enlarge
-        (None, resized(4, kernel=3)),  # it sees neighbours
-        (None, resized(4, scale=1)),
-        (None, resized(4, ways=2)),  # the enlarged image is needed for the other
-        (FormKind.PRODUCT_WITH_DIAGONAL, diagonal("MatrixDiagV3")),
-        (FormKind.PRODUCT_WITH_DIAGONAL, diagonal("Diag")),
-        (None, diagonal("MatrixBandPart")),
-        (None, diagonal("MatrixDiagPart")),
-        (FormKind.REPEATED_FOR_A_SLICE, (*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 36)))),
-        (None, (*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 37)))),
-        (FormKind.LARGE_SOFTMAX, loss_of(10_000)),
-        (None, loss_of(9_999)),
-        (FormKind.RESPONSE_NORMALIZATION, (given("x", 4, 8, 8, 64), op("LRN", "LRN", [0], [IMAGE], IMAGE))),
-    ],
-)
-def test_a_cheaper_form_of_what_is_used(kind: FormKind | None, rows: tuple[Row, ...]) -> None:
-    assert [form.kind for form in forms(*rows)] == ([kind] if kind else [])
+@golden_cases
+def test_measured_forms(told: Cases) -> None:
+    def svd(*used: Any, **more: Any) -> tuple[CheaperForm, ...]:
+        return forms(*SVD, op("used", *used, **more))
 
+    def sort(kind: str, *shape: int, beside: tuple[Row, ...] = ()) -> tuple[CheaperForm, ...]:
+        return forms(*SORT, *beside, op("used", kind, [1], [ROWS], tensor(*shape)))
 
-def test_the_gradient_of_a_decomposition_belongs_to_it() -> None:
+    told["one singular value is used"] = [svd(kind, [1], [VALUES], tensor()) for kind in ("StridedSlice", "Max")]
+    told["the nuclear norm, ten singular values, and vectors are used"] = (
+        svd("Sum", [1], [VALUES], tensor()),
+        svd("StridedSlice", [1], [VALUES], tensor(10)),
+        svd("MatMul", [1], [MATRIX], tensor(96, 96), ports=[1]),
+    )
+    told["a quarter of a sort is used"] = sort("StridedSlice", 8, 64)
+    told["more of a sort is used"] = sort("StridedSlice", 8, 65)
+    told["a slice and all of a sort are used"] = [sort(kind, 8, beside=(FEW,)) for kind in ("Sum", "GatherV2")]
+    told["the nodes of pairs are half as many, or fewer"] = forms(*pairs(100)), forms(*pairs(50))
+    told["the nodes of pairs are more"] = forms(*pairs(101))
+    told["the difference to a neighbour, which no node has"] = forms(*pairs(50, repeated=1))
+    told["a convolution of an enlarged image, of half as many channels"] = forms(*resized(4)), forms(*resized(16))
+    told["more channels, which are then dearer to enlarge"] = forms(*resized(17))
+    told["a convolution sees neighbours"] = forms(*resized(4, kernel=3))
+    told["an image of the same size"] = forms(*resized(4, scale=1))
+    told["the enlarged image is needed for another convolution"] = forms(*resized(4, ways=2))
+    told["a product with a diagonal"] = forms(*diagonal("MatrixDiagV3")), forms(*diagonal("Diag"))
+    told["a product with a band, and a part of a diagonal"] = (
+        forms(*diagonal("MatrixBandPart")),
+        forms(*diagonal("MatrixDiagPart")),
+    )
+    told["a quarter of the copies is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 36)))
+    told["more of the copies is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 37)))
+    told["10,000 classes"] = forms(*loss_of(10_000))
+    told["fewer classes"] = forms(*loss_of(9_999))
+    told["response normalization"] = forms(given("x", 4, 8, 8, 64), op("LRN", "LRN", [0], [IMAGE], IMAGE))
     largest = op("norm/largest", "StridedSlice", [1], [VALUES], tensor())
     back = op("gradient_tape/norm/Svd", "Svd", [0], [MATRIX], VALUES, MATRIX, MATRIX)
-    (form,) = forms(*SVD, largest, back)
-    assert form.names == frozenset(("norm/Svd", "gradient_tape/norm/Svd"))
-
-
-def test_few_values_of_a_sort_in_the_other_direction() -> None:
-    back, slices = op("Neg", "Neg", [1], [ROWS], ROWS), op("few", "Slice", [2], [ROWS], tensor(8, 12))
-    (form,) = forms(*SORT, back, slices)
-    assert form.because == "12 of the 256 sorted values of each row are used"
-
-
-def test_what_is_left_of_the_product_of_pairs_is_that_of_the_nodes() -> None:
-    assert [form.left for form in forms(*pairs(50))] == [50 / 200]
+    told["the gradient of a decomposition belongs to it"] = forms(*SVD, largest, back)
+    negated, few = op("Neg", "Neg", [1], [ROWS], ROWS), op("few", "Slice", [2], [ROWS], tensor(8, 12))
+    told["few values of a sort in the other direction"] = forms(*SORT, negated, few)

@@ -1,7 +1,5 @@
 """hot-stage: the stages that steps wait for, where no other finding says why."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.input.hot_stage import check
 
@@ -31,32 +29,15 @@ MAP = Dataset(
     id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
 )
 
-test_a_share_of_the_step_that_is_not_explained_decides = each_is(
-    (example(StageTime.of("Root::Prefetch::Map", 4.0)), Finding),
-    (example(StageTime.of("Root::Prefetch::Map", 3.99)), Healthy),
-    (example(left=0.0), Healthy),  # an explained wait
-    (example(subjects=frozenset(("Root::Prefetch::Map",))), Healthy),
-    (example(StageTime.of("Root::Prefetch::Map")), NotApplicable),
-)
 
-
-def test_the_function_is_named_and_at_most_the_wait_promised() -> None:
-    finding = as_finding(example(StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0))
-    assert "Map(decode) at train.py:9" in finding.summary
-    assert finding.remedies[0].at == Location("train.py", 4)
-    (effect,) = finding.effects
-    assert effect.scales == pytest.approx(0.75)
-    assert (effect.bound, effect.of and effect.of.value) == (Bound.AT_MOST, 5.0)
-
-
-def test_the_generator_of_a_user_is_named_as_such() -> None:
-    finding = as_finding(example(StageTime.of("Root::Prefetch::Generator", 20.0)))
-    assert finding.remedies[0].action.startswith("Do less in the Python generator")
-
-
-def test_a_stage_beside_the_slowest_segment_is_not_blamed() -> None:
-    beside = StageTime.of("Root::Prefetch::ParallelMapV2", 8.0)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the function is named and at most the wait promised"] = example(
+        StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0
+    )
+    told["a tenth of the step, and less"] = [example(StageTime.of("Root::Prefetch::Map", ms)) for ms in (4.0, 3.99)]
+    told["an explained wait or stage"] = (example(left=0.0), example(subjects=frozenset(("Root::Prefetch::Map",))))
+    told["a stage of unknown time"] = example(StageTime.of("Root::Prefetch::Map"))
+    told["the generator of a user is named as such"] = example(StageTime.of("Root::Prefetch::Generator", 20.0))
     slow = StageTime.of("Root::Prefetch::ParallelMapV2::Filter", 14.0)
-    finding = as_finding(example(beside, slow))
-    assert "Filter" in finding.summary
-    assert [effect.subject for effect in finding.effects] == [slow.path]
+    told["a stage beside the slowest segment"] = example(StageTime.of("Root::Prefetch::ParallelMapV2", 8.0), slow)

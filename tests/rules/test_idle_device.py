@@ -33,38 +33,29 @@ def healthy() -> Verdict:
     return example(used=4)
 
 
-test_what_is_certainly_idle = each_is(
-    (example(3), Finding),
-    (example(4), Healthy),
-    (example(steps=3), Finding),
-    (example(steps=2), NotApplicable),  # a part of a step
-    # Trap: a search over parameters that gives every process a GPU of its own
-    (example(1, 8, Replicas(granted=1)), Healthy),
-    (example(1, 8, Replicas(granted=4)), Finding),
-    (example(1, 8, Replicas(workers=8)), NotApplicable),  # devices of other processes
-    (example(0, missing=NO_CUPTI), NotApplicable),  # kernels that were not recorded
-    (example(1, 1, kind=DeviceKind.CPU), NotApplicable),
-)
-
-
-def test_replicas_are_as_the_run_recorded_them() -> None:
-    run = {"strategy": "MirroredStrategy", "replicas": 2, "batch_size": 32}
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["three of four GPUs work, and all"] = example(3), example(4)
+    told["three steps, and two, which are a part of a step"] = example(steps=3), example(steps=2)
+    told["a search over parameters gives every process a GPU of its own, or four"] = (
+        example(1, 8, Replicas(granted=1)),
+        example(1, 8, Replicas(granted=4)),
+    )
+    told["devices of other processes"] = example(1, 8, Replicas(workers=8))
+    told["kernels that were not recorded"] = example(0, missing=NO_CUPTI)
+    told["a CPU"] = example(1, 1, kind=DeviceKind.CPU)
     devices = ["/device:CPU:0", "/device:GPU:0", "/device:GPU:1"]
-    datasets = [{"id": 0, "class": "_RebatchDataset"}]
-    program = {"run": {**run, "devices": devices}, "datasets": datasets}
+    run = {"strategy": "MirroredStrategy", "replicas": 2, "batch_size": 32, "devices": devices}
+    program = {"run": run, "datasets": [{"id": 0, "class": "_RebatchDataset"}]}
     replicas = chart(trace(), recording(program)).fact(Replicas)
-    assert replicas == Replicas("MirroredStrategy", 2, 2, 1, 32, divided=True)
-    assert replicas.each == 16
-    # distribute_datasets_from_function makes the batch of one replica, which nobody divides
-    assert Replicas("MirroredStrategy", 2, 2, batch=16).each == 16
-
-
-def test_workers_of_a_job_and_processes_of_a_run_count() -> None:
-    job = recording(manifest=manifest(worker=WorkerRank("worker-0", 0, 4)))
-    assert chart(trace(), job).fact(Replicas).workers == 4
-    trained = EndedProcess(trained=True)
-    two = recording(manifest=manifest(processes=(trained, trained, EndedProcess())))
-    assert chart(trace(), two).fact(Replicas).workers == 2
+    told["they are as the run recorded them, each with a part of the batch"] = replicas, replicas.each
+    undivided = Replicas("MirroredStrategy", 2, 2, batch=16)
+    told["distribute_datasets_from_function makes the batch of one replica, which nobody divides"] = undivided.each
+    job, trained = manifest(worker=WorkerRank("worker-0", 0, 4)), EndedProcess(trained=True)
+    two = manifest(processes=(trained, trained, EndedProcess()))
+    told["workers of a job and processes of a run count"] = [
+        chart(trace(), recording(manifest=one)).fact(Replicas).workers for one in (job, two)
+    ]
 
 
 def examine(of: Chart) -> Result:

@@ -1,7 +1,5 @@
 """input-bound: an exposed wait from 5 % of the step and 0.2 ms on."""
 
-import pytest
-
 from tests.builders import Row, line, wait
 from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import CacheablePart
@@ -45,23 +43,6 @@ def made(wait_ms: float, work_ms: float, *, stalls: bool | None = None) -> Verdi
     return check(wait_ms, 100.0, stage("Map", work_ms), steps=steps)
 
 
-test_both_sides_of_each_limit = each_is(
-    (check(5.0, 100.0), Finding),
-    (check(4.9, 100.0), Healthy),
-    (check(0.2, 1.0), Finding),
-    (check(0.19, 1.0), Healthy),
-    (check(0.0, 100.0), Healthy),
-    (made(24.0, 25.0), Healthy),  # a short wait for a batch that is made in time
-    (made(24.0, 26.0), Finding),
-    (made(25.0, 25.0), Finding),
-    (made(24.0, 0.0), Finding),
-    (made(20.0, 20.0, stalls=False), Healthy),
-    (made(20.0, 20.0, stalls=True), Finding),  # again and again: not in time
-    # A pipeline that works while the trainer waits is not in time
-    (example(Breakdown.of(input=10.0, device=90.0), StageTime.of("Root::Map", 10.0)), Finding),
-)
-
-
 def traced(events: int) -> Verdict:
     breakdown = Breakdown.of(input=0.5, device=1.5)
     cost = TracingCost.of(breakdown.median, {Stage.INPUT: events}, 2.0 / (2.0 - 0.0011 * events))
@@ -69,37 +50,44 @@ def traced(events: int) -> Verdict:
     return example(breakdown, cost=cost)
 
 
-test_a_wait_that_is_mostly_the_profilers_is_none = each_is((traced(200), Finding), (traced(300), Healthy))
+def of_steps(number: int) -> Verdict:
+    even = Breakdown.of(input=50.0, device=50.0)
+    return example(Breakdown(even.steps[:1] * number, even.median))
 
 
-def test_at_most_the_whole_wait_can_be_saved() -> None:
-    verdict = as_finding(check(40))
-    assert "dataset.take" in verdict.remedies[0].code  # without a known pipeline: find the slow part
-    (effect,) = verdict.effects
-    assert (effect.stage, effect.scales, effect.bound) == (Stage.INPUT, 0.0, Bound.AT_MOST)
-
-
-def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
-    written = Dataset(
-        id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3), at=Location("t.py", 9)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["without a known pipeline: find the slow part"] = check(40)
+    told["a twentieth of the step, and less"] = check(5.0), check(4.9)
+    told["0.2 ms, and less, for handing over a batch that is ready"] = check(0.2, 1.0), check(0.19, 1.0)
+    told["0.2 of 100 ms, and none"] = check(0.2), check(0.0)
+    told["a short wait for a batch that is made in time"] = [
+        made(*ms) for ms in ((24.0, 25.0), (24.0, 26.0), (25.0, 25.0), (24.0, 0.0))
+    ]
+    told["stalls again and again are not in time"] = [made(20.0, 20.0, stalls=stalls) for stalls in (False, True)]
+    told["a pipeline that works while the trainer waits is not in time"] = example(
+        Breakdown.of(input=10.0, device=90.0), StageTime.of("Root::Map", 10.0)
     )
-    verdict = as_finding(check(40, 100, stage("Map", dataset=written)))
-    assert "Map(decode)" in verdict.summary
-    assert verdict.remedies[0].at == Location("t.py", 9)
-    rows = [row[:2] for row in table(verdict).rows]
-    assert rows == [("Prefetch", "added by tf.data"), ("Map(decode)", Location("t.py", 9))]
-
-
-@pytest.mark.parametrize(
-    ("limiting", "words"),
-    [
-        (stage("Map"), "several threads"),
-        (stage("Map", python_ms=40.0), "TensorFlow operations"),
-        (stage("BatchV2"), "cheaper"),
-    ],
-)
-def test_the_remedy_follows_the_limiting_stage(limiting: StageTime, words: str) -> None:
-    assert words in as_finding(check(40, 100, limiting)).remedies[0].action
+    told["a wait that is mostly the profiler's is none"] = traced(200), traced(300)
+    made_by: dict[str, Any] = {"function": "decode", "function_at": Location("t.py", 3), "at": Location("t.py", 9)}
+    written = Dataset(id=1, kind="_MapDataset", **made_by)
+    told["the stage that limits the input is named with its line"] = check(40, 100, stage("Map", dataset=written))
+    told["a stage needs several threads, TensorFlow operations, or cheaper work"] = [
+        check(40, 100, limiting) for limiting in (stage("Map"), stage("Map", python_ms=40.0), stage("BatchV2"))
+    ]
+    told["the trace holds only the pipeline's root, which is not named"] = example(
+        Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0)
+    )
+    crop = Dataset(id=1, kind="_MapDataset", function="crop", function_at=Location("t.py", 3))
+    told["a cache after a random function freezes its draws; it is for what is identical in every pass"] = [
+        check(40, 100, stage("ParallelMapV2", dataset=crop), cacheable=cacheable)
+        for cacheable in (
+            None,
+            Cacheable(why="crop draws random numbers"),
+            Cacheable((CacheablePart(crop, (crop,)),)),
+        )
+    ]
+    told["one, two and three steps"] = [of_steps(number) for number in (1, 2, 3)]
 
 
 def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
@@ -112,37 +100,3 @@ def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
     facts = chart(trace([line("python", *steps), waits], gpus=[v100(kernels)]))
     (result,) = engine.examine(facts, [Rule.from_module(input_bound)])
     assert isinstance(result.outcome, Healthy)
-
-
-def test_the_root_of_the_pipeline_is_not_named() -> None:
-    """A trace may hold only the pipeline's root; which stage is slow is unknown then."""
-    verdict = as_finding(example(Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0)))
-    assert "Root" not in verdict.summary + verdict.remedies[0].action
-    assert "dataset.take" in verdict.remedies[0].code
-
-
-def test_a_cache_is_advised_only_for_what_is_identical_in_every_pass() -> None:
-    """A cache after a random function freezes its draws."""
-    crop = Dataset(id=1, kind="_MapDataset", function="crop", function_at=Location("t.py", 3))
-    slow = stage("ParallelMapV2", dataset=crop)
-    for known in (None, Cacheable(why="crop draws random numbers")):
-        (remedy,) = as_finding(check(40, 100, slow, cacheable=known)).remedies
-        assert "ParallelMapV2(crop)" in remedy.action
-        assert "cache" not in remedy.code
-    same = Cacheable((CacheablePart(crop, (crop,)),))
-    (remedy,) = as_finding(check(40, 100, slow, cacheable=same)).remedies
-    assert "cache()" in remedy.code
-
-
-def test_handing_over_a_batch_that_is_ready_is_necessary() -> None:
-    assert [time.part for time in as_healthy(check(0.19, 1.0)).necessary] == [Stage.INPUT]
-    assert not as_healthy(check(0.2, 100.0)).necessary
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_one_or_two_steps_are_not_called_each_step(number: int) -> None:
-    even = Breakdown.of(input=50.0, device=50.0)
-    few = Breakdown(even.steps[:1] * number, even.median)
-    finding = as_finding(example(few))
-    which = ("The traced step", "Each of the two traced steps", "Each step")[number - 1]
-    assert finding.summary.startswith(f"{which} waits 50.0 ms of its 100 ms")

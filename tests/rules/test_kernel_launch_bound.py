@@ -30,38 +30,30 @@ def healthy() -> Verdict:
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 
 
-def test_idle_while_the_host_launches() -> None:
-    assert kinds(example(1.0, 9.0), example(0.99, 9.01)) == [Finding, Healthy]
-
-
-def test_without_steps_nothing_is_judged() -> None:
-    whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
-    idle, step = (IdleGaps(5.0, {}, {}, {}, {}, 156.0), Breakdown.of(host=5.0, device=5.0))
-    verdict = applied(kernel_launch_bound, idle, whole, step, Framework())
-    assert verdict == NotApplicable(reason="no step is marked")
-
-
 FUSED = Operation(name="f", type="sub (fused)", compiled=True)
 XLA = OperationTime(name="f", type="sub (fused)", ms=5.0, operation=FUSED)
 
 
-def test_a_step_that_xla_has_compiled_is_not_to_be_compiled() -> None:
-    for rest_ms, framework, first, code in (
-        (5.1, Framework(), "Compile the step with XLA", "jit_compile=True"),
-        (4.9, Framework(), "Run several steps per call", "steps_per_execution"),
-        (5.1, Framework(JAX), "Run several steps in one compiled call", "jax.lax.scan"),
-    ):
-        rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
-        finding = as_finding(example(5.0, 5.0, rows, framework))
-        assert finding.remedies[0].action == first
-        assert code in finding.remedies[0].code
-        assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")
+SEVERAL = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
 
 
-def test_no_several_steps_per_call_where_calls_hold_several() -> None:
-    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
-    for framework, compiled_ms in ((Framework(), 5.0), (Framework(JAX), 0.0)):
-        rows = Operations((replace(XLA, ms=compiled_ms),))
-        finding = as_finding(example(5.0, 5.0, rows, framework, several))
-        assert finding.remedies
-        assert not any("everal steps" in remedy.action for remedy in finding.remedies)
+def fused(compiled_ms: float, rest_ms: float, framework: Framework, steps: Steps | None = None) -> Verdict:
+    rest = (OperationTime(name="g", type="Relu", ms=rest_ms),) if rest_ms else ()
+    return example(5.0, 5.0, Operations((replace(XLA, ms=compiled_ms), *rest)), framework, steps)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["idle for a tenth of the step while the host launches, and less"] = example(1.0, 9.0), example(0.99, 9.01)
+    whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
+    idle, step = (IdleGaps(5.0, {}, {}, {}, {}, 156.0), Breakdown.of(host=5.0, device=5.0))
+    told["without steps"] = applied(kernel_launch_bound, idle, whole, step, Framework())
+    told["a step of which XLA has compiled half is not to be compiled, nor one of JAX"] = (
+        fused(5.0, 5.1, Framework()),
+        fused(5.0, 4.9, Framework()),
+        fused(5.0, 5.1, Framework(JAX)),
+    )
+    told["no several steps per call where calls hold several"] = (
+        fused(5.0, 0.0, Framework(), SEVERAL),
+        fused(0.0, 0.0, Framework(JAX), SEVERAL),
+    )

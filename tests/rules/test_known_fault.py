@@ -1,7 +1,5 @@
 """known-fault: a version and its sign together make a finding."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.recording.agent import TracedFunction
 from tfdoctor.rules.run.known_fault import KERAS, BatchTracing, check
@@ -24,24 +22,20 @@ def healthy() -> Verdict:
     return example("3.7.0", tracings=1)
 
 
-def test_the_table_says_which_versions() -> None:
-    found = [example(keras) for keras in ("2.15.0", "3.0.0", "3.6.0", "3.7.0", "3.10.0")]
-    assert kinds(*found) == [Healthy, Finding, Finding, Healthy, Healthy]
-
-
-def test_a_version_alone_is_no_finding() -> None:
-    """Trap: Keras 3.6 that trains with fit, or with new shapes in its first calls."""
-    cases = (10, 9), (9, 9), (100, 90), (100, 89), (100, 1)
-    found = [example(calls=calls, tracings=tracings) for calls, tracings in cases]
-    assert kinds(*found) == [Finding, Healthy, Finding, Healthy, Healthy]
-
-
-def test_the_time_is_that_of_the_traces() -> None:
-    (effect,) = as_finding(example()).run_effects
-    expected = (Phase.TRACING, 6_400.0, "one_step_on_iterator train.py:9")
-    assert (effect.phase, effect.of.value, effect.subject) == expected
-    without = as_finding(example(again_ms=None))
-    assert (without.run_effects, without.severity) == ((), Severity.WARNING)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    for keras in ("3.0.0", "3.6.0", "2.15.0", "3.7.0", "3.10.0"):
+        told[f"Keras {keras}"] = example(keras)
+    told["Keras 3.6 with new shapes in its first calls: nine of ten calls trace"] = [
+        example(calls=calls, tracings=tracings) for calls, tracings in ((10, 9), (9, 9), (100, 90), (100, 89))
+    ]
+    told["Keras 3.6 that trains with fit"] = example(calls=100, tracings=1)
+    told["without the time of the traces"] = example(again_ms=None)
+    # A recorded run has the calls of Keras' own function
+    recorded = measured(keras="3.6.0", tensorflow="2.16.1", python="3.11.7")
+    told["a recorded run"] = recorded, check(recorded)
+    told["other loops"] = check(measured(StepSource.KERAS_FIT, keras="3.6.0"))
+    told["without versions"] = measured
 
 
 LINE = ("/home/me/train.py", 9)
@@ -56,20 +50,3 @@ def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> 
     at = Location("train.py", 9)
     traced = TracedDefinition(name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0)
     return BatchTracing.measure(recording(manifest=manifest(**found)), RunTraces((traced,)))
-
-
-def test_a_recorded_run_has_the_calls_of_keras_own_function() -> None:
-    found = measured(keras="3.6.0", tensorflow="2.16.1", python="3.11.7")
-    assert (found.calls, found.tracings, found.again_ms) == (60, 60, 6_400.0)
-    assert found.at == Location("train.py", 9)
-    assert "60 of 60" in as_finding(check(found)).summary
-
-
-def test_other_loops_are_not_concerned() -> None:
-    found = measured(StepSource.KERAS_FIT, keras="3.6.0")
-    assert "does not show" in as_healthy(check(found)).summary
-
-
-def test_without_versions_nothing_is_judged() -> None:
-    with pytest.raises(Unavailable, match="versions"):
-        measured()

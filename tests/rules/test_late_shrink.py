@@ -1,13 +1,8 @@
 """late-shrink: a buffer holds elements that are much smaller on the other side of a map."""
 
-import re
-
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.recording.program import FileList, TensorType
-from tfdoctor.rules.input import late_shrink
-from tfdoctor.rules.input.late_shrink import PATH_BYTES, Buffer, Buffers, check
+from tfdoctor.rules.input.late_shrink import Buffer, Buffers, check
 from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
 
 
@@ -47,70 +42,39 @@ def healthy() -> Verdict:
 MIB = 2**20
 
 
-def test_little_memory_is_not_reported() -> None:
-    found = [example(1000, each=spared + 100, least=100) for spared in (268_436, 268_435)]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_elements_that_are_hardly_smaller_elsewhere_stay() -> None:
-    found = [example(1000, each=4 * MIB, least=least) for least in (2 * MIB, 2 * MIB + 1)]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_it_is_a_note_unless_tasks_wait_for_memory() -> None:
-    for stalled, severity in ((0.02, Severity.WARNING), (0.019, Severity.NOTE), (None, Severity.NOTE)):
-        verdict = as_finding(example(memory=HostMemory(64e9, 20e9, stalled=stalled)))
-        assert (verdict.severity, verdict.effects) == (severity, ())
-
-
-def test_the_remedy_is_the_other_order_of_the_users_own_stages() -> None:
-    for grows, first in ((True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")):
-        (remedy,) = as_finding(example(1000, grows=grows)).remedies
-        assert first in remedy.code.splitlines()[0]
-        assert remedy.at == Location("train.py", 9)
-
-
-def test_the_summary_has_the_memory_now_and_after_moving() -> None:
-    verdict = as_finding(example(1000, MIB))
-    assert re.search(r"shuffle\(1000\) .* 1\.05 GB; before decode .* 1\.02 MB", verdict.summary)
-
-
-def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
-    unknown = (dataset_of("Shuffle"),)
-    assert "shuffle" in as_not_applicable(late_shrink.check(Buffers((), unknown), FullSizeWork(), None)).reason
-    assert isinstance(example(unknown=unknown), Finding)
-
-
-def test_images_that_hardly_shrink_are_left_in_their_order() -> None:
-    assert kinds(order((128, 64), (64, 64)), order((128, 64), (64, 65))) == [Finding, Healthy]
-
-
-def test_the_work_on_dropped_pixels_has_to_be_a_fifth_of_the_stage() -> None:
-    """Three quarters of the work would be spared, of a stage of 30 ms."""
-    assert kinds(*(order((128, 128), (64, 64), spent) for spent in (8.01, 7.99))) == [Finding, Healthy]
-
-
-def test_the_saving_is_the_work_on_pixels_that_are_dropped() -> None:
-    verdict = as_finding(order((128, 128), (64, 64), 20.0))
-    assert list(scales(verdict).values()) == [near(1.0 - 15.0 / 30.0)]
-    assert "128x128 pixels are resized to 64x64 after 20.0 ms of work" in verdict.summary
-    assert "tf.image.resize(image, (64, 64))  # before line 21" in first_code(verdict)
-
-
-def test_a_crop_says_so() -> None:
-    assert first_action(order(kind="StridedSlice")).startswith("Crop")
-    assert "image[top:top + 64, left:left + 64]" in first_code(order(kind="StridedSlice"))
-
-
-def test_a_step_that_does_not_wait_is_slowed_through_the_cores() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the example, and images that are hardly larger"] = sick(), healthy()
+    told["images of 2 times the pixels, and of less"] = order((128, 64), (64, 64)), order((128, 64), (64, 65))
+    told["work of a fifth of the stage, and less"] = [order((128, 128), (64, 64), spent) for spent in (8.01, 7.99)]
+    told["the saving is the work on pixels that are dropped: 15 of 30 ms"] = order((128, 128), (64, 64), 20.0)
+    told["a crop says so"] = order(kind="StridedSlice")
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=20.0)
-    assert [one[0] for one in effects(order(waits=False, contention=crowded))] == [Stage.INPUT, Stage.DEVICE]
-    assert isinstance(order(waits=False), Healthy)
+    told["a step that does not wait is slowed through the cores alone"] = (
+        order(waits=False, contention=crowded),
+        order(waits=False),
+    )
+    told["without recorded functions only buffers are judged"] = check(Buffers(()), Unavailable("no graphs"), None)
+    told["without pipeline nothing is judged"] = check(Unavailable("no data"), FullSizeWork(), None)
 
 
-def test_without_recorded_functions_only_buffers_are_judged() -> None:
-    assert isinstance(late_shrink.check(Buffers(()), Unavailable("no graphs"), None), Healthy)
-    assert late_shrink.check(Unavailable("no data"), FullSizeWork(), None) == NotApplicable(reason="no data")
+@golden_cases
+def test_full_buffers(told: Cases) -> None:
+    told["elements are larger before the buffer: the stages change places"] = example()
+    told["elements get smaller behind it: their map comes first"] = example(1000, MIB, grows=False)
+    told["268.4 MB are spared, and less"] = (
+        example(1000, each=268_536, least=100),
+        example(1000, each=268_535, least=100),
+    )
+    told["elements are half as large elsewhere, and hardly smaller"] = [
+        example(1000, each=4 * MIB, least=least) for least in (2 * MIB, 2 * MIB + 1)
+    ]
+    told["a warning where tasks wait for memory, else a note"] = [
+        example(memory=HostMemory(64e9, 20e9, stalled=stalled)) for stalled in (0.02, 0.019, None)
+    ]
+    unknown = (dataset_of("Shuffle"),)
+    told["a buffer of unknown size is not called healthy"] = check(Buffers((), unknown), FullSizeWork(), None)
+    told["a buffer of unknown size beside a large one"] = example(unknown=unknown)
 
 
 # Buffers: what shuffle, cache and prefetch hold, and where the same elements are smaller.
@@ -120,7 +84,6 @@ WIDE, NARROW = "shape=(100, 100, 3), dtype=tf.float32", "shape=(100, 100, 3), dt
 SMALL, TEXT = "shape=(10, 10, 3), dtype=tf.uint8", "shape=(), dtype=tf.string"
 MUL = frozenset(("Cast", "Mul", "Placeholder"))
 COUNT = 500
-
 Step = tuple[str, str, Mapping[str, Any]]
 
 
@@ -147,86 +110,52 @@ def measured(*steps: Step) -> Buffers:
     return Buffers.measure(DatasetProperties(chain))
 
 
-def only(*steps: Step) -> Buffer:
-    (found,) = measured(*steps).known
-    return found
+def held(*steps: Step) -> list[str]:
+    """What is known of the buffers of a pipeline."""
+    found = measured(*steps)
+    known = [
+        f"{one.dataset.kind} of {one.elements:,} elements, each {one.each:,} bytes; {one.least:,} "
+        + (f"{one.place} of stage {one.by.id}, spared: {one.spared:,} of {one.nbytes:,}" if one.by else "anywhere")
+        for one in found.known
+    ]
+    return [*known, *(f"{one.kind} of unknown size" for one in found.unknown)] or ["no buffer"]
 
 
-def test_a_map_before_the_buffer_that_makes_elements_larger() -> None:
-    found = only(step("TensorSlice", NARROW), mapped(WIDE), shuffled(WIDE))
-    assert (found.elements, found.each, found.least, found.grows) == (200, 120_000, 30_000, True)
-    assert (found.by and found.by.id, found.nbytes, found.spared) == (1, 24_000_000, 18_000_000)
-
-
-def test_a_map_behind_the_buffer_that_makes_them_smaller() -> None:
-    found = only(step("TFRecord", TEXT), mapped(NARROW), shuffled(NARROW), mapped(SMALL))
-    assert (found.each, found.least, found.grows) == (30_000, 300, False)
-
-
-def test_the_smallest_form_counts_across_several_maps() -> None:
-    found = only(step("TFRecord", TEXT), mapped(SMALL), mapped(NARROW), mapped(WIDE), shuffled(WIDE))
-    assert found.least == 300
-
-
-def test_of_a_file_that_a_map_reads_there_was_a_name_before() -> None:
-    """Nobody knows whether encoded records are smaller."""
+@golden_cases
+def test_buffers(told: Cases) -> None:
+    wide, narrow, records = (
+        step(*of) for of in (("TensorSlice", WIDE), ("TensorSlice", NARROW), ("TFRecord", TEXT))
+    )
+    told["a map before the buffer makes elements larger"] = held(narrow, mapped(WIDE), shuffled(WIDE))
+    told["a map behind the buffer shrinks them"] = held(records, mapped(NARROW), shuffled(NARROW), mapped(SMALL))
+    several = mapped(SMALL), mapped(NARROW), mapped(WIDE)
+    told["across several maps the smallest form counts"] = held(records, *several, shuffled(WIDE))
     decode = frozenset(("DecodeJpeg",))
-    read = only(step("TensorSlice", TEXT), mapped(WIDE, decode | {"ReadFile"}), shuffled(WIDE))
-    assert read.least == PATH_BYTES
-    found = only(step("TFRecord", TEXT), mapped(WIDE, decode), shuffled(WIDE))
-    assert (found.spared, found.by) == (0, None)
-
-
-def test_a_shuffle_never_moves_before_a_cache() -> None:
-    """It would be the same order in every epoch; and the cache holds its elements anyway."""
-    source = step("TensorSlice", NARROW)
-    behind_cache = measured(source, mapped(WIDE), step("Cache", WIDE), shuffled(WIDE))
-    behind_map = measured(source, step("Cache", NARROW), mapped(WIDE), shuffled(WIDE))
-    assert [one.dataset.kind for one in behind_cache.known] == ["_CacheDataset"]
-    assert [one.least for one in behind_map.known] == [30_000]
-
-
-def test_a_cache_moves_only_before_functions_that_cost_nothing() -> None:
-    for types, least in ((MUL, 30_000), (MUL | {"ResizeArea"}, 120_000), (None, 120_000)):
+    named = step("TensorSlice", TEXT), mapped(WIDE, decode | {"ReadFile"})
+    told["of a file that a map reads there was a name before"] = held(*named, shuffled(WIDE))
+    told["nobody knows whether encoded records are smaller"] = held(records, mapped(WIDE, decode), shuffled(WIDE))
+    cache = step("Cache", WIDE)
+    told["a shuffle behind a cache holds nothing of its own"] = held(narrow, mapped(WIDE), cache, shuffled(WIDE))
+    told["a shuffle never moves before a cache: it would be the same order in every epoch"] = held(
+        narrow, step("Cache", NARROW), mapped(WIDE), shuffled(WIDE)
+    )
+    for cost, types in (("costs nothing", MUL), ("is expensive", MUL | {"ResizeArea"}), ("is unknown", None)):
         cast = step("Map", WIDE, function="f", types=types)
-        assert only(step("TFRecord", TEXT), mapped(NARROW), cast, step("Cache", WIDE)).least == least
-
-
-def test_a_cache_never_moves_behind_what_is_random() -> None:
-    for kind, random, least in (("ResizeArea", (), 300), ("RandomUniformInt", ("RandomUniformInt",), 30_000)):
+        told[f"a cache behind a function that {cost}"] = held(records, mapped(NARROW), cast, cache)
+    for name, kind, random in (("is no", "ResizeArea", ()), ("is", "RandomUniformInt", ("RandomUniformInt",))):
         crop = mapped(SMALL, frozenset((kind,)), frozenset(random))
-        assert only(step("TFRecord", TEXT), mapped(NARROW), step("Cache", NARROW), crop).least == least
-
-
-def test_elements_that_are_in_memory_anyway_do_not_count() -> None:
-    found = measured(step("TensorSlice", WIDE), shuffled(WIDE), mapped(SMALL))
-    assert (found.known, found.unknown) == ((), ())
-
-
-def test_batches_end_the_search() -> None:
+        told[f"a cache before what {name} random"] = held(records, mapped(NARROW), step("Cache", NARROW), crop)
+    told["elements that are in memory anyway do not count"] = held(wide, shuffled(WIDE), mapped(SMALL))
     batch = step("Batch", "shape=(None, 10, 10, 3), dtype=tf.uint8", parameters=DatasetParameters(batch_size=8))
-    found = only(step("TFRecord", TEXT), mapped(WIDE), shuffled(WIDE), batch, mapped(SMALL))
-    assert found.spared == 0
-
-
-def test_a_buffer_larger_than_the_data_holds_the_data() -> None:
-    """A repetition fills it."""
-    source, size = (step("TensorSlice", NARROW), mapped(WIDE)), DatasetParameters(buffer_size=10_000)
-    assert only(*source, shuffled(WIDE, size=10_000)).elements == COUNT
-    endless = step("Shuffle", WIDE, cardinality=-1, parameters=size)
-    assert only(*source, step("Repeat", WIDE, cardinality=-1), endless).elements == 10_000
-
-
-def test_a_prefetch_stays_at_the_end() -> None:
+    told["batches end the search"] = held(records, mapped(WIDE), shuffled(WIDE), batch, mapped(SMALL))
+    told["a buffer larger than the data holds the data"] = held(narrow, mapped(WIDE), shuffled(WIDE, size=10_000))
+    size = DatasetParameters(buffer_size=10_000)
+    endless = step("Repeat", WIDE, cardinality=-1), step("Shuffle", WIDE, cardinality=-1, parameters=size)
+    told["a repetition fills it"] = held(narrow, mapped(WIDE), *endless)
     ahead, tuned = (step("Prefetch", WIDE, parameters=DatasetParameters(buffer_size=n)) for n in (300, -1))
-    found = only(step("TensorSlice", NARROW), mapped(WIDE), ahead, tuned)
-    assert (found.elements, found.spared) == (300, 0)
-
-
-def test_buffers_of_elements_without_a_known_size_are_named() -> None:
-    for tensor in (TEXT, "shape=(None, 4, 4), dtype=tf.uint8"):
-        found = measured(step("TFRecord", TEXT), mapped(tensor), shuffled(tensor))
-        assert [one.kind for one in found.unknown] == ["_ShuffleDataset"]
+    told["a prefetch stays at the end, and a tuned one is small"] = held(narrow, mapped(WIDE), ahead, tuned)
+    for name, tensor in (("texts", TEXT), ("open shapes", "shape=(None, 4, 4), dtype=tf.uint8")):
+        told[f"a buffer of {name}"] = held(records, mapped(tensor), shuffled(tensor))
 
 
 # FullSizeWork: what the maps do to images that later operations make smaller.
@@ -290,90 +219,64 @@ def found(
     return FullSizeWork.measure(pipeline, properties, graphs, step, crowd, cores)
 
 
-def late_in(*maps: RecordedGraph, **more: Any) -> LateShrinking:
-    (late,) = found(*maps, **more).shrinkings
-    return late
+def late(*maps: RecordedGraph, **more: Any) -> list[str]:
+    """What could follow the operations that make images smaller, and the time of it."""
+    return [
+        f"{one.type} from {one.large} to {one.small} keeps {one.kept:.4g} and spares {one.spared_ms:g} ms of "
+        + ", ".join(f"{work.type} {work.ms:g} ms in {work.stage.path}" for work in one.work)
+        for one in found(*maps, **more).shrinkings
+    ] or ["nothing"]
 
 
-def types_of(*operations: Any, **more: Any) -> list[str]:
-    """Return what a function does before it makes its image smaller and could do after it."""
-    work = found(graph(*operations), **more)
-    return [one.type for late in work.shrinkings for one in late.work if one.type != "Placeholder"]
+def in_one(*operations: Any, **more: Any) -> list[str]:
+    return late(graph(*operations), **more)
 
 
-def test_work_before_a_resize_takes_the_share_of_the_pixels_after_it() -> None:
-    late = late_in(graph(op("AdjustSaturation", 0), RESIZE))
-    assert (late.large, late.small, late.kept) == ((200, 100), (100, 50), 0.25)
-    assert late.spared_ms == near(0.75 * 2.0)
-
-
-def test_an_image_is_followed_from_map_to_map() -> None:
-    late = late_in(graph(op("AdjustSaturation", 0)), graph(resized(0)))
-    assert [one.stage.path for one in late.work if one.type == "AdjustSaturation"] == ["Root::ParallelMap1"]
-
-
-def test_maps_are_joined_where_elements_pass_as_they_are() -> None:
-    maps = graph(op("AdjustHue", 0)), graph(resized(0))
-    assert [len(found(*maps, between=kind).shrinkings) for kind in ("Cache", "Filter", "Window")] == [1, 0, 0]
-    assert not found(graph(op("AdjustHue", 0, shape=(64, 64, 3))), maps[1]).shrinkings  # another shape
-
-
-def test_what_else_sees_the_full_image_keeps_its_place() -> None:
-    """The saturated image is compared at full size: only the tinting before the resize could follow it."""
-    seen = op("AdjustSaturation", 0), op("AdjustHue", 1), resized(2)
-    assert types_of(*seen, op("Conv2D", 1, shape=HALF), op("AddV2", 3, 4, shape=HALF)) == ["AdjustHue"]
-
-
-def test_a_filter_or_noise_before_the_resize_keeps_its_place() -> None:
-    assert types_of(op("AdjustHue", 0), op("Conv2D", 1), resized(2)) == []
-    assert types_of(op("RandomStandardNormal"), op("AddV2", 0, 1), resized(2)) == []
-
-
-def test_integers_become_float_before_a_resize_but_after_a_crop() -> None:
-    stored = op("Identity", 0, dtype="uint8")
+@golden_cases
+def test_full_size_work(told: Cases) -> None:
+    told["work before a resize takes the share of the pixels after it"] = in_one(op("AdjustSaturation", 0), RESIZE)
+    hue, then = graph(op("AdjustHue", 0)), graph(resized(0))
+    told["an image is followed from map to map"] = late(graph(op("AdjustSaturation", 0)), then)
+    for kind in ("Cache", "Filter", "Window"):
+        told[f"two maps with a {kind} between them"] = late(hue, then, between=kind)
+    told["maps of other shapes are not joined"] = late(graph(op("AdjustHue", 0, shape=(64, 64, 3))), then)
+    seen = op("AdjustSaturation", 0), op("AdjustHue", 1), resized(2), op("Conv2D", 1, shape=HALF)
+    told["an image that is compared at full size keeps its place"] = in_one(*seen, op("AddV2", 3, 4, shape=HALF))
+    told["a filter before the resize keeps its place"] = in_one(op("AdjustHue", 0), op("Conv2D", 1), resized(2))
+    noise = op("RandomStandardNormal"), op("AddV2", 0, 1)
+    told["noise before the resize keeps its place"] = in_one(*noise, resized(2))
     scaled = op("Cast", 1, line=7), op("Mul", 2, line=7), op("AdjustHue", 3, line=8)
-    assert types_of(stored, *scaled, resized(4)) == ["AdjustHue"]
-    cropped = types_of(stored, *scaled, op("StridedSlice", 4, shape=HALF))
-    assert cropped == ["Identity", "Cast", "Mul", "AdjustHue"]
+    stored = op("Identity", 0, dtype="uint8"), *scaled
+    told["integers become float before a resize"] = in_one(*stored, resized(4))
+    told["integers may become float after a crop"] = in_one(*stored, op("StridedSlice", 4, shape=HALF))
 
 
-def test_a_mirrored_image_is_cropped_first_where_the_place_is_random() -> None:
-    for kind, place, moved in (
-        ("ResizeBilinear", "Const", ["ReverseV2"]),
-        ("Slice", "Const", []),
-        ("Slice", "RandomUniformInt", ["ReverseV2"]),
+@golden_cases
+def test_what_may_follow_a_crop_or_a_resize(told: Cases) -> None:
+    for name, kind, place in (
+        ("a mirrored image is resized first", "ResizeBilinear", "Const"),
+        ("a mirrored image is not cropped first where the place is fixed", "Slice", "Const"),
+        ("a mirrored image is cropped first where the place is random", "Slice", "RandomUniformInt"),
     ):
-        assert types_of(op(place, shape=(3,)), op("ReverseV2", 0), op(kind, 2, 1, shape=HALF)) == moved
-
-
-def test_the_mean_of_a_crop_is_another_than_that_of_the_image() -> None:
+        told[name] = in_one(op(place, shape=(3,)), op("ReverseV2", 0), op(kind, 2, 1, shape=HALF))
     centered = op("Mean", 0, shape=(3,)), op("Sub", 0, 1)
-    assert types_of(*centered, resized(2)) == ["Mean", "Sub"]
-    assert types_of(*centered, op("StridedSlice", 2, shape=HALF)) == []
-
-
-def test_a_branch_counts_with_the_operations_in_it_where_all_are_known() -> None:
+    told["the mean of a resized image is that of the image"] = in_one(*centered, resized(2))
+    told["the mean of a crop is another"] = in_one(*centered, op("StridedSlice", 2, shape=HALF))
     flip = op("StatelessIf", 0), RESIZE
-    late = late_in(graph(*flip), types=FLIP, ran=("StatelessIf/then/_0/ReverseV2",))
-    assert late.work[-1].ms == near(4.0)
-    assert types_of(*flip, types=FLIP | {"Conv2D"}) == []
-    assert types_of(*flip) == []
-
-
-def test_what_the_graph_optimizer_puts_in_an_operations_place_is_its_time() -> None:
-    late = late_in(graph(op("AddV2", 0), RESIZE), ran=("ArithmeticOptimizer/AddOpsRewrite_AddV2",))
-    assert late.work[-1].ms == near(4.0)
-
-
-def test_decoded_images_have_the_size_of_the_stored_files() -> None:
+    inside = ("StatelessIf/then/_0/ReverseV2",)
+    told["a branch counts with the operations in it"] = in_one(*flip, types=FLIP, ran=inside)
+    told["a branch with a filter in it keeps its place"] = in_one(*flip, types=FLIP | {"Conv2D"})
+    told["a branch of unknown operations keeps its place"] = in_one(*flip)
+    rewritten = ("ArithmeticOptimizer/AddOpsRewrite_AddV2",)
+    told["what the graph optimizer puts in its place is its time"] = in_one(op("AddV2", 0), RESIZE, ran=rewritten)
     decoded = op("DecodeJpeg", 0, shape=STORED), op("AdjustHue", 1, shape=STORED), resized(2)
     paths = dataset_of("TensorSlice", files=FileList(4, image=(400, 200)))
-    assert late_in(graph(*decoded), source=paths).kept == near(1 / 16)
-    assert not found(graph(*decoded)).shrinkings
-
-
-def test_enlarging_drops_nothing() -> None:
-    assert not found(graph(op("AdjustHue", 0), resized(1, (400, 200, 3)))).shrinkings
+    told["decoded images have the size of the stored files"] = in_one(*decoded, source=paths)
+    told["decoded images of unknown size"] = in_one(*decoded)
+    told["enlarging drops nothing"] = in_one(op("AdjustHue", 0), resized(1, (400, 200, 3)))
+    nothing = DatasetProperties(()), FunctionGraphs({}), WAITING, CpuContention(crowded=False), None
+    work = InputPipeline.of(StageTime.of("Root::Map", 10.0))
+    told["operations that the trace does not show"] = lambda: FullSizeWork.measure(work, *nothing)
 
 
 def test_it_matters_where_the_step_waits_or_the_work_takes_cores() -> None:
@@ -387,9 +290,3 @@ def test_it_matters_where_the_step_waits_or_the_work_takes_cores() -> None:
     ):
         (late,) = work.shrinkings
         assert work.matters(late, share=0.05, taken=0.2) is matters
-
-
-def test_without_operations_in_the_trace_it_is_unknown() -> None:
-    work, nothing = InputPipeline.of(StageTime.of("Root::Map", 10.0)), (DatasetProperties(()), FunctionGraphs({}))
-    with pytest.raises(Unavailable, match="does not show the operations"):
-        FullSizeWork.measure(work, *nothing, WAITING, CpuContention(crowded=False), None)

@@ -54,27 +54,16 @@ def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> V
     return Chart([program, Operations((*ran, *rows)), hardware]).call(layout_change.check)
 
 
-def removed(verdict: Verdict) -> set[str]:
-    assert set(scales(verdict).values()) == {0.0}
-    return {*scales(verdict)}
-
-
-def test_all_conversions_but_the_first_are_removed() -> None:
-    finding = check(there_and_back(), GRADIENT)
-    assert removed(finding) == {"back"}
-    assert effects(finding)[0][3] is Bound.EXPECTED
-
-
-def test_their_gradients_go_with_them() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the model transposes to channels last for a convolution, and back"] = sick()
+    told["the model converts its input once"] = healthy()
+    told["all conversions but the first are removed"] = check(there_and_back(), GRADIENT)
     there, back = (
         OperationTime(name=f"gradient_tape/{name}/transpose", type="Transpose", ms=3.0)
         for name in ("there", "back")
     )
-    assert removed(check(there_and_back(), back, there, GRADIENT)) == {"back", back.name}
-
-
-def test_a_normalization_between_convolutions_needs_no_conversion() -> None:
-    """It goes back and forth twice; the inner conversions have no image operation next to them."""
+    told["their gradients go with them"] = check(there_and_back(), back, there, GRADIENT)
     program = graph(
         ("conv", "Conv2D", LAST, LAST),
         ("first", "Transpose", LAST, FIRST),
@@ -86,69 +75,41 @@ def test_a_normalization_between_convolutions_needs_no_conversion() -> None:
         ("fourth", "Transpose", FIRST, LAST),
         ("conv_1", "Conv2D", LAST, LAST),
     )
-    assert removed(check(program, GRADIENT)) == {"first", "second", "third", "fourth"}
-
-
-def test_one_direction_alone_is_healthy() -> None:
-    assert "one direction" in as_healthy(check(graph(*THERE), GRADIENT)).summary
-
-
-def test_attentions_heads_are_no_layout() -> None:
+    told["a normalization between convolutions goes back and forth twice"] = check(program, GRADIENT)
+    told["one direction alone"] = check(graph(*THERE), GRADIENT)
     for kind in ("BatchMatMulV2", "Einsum", "Softmax"):
-        assert "never" in as_healthy(check(there_and_back(kind), GRADIENT)).summary
-
-
-def test_few_operations_may_lie_between() -> None:
-    assert [type(check(there_and_back(between=between), GRADIENT)) for between in (3, 4)] == [Finding, Healthy]
-
-
-def test_a_transposition_that_shows_no_change_of_the_format_is_none() -> None:
-    """One of height and width; and a cube does not show its direction."""
+        told[f"the heads of attention are no layout: {kind}"] = check(there_and_back(kind), GRADIENT)
+    told["three operations may lie between, and four may not"] = [
+        check(there_and_back(between=between), GRADIENT) for between in (3, 4)
+    ]
     turned: Any = ["float32", [16, 32, 64, 8]]
     cube: Any = ["float32", [16, 8, 8, 8]]
-    for outer, inner in ((LAST, turned), (cube, cube)):
+    for name, outer, inner in (("height and width change places", LAST, turned), ("a cube shows none", cube, cube)):
         rows = ("a", "Transpose", outer, inner), ("conv", "Conv2D", inner, inner), ("b", "Transpose", inner, outer)
-        assert isinstance(check(graph(*rows), GRADIENT), Healthy)
-
-
-def test_a_record_without_edges_gives_no_verdict() -> None:
+        told[f"no change of the format: {name}"] = check(graph(*rows), GRADIENT)
     alone = program_of(graph_operation("there", "Transpose", [FIRST], [LAST]))
-    assert isinstance(check(alone, GRADIENT), NotApplicable)
+    told["a record without edges"] = check(alone, GRADIENT)
 
 
-def test_kernels_that_convert_within_a_convolution_are_a_ceiling() -> None:
-    conv = OperationTime(
-        name="conv", type="Conv2D", ms=10.0, ran=("void nchwToNhwcKernel<half>", "volta_h884cudnn"),
-        ran_ms=(2.5, 7.5),
-    )  # fmt: skip
-    finding = as_finding(check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU))
-    (effect,) = finding.effects
-    assert (effect.subject, effect.scales, effect.bound) == ("conv", 0.75, Bound.AT_MOST)
-
-
-def test_what_xla_calls_data_formatting_is_a_ceiling() -> None:
+@golden_cases
+def test_accelerators(told: Cases) -> None:
+    kernels: dict[str, Any] = {"ran": ("void nchwToNhwcKernel<half>", "volta_h884cudnn"), "ran_ms": (2.5, 7.5)}
+    conv = OperationTime(name="conv", type="Conv2D", ms=10.0, **kernels)
+    told["kernels that convert in a convolution"] = check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU)
     copy = OperationTime(name="copy.3", type="x", ms=4.0, category="data formatting")
-    finding = check(there_and_back("Softmax"), copy, GRADIENT, hardware=TPU)
-    assert removed(finding) == {"copy.3"}
-
-
-def test_a_removed_operation_is_not_counted_again_for_its_kernels() -> None:
+    told["XLA's data formatting is a ceiling"] = check(there_and_back("Softmax"), copy, GRADIENT, hardware=TPU)
     program = there_and_back()
-    rows = [
+    rows = (
         replace(row, ran=("SwapDimension1And2",), ran_ms=(2.0,))
         for row in all_ran(program, 2.0)
         if row.type == "Transpose"
-    ]
-    finding = Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
-    assert [*scales(finding)] == ["back"]
-
-
-def test_the_first_conversion_stays_whatever_runs_it() -> None:
-    program = graph(*THERE)
-    (there, _) = all_ran(program, 2.0)
-    for hardware, ran in (
-        (GPU, replace(there, ran=("SwapDimension1And2InTensor3UsingTiles",), ran_ms=(2.0,))),
-        (TPU, replace(there, category="data formatting")),
+    )
+    ran = Chart([program, Operations((*rows, GRADIENT)), GPU])
+    told["a removed operation is not counted again for its kernels"] = ran.call(layout_change.check)
+    (there, _) = all_ran(graph(*THERE), 2.0)
+    for name, hardware, more in (
+        ("a kernel", GPU, {"ran": ("SwapDimension1And2InTensor3UsingTiles",), "ran_ms": (2.0,)}),
+        ("data formatting", TPU, {"category": "data formatting"}),
     ):
-        verdict = Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)
-        assert "one direction" in as_healthy(verdict).summary
+        ran = Chart([graph(*THERE), Operations((replace(there, **more), GRADIENT)), hardware])
+        told[f"the first conversion stays if {name} runs it"] = ran.call(layout_change.check)

@@ -23,23 +23,15 @@ def healthy() -> Verdict:
     return example(loss_scale=True)
 
 
-def test_a_warning_though_it_saves_nothing() -> None:
-    verdict = as_finding(example())
-    assert (verdict.severity, verdict.effects) == (Severity.WARNING, ())
-    assert kinds(example("float32"), example("bfloat16")) == [Healthy, Healthy]  # need no scaling
-
-
-def test_a_frozen_backbone_in_float16_needs_none() -> None:
-    """Its forward operations are in float16, the gradients are not."""
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a custom loop computes float16 gradients with a plain SGD optimizer"] = sick()
+    told["it uses a LossScaleOptimizer"] = healthy()
+    told["float32 and bfloat16 need no scaling"] = example("float32"), example("bfloat16")
     forward = Operation(name="backbone/MatMul", type="MatMul", outputs=(("float16", (8, 8)),))
     head = Operation(name="gradient_tape/head/MatMul", type="MatMul", outputs=(("float32", (8,)),))
-    assert isinstance(check(Program((forward, head), settings=RunSettings(optimizer="SGD"))), Healthy)
-
-
-def test_a_script_that_checks_for_infinities_may_scale_the_loss() -> None:
+    told["a frozen backbone in float16"] = check(Program((forward, head), settings=RunSettings(optimizer="SGD")))
     for kind in ("IsFinite", "IsNan", "CheckNumerics"):
-        assert isinstance(example(also=kind), NotApplicable)
-
-
-def test_an_unknown_optimizer_or_a_graph_without_gradients_is_not_judged() -> None:
-    assert kinds(example(optimizer=None), example(name="model/dense/MatMul")) == [NotApplicable, NotApplicable]
+        told[f"a script that checks for infinities may scale the loss: {kind}"] = example(also=kind)
+    told["an unknown optimizer"] = example(optimizer=None)
+    told["a graph without gradients"] = example(name="model/dense/MatMul")

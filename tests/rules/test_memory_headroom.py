@@ -1,10 +1,8 @@
 """memory-headroom: both sides of each limit, and the memory figures of trace and samples."""
 
-import pytest
-
 from tests.builders import line
 from tests.rules.kit import *
-from tfdoctor.rules.scale.memory_headroom import Limits, check
+from tfdoctor.rules.scale.memory_headroom import check
 
 
 def example(
@@ -25,41 +23,26 @@ def healthy() -> Verdict:
     return example(None, HostMemory(64e9, 20e9, stalled=0.0))
 
 
-NONE = Unavailable("not there")
-
-
 def host(share: float, stalled: float | None = 0.0) -> Verdict:
     return example(None, HostMemory(1e9, share * 1e9, stalled=stalled))
 
 
-def test_a_device_that_is_nearly_full() -> None:
-    """Trap: the peak of the whole run is at the limit in both cases, because cuDNN tries algorithms."""
-    allocators = (Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9) for used in (Limits().device, 0.94))
-    assert kinds(*(example(allocator, NONE) for allocator in allocators)) == [Finding, Healthy]
-
-
-def test_a_host_that_is_nearly_full_or_waits_for_memory() -> None:
-    assert kinds(host(Limits().host), host(0.94)) == [Finding, Healthy]
-    assert kinds(host(0.5, Limits().stalled), host(0.5, 0.019)) == [Finding, Healthy]
-    full, waiting = as_finding(host(0.99, None)), as_finding(host(0.5, 0.2))
-    assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
-
-
-TUNED = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
-
-
-def test_buffers_that_tf_data_sizes_are_named_where_the_hosts_memory_is_full() -> None:
-    finding = as_finding(example(None, HostMemory(1e9, 0.99e9), TUNED))
-    assert "ram_budget" in finding.remedies[-1].code
-    assert finding.remedies[-1].at == Location("train.py", 22)
-    assert "largest element" in str(finding.evidence)
-    assert all(
-        "ram_budget" not in remedy.code for remedy in as_finding(example(tuned=TUNED)).remedies
-    )  # the device's
-
-
-def test_without_figures_nothing_is_judged() -> None:
-    assert isinstance(example(None, NONE), NotApplicable)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["on a GPU, 15.4 of 15.5 GB are in use"] = sick()
+    told["the host's memory is a third full"] = healthy()
+    nothing = Unavailable("not there")
+    told["trap: the peak of the run is at the limit in both cases, because cuDNN tries algorithms"] = [
+        example(Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9), nothing) for used in (0.95, 0.94)
+    ]
+    told["a host that is 95 % full, and less"] = host(0.95), host(0.94)
+    told["a host that waits for memory for 2 % of the time, and less"] = host(0.5, 0.02), host(0.5, 0.019)
+    told["a host that is full, where waits are unknown"] = host(0.99, None)
+    told["a host that waits for memory for a fifth of the time"] = host(0.5, 0.2)
+    tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
+    told["tf.data sizes buffers of a host whose memory is full"] = example(None, HostMemory(1e9, 0.99e9), tuned)
+    told["and not where the device's is"] = example(tuned=tuned)
+    told["no figures"] = example(None, nothing)
 
 
 def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more: Any) -> Any:
@@ -68,32 +51,26 @@ def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more:
     return ("MemoryAllocation", at, at, stats)
 
 
-def test_the_limit_of_an_allocator_is_the_sum_of_its_parts() -> None:
-    rows = (allocation(1, 60, 40), allocation(2, 30, 70), allocation(3, 1, 9, "gpu_host_bfc"))
-    memory = chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
-    assert memory.allocators == (Allocator("GPU_0_bfc", 100.0, 70.0, 95.0),)
-
-
-def test_allocations_without_their_parts_or_on_a_cpu_are_not_used() -> None:
-    part = ("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})
-    for made in (trace([line("python", part)], gpus=[v100()]), trace([line("python", allocation(1, 60, 40))])):
-        with pytest.raises(Unavailable):
-            chart(made).fact(DeviceMemory)
-
-
 def sample(second: int, **host: Any) -> Mapping[str, Any]:
     return {"unix_ns": second * 10**9, "host": {"memory_total_bytes": 100, **host}}
 
 
-def test_time_waiting_for_memory_is_the_growth_of_the_kernels_count() -> None:
+@golden_cases
+def test_memory(told: Cases) -> None:
+    def of_devices(name: str, *rows: Any, **more: Any) -> None:
+        told[name] = lambda: chart(trace([line("python", *rows)], **more)).fact(DeviceMemory)
+
+    parts = allocation(1, 60, 40), allocation(2, 30, 70), allocation(3, 1, 9, "gpu_host_bfc")
+    of_devices("the limit of an allocator is the sum of its parts", *parts, gpus=[v100()])
+    lone = ("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})
+    of_devices("allocations without their parts", lone, gpus=[v100()])
+    of_devices("allocations on a CPU", allocation(1, 60, 40))
     rows = [
         sample(1, memory_used_bytes=40, psi_memory_us=5_000_000, run_rss_bytes=30),
         sample(3, memory_used_bytes=60, psi_memory_us=5_500_000, run_rss_bytes=20),
     ]
-    memory = chart(trace(), recording(samples=rows)).fact(HostMemory)
-    assert memory == HostMemory(100.0, 60.0, 30.0, stalled=0.25)
-
-
-def test_without_pressure_figures_waits_are_unknown() -> None:
-    memory = chart(trace(), recording(samples=[sample(1, memory_used_bytes=40)])).fact(HostMemory)
-    assert memory.stalled is None
+    told["the growth of the kernel's count is time waiting: half a second of two"] = chart(
+        trace(), recording(samples=rows)
+    ).fact(HostMemory)
+    rows = [sample(1, memory_used_bytes=40)]
+    told["no figures of pressure"] = chart(trace(), recording(samples=rows)).fact(HostMemory)

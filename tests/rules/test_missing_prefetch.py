@@ -20,49 +20,28 @@ def healthy() -> Verdict:
     return example(ahead, StageTime.of("Root::Prefetch::Map", 10.0), wait=0.0, cores=None)
 
 
-FREE = Cores(4.0, busy=1.0)
-
-
-def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free() -> None:
-    for cores, bound in (
-        (FREE, Bound.EXPECTED),
-        (Cores(4.0, busy=1.0, others=2.0), Bound.AT_MOST),
-        (Cores(4.0, busy=1.0, sampled=False), Bound.AT_MOST),
-        (None, Bound.AT_MOST),
-    ):
-        assert [effect.bound for effect in as_finding(example(cores=cores)).effects] == [bound]
-
-
-def test_a_map_right_before_the_trainer_is_found() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a map of 10 ms runs right before the training loop"] = sick()
+    told["the same map, with a prefetch that tf.data adds by itself"] = healthy()
+    told["others may use the free cores"] = example(cores=Cores(4.0, busy=1.0, others=2.0))
+    told["cores that were not sampled, and unknown ones"] = (
+        example(cores=Cores(4.0, busy=1.0, sampled=False)),
+        example(cores=None),
+    )
     written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
-    verdict = as_finding(example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written)))
-    (effect,) = verdict.effects
-    assert (effect.stage, effect.overlaps, effect.subject) == (Stage.INPUT, True, "")
-    assert verdict.remedies[0].at == Location("t.py", 9)
-    assert "prefetch(tf.data.AUTOTUNE)" in verdict.remedies[0].code
-
-
-def test_a_stage_that_works_ahead_is_enough() -> None:
+    told["the map's line"] = example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written))
     for kind in ("Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"):
         ahead = StageTime.of(f"Root::{kind}")
-        assert kind in as_healthy(example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))).summary
-    added = StageTime.of("Root::Prefetch", name="inject/prefetch_Map/_3")
-    assert "tf.data" in as_healthy(example(added, StageTime.of("Root::Prefetch::Map", 10.0))).summary
-
-
-def test_a_prefetch_below_heavy_work_does_not_help() -> None:
-    """prefetch() before map(): the map runs while the trainer waits. Below work that costs nothing it helps."""
-    heavy = StageTime.of("Root::Map", 10.0), StageTime.of("Root::Map::Prefetch")
+        told[f"{kind} works ahead"] = example(ahead, StageTime.of(f"Root::{kind}::Map", 10.0))
+    told["prefetch() before a heavy map: the map runs while the trainer waits"] = example(
+        StageTime.of("Root::Map", 10.0), StageTime.of("Root::Map::Prefetch")
+    )
     light = "Root::MaxIntraOpParallelism"
-    cheap = StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch")
-    assert kinds(example(*heavy), example(*cheap)) == [Finding, Healthy]
-
-
-def test_both_limits() -> None:
-    for work, wait, kind in (
-        (NEGLIGIBLE_MS, 10.0, Finding),
-        (NEGLIGIBLE_MS * 0.9, 10.0, Healthy),
-        (10.0, 1.5, Finding),
-        (10.0, 1.4, Healthy),
-    ):
-        assert isinstance(example(StageTime.of("Root::Map", work), wait=wait), kind)
+    told["a prefetch below work of no cost"] = example(
+        StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch")
+    )
+    told["work that matters, and less"] = [
+        example(StageTime.of("Root::Map", NEGLIGIBLE_MS * factor)) for factor in (1.0, 0.9)
+    ]
+    told["a step that waits 5 % of its time, and less"] = example(wait=1.5), example(wait=1.4)

@@ -1,7 +1,7 @@
 """narrow-link: a link counts by its rate, while the GPU is busy and the step waits for copies."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.scale.narrow_link import Limits, check
+from tfdoctor.rules.scale.narrow_link import check
 
 
 def example(
@@ -22,35 +22,16 @@ def healthy() -> Verdict:
     return example(16)
 
 
-def test_half_of_the_lanes_are_too_few() -> None:
-    assert [type(example(width)) for width in (8, 16)] == [Finding, Healthy]
-
-
-def test_copies_take_the_time_of_the_possible_rate_at_best() -> None:
-    """An older generation is as slow as fewer lanes."""
-    assert [left for _, _, left, _ in effects(example(16, 3))] == [near(0.5, abs=0.01)]
-    verdict = as_finding(example(4))
-    assert [(part, left, bound) for part, _, left, bound in effects(verdict)] == [
-        (Stage.TRANSFER, 0.25, Bound.AT_MOST)
-    ]
-    assert "generation 4 with 4 lanes, and generation 4 with 16 lanes is possible" in verdict.summary
-
-
-def test_a_link_that_nothing_waits_for_is_no_fault() -> None:
-    assert isinstance(example(transfer=3.0), Finding)
-    assert "4 lanes" in as_healthy(example(transfer=2.9)).summary
-
-
-def test_a_few_readings_are_not_judged() -> None:
-    assert [type(example(samples=samples)) for samples in (int(Limits().samples), 2)] == [Finding, NotApplicable]
-
-
-def test_an_unknown_generation_has_no_rate() -> None:
-    assert isinstance(example(4, 9), NotApplicable)
-
-
-def test_a_run_on_the_cpu_is_not_judged() -> None:
-    assert "no GPU" in as_not_applicable(example(kind=DeviceKind.CPU)).reason
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["steps of 100 ms wait 40 ms for copies over 4 of 16 lanes"] = sick()
+    told["the same step over 16 lanes"] = healthy()
+    told["half of the lanes are too few"] = example(8)
+    told["an older generation is as slow as fewer lanes"] = example(16, 3)
+    told["3 % of the step are copies that nothing hides, and less"] = example(transfer=3.0), example(transfer=2.9)
+    told["three readings, and two"] = example(samples=3), example(samples=2)
+    told["an unknown generation has no rate"] = example(4, 9)
+    told["a run on the CPU"] = example(kind=DeviceKind.CPU)
 
 
 def rows(*readings: tuple[int, int, int]) -> GpuBoards:

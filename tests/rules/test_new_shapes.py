@@ -1,7 +1,5 @@
 """new-shapes: searches that go on, and those that are over."""
 
-import pytest
-
 from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.facts.timeline.host_events import UNNAMED
@@ -30,35 +28,18 @@ def healthy() -> Verdict:
 ROW = (("conv/Conv2D", 12.0, 1.0),)
 
 
-def test_what_is_left_is_the_fastest_kernel() -> None:
-    assert [one[2:] for one in effects(example())] == [(near(1 / 12), Bound.AT_MOST)]
-
-
-def test_a_search_at_the_start_is_no_fault() -> None:
-    """Trap: the first batch of a shape has to be searched for."""
-    found = [example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))]
-    assert kinds(*found) == [Finding, Healthy, Healthy]
-
-
-def test_steps_that_do_not_search_have_no_saving() -> None:
-    """Every fifth step has a new shape; the typical one runs a single kernel of 1 ms."""
-    finding = as_finding(example(Searches(4, 20, 2, ROW), conv_ms=1.0))
-    assert (finding.effects, finding.severity) == ((), None)
-
-
-def test_a_compiled_step_is_not_called_healthy() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["all steps search, and 11 of 12 ms of a convolution are only tried"] = sick()
+    told["the search was over before the traced steps"] = healthy()
+    told["trap: the first batch of a shape has to be searched for"] = [
+        example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))
+    ]
+    told["every fifth step has a new shape; others run one kernel"] = example(Searches(4, 20, 2, ROW), conv_ms=1.0)
     unnamed = Operations((OperationTime(name="k", type=UNNAMED, ms=9.0),))
-    verdict = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed, None, None)
-    assert isinstance(verdict, NotApplicable)
-
-
-def test_sequences_get_the_lengths_that_were_recorded_and_images_no_number() -> None:
+    told["a compiled step"] = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed, None, None)
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
-    first, _ = as_finding(example(padding=padding)).remedies
-    assert "bucket_boundaries=[57, 201], bucket_batch_sizes=[batch_size] * 3" in first.code
-
-    images, _ = as_finding(example()).remedies
-    assert "resize_with_pad(images, height, width)" in images.code
+    told["sequences get the lengths that were recorded, and images no number"] = example(padding=padding)
 
 
 KERNELS = (
@@ -78,23 +59,10 @@ def searched(kernels: int, steps: range, of: int = 8, **stats: str) -> Searches:
     return chart(trace([markers(of, 10.0)], gpus=[v100(line("Stream #1", *rows))])).fact(Searches)
 
 
-def test_both_sides_of_the_number_of_kernels() -> None:
-    found = (searched(kernels, range(8)) for kernels in (CANDIDATES, CANDIDATES - 1))
-    assert [(one.steps, one.of) for one in found] == [(8, 8), (0, 8)]
-
-
-def test_the_kernels_that_were_only_tried_are_lost() -> None:
-    found, first = searched(5, range(8)), searched(5, range(2))
-    ((name, tried, fastest),) = found.operations
-    assert (found.late, name, tried - fastest) == (4, "model/conv/Conv2D", near(4.0))
-    assert (first.steps, first.late) == (2, 0)  # at the start
-
-
-def test_other_operations_may_run_several_kernels() -> None:
-    """Trap: an attention layer of many kernels."""
-    assert searched(5, range(8), tf_op="model/attention/Einsum:Einsum").steps == 0
-
-
-def test_a_run_on_a_cpu_has_none() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace([markers(8, 10.0)])).fact(Searches)
+@golden_cases
+def test_searches(told: Cases) -> None:
+    told["five kernels in each step: four are only tried, and lost"] = searched(5, range(8))
+    told["candidates enough, and one less"] = searched(CANDIDATES, range(8)), searched(CANDIDATES - 1, range(8))
+    told["the first two steps"] = searched(5, range(2))
+    told["trap: an attention layer of many kernels"] = searched(5, range(8), tf_op="model/attention/Einsum:Einsum")
+    told["a run on a CPU"] = lambda: chart(trace([markers(8, 10.0)])).fact(Searches)

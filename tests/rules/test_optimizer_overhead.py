@@ -35,46 +35,25 @@ def row(ms: float, size: int | None = 64, name: str = "adam/Mul", kind: str = "M
     return OperationTime(name=name, type=kind, ms=ms, operation=graph)
 
 
-def test_both_sides_of_each_limit() -> None:
-    """Updates of large variables are no overhead; of unknown size the short ones are small."""
-    shares = (example(row(ms)) for ms in (15 * Limits().share, 0.74))
-    sizes = (example(row(3.0, size)) for size in (int(Limits().values), 10001))
-    unknown = OperationTime(name="adam_1/Mul", type="ResourceApplyAdam", ms=3.0)
-    numbers = (example(replace(unknown, calls=calls)) for calls in (3.0 / Limits().each_ms, 599.0))
-    for both in (shares, sizes, numbers):
-        assert kinds(*both) == [Finding, Healthy]
-
-
-def test_it_is_a_ceiling() -> None:
-    finding = as_finding(example(row(3.0)))
-    assert effects(finding)[0][2:] == (0.0, Bound.AT_MOST)
-    assert finding.remedies[0].edit_id == "jit-compile"
-
-
 def many(calls: float) -> OperationTime:
     graph = Operation(name="adam/Mul", type="Mul", inputs=(("float32", (1,)),))
     return OperationTime(name="adam/Mul", type="Mul", ms=3.0, calls=calls, operation=graph)
 
 
-def test_on_a_cpu_only_many_are_reported() -> None:
-    enough, few = (example(many(calls), hardware=CPU) for calls in (Limits().on_cpu, 999.0))
-    assert all("3.00 ms" in summary for summary in (as_finding(enough).summary, as_healthy(few).summary))
-
-
-def test_on_a_cpu_a_part_of_the_hosts_time_belongs_to_them() -> None:
-    """5,000 of 5,001 operations, in steps of which 60 ms pass between operations."""
-    finding = as_finding(example(many(5000.0), hardware=CPU, host_ms=60.0))
-    host = next(of for part, of, *_ in effects(finding) if part is Stage.HOST)
-    assert host == near(60.0 * 5000 / 5001)
-    assert [remedy.edit_id for remedy in finding.remedies] == [""]
-
-
-def test_only_an_optimizers_scope_counts() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["three small operations take a fifth of the compute time of a GPU"] = example(*[row(1.0)] * 3)
+    told["the optimizer runs ten small operations"] = healthy()
+    told["a twentieth of the compute time, and less"] = example(row(0.75)), example(row(0.74))
+    told["updates of large variables are no overhead"] = example(row(3.0, 10_000)), example(row(3.0, 10_001))
+    unknown = OperationTime(name="adam_1/Mul", type="ResourceApplyAdam", ms=3.0)
+    told["operations of unknown size are small if they are short"] = [
+        example(replace(unknown, calls=calls)) for calls in (3.0 / Limits().each_ms, 599.0)
+    ]
+    told["on a CPU only many are reported"] = [example(many(calls), hardware=CPU) for calls in (1000.0, 999.0)]
+    told["on a CPU with 5,000 of the host's 5,001 operations"] = example(many(5000.0), hardware=CPU, host_ms=60.0)
     for name in ("model/sgd_like/Mul", "adam", "model/adamant/Mul"):
-        assert isinstance(example(row(3.0, name=name)), NotApplicable)
-
-
-def test_on_a_tpu_xla_has_fused_them() -> None:
+        told[f"{name} is not in an optimizer's scope"] = example(row(3.0, name=name))
     operations = Operations.training(15.0, row(3.0))
     work, step = OptimizerWork.measure(operations), Breakdown.of(device=15.0)
-    assert isinstance(applied(optimizer_overhead, work, operations, TPU, step), Healthy)
+    told["on a TPU XLA has fused them"] = applied(optimizer_overhead, work, operations, TPU, step)

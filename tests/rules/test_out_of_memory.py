@@ -29,54 +29,11 @@ def healthy() -> Verdict:
 
 
 AT = Location("train.py", 52)
-
 DIED = replace(GPU_FULL, shape=(256, 64, 112, 112))
-
 READ = replace(
     DIED, error="MemoryError", phase=Phase.PREPARING, shape=(1_000_000, 784), dtype="float64", allocator=""
 )
-
-
-def actions(verdict: Verdict) -> str:
-    return "; ".join(remedy.action for remedy in as_finding(verdict).remedies)
-
-
-def test_what_died_where_and_for_what_is_told() -> None:
-    finding = as_finding(example(DIED))
-    assert finding.summary == (
-        "The run ran out of memory of GPU_0_bfc during the training steps at train.py:52, "
-        "which asked for 822 MB of shape [256, 64, 112, 112]"
-    )
-    assert (finding.severity, finding.concern, finding.at) == (Severity.CRITICAL, Concern.RUN, AT)
-    assert (finding.failure, finding.run_effects) == (RunFailure.HAPPENED, ())
-
-
-def test_the_batch_is_halved() -> None:
-    assert "to 128 at first" in first_action(example(DIED))
-    assert "batch_size=128" in first_code(example(DIED))
-    assert "16 bit" in actions(example(DIED))
-    assert "16 bit" not in actions(example(replace(DIED, allocator="")))  # the CPU's memory
-    for shape in ((1_000_000, 8), (512,), ()):  # their first dimension is no batch
-        assert "to 32 at first" in actions(example(replace(DIED, shape=shape)))
-
-
-def test_the_remedy_follows_the_phase() -> None:
-    for ending, words in (
-        (READ, "in batches instead of one array; Keep the data as float32"),
-        (replace(READ, dtype="uint8"), "in batches instead of one array"),
-        (replace(READ, phase=Phase.PREDICTION), "results in smaller batches"),
-        (replace(READ, phase=Phase.BUILDING), "the layer smaller"),
-        (replace(READ, phase=None), "in batches"),
-    ):
-        assert words in actions(example(ending))
-
-
-def test_one_hot_rows_are_recognized_by_their_function() -> None:
-    one_hot = "keras.utils.to_categorical"
-    for calls, classes, sparse in ((one_hot, 10_000, True), (one_hot, 10, False), ("numpy.zeros", 10_000, False)):
-        line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
-        ending = replace(READ, shape=(1_000_000, classes))
-        assert ("sparse loss" in actions(example(ending, line))) is sparse
+KILLED = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
 
 
 def filling(first: float) -> MemoryTrends:
@@ -86,45 +43,40 @@ def filling(first: float) -> MemoryTrends:
     return MemoryTrends((FillingMemory(trend=trend),))
 
 
-def test_what_grew_before_comes_first() -> None:
-    memory = filling(1e9)
-    assert actions(example(DIED, memory=memory)).startswith("Find what grows")
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the activations of a batch of 512 do not fit on the GPU"] = sick()
+    told["the run ends by itself, with a tenth of the memory"] = healthy()
+    told["a batch of 256"] = example(DIED)
+    told["the CPU's memory"] = example(replace(DIED, allocator=""))
+    for shape in ((1_000_000, 8), (512,), ()):
+        told[f"a first dimension that is no batch: {shape}"] = example(replace(DIED, shape=shape))
+    told["data that is read as float64"] = example(READ)
+    told["data that is read as uint8"] = example(replace(READ, dtype="uint8"))
+    for phase in (Phase.PREDICTION, Phase.BUILDING, None):
+        told[f"memory ran out while {phase or 'an unknown phase'}"] = example(replace(READ, phase=phase))
+    one_hot = "keras.utils.to_categorical"
+    for calls, classes in ((one_hot, 10_000), (one_hot, 10), ("numpy.zeros", 10_000)):
+        line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
+        told[f"{classes} columns made by {calls}"] = example(replace(READ, shape=(1_000_000, classes)), line)
+    for kind in (EndKind.EXIT, EndKind.EXCEPTION, EndKind.INTERRUPT, EndKind.KILLED, EndKind.RUNNING):
+        told[f"a run that ended by {kind}"] = example(replace(DIED, kind=kind))
+
+
+@golden_cases
+def test_causes(told: Cases) -> None:
+    told["what grew before comes first"] = example(DIED, memory=filling(1e9))
     fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=3, ms=9e4, models=3)
-    assert actions(example(DIED, memory=memory, calls=RunCalls((fit,)))).startswith("Forget each model")
-
-
-def test_growth_is_a_reason_only_where_it_filled_the_memory() -> None:
-    for first, limit, grows in (
-        (6.3e9, 64e9, True),
-        (6.4e9, 64e9, False),
-        (1e9, 0.8e9, False),  # it would never have fitted
+    told["several models grew"] = example(DIED, memory=filling(1e9), calls=RunCalls((fit,)))
+    for name, first, limit in (
+        ("growth filled 30 % of the memory", 6.3e9, 64e9),
+        ("growth filled less", 6.4e9, 64e9),
+        ("it would never have fitted", 1e9, 0.8e9),
     ):
-        verdict = example(replace(DIED, limit_bytes=limit), memory=filling(first))
-        assert actions(verdict).startswith("Find what grows") is grows
-
-
-KILLED = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
-
-
-def test_buffers_that_tf_data_sizes_may_have_filled_the_hosts_memory() -> None:
+        told[name] = example(replace(DIED, limit_bytes=limit), memory=filling(first))
     tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), 38_535_168)
-    remedy = as_finding(example(KILLED, tuned=tuned)).remedies[-1]
-    assert remedy.at == Location("train.py", 22)
-    assert "ram_budget" in remedy.code
-    assert all("ram_budget" not in one.code for one in as_finding(example(DIED, tuned=tuned)).remedies)
-
-
-def test_a_kill_names_the_line_of_its_phase_only_as_the_one_with_most_time() -> None:
+    told["buffers that tf.data sizes may have filled the host's memory"] = example(KILLED, tuned=tuned)
+    told["they did not fill the GPU's"] = example(DIED, tuned=tuned)
     sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)
-    finding = as_finding(example(KILLED, sure))
-    assert "The kernel killed the run" in finding.summary
-    assert AT.path not in finding.summary
-    assert finding.at == AT
-    assert as_finding(example(KILLED, replace(sure, samples=4))).at is None
-
-
-def test_other_ends_are_no_fault() -> None:
-    for kind in (EndKind.EXIT, EndKind.EXCEPTION, EndKind.INTERRUPT):
-        assert isinstance(example(replace(DIED, kind=kind)), Healthy)
-    for kind in (EndKind.KILLED, EndKind.RUNNING):
-        assert isinstance(example(replace(DIED, kind=kind)), NotApplicable)
+    told["a kill names the line of its phase only as the one with most time"] = example(KILLED, sure)
+    told["a kill with few samples names none"] = example(KILLED, replace(sure, samples=4))

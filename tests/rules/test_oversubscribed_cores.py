@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.rules.kit import *
-from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.rules.scale.oversubscribed_cores import WorkerThreads, check
 
@@ -25,24 +22,16 @@ def healthy() -> Verdict:
     return example(WorkerThreads(8, 8, given=True))
 
 
-def test_both_sides_of_the_threads_per_core() -> None:
-    assert [type(example(WorkerThreads(8, threads))) for threads in (12, 11)] == [Finding, Healthy]
-
-
-def test_threads_that_do_not_work_take_no_core() -> None:
-    """Trap: eight processes that launch kernels on GPUs, and leave most cores idle."""
-    assert [type(example(cores=Cores(64.0, busy=busy))) for busy in (64 * CROWDED, 47.0)] == [Finding, Healthy]
-
-
-def test_the_remedy_divides_the_cores() -> None:
-    finding = as_finding(example())
-    assert "TF_NUM_INTRAOP_THREADS=8" in finding.remedies[0].code
-    assert (finding.effects, finding.severity) == ((), Severity.NOTE)
-
-
-def test_cores_that_nobody_counted_tell_nothing() -> None:
-    assert isinstance(example(cores=Unavailable("not sampled")), NotApplicable)
-    assert isinstance(example(cores=Cores(64.0, busy=60.0, sampled=False)), Healthy)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["eight processes have 64 threads each on 64 busy cores"] = sick()
+    told["eight processes have eight threads each"] = healthy()
+    told["1.5 threads per core, and less"] = [example(WorkerThreads(8, threads)) for threads in (12, 11)]
+    told["trap: eight processes that launch kernels on GPUs, and leave most cores idle"] = [
+        example(cores=Cores(64.0, busy=busy)) for busy in (48.0, 47.0)
+    ]
+    told["cores that nobody counted"] = example(cores=Unavailable("not sampled"))
+    told["cores of unknown load"] = example(cores=Cores(64.0, busy=60.0, sampled=False))
 
 
 def measured(busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **settings: Any) -> WorkerThreads:
@@ -54,19 +43,11 @@ def measured(busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **
     return WorkerThreads.measure(made, Program(settings=RunSettings(**settings)))
 
 
-def test_workers_are_those_that_the_machine_shows_at_work() -> None:
-    assert measured(affinity=4) == WorkerThreads(2, 4)
-    assert measured(affinity=4, size=16).workers == 2  # the others run elsewhere
-    assert measured((180.0, 5.0), affinity=4).workers == 1
-
-
-def test_the_program_counts_before_the_variable_and_that_before_the_cores() -> None:
-    variable = measured(affinity=4, intra_op_variable="2")
-    assert variable == WorkerThreads(2, 2, given=True)
-    program = measured(affinity=4, intra_op_variable="2", intra_op_threads=1)
-    assert program == WorkerThreads(2, 1, given=True)
-
-
-def test_a_single_process_is_not_judged() -> None:
-    with pytest.raises(Unavailable, match="one process"):
-        measured(size=1)
+@golden_cases
+def test_worker_threads(told: Cases) -> None:
+    told["workers are those that the machine shows at work"] = measured(affinity=4)
+    told["others of 16 run elsewhere"] = measured(affinity=4, size=16)
+    told["one works"] = measured((180.0, 5.0), affinity=4)
+    told["the variable counts before the cores"] = measured(affinity=4, intra_op_variable="2")
+    told["the program counts before the variable"] = measured(affinity=4, intra_op_variable="2", intra_op_threads=1)
+    told["a single process"] = lambda: measured(size=1)

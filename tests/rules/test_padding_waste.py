@@ -3,13 +3,13 @@
 import ast
 
 import numpy as np
-import pytest
 
 from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.given import Given
 from tfdoctor.rules.input import padding_waste
-from tfdoctor.rules.input.padding_waste import ACTION, OWN, BatchMaker, BatchSource, LengthWork
+from tfdoctor.rules.input.padding_waste import LengthWork
+from tfdoctor.rules.input.padding_waste import BatchMaker, BatchSource
 
 
 def example(
@@ -49,108 +49,78 @@ def check(used: float, *rows: OperationTime, **more: Any) -> Verdict:
     return example(sequences, rows=rows or (row("a", (32, 200, 8)),), **more)
 
 
-def test_a_quarter_of_padding_is_reported() -> None:
-    assert [type(check(used)) for used in (0.75, 0.755, 0.95)] == [Finding, Healthy, Healthy]
-
-
-def test_work_scales_with_each_dimension_of_time() -> None:
-    rows = [row("dense", (32, 200, 8)), row("scores", (32, 4, 200, 200)), row("head", (32, 8))]
-    finding = check(0.5, *rows)
-    assert scales(finding) == {"dense": 0.5, "scores": 0.25}
-    assert {bound for *_, bound in effects(finding)} == {Bound.AT_MOST}
-    assert scales(check(0.5, row("dense", (None, None, 8)), row("scores", (None, 4, None, None)))) == scales(
-        finding
-    )
-
-
-def test_a_loop_over_time_scales_too() -> None:
-    long, short = (as_finding(check(0.5, row("cell", (32, 8), calls=calls))) for calls in (100.0, 99.0))
-    assert (len(long.effects), long.severity) == (1, None)
-    assert (len(short.effects), short.severity) == (0, None)
-
-
-def test_the_host_starts_a_loop_once_for_each_position() -> None:
-    """Of 256 positions 26 are used: the host's time scales as the operations do, so the bound includes it."""
-    cell = row("while/body/Mul", (32, 8), calls=90.0)  # some of its calls were not recorded
-    loops = LoopWork((GraphLoop("while", 200.0, 90.0, 10.0, (cell,)),), 30.0, 35.0)
-    finding = as_finding(check(0.1, cell, breakdown=Breakdown.of(host=40.0, device=10.0), loops=loops))
-    assert [one[:3] for one in effects(finding)] == [(Stage.DEVICE, 10.0, 0.1), (Stage.HOST, 40.0, 0.1)]
-    assert finding.effects[1].subject == StepWork.SCHEDULING
-
-
-def test_a_loop_that_is_shorter_than_the_sequences_is_not_over_time() -> None:
-    for iterations in (3.0, 99.0):
-        cell = row("while/body/Mul", (32, 8), calls=iterations)
-        loops = LoopWork((GraphLoop("while", iterations, 3.0, 10.0, (cell,)),), 30.0, 35.0)
-        parts = Breakdown.of(host=40.0, device=20.0)
-        assert scales(check(0.1, row("a", (32, 200, 8)), cell, breakdown=parts, loops=loops)) == {"a": 0.1}
-
-
-def test_transfers_of_batches_scale() -> None:
-    assert scales(check(0.5, breakdown=Breakdown.of(transfer=5.0, device=10.0))) == {"a": 0.5, "": 0.5}
-
-
-def test_what_may_be_as_long_as_the_sequences_counts() -> None:
-    for shape, times in (
-        ((200, None, 8), 1),  # time comes first
-        ((200, 300), 0),  # weights
-        ((None, 8), 1),  # may be all positions of all sequences
-        ((None, 20, 8), 0),
-        ((32, None, 8), 1),
-        ((32, 8), 0),
-    ):
-        found = scales(check(0.5, row("a", (32, 200, 8)), row("b", shape)))
-        assert found == {"a": 0.5} | ({"b": 0.5} if times else {})
-
-
-def test_work_of_unknown_length_counts_in_proportion_and_is_shown() -> None:
-    unknown = OperationTime(name="b", type="X", ms=7.0)
-    finding = as_finding(check(0.5, row("scores", (32, 4, 200, 200)), unknown))
-    assert scales(finding) == {"scores": 0.25, "b": 0.5}
-    assert ms(7.0) in [entry.value for entry in finding.evidence if isinstance(entry, Measure)]
-
-
-def test_rows_of_a_layer_are_positions_if_the_layer_has_time() -> None:
-    """A dense layer makes rows of all positions; the same shape after pooling has one row for each example."""
-    dense, head = (replace(row(f"{name}/MatMul", (None, 8)), layer=name) for name in ("dense", "head"))
-    reshaped = Operation(name="dense/Reshape", type="Reshape", inputs=(("float32", (32, 200, 8)),))
-    program = Program((replace(reshaped, layer="dense"),), ())
-    found = scales(check(0.5, row("a", (32, 200, 8)), dense, head, program=program))
-    assert found == {"a": 0.5, "dense/MatMul": 0.5}
-
-
-def test_the_host_shrinks_by_the_calls_of_the_loop() -> None:
-    """The call from Python does not."""
-    cell, others = row("while/body/Mul", (32, 8), calls=150.0), row("adam/Mul", (8, 8), calls=50.0)
-    parts = Breakdown.of(host=40.0, device=20.0)
-    shared = check(0.5, cell, others, breakdown=parts)
-    called = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
-    assert [[of for part, of, *_ in effects(one) if part is Stage.HOST] for one in (shared, called)] == [
-        [30.0],
-        [36.0],
-    ]
-
-
 def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
     entry = PaddedInput(max(sizes), batches, batches=True, sizes=sizes)
     return example(entry, rows=(row("a", (2, max(sizes), 8)),))
 
 
-def test_batches_as_long_as_their_longest_sequence_are_healthy() -> None:
-    """Trap: half of them is padding, which only batches of similar lengths avoid."""
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["sequences of 50 words padded to 200"] = sick()
+    told["sequences of 190 words"] = healthy()
+    told["a quarter of padding is reported, and less is not"] = check(0.75), check(0.755)
     own, longer = padded((40, 10), (90, 20), sizes=(40, 100)), padded((40, 10), (80, 20), sizes=(40, 120))
-    fixed = padded((100, 10), (100, 20), sizes=(100, 100))
-    assert kinds(own, longer, fixed) == [Healthy, Finding, Finding]
+    told["trap: batches as long as their longest sequence, half of which only similar lengths avoid"] = own
+    told["batches longer than that"] = longer, padded((100, 10), (100, 20), sizes=(100, 100))
+    for longest, name in ((60, "of which its batches' longest keep half or less"), (61, "of which they keep more")):
+        rest = 200 - longest
+        lengths = (longest, *(rest // 9,) * 8, rest - 8 * (rest // 9))
+        told[f"of 100 positions 20 are used, {name}: the saving is the remedy's"] = padded(lengths, sizes=(100,))
 
 
-def test_batches_before_time_are_known_by_their_size() -> None:
+@golden_cases
+def test_work(told: Cases) -> None:
+    dense, scores = (32, 200, 8), (32, 4, 200, 200)
+    rows = row("dense", dense), row("scores", scores), row("head", (32, 8))
+    told["work scales with each dimension of time, and not without one"] = check(0.5, *rows)
+    open_ones = row("dense", (None, None, 8)), row("scores", (None, 4, None, None))
+    told["dimensions that are open may be time"] = check(0.5, *open_ones)
+    for shape, name in (
+        ((200, None, 8), "time comes first"),
+        ((200, 300), "weights"),
+        ((None, 8), "all positions of all sequences, perhaps"),
+        ((None, 20, 8), "another length"),
+        ((32, None, 8), "an open length"),
+        ((32, 8), "a row for each sequence"),
+    ):
+        told[f"{name}: {shape}"] = check(0.5, row("a", dense), row("b", shape))
+    told["a loop over half of the positions, and over less"] = [
+        check(0.5, row("cell", (32, 8), calls=calls)) for calls in (100.0, 99.0)
+    ]
+    told["transfers of batches scale"] = check(0.5, breakdown=Breakdown.of(transfer=5.0, device=10.0))
+    unknown = OperationTime(name="b", type="X", ms=7.0)
+    told["work of unknown length counts in proportion and is shown"] = check(0.5, row("scores", scores), unknown)
+    told["unknown work alone is no work on sequences"] = check(0.5, unknown)
     program = Program((), (), settings=RunSettings(batch_size=32))
-    found = scales(check(0.5, row("a", (200, 32, 8)), row("b", (200, 30, 8)), program=program))
-    assert found == {"a": 0.5}
+    told["batches before time"] = check(0.5, row("a", (200, 32, 8)), row("b", (200, 30, 8)), program=program)
+    layer, head = (replace(row(f"{name}/MatMul", (None, 8)), layer=name) for name in ("dense", "head"))
+    reshaped = Operation(name="dense/Reshape", type="Reshape", inputs=(("float32", dense),))
+    program = Program((replace(reshaped, layer="dense"),), ())
+    told["rows of a layer are positions if the layer has time: after pooling it is one for each example"] = check(
+        0.5, row("a", dense), layer, head, program=program
+    )
 
 
-def test_unknown_work_alone_is_no_work_on_sequences() -> None:
-    assert as_finding(check(0.5, OperationTime(name="b", type="X", ms=10.0))).effects == ()
+def loop_of(iterations: float, calls: float) -> tuple[OperationTime, LoopWork]:
+    cell = row("while/body/Mul", (32, 8), calls=calls)
+    return cell, LoopWork((GraphLoop("while", iterations, calls, 10.0, (cell,)),), 30.0, 35.0)
+
+
+@golden_cases
+def test_loops(told: Cases) -> None:
+    cell, loops = loop_of(200.0, 90.0)  # some of its calls were not recorded
+    told["the host starts a loop once for each position, of 256 of which 26 are used"] = check(
+        0.1, cell, breakdown=Breakdown.of(host=40.0, device=10.0), loops=loops
+    )
+    parts = Breakdown.of(host=40.0, device=20.0)
+    for iterations in (3.0, 99.0):
+        cell, loops = loop_of(iterations, iterations)
+        told[f"a loop of {iterations:g} iterations is not over 200 positions"] = check(
+            0.1, row("a", (32, 200, 8)), cell, breakdown=parts, loops=loops
+        )
+    cell, others = row("while/body/Mul", (32, 8), calls=150.0), row("adam/Mul", (8, 8), calls=50.0)
+    told["the host shrinks by the calls of the loop: three of four"] = check(0.5, cell, others, breakdown=parts)
+    told["the call itself does not shrink"] = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
 
 
 def measured(**parts: Any) -> SequencePadding:
@@ -158,13 +128,42 @@ def measured(**parts: Any) -> SequencePadding:
     return chart(trace([]), recording({"sequences": [entry | parts]})).fact(SequencePadding)
 
 
-def test_the_recorded_lengths_are_what_is_used() -> None:
-    (entry,) = measured().inputs
-    assert (entry.steps, entry.trimmed, entry.used) == (100, None, near(0.4))
-    (entry,) = measured(lengths=[[40] * 9, [20] * 9], batches=True).inputs
-    assert [entry.used, entry.trimmed] == near([0.3, 0.3])
-    (entry,) = measured(lengths=[[40] * 9, [20] * 9], steps=[50, 200], batches=True).inputs
-    assert (entry.steps, entry.used) == (200, near(540 / 2250))  # shares of their own batch
+def alike(number: int) -> dict[str, Any]:
+    """Of 30 rows that end early so many are of one length; rows without padding do not count."""
+    return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
+
+
+def padded_in(padding: SequencePadding) -> list[str]:
+    return [
+        f"{one.used:.4g} of {one.steps} used, {shown(one.trimmed)} with batches as long as their longest; "
+        f"{one.pad} at the {'beginning' if one.leading else 'end'}, "
+        f"{one.batch_size} in {'a batch' if one.batches else 'a sample'}"
+        for one in padding.inputs
+    ]
+
+
+@golden_cases
+def test_recorded(told: Cases) -> None:
+    def sequences(name: str, **parts: Any) -> None:
+        told[name] = lambda: padded_in(measured(**parts))
+
+    two = [[40] * 9, [20] * 9]
+    sequences("lengths of 36 to 44 of 100 positions")
+    sequences("batches of 40 and of 20", lengths=two, batches=True)
+    sequences("batches of other lengths: shares of their own batch", lengths=two, steps=[50, 200], batches=True)
+    sequences("zeros at the beginning", leading=True)
+    sequences("27 of 30 rows are alike", **alike(27))
+    sequences("trap: images with black borders, and series that are aligned to the right", begins=0.97)
+    sequences("few rows begin with zeros", begins=0.98)
+    sequences("trap: one-hot and sparse features", gaps=0.06)
+    sequences("few zeros lie between others", gaps=0.05)
+    sequences("trap: 15 columns of a table", shape=[64, 15], lengths=[[*range(9)]])
+    sequences("seven lengths", lengths=[[*range(36, 43)]])
+    sequences("eight lengths", lengths=[[*range(36, 44)]])
+    sequences("a mask", mask=True)
+    sequences("all positions are used", leading=True, lengths=[[100] * 9])
+    sequences("28 of 30 rows are alike", **alike(28))
+    told["an old recording"] = lambda: chart(trace([]), recording({"graphs": []})).fact(SequencePadding)
 
 
 def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
@@ -186,16 +185,6 @@ def called(*given: Any) -> SequencePadding:
 TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
 
 
-@pytest.mark.parametrize("pad", [0, 1, -100])
-@pytest.mark.parametrize("leading", [False, True])
-def test_padding_is_what_the_training_call_gets(pad: int, *, leading: bool) -> None:
-    rows = token_rows(*TEXTS, pad=pad)[:, :: -1 if leading else 1]
-    (entry,) = called(({"tokens": rows}, np.ones(8)), ({"tokens": rows}, np.ones(8))).inputs
-    assert entry.lengths == (TEXTS, TEXTS)
-    assert (entry.steps, entry.pad, entry.leading) == (120, pad, leading)
-    assert (entry.batches, entry.batch_size) == (True, 8)
-
-
 def padded_columns(number: int = 64) -> Any:
     """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
     rows = np.random.default_rng(1).integers(1, 50, (number, 20))
@@ -204,32 +193,24 @@ def padded_columns(number: int = 64) -> Any:
     return rows
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        padded_columns(),
-        np.eye(40, dtype="int64")[np.arange(64) % 40],  # one-hot
-        np.random.default_rng(2).random((64, 40)) < 0.1,  # multi-hot
-        np.arange(40) < np.arange(1, 33)[:, None],  # a mask, or an ordinal label
-        np.pad(np.random.default_rng(3).integers(1, 255, (64, 80)), [(0, 0), (20, 20)]),  # an image
-        np.random.default_rng(4).poisson(1.0, (64, 20)),  # counts
-    ],
-    ids=["table", "one-hot", "multi-hot", "mask", "image", "counts"],
-)
-def test_other_matrices_of_whole_numbers_are_no_padding(rows: Any) -> None:
-    with pytest.raises(Unavailable):
-        called(rows.astype("int32"))
+@golden_cases
+def test_arguments(told: Cases) -> None:
+    def given(name: str, rows: Any, dtype: str = "int32") -> None:
+        arguments = {"tokens": rows.astype(dtype)}, np.ones(len(rows))
+        told[name] = lambda: padded_in(called(arguments, arguments))
 
-
-def test_matrices_of_other_types_are_no_sequences() -> None:
+    for pad in (0, 1, -100):
+        rows = token_rows(*TEXTS, pad=pad)
+        given(f"texts, padded with {pad}", rows)
+        given(f"texts, padded before with {pad}", rows[:, ::-1])
     for dtype in ("uint8", "float32", "int16"):
-        with pytest.raises(Unavailable):
-            called(token_rows(*TEXTS).astype(dtype))
-
-
-def alike(number: int) -> dict[str, Any]:
-    """Of 30 rows that end early so many are of one length; rows without padding do not count."""
-    return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
+        given(f"texts as {dtype} are no sequences", token_rows(*TEXTS), dtype)
+    given("trap: a table", padded_columns())
+    given("trap: one-hot rows", np.eye(40)[np.arange(64) % 40])
+    given("trap: multi-hot rows", np.random.default_rng(2).random((64, 40)) < 0.1)
+    given("trap: a mask, or an ordinal label", np.arange(40) < np.arange(1, 33)[:, None])
+    given("trap: an image", np.pad(np.random.default_rng(3).integers(1, 255, (64, 80)), [(0, 0), (20, 20)]))
+    given("trap: counts", np.random.default_rng(4).poisson(1.0, (64, 20)))
 
 
 def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
@@ -238,42 +219,34 @@ def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
     assert PaddedInput(120, ((3, 4, 5, 100),)).buckets == (8, 104)
 
 
-def advice(maker: BatchMaker, **parts: Any) -> tuple[Remedy, ...]:
+def advice(maker: BatchMaker, **parts: Any) -> Verdict:
     entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
     source = BatchSource(maker, Location("train.py", 7))
-    return as_finding(example(entry, rows=(row("a", (8, 120, 8)),), source=source)).remedies
+    return example(entry, rows=(row("a", (8, 120, 8)),), source=source)
 
 
-def test_the_advice_is_python_for_what_makes_the_batches() -> None:
+@golden_cases
+def test_advice(told: Cases) -> None:
     for maker in BatchMaker:
-        own, by_length = advice(maker)
-        assert own.at == Location("train.py", 7)
-        for code in (own.code, by_length.code):
-            ast.parse(code)
-            of_dataset = maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}
-            assert ("padded_batch" in code or "bucket_by" in code) is of_dataset
-        assert "16, 32, 40, 64" in by_length.code or "[17, 33, 41]" in by_length.code
+        told[f"batches made by {maker.name}"] = advice(maker)
+    told["padding before the words with 1 in a loop"] = advice(BatchMaker.LOOP, leading=True, pad=1)
+    told["padding with 1 in a dataset"] = advice(BatchMaker.DATASET, pad=1)
 
 
-def test_the_advice_keeps_the_side_and_the_number_of_the_padding() -> None:
-    assert 'padding="pre", value=1' in advice(BatchMaker.LOOP, leading=True, pad=1)[0].code
-    assert "padding_values: 1" in advice(BatchMaker.DATASET, pad=1)[0].code
+def test_the_code_is_python() -> None:
+    for maker in BatchMaker:
+        for remedy in as_finding(advice(maker)).remedies:
+            ast.parse(remedy.code)
 
 
-def test_what_makes_the_batches_is_told_by_what_is_given() -> None:
-    for kind, maker, line in (
-        ("tf.data", BatchMaker.DATASET, 3),
-        ("DatasetAdapter", BatchMaker.DATASET, 3),  # of Keras 2
-        ("arrays", BatchMaker.ARRAYS, 3),
-        ("PyDataset", BatchMaker.GIVEN, 9),
-        ("KerasSequenceAdapter", BatchMaker.GIVEN, 9),
-        ("", BatchMaker.LOOP, 5),
-    ):
-        datasets = [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}]
-        python, run = {"fed": {"at": ["train.py", 5]}}, {"fit_at": ["train.py", 9]}
-        record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "run": run, "python": python}
+@golden_cases
+def test_makers(told: Cases) -> None:
+    datasets = [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}]
+    given = {"fed": {"at": ["train.py", 5]}}, {"fit_at": ["train.py", 9]}
+    for kind in ("tf.data", "DatasetAdapter", "arrays", "PyDataset", "KerasSequenceAdapter", ""):
+        record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "python": given[0], "run": given[1]}
         source = chart(trace([]), recording(record)).fact(BatchSource)
-        assert (source.maker, source.at) == (maker, Location("train.py", line))
+        told[f"what makes batches of {kind or 'a loop of calls'}"] = f"{source.maker.name} at {shown(source.at)}"
 
 
 def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches() -> None:
@@ -282,40 +255,6 @@ def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches(
     rows = row("a", (8, 120, 8)), row("dense", (960, 8))
     work = LengthWork.measure(padding, Operations(rows), None, None)
     assert [entry.row.name for entry in work.growing if entry.known] == ["a", "dense"]
-
-
-def test_other_zeros_are_no_padding() -> None:
-    for parts in (
-        {"begins": 0.97},  # trap: images with black borders, and series that are aligned to the right
-        {"gaps": 0.06},  # trap: one-hot and sparse features
-        {"shape": [64, 15], "lengths": [[*range(9)]]},  # trap: columns of a table
-        {"lengths": [[*range(36, 43)]]},
-        {"mask": True},
-        {"leading": True, "lengths": [[100] * 9]},
-        alike(28),
-    ):
-        with pytest.raises(Unavailable):
-            measured(**parts)
-
-
-def test_the_other_sides_of_these_limits() -> None:
-    for parts in ({"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[*range(36, 44)]]}, alike(27)):
-        assert len(measured(**parts).inputs) == 1
-    assert measured(leading=True).inputs[0].leading
-
-
-def test_an_old_recording_says_what_is_missing() -> None:
-    with pytest.raises(Unavailable, match="record the run again"):
-        chart(trace([]), recording({"graphs": []})).fact(SequencePadding)
-
-
-def test_the_saving_is_that_of_the_remedy() -> None:
-    """Of 100 positions 20 are used; a batch of its own longest sequence keeps half of the 80, or more."""
-    for longest, scale, first in ((60, 0.6, OWN), (61, 0.2, ACTION)):
-        rows = (longest, *((200 - longest) // 9,) * 8, 200 - longest - 8 * ((200 - longest) // 9))
-        finding = padded(rows, sizes=(100,))
-        assert scales(finding) == near({"a": scale})
-        assert first_action(finding) == first
 
 
 def test_the_longest_of_a_batch_is_expected_from_a_sample() -> None:

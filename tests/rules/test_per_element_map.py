@@ -9,8 +9,6 @@ from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
 from tfdoctor.source_code.splice import Declined
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
-
-
 CHEAP = frozenset(("DecodeCSV", "Pack"))
 
 
@@ -39,21 +37,22 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
     return StageTime.of(f"Root::Prefetch::{kind}", work, **{"dataset": CSV, **more})
 
 
-def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
-    verdict = as_finding(example(stage()))
-    assert [one[2:] for one in effects(verdict)] == [(near(0.00998, rel=0.01), Bound.AT_MOST)]
-    assert (verdict.remedies[0].at, verdict.remedies[0].edit_id) == (CSV.at, "vectorized-map")
-    assert "map(columns" in first_code(verdict)
-
-
-def test_both_sides_of_each_limit() -> None:
-    """A map counts its own calls; one that takes long or writes much is work, and few do not matter."""
-    own = (example(stage("ParallelMapV2", calls=calls)) for calls in (256.0, 1.0))
-    long = (example(stage(work=work)) for work in (25.5, 25.7))
-    large = (example(nbytes=nbytes) for nbytes in (9000, 9100))
-    few = (example(stage(work=0.3), batch=batch) for batch in (9, 8))
-    for both in (own, long, large, few):
-        assert kinds(*both) == [Finding, Healthy]
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["CSV rows are decoded one by one"] = sick()
+    told["each call writes 20 kB"] = healthy()
+    told["a map counts its own calls"] = [example(stage("ParallelMapV2", calls=calls)) for calls in (256.0, 1.0)]
+    told["a call that takes less than 0.1 ms, and more"] = [example(stage(work=work)) for work in (25.5, 25.7)]
+    told["a call that writes 9 kB, and more"] = example(nbytes=9000), example(nbytes=9100)
+    told["nine calls, and eight"] = [example(stage(work=0.3), batch=batch) for batch in (9, 8)]
+    told["elements of several shapes cannot be batched"] = example(fixed=False), example(nbytes=None)
+    told["no batch comes behind the map"] = example(stage("ParallelMapV2", calls=256.0), batch=0)
+    told["Python is another rule's"] = example(stage(python_ms=5.0))
+    told["a step that does not wait"] = example(wait=0.1)
+    told["a stage of an unknown dataset"] = example(stage(dataset=None))
+    told["functions that were not recorded"] = per_element_map.check(
+        InputPipeline.of(stage()), Unavailable("nothing recorded"), CpuContention(crowded=False)
+    )
 
 
 SINGLE_ITEMS = (
@@ -72,20 +71,6 @@ def test_functions_that_take_single_items_are_left_out() -> None:
 def test_functions_that_take_batches_are_found() -> None:
     for name in ("DecodeCSV", "DecodeRaw", "ParseExampleV2", "OneHot", "Cast"):
         assert isinstance(example(types=frozenset((name,))), Finding), name
-
-
-def test_where_batches_would_not_help() -> None:
-    """Several shapes, no batch behind the map, Python (another rule's fault), and a step that does not wait."""
-    shapes = example(fixed=False), example(nbytes=None)
-    unbatched = example(stage("ParallelMapV2", calls=256.0), batch=0)
-    others = example(stage(python_ms=5.0)), example(wait=0.1)
-    assert set(kinds(*shapes, unbatched, *others)) == {Healthy}
-
-
-def test_a_function_that_was_not_recorded_is_not_judged() -> None:
-    alone, nothing = CpuContention(crowded=False), Unavailable("nothing recorded")
-    unknown = per_element_map.check(InputPipeline.of(stage()), nothing, alone)
-    assert kinds(example(stage(dataset=None)), unknown) == [NotApplicable, NotApplicable]
 
 
 TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
@@ -109,21 +94,15 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
     return MapFunctions.measure(program, recorded).by_dataset.get(1)
 
 
-def test_a_function_is_read_from_the_graph_of_its_name() -> None:
-    verdict = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
-    assert verdict == MapFunction(CHEAP, 240, 256, fixed=True)
-
-
-def test_open_shapes_are_told() -> None:
-    assert measured(graph("columns", "Pack", shape=(None,))).nbytes is None
-    assert not measured(graph("columns", "Pack"), element=OPEN).fixed
-    assert measured(graph("columns", "Pack"), between="Filter").batch == 0  # ends the search
-
-
-def test_two_functions_of_one_name_are_not_guessed_from() -> None:
-    assert measured(graph("columns", "Pack"), graph("columns", "Cast")) is None
-    with pytest.raises(Unavailable, match="pipeline's maps were not recorded"):
-        measured()
+@golden_cases
+def test_functions(told: Cases) -> None:
+    pack = graph("columns", "Pack")
+    told["a function is its graph by name"] = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
+    told["a result of open shape"] = measured(graph("columns", "Pack", shape=(None,)))
+    told["an element of open shape"] = measured(pack, element=OPEN)
+    told["a filter between map and batch ends the search"] = measured(pack, between="Filter")
+    told["two functions of one name are not guessed from"] = measured(pack, graph("columns", "Cast"))
+    told["no function"] = lambda: measured()  # noqa: PLW0108 - it raises
 
 
 # vectorized-map: only a function that treats a batch as it treats each element is given batches.
@@ -144,7 +123,6 @@ def parse(record):
 ds = files.shuffle(9){chain}
 {after}
 """
-
 CHAIN, RESULT = ".map(parse, num_parallel_calls=4).batch(8)", "row, label"
 
 

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.rules.execution import python_in_loop
-from tfdoctor.rules.execution.python_in_loop import IF_NOT_NEEDED, LoopLines
+from tfdoctor.rules.execution.python_in_loop import LoopLines
 
 HISTOGRAM = Location("train.py", 36)
 
@@ -37,49 +37,26 @@ def check(*times: float, seen: int = 9, step: float = 10.0, aside: bool = True, 
     return example(*lines, seen=seen, step=step, **more)
 
 
-def test_a_share_of_the_step_that_enough_samples_show() -> None:
-    for ms, step in ((1.0, 20.0), (0.5, 2.0)):
-        assert kinds(check(ms, step=step), check(ms - 0.01, step=step)) == [Finding, Healthy]
-    assert kinds(check(5.0, seen=5), check(5.0, seen=4)) == [Finding, Healthy]
-
-
-def test_the_line_with_most_of_the_time_is_named() -> None:
-    finding = as_finding(check(4.0, 1.0))
-    assert "train.py:36" in finding.summary
-    assert finding.remedies[0].at == HISTOGRAM
-    assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [2]
-    assert effects(finding)[0][2:] == (near(0.01), Bound.EXPECTED)
-
-
-def test_what_the_next_step_may_need_promises_a_ceiling() -> None:
-    """Trap: the loop of reinforcement learning plays a game between its steps, and cannot do without."""
-    finding = check(5.0, aside=False)
-    assert (effects(finding)[0][3], first_action(finding)) == (Bound.AT_MOST, IF_NOT_NEEDED)
-
-
-def test_waiting_after_a_read_is_left_to_host_sync() -> None:
-    assert kinds(check(5.0, syncs_ms=4.6), check(5.0, syncs_ms=4.4)) == [Healthy, Finding]
-
-
-def test_logging_every_hundred_steps_is_healthy() -> None:
-    """Trap: the only step that logs in the window is an outlier, whose time the steady steps do not have."""
-    assert isinstance(check(0.05, seen=12), Healthy)
-
-
-def test_even_lines_are_not_named_in_the_summary() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["histograms of the weights take 4 of each 7 ms step"] = sick()
+    told["histograms every 100 steps"] = healthy()
+    told["a twentieth of the step, and less"] = check(1.0, step=20.0), check(0.99, step=20.0)
+    told["half a millisecond, and less"] = check(0.5, step=2.0), check(0.49, step=2.0)
+    told["five samples, and four"] = check(5.0, seen=5), check(5.0, seen=4)
+    told["the line with most of the time is named"] = check(4.0, 1.0)
+    told["trap: reinforcement learning plays a game between its steps"] = check(5.0, aside=False)
+    told["waiting after a read is left to host-sync"] = check(5.0, syncs_ms=4.6), check(5.0, syncs_ms=4.4)
+    told["trap: the only step that logs in the window is an outlier"] = check(0.05, seen=12)
     places = tuple(TimedLine(Location("train.py", n), 9, 2.0, makes=False) for n in (1, 2, 3))
-    assert "train.py" not in as_finding(example(*places, step=10.0)).summary
-
-
-def test_time_without_samples_has_no_line() -> None:
-    """Trap: a body of no length is healthy although no sample met it; making batches is python-input's."""
-    cases = (4, 5.0), (5, 5.0), (0, 0.4), (0, 0.5)
-    found = [example(seen=0, samples=samples, body_ms=body, step=body + 4.0) for samples, body in cases]
-    assert kinds(*found) == [NotApplicable, Healthy, Healthy, NotApplicable]
-
-
-def test_operations_that_the_lines_run_one_by_one_are_spared_with_them() -> None:
-    """A moving average of the weights assigns each of them by operations of its own."""
-    found = effects(check(4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0)))
-    assert {part: of for part, of, *_ in found if of} == {Stage.HOST: 4.0, Stage.DEVICE: 2.0}
-    assert [left for _, _, left, _ in found] == near([0.01, 0.01])
+    told["even lines are not named in the summary"] = example(*places, step=10.0)
+    for name, samples, body in (
+        ("four samples, none of them in the body", 4, 5.0),
+        ("five samples that make batches, which is python-input's", 5, 5.0),
+        ("trap: a body of no length, which no sample met", 0, 0.4),
+        ("a body of half a millisecond, which no sample met", 0, 0.5),
+    ):
+        told[name] = example(seen=0, samples=samples, body_ms=body, step=body + 4.0)
+    told["a moving average of the weights assigns each by operations of its own, which are spared with it"] = check(
+        4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0)
+    )

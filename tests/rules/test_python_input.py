@@ -1,6 +1,5 @@
 """python-input: the interpreter takes a tenth of what limits a pipeline that is waited for."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.rules.input import python_input
-from tfdoctor.rules.input.python_input import DRAW, Limits, in_place
+from tfdoctor.rules.input.python_input import in_place
 from tfdoctor.terms.kinds import InputKind
 
 
@@ -20,8 +19,6 @@ def seen_line(at: Location, seen: int, calls: str = "", *, makes: bool | None = 
 
 
 LINES = (seen_line(Location("train.py", 14), 45, "PIL.Image.open"), seen_line(Location("train.py", 12), 5))
-
-
 AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))
 
 
@@ -78,59 +75,48 @@ def waiting(edges: float, **more: Any) -> Verdict:
     return example(stage("Map", 38.0, 30.0), breakdown=step, overhead=PythonOverhead(edges, 0.1), **more)
 
 
-def test_a_loop_that_waits_for_the_interpreter() -> None:
-    assert kinds(waiting(6.9), waiting(1.0)) == [Healthy, Healthy]
-    assert [of for part, of, _, _ in effects(waiting(8.0)) if part is Stage.HOST] == [5.0]
-
-
 DISTURBED = CpuContention(crowded=True, cores=2.0, others=1.6)
+LOAD, SCALE = Location("train.py", 36), Location("train.py", 38)
+MAPPED = Dataset(id=1, kind="_MapDataset", function="augment", function_at=LOAD, at=LOAD)
 
 
-def test_a_loop_that_may_wait_for_a_core_is_not_said_to_wait_for_the_interpreter() -> None:
-    reason = as_not_applicable(waiting(8.0, contention=DISTURBED)).reason
-    assert "other programs used 1.6 cores while none was free" in reason
-
-
-def test_a_wait_that_other_programs_may_cause_is_not_put_on_python() -> None:
-    cases = (15.0, DISTURBED), (14.9, DISTURBED), (14.9, CpuContention(crowded=True, cores=2.0))
-    step = Breakdown.of(input=30.0, device=10.0)
-    found = [example(stage("Map", work, 10.0), breakdown=step, contention=other) for work, other in cases]
-    assert kinds(*found) == [Finding, NotApplicable, Finding]
-
-
-def test_a_tenth_of_the_slowest_segment_of_a_step_that_waits() -> None:
-    assert kinds(*(check(stage("Map", 40.0, one)) for one in (4.0, 3.9, 0.0))) == [Finding, Healthy, Healthy]
-    assert kinds(*(check(stage("Map", 40.0, 38.0), wait=wait) for wait in (2.0, 1.9))) == [Finding, Healthy]
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a py_function takes 30 ms of each 33 ms step, and the same map in TensorFlow operations"] = (
+        sick(),
+        healthy(),
+    )
+    told["a tenth of the slowest segment, less, and none"] = [check(stage("Map", 40.0, one)) for one in (4, 3.9, 0)]
+    told["a step that waits 5 % of its time, and less"] = [
+        check(stage("Map", 40.0, 38.0), wait=wait) for wait in (2.0, 1.9)
+    ]
     slow = StageTime.of("Root::Prefetch::ParallelMapV2", 90.0, threads=2)
-    beside = StageTime.of(f"{slow.path}::Generator", 10.0, python_ms=10.0)  # keeps up
-    assert kinds(check(slow, beside), check()) == [Healthy, Healthy]
-
-
-def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
-    """Waits for a core between operations go with it: the ceiling was exceeded by the change itself."""
+    beside = StageTime.of(f"{slow.path}::Generator", 10.0, python_ms=10.0)
+    told["a generator that keeps up with a slow map"] = check(slow, beside)
+    told["no stage at all"] = check()
     crowded = stage("Map", 40.0, 15.0, operations={"PyFunc": 15.0, "Roll": 5.0})
-    for one in (stage("Map", 40.0, 30.0), crowded):
-        assert scales(check(one)) == {"Root::Prefetch::Map": near(0.25)}
-        assert {bound for *_, bound in effects(check(one))} == {Bound.AT_MOST}
-
-
-def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
-    """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
+    told["replacing the Python leaves the rest of the stage"] = check(stage("Map", 40.0, 30.0))
+    told["waits for a core between operations go with it: they were saved"] = check(crowded)
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
-    (host,) = (one for one in effects(example(stage("Map", 40.0, 30.0), breakdown=steps)) if one[0] is Stage.HOST)
-    assert host == (Stage.HOST, 8.0, near(0.25), Bound.AT_MOST)  # 30 of 40 ms
+    told["the loop waits for the interpreter's lock while the pipeline runs Python: no event shows it"] = example(
+        stage("Map", 40.0, 30.0), breakdown=steps
+    )
     inside = InputPipeline.of(StageTime.of("Root::Map", 40.0, python_ms=30.0))
-    assert {one[0] for one in effects(example(pipeline=inside, breakdown=steps))} == {Stage.INPUT}
-
-
-def test_the_remedy_follows_what_makes_the_batches() -> None:
-    for kind, fed_by, words in (
-        ("Map", "", "TensorFlow operations"),
-        ("Generator", "", "generator"),
-        ("FlatMap", "generator", "generator"),
-        ("Generator", "PyDataset", "processes"),
-    ):
-        assert words in first_action(check(stage(kind, 40.0, 40.0), fed_by=fed_by))
+    told["a pipeline without prefetch does not run beside the loop"] = example(pipeline=inside, breakdown=steps)
+    told["a loop that waits for the interpreter alone, and less"] = [waiting(edges) for edges in (8.0, 6.9, 1.0)]
+    told["a loop that may wait for a core instead of the interpreter"] = waiting(8.0, contention=DISTURBED)
+    step = Breakdown.of(input=30.0, device=10.0)
+    told["a wait that other programs may cause is not put on Python, unless it is more than half of the stage"] = [
+        example(stage("Map", work, 10.0), breakdown=step, contention=DISTURBED) for work in (15.0, 14.9)
+    ]
+    alone = CpuContention(crowded=True, cores=2.0)
+    told["cores that the program crowds"] = example(stage("Map", 14.9, 10.0), breakdown=step, contention=alone)
+    told["a generator"] = check(stage("Generator", 40.0, 40.0))
+    told["a dataset made from a generator"] = check(stage("FlatMap", 40.0, 40.0), fed_by="generator")
+    told["a PyDataset"] = check(stage("Generator", 40.0, 40.0), fed_by="PyDataset")
+    told["a generator and a map behind it are one change"] = check(
+        stage("Generator", 20.0, 20.0), stage("Generator::Map", 20.0, 19.0, dataset=MAPPED)
+    )
 
 
 def made_in(body: LoopBody, step: Breakdown, *places: TimedLine, **more: Any) -> Verdict:
@@ -144,199 +130,105 @@ def loop(between: float, makes: int, others: int = 0) -> Verdict:
     return made_in(LoopBody(0.0, between), Breakdown.of(between=between, device=20.0 - between), *places)
 
 
-def test_a_loop_that_makes_its_batches() -> None:
-    assert kinds(loop(1.08, 5), loop(1.06, 5), loop(9.0, 4)) == [Finding, Healthy, NotApplicable]
-    assert kinds(loop(2.12, 5, 5), loop(2.16, 5, 5)) == [Healthy, Finding]
-    verdict = as_finding(loop(10.0, 9))
-    assert (verdict.remedies[0].at, verdict.effects[0].bound) == (Location("train.py", 12), Bound.AT_MOST)
-
-
-def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> None:
-    made = TimedLine(Location("train.py", 12), 9, makes=True)
-    ((part, of, _, _),) = effects(made_in(LoopBody(4.0, 0.0), Breakdown.of(host=5.0, device=15.0), made))
-    assert (part, of) == (Stage.HOST, near(4.0))
-
-
-@pytest.mark.parametrize(
-    ("seen", "calls", "action"),
-    [
-        (9, "", ""),
-        (10, "", "Replace loops over examples with NumPy operations on whole batches"),
-        (10, "numpy.random.choice", DRAW),
-        (10, "random.Random.sample", "Call random.Random.sample less often for each batch"),
-    ],
-)
-def test_no_pipeline_is_proposed_for_what_the_loop_s_model_decides(seen: int, calls: str, action: str) -> None:
-    """Trap: a replay memory that a policy fills; its lines together take a fifth of a step."""
-    places = [TimedLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
-    draws = TimedLine(Location("dqn.py", 59), seen, makes=True, calls={calls: seen})
-    verdict = example(
-        pipeline=NO_PIPELINE,
-        breakdown=Breakdown.of(between=6.0, device=14.0),
-        samples=StackSamples((draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})),
-        body=LoopBody(0.0, 6.0),
-        conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
-    )
-    assert [one.action for one in getattr(verdict, "remedies", ())] == [action] * bool(action)
-    if isinstance(verdict, Finding):
-        assert "dqn.py:59 takes 2.00 ms" in verdict.summary
-
-
 def converted(ms: float, *, same: bool = False, device: float | None = None) -> Verdict:
     array = Conversions((ConvertedArray("float32", (128, 784), 0.0, ms, same=same),), Location("train.py", 12))
     step = Breakdown.of(between=ms, device=20.0 - ms if device is None else device)
     return example(pipeline=NO_PIPELINE, breakdown=step, conversions=array)
 
 
-def test_converting_new_arrays_is_making_a_batch() -> None:
-    """Slices of an array cost nothing to make, and much to convert."""
-    assert kinds(converted(1.08), converted(1.06)) == [Finding, Healthy]
-    assert isinstance(converted(5.0, same=True), NotApplicable)  # left to repeated-conversion
-
-
-def test_small_arrays_cost_no_more_than_a_batch_from_tf_data() -> None:
-    """Trap: a replay buffer's arrays took 0.05 ms of a step of 0.7 ms, and tf.data would have taken as long."""
-    array = Conversions((ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False),), Location("train.py", 12))
-    step = Breakdown.of(between=0.43, device=0.27)
-    assert isinstance(example(pipeline=NO_PIPELINE, breakdown=step, conversions=array), Healthy)
-    assert [left for _, _, left, _ in effects(converted(1.4))] == [near(0.05)]
-
-
-LOAD, SCALE = Location("train.py", 36), Location("train.py", 38)
-MAPPED = Dataset(id=1, kind="_MapDataset", function="augment", function_at=LOAD, at=LOAD)
-
-
-def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Finding:
-    lines = seen_line(LOAD, most, calls=calls, makes=certain), seen_line(SCALE, others)
-    return as_finding(check(stage("Generator", 40.0, 40.0), lines=InputLines(lines)))
-
-
-def mapped(*lines: TimedLine, **more: Any) -> Finding:
-    """A map whose function is the user's own augment()."""
-    return as_finding(check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines)))
-
-
-def test_the_first_change_is_of_all_that_the_saving_counts() -> None:
-    """Two lines that call the same function are both named; the code shows what replaces that function."""
-    both = seen_line(LOAD, 25, calls="numpy.convolve"), seen_line(SCALE, 24, calls="numpy.convolve")
-    first, rarely = mapped(*both, seen_line(Location("other.py", 1), 1)).remedies
-    assert first.action == (
-        "Write augment() in TensorFlow operations: numpy.convolve takes 98 % of the input's Python "
-        "(50 % in line 36, 48 % in line 38)"
-    )
-    assert all(code in first.code for code in ("tf.nn.conv1d", "dataset.map(augment"))
-    assert "numpy.convolve less often" in rarely.action
-    assert first.at == rarely.at == LOAD
-    other = seen_line(Location("other.py", 7), 9, calls="numpy.convolve")
-    assert first_action(mapped(other)).endswith("(other.py:7)")
-
-
-@pytest.mark.parametrize("calls", ["", "lzma.decompress"])
-def test_code_for_an_unknown_function_is_a_general_shape(calls: str) -> None:
-    """It calls the user's function, and none of TensorFlow's for something else."""
-    first, _, processes = mapped(seen_line(SCALE, 9, calls=calls)).remedies
-    assert "def augment(" in first.code
-    assert "dataset.map(augment" in first.code
-    assert set(re.findall(r"tf\.[\w.]+", first.code)) <= {"tf.py_function", "tf.numpy_function", "tf.data.AUTOTUNE"}
-    assert "use_multiprocessing" in processes.code
-
-
-def test_a_function_without_a_name_is_called_by_its_stage() -> None:
-    assert "Write Map(<lambda>) in" in first_action(mapped(function="<lambda>"))
-
-
-def test_a_function_that_takes_little_gets_no_example() -> None:
-    slow, quick = seen_line(LOAD, 19, calls="numpy.load"), seen_line(SCALE, 2, calls="numpy.clip")
-    assert "clip" not in first_code(mapped(slow, quick))
-
-
-def test_a_generator_and_a_map_behind_it_are_one_change() -> None:
-    both = check(stage("Generator", 20.0, 20.0), stage("Generator::Map", 20.0, 19.0, dataset=MAPPED))
-    assert [one.action for one in as_finding(both).remedies][:-1] == [
-        "Read with tf.data instead of a generator and write augment() in TensorFlow operations"
-    ]
-
-
-def rows_of(finding: Finding) -> tuple[tuple[object, ...], ...]:
-    table = finding.evidence[-1]
-    assert isinstance(table, Table)
-    return table.rows
-
-
-def test_the_lines_that_take_the_time_are_shown_and_the_others_summed_up() -> None:
-    rows = rows_of(mapped(*(seen_line(Location("train.py", number), 10) for number in range(1, 11))))
-    assert (len(rows), rows[-1]) == (9, ("other lines", "-", "-", ratio(0.2), ms(8.0)))
-    verdict = named(9, 1)
-    assert "numpy.load takes 90 %" in verdict.remedies[0].action
-    assert verdict.remedies[1].at == LOAD
-    assert rows_of(verdict)[0] == (LOAD, "-", "numpy.load", ratio(0.9), ms(36.0))
-
-
-def test_a_line_is_named_where_enough_samples_show_it() -> None:
-    assert [named(*seen).remedies[1].at for seen in ((71, 29), (30, 70), (4, 0))] == [LOAD, SCALE, None]
-
-
-def test_a_function_is_named_where_it_stands_out() -> None:
-    others = [seen_line(Location("train.py", number), 7) for number in range(1, 10)]
-    for most, stands_out in ((30, True), (29, False)):
-        rest = (seen_line(Location("train.py", 10), 17 - most), seen_line(LOAD, 20))
-        action = first_action(mapped(seen_line(SCALE, most, calls="numpy.load"), *others, *rest))
-        assert ("numpy.load" in action) is stands_out
-
-
-def test_a_line_of_a_thread_that_may_do_something_else_is_shown_only() -> None:
-    verdict = named(9, 1, certain=False)
-    assert "train.py" not in verdict.remedies[0].action
-    assert LOAD in rows_of(verdict)[0]
-
-
-def test_python_of_its_own_is_not_called_a_function() -> None:
-    action, rarely = (remedy.action for remedy in named(9, 1, calls="").remedies[:2])
-    assert action.endswith(": train.py:36 takes 90 % of the input's Python")
-    assert "replace loops over examples" in rarely
-
-
-def test_lines_that_were_not_sampled_are_said_to_be_unknown() -> None:
-    assert str(UNSAMPLED) in str(as_finding(check(stage("Generator", 40.0, 40.0))).evidence[-1])
-
-
-def eager(*calls: str) -> Finding:
+def eager(*calls: str) -> Verdict:
     places = (TimedLine(LOAD, 5, makes=True, calls={call: 5}) for call in calls)
     step = Breakdown.of(between=5.0, device=15.0)
-    return as_finding(made_in(LoopBody(0.0, 5.0), step, *places, function="train_step"))
+    return made_in(LoopBody(0.0, 5.0), step, *places, function="train_step")
 
 
-def test_operations_of_tensorflow_move_into_the_function() -> None:
-    for calls, moves in (
-        (("tensorflow.random.uniform",), True),
-        (("tensorflow.random.uniform", "numpy.stack"), False),  # half of the time
-        (("tensorflow.constant",), False),
-        (("tensorflow.python.eager.polymorphic_function.Function.__call__",), False),
-    ):
-        (remedy,) = eager(*calls).remedies
-        assert remedy.at == LOAD
-        assert ("tf.random.uniform inside train_step" in remedy.action) is moves
-        assert ("x = tf.random.uniform(" in remedy.code, "def train_step(" in remedy.code) == (moves, moves)
+def memory(seen: int, calls: str) -> Verdict:
+    """A replay memory that a policy fills; its lines together take a fifth of a step."""
+    places = [TimedLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
+    draws = TimedLine(Location("dqn.py", 59), seen, makes=True, calls={calls: seen})
+    return example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=6.0, device=14.0),
+        samples=StackSamples((draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})),
+        body=LoopBody(0.0, 6.0),
+        conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
+    )
 
 
-@pytest.mark.parametrize("draw", ["choice", "permutation"])
-def test_a_draw_that_permutes_all_examples_has_a_cheaper_form(draw: str) -> None:
-    """It is proposed where it is at least half of what makes a batch."""
-    step = Breakdown.of(between=5.0, device=15.0)
-    for others in (1, 2):
-        calls = [f"numpy.random.{draw}", *["numpy.stack"] * others]
-        places = (TimedLine(Location("t.py", n), 5, makes=True, calls={c: 5}) for n, c in enumerate(calls))
-        assert (first_action(made_in(LoopBody(0.0, 5.0), step, *places)) == DRAW) is (others == 1)
+@golden_cases
+def test_loops(told: Cases) -> None:
+    told["a loop that makes its batches"] = loop(10.0, 9)
+    told["a twentieth of the step, and less"] = loop(1.08, 5), loop(1.06, 5)
+    told["half of the samples are of what makes batches"] = loop(2.16, 5, 5), loop(2.12, 5, 5)
+    told["four samples are too few"] = loop(9.0, 4)
+    made = TimedLine(Location("train.py", 12), 9, makes=True)
+    told["a batch made in the body of a loop over a dataset is host time"] = made_in(
+        LoopBody(4.0, 0.0), Breakdown.of(host=5.0, device=15.0), made
+    )
+    told["slices of an array cost nothing to make, and much to convert"] = converted(1.08), converted(1.06)
+    told["arrays that are the same each time are left to repeated-conversion"] = converted(5.0, same=True)
+    array = Conversions((ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False),), Location("train.py", 12))
+    told["trap: a replay buffer's arrays took 0.05 ms of a step of 0.7 ms, and tf.data would take as long"] = (
+        example(pipeline=NO_PIPELINE, breakdown=Breakdown.of(between=0.43, device=0.27), conversions=array)
+    )
+    told["a batch from tf.data takes 0.05 of 1.4 ms"] = converted(1.4)
 
 
-def test_the_code_for_a_batch_made_in_the_loop_is_of_the_functions_that_it_calls() -> None:
-    (remedy,), (other,) = eager("numpy.std").remedies, eager("pandas.concat").remedies
-    assert "tf.math.reduce_std" in remedy.code
-    assert "in place of" not in other.code
+@golden_cases
+def test_what_a_loop_calls(told: Cases) -> None:
+    told["trap: no pipeline is proposed for what the loop's model decides"] = memory(9, "")
+    told["a line of such a loop takes half of it"] = memory(10, "")
+    for calls in ("numpy.random.choice", "random.Random.sample"):
+        told[f"a line of such a loop calls {calls}"] = memory(10, calls)
+    told["an operation of TensorFlow moves into the function"] = eager("tensorflow.random.uniform")
+    told["half of the time: two calls of a line are two rows"] = eager("tensorflow.random.uniform", "numpy.stack")
+    told["a constant does not move"] = eager("tensorflow.constant")
+    told["a call does not move"] = eager("tensorflow.python.eager.polymorphic_function.Function.__call__")
+    told["the code is of the function that is called"] = eager("numpy.std")
+    told["no code is known for this function"] = eager("pandas.concat")
+    for draw in ("choice", "permutation"):
+        for others, half in ((1, "at least half"), (2, "less than half")):
+            called = [f"numpy.random.{draw}", *["numpy.stack"] * others]
+            places = (TimedLine(Location("t.py", n), 5, makes=True, calls={c: 5}) for n, c in enumerate(called))
+            told[f"a {draw} permutes all examples, and is {half} of what makes a batch"] = made_in(
+                LoopBody(0.0, 5.0), Breakdown.of(between=5.0, device=15.0), *places
+            )
 
 
-def test_places_of_one_line_are_one_row() -> None:
-    assert rows_of(eager("numpy.stack", "numpy.load")) == ((LOAD, "numpy.stack", ms(5.0)),)
+def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Verdict:
+    lines = seen_line(LOAD, most, calls=calls, makes=certain), seen_line(SCALE, others)
+    return check(stage("Generator", 40.0, 40.0), lines=InputLines(lines))
+
+
+def mapped(*lines: TimedLine, **more: Any) -> Verdict:
+    """A map whose function is the user's own augment()."""
+    return check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines))
+
+
+@golden_cases
+def test_lines(told: Cases) -> None:
+    convolve = partial(seen_line, calls="numpy.convolve")
+    both = convolve(LOAD, 25), convolve(SCALE, 24), seen_line(Location("other.py", 1), 1)
+    told["two lines that call the same function are named, and the code shows what replaces it"] = mapped(*both)
+    told["a line of another file"] = mapped(convolve(Location("other.py", 7), 9))
+    for calls in ("", "lzma.decompress"):
+        told[f"code for an unknown function ({calls or 'Python'}) is a general shape, and calls the user's"] = (
+            mapped(seen_line(SCALE, 9, calls=calls))
+        )
+    told["a function without a name is called by its stage"] = mapped(function="<lambda>")
+    slow, quick = seen_line(LOAD, 19, calls="numpy.load"), seen_line(SCALE, 2, calls="numpy.clip")
+    told["a function that takes little gets no example"] = mapped(slow, quick)
+    told["the lines that take the time are shown, and the others summed up"] = mapped(
+        *(seen_line(Location("train.py", number), 10) for number in range(1, 11))
+    )
+    told["a line is named where enough samples show it"] = [named(*seen) for seen in ((71, 29), (30, 70), (4, 0))]
+    told["a line takes 90 %"] = named(9, 1)
+    others = [seen_line(Location("train.py", number), 7) for number in range(1, 10)]
+    for most, name in ((30, "stands out"), (29, "does not stand out")):
+        rest = (seen_line(Location("train.py", 10), 17 - most), seen_line(LOAD, 20))
+        told[f"a function that {name} among lines"] = mapped(seen_line(SCALE, most, "numpy.load"), *others, *rest)
+    told["a line of a thread that may do something else is shown only"] = named(9, 1, certain=False)
+    told["Python of its own is not called a function"] = named(9, 1, calls="")
 
 
 # Threads of the input on crowded cores
@@ -355,28 +247,15 @@ def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict
     )
 
 
-def test_a_tenth_of_the_step_taken_by_threads_of_the_input_is_found() -> None:
-    assert Limits().crowding == 0.1
-    assert kinds(crowded(0.201), crowded(0.199)) == [Finding, Healthy]
-
-
-def test_the_compute_may_gain_half_of_what_two_cores_lose() -> None:
-    finding = as_finding(crowded(0.44))
-    assert effects(finding) == [(Stage.DEVICE, 40.0, near(1.0 - 0.44 * 64.0 / 2 / 40.0), Bound.AT_MOST)]
-    assert finding.remedies[0].at == Location("train.py", 35)
-    assert "librosa" in finding.remedies[0].action
-    assert isinstance(crowded(2.0, cores=False), Healthy)
-
-
-def test_more_processes_are_proposed_where_cores_are_free() -> None:
-    assert "Compute once" in first_action(crowded(0.0, wait=16.0))
-    assert "several processes" in first_action(crowded(0.0, wait=16.0, cores=False))
-
-
-def test_a_longer_wait_is_told_instead() -> None:
-    """Processes or less work help there, and the wait is what is measured."""
-    assert "makes the step wait" in as_finding(crowded(0.44, wait=16.0)).summary
-    assert "while no core is free" in as_finding(crowded(0.44, wait=8.0)).summary
+@golden_cases
+def test_crowded_cores(told: Cases) -> None:
+    told["threads of the input take a tenth of the step, and less"] = crowded(0.201), crowded(0.199)
+    told["the compute may gain half of what two cores lose"] = crowded(0.44)
+    told["cores that are not crowded"] = crowded(2.0, cores=False)
+    told["less work is proposed where cores are crowded"] = crowded(0.0, wait=16.0)
+    told["more processes are proposed where cores are free"] = crowded(0.0, wait=16.0, cores=False)
+    told["a longer wait is told instead: it is what is measured"] = crowded(0.44, wait=16.0)
+    told["a shorter wait is not"] = crowded(0.44, wait=8.0)
 
 
 # What replaces Python in the input: each expression runs, and its result is that of what it replaces.

@@ -22,26 +22,17 @@ def healthy() -> Verdict:
     return example(CompileTime(0, 20, 0), 0.5)
 
 
-def test_compiling_at_the_start_is_no_fault() -> None:
-    """Trap: a trace that holds the first calls."""
-    cases = (2, 1), (1, 1), (9, 0), (0, 0)
-    found = [example(CompileTime(steps, 20, late, 15.0), 20.0) for steps, late in cases]
-    assert kinds(*found) == [Finding, Healthy, Healthy, Healthy]
-
-
-def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
-    finding = as_finding(example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0))
-    assert (finding.effects, finding.severity) == ((), Severity.NOTE)
-
-
-def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace() -> None:
-    """Trap: compiling in steady steps says little of what all of it costs."""
-    critical, warning, note = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
-    for share, severity in ((0.93, critical), (0.2, critical), (0.1, warning), (0.01, note)):
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["every batch has another length"] = sick()
+    told["XLA compiled before the traced steps"] = healthy()
+    told["trap: a trace that holds the first calls"] = [
+        example(CompileTime(steps, 20, late, 15.0), 20.0) for steps, late in ((2, 1), (1, 1), (9, 0))
+    ]
+    told["compiling in long steps alone promises no saving"] = example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0)
+    for share in (0.93, 0.2, 0.1, 0.01):
         compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
-        finding = as_finding(example(compiling, 3.0))
-        assert (finding.effects, finding.severity) == ((), severity)
-        assert "of the traced time" in finding.summary
+        told[f"trap: steady steps say little of {share} of the traced time"] = example(compiling, 3.0)
 
 
 LINE = Location("train.py", 3)
@@ -59,46 +50,27 @@ def fed(element: str, *more: Dataset, rows: int | None = None, drops: bool = Fal
     return Program(datasets=(batch, last, *more), feeds=2)
 
 
-ANY, SIZE, LENGTH = "Keep the input shapes", "smaller batch", "a few lengths"
-
-
-def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies() -> None:
+@golden_cases
+def test_remedies(told: Cases) -> None:
     """Trap: drop_remainder does not help with sequences of different lengths."""
-    for element, words in (
-        (tensor("(None, 20)"), SIZE),
-        (f"({tensor('(None, 20)')}, {tensor('(None,)')})", SIZE),
-        (f"({tensor('(None, None)')}, {tensor('(None,)')})", LENGTH),
-        (f"({tensor('(16, None)')}, {tensor('(16,)')})", LENGTH),
-        (tensor("(16, 20)"), ANY),
-        ("", ANY),
-        (tensor("<unknown>"), ANY),
-        ("RaggedTensorSpec(TensorShape([None]), tf.int32, 0)", ANY),
-        (f"({tensor('(None, 2)')}, SparseTensorSpec(TensorShape([2, 3]), tf.int32))", ANY),
+    for name, element in (
+        ("batches of any size", tensor("(None, 20)")),
+        ("pairs of batches of any size", f"({tensor('(None, 20)')}, {tensor('(None,)')})"),
+        ("sequences of any length, in batches of any size", f"({tensor('(None, None)')}, {tensor('(None,)')})"),
+        ("sequences of any length", f"({tensor('(16, None)')}, {tensor('(16,)')})"),
+        ("fixed shapes", tensor("(16, 20)")),
+        ("unrecorded elements", ""),
+        ("unknown shapes", tensor("<unknown>")),
+        ("ragged tensors", "RaggedTensorSpec(TensorShape([None]), tf.int32, 0)"),
+        ("sparse tensors", f"({tensor('(None, 2)')}, SparseTensorSpec(TensorShape([2, 3]), tf.int32))"),
     ):
-        remedy = as_finding(example(program=fed(element))).remedies[0]
-        drops = words == SIZE
-        assert remedy.at == (LINE if drops else None)
-        assert words in remedy.action
-
-
-def test_a_run_without_a_pipeline_is_told_both() -> None:
-    for program in (None, Program()):
-        assert ANY in first_action(example(program=program))
-
-
-def test_the_line_is_that_of_the_batch_that_feeds_the_run() -> None:
+        told[name] = example(program=fed(element))
+    told["a run without a pipeline, and an unknown one"] = example(program=Program()), example()
     element = tensor("(None, 20)")
     other = Dataset(id=7, kind="_BatchDataset", parameters=DatasetParameters(drop_remainder=False))
-    assert as_finding(example(program=fed(element, other))).remedies[0].at == LINE
-    assert as_finding(example(program=fed(element, other, drops=True))).remedies[0].at is None
-
-
-def test_the_code_has_the_lengths_and_the_batch_size_that_were_recorded() -> None:
+    told["the line is that of the batch that feeds the run"] = example(program=fed(element, other))
+    told["a batch that drops the remainder"] = example(program=fed(element, other, drops=True))
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
-    program = fed(tensor("(16, None)"), rows=32)
-    (lengths,) = as_finding(example(program=program, padding=padding)).remedies
-    assert "bucket_boundaries=[57, 201], bucket_batch_sizes=[32] * 3" in lengths.code
-
-    (unknown,) = as_finding(example()).remedies
-    assert "dataset.batch(batch_size, drop_remainder=True)" in unknown.code
-    assert not any(character.isdigit() for character in unknown.code)
+    told["the code has the lengths and the batch size that were recorded"] = example(
+        program=fed(tensor("(16, None)"), rows=32), padding=padding
+    )

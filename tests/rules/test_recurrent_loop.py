@@ -1,7 +1,5 @@
 """recurrent-loop: both sides of each limit, and loops whose iterations are large."""
 
-import pytest
-
 from tests.builders import Row, line
 from tests.rules.kit import *
 from tfdoctor.rules.execution import recurrent_loop
@@ -33,33 +31,32 @@ def check(iterations: float, scheduling: float, rest: float) -> Verdict:
     return example(loop, scheduling_ms=scheduling, breakdown=step)
 
 
-def test_a_loop_of_few_iterations_is_healthy() -> None:
-    assert kinds(*(check(iterations, 4.0, 1.0) for iterations in (8, 7, 3))) == [Finding, Healthy, Healthy]
-
-
-def test_a_loop_whose_operations_take_most_of_the_step_is_healthy() -> None:
-    """Trap: an LSTM with a batch of 256, in which the matmuls dominate."""
-    assert kinds(check(32, 5.0, 5.0), check(32, 4.9, 5.1), check(32, 3.0, 60.0)) == [Finding, Healthy, Healthy]
-
-
-def test_a_healthy_loop_accounts_for_its_time() -> None:
-    """Of a step of 20 ms, in loops that start operations for 1 ms."""
-    for rest, parts in ((1.0, {Stage.HOST: 1.0, Stage.DEVICE: 1.0}), (0.99, {})):
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["an LSTM with 2 examples"] = sick()
+    told["an LSTM with 256 units and 256 examples"] = healthy()
+    told["eight iterations, and fewer"] = check(8, 4.0, 1.0), check(7, 4.0, 1.0)
+    told["trap: matmuls that take more than half of the step, as with a batch of 256"] = (
+        check(32, 5.0, 5.0),
+        check(32, 4.9, 5.1),
+    )
+    for rest in (1.0, 0.99):
         loop, step = GraphLoop("lstm/while", 48.0, 200.0, rest), Breakdown.of(host=10.0, device=10.0)
-        verdict = as_healthy(example(loop, scheduling_ms=1.0, breakdown=step))
-        assert {time.part: time.of.value for time in verdict.necessary} == parts
-
-
-def test_the_ceiling_is_the_whole_loop() -> None:
-    """What replaces it saves its waits, its operations and those around it, but not the way into the call."""
+        told[f"a healthy loop accounts for its time if it takes a tenth of 20 ms: 1 + {rest} ms"] = example(
+            loop, scheduling_ms=1.0, breakdown=step
+        )
     row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
     taken: dict[str, Any] = {"scheduling_ms": 5.0, "waiting_ms": 6.0}
-    verdict = example(loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken)
-    assert effects(verdict) == [(Stage.HOST, 6.0, 0.0, Bound.AT_MOST), (Stage.DEVICE, 2.0, 0.0, Bound.AT_MOST)]
-    around = Breakdown.of(host=9.0, device=0.5)
-    other = example(replace(loop, rows=()), breakdown=around, overhead=PythonOverhead(1.0, 0.5), **taken)
-    assert [of for _, of, *_ in effects(other)] == [8.0]
+    told["the ceiling is the whole loop, waits included"] = example(
+        loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken
+    )
+    told["operations around the loop go, but not the way into the call"] = example(
+        replace(loop, rows=()),
+        breakdown=Breakdown.of(host=9.0, device=0.5),
+        overhead=PythonOverhead(1.0, 0.5),
+        **taken,
+    )
 
 
 FORWARD = "StatefulPartitionedCall/lstm/while/body/_7/lstm/while/MatMul:MatMul"
@@ -78,22 +75,6 @@ def looping(steps: int = 5, iterations: int = 10, per_call: int = 1) -> LoopWork
             threads.append(("ExecutorState::Process", begin, begin + 0.2, stats))
             threads.append((FORWARD if n < iterations else BACKWARD, begin + 0.05, begin + 0.1))
     return chart(trace([line("python", *rows), line("tf_Compute", *threads)])).fact(LoopWork)
-
-
-def test_a_loop_and_its_gradient_are_one() -> None:
-    """Of each loop's first iteration, the executor's events look like those outside of loops."""
-    work = looping()
-    (loop,) = work.loops
-    assert (loop.name, loop.iterations, loop.operations) == ("lstm/while", 10.0, 20.0)
-    assert work.iterations == 10.0  # the executor numbers those of an inner loop anew in each of the outer one
-    assert work.scheduling_ms == near(2 * 9 * 0.15, rel=0.02)  # iterations without their operations
-    assert work.waiting_ms == near(2 * (2.0 - 0.05 - 0.5), rel=0.03)  # from the first operation to the last
-
-
-def test_a_call_of_several_steps_is_not_judged() -> None:
-    """Trap: the loop over the steps themselves."""
-    with pytest.raises(Unavailable):
-        looping(per_call=20)
 
 
 MAP = "loss/map/while"
@@ -125,55 +106,45 @@ def loops(*names: str) -> Program:
 LATER = (("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),)
 
 
-def test_iterations_of_cheap_operations_are_counted_by_the_executor() -> None:
-    work = mapping()
-    assert [(loop.name, loop.iterations) for loop in work.loops] == [("", work.iterations)] == [("", 128.0)]
-    assert work.scheduling_ms == near(128 * 0.05, rel=0.02)
-    assert mapping(numbers=0).loops == ()
+@golden_cases
+def test_loop_work(told: Cases) -> None:
+    """The executor numbers the iterations of an inner loop anew in each of the outer one."""
 
+    def work(name: str, measure: Callable[..., LoopWork], *given: Any, **more: Any) -> None:
+        def found() -> list[str]:
+            one = measure(*given, **more)
+            times = f"{one.scheduling_ms:.1f} ms between operations, {one.waiting_ms:.1f} ms with them"
+            return [f"{one.iterations:g} iterations, {times}"] + [
+                f"{loop.name or 'a loop'} at {shown(loop.at)}: {loop.iterations:g}, operations {loop.operations:g}"
+                for loop in one.loops
+            ]
 
-def test_a_single_loop_of_the_program_has_its_name_and_line() -> None:
-    (loop,) = mapping(program=loops(MAP, f"gradient_tape/{MAP}/{MAP}_grad")).loops
-    assert (loop.name, loop.at) == (MAP, Location("train.py", 22))
+        told[name] = found
 
-
-def test_of_several_loops_none_is_named_for_the_executors_number() -> None:
+    work("a loop and its gradient are one, from the first operation to the last", looping)
+    work("trap: the loop over the steps themselves", looping, per_call=20)
+    work("iterations of cheap operations are counted by the executor", mapping)
+    work("no iterations", mapping, 0)
+    named = loops(MAP, f"gradient_tape/{MAP}/{MAP}_grad")
+    work("a single loop of the program has its name and line", mapping, program=named)
+    work("of two loops none is named for the executor's number", mapping, program=loops(MAP, "loss/scan/while"))
     other = ("map/while/body/_4/map/while/MatMul:MatMul", 62.0, 63.0)
-    alone, both = (
-        mapping(program=loops(MAP, "loss/scan/while")),
-        mapping(program=loops(MAP, "map/while"), later=(*LATER, other)),
+    two = loops(MAP, "map/while")
+    work("nor of two that were traced later", mapping, program=two, later=(*LATER, other))
+    work(
+        "trap: the one that was traced later, none of whose events the steps hold",
+        mapping,
+        program=two,
+        later=LATER,
     )
-    assert [loop.name for work in (alone, both) for loop in work.loops] == ["", ""]
-    assert alone.iterations == 128.0
 
 
-"""An operation in a call that was traced after the steps."""
-
-
-def test_of_several_loops_the_one_that_was_traced_later_is_named() -> None:
-    """Trap: the trace knows the operation, and the measured steps hold none of its events."""
-    work = mapping(program=loops(MAP, "map/while"), later=LATER)
-    (loop,) = work.loops
-    assert (loop.name, loop.iterations, loop.at) == (MAP, 128.0, Location("train.py", 22))
-    assert work.waiting_ms == work.scheduling_ms == near(128 * 0.05, rel=0.02)
-
-
-def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
+def own(iterations: float, *, batch: int, kind: str = "") -> Verdict:
     at = Location("train.py", 22)
     loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
     layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
     program = Program((), (layer,), settings=RunSettings(batch_size=batch))
-    return as_finding(example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program))
-
-
-def test_a_loop_over_the_examples_gains_nothing_from_a_larger_batch() -> None:
-    (remedy,) = own(128.0, batch=128).remedies
-    assert "tf.vectorized_map" in remedy.code
-    assert remedy.at == Location("train.py", 22)
-    assert len(own(40.0, batch=128).remedies) == 2
-    layer = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm").remedies[0]
-    assert "batch_size" in layer.code
-    assert layer.at == Location("train.py", 9)
+    return example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
 
 
 def mapped(*loops: GraphLoop, scheduling: float = 1.0) -> Verdict:
@@ -188,40 +159,22 @@ def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> 
     return GraphLoop("map/while", iterations, operations, taken, (row,), at, independent=True)
 
 
-STATE = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
-
-
-def test_operations_too_short_to_be_recorded_have_no_mean_time() -> None:
-    evidence = as_finding(mapped(alone(0.0, operations=0.0), scheduling=20.0)).evidence
-    labels = [one.label for one in evidence if isinstance(one, Measure)]
-    assert labels == ["share of the step in loops whose iterations do not depend on each other"]
-
-
-def test_iterations_that_do_not_depend_on_each_other_need_no_loop() -> None:
-    """Most of their time is in operations, which a recurrence would need."""
-    verdict = as_finding(mapped(alone(20.0)))
-    (remedy,) = verdict.remedies
-    assert remedy.at == Location("train.py", 22)
-    assert effects(verdict) == [(Stage.HOST, 1.0, 0.0, Bound.AT_MOST), (Stage.DEVICE, 20.0, 0.0, Bound.AT_MOST)]
-    assert isinstance(mapped(replace(alone(20.0), independent=False)), Healthy)
-
-
-def test_independent_iterations_below_a_fifth_of_the_step_are_healthy() -> None:
-    assert kinds(mapped(alone(9.4)), mapped(alone(9.3))) == [Finding, Healthy]
-
-
-def test_independent_iterations_are_never_necessary() -> None:
-    for loop in (alone(9.0), alone(20.0, 100.0)):
-        assert as_healthy(mapped(loop, scheduling=0.1)).necessary == ()
-
-
-def test_long_operations_may_take_as_long_on_the_whole_batch() -> None:
-    """20 ms in 200 operations: 0.1 ms each."""
-    assert [type(mapped(alone(20.0, operations))) for operations in (200.0, 199.0)] == [Finding, Healthy]
-
-
-def test_beside_another_loop_only_its_operations_count() -> None:
-    """What the executor does outside of operations cannot be divided among loops."""
-    assert [effect.of for effect in as_finding(mapped(STATE, alone(12.0))).effects] == [ms(12.0)]
-    healthy = as_healthy(mapped(STATE, alone(2.0)))
-    assert [(time.part, time.of) for time in healthy.necessary] == [(Stage.DEVICE, ms(20.0))]
+@golden_cases
+def test_independent_iterations(told: Cases) -> None:
+    told["a loop over the examples gains nothing from a larger batch"] = own(128.0, batch=128)
+    told["a loop over something else may"] = own(40.0, batch=128)
+    told["a recurrent layer of as many steps as examples"] = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm")
+    told["independent iterations need no loop, though their operations take most"] = mapped(alone(20.0))
+    told["a recurrence of such operations"] = mapped(replace(alone(20.0), independent=False))
+    told["operations too short to be recorded"] = mapped(alone(0.0, operations=0.0), scheduling=20.0)
+    told["a fifth of the step, and less"] = mapped(alone(9.4)), mapped(alone(9.3))
+    told["independent, never necessary"] = [
+        mapped(loop, scheduling=0.1) for loop in (alone(9.0), alone(20.0, 100.0))
+    ]
+    told["operations of 0.1 ms, and longer ones, which may take as long on the whole batch"] = [
+        mapped(alone(20.0, operations)) for operations in (200.0, 199.0)
+    ]
+    state = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
+    told["beside another loop only its operations count: the executor's time cannot be divided"] = [
+        mapped(state, alone(taken)) for taken in (12.0, 2.0)
+    ]

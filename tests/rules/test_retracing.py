@@ -43,77 +43,55 @@ def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
     return example(traced, Breakdown.of(device=5.0, host=5.0, between=7.0), run=run)
 
 
-def test_the_first_traces_and_a_last_smaller_batch_are_no_fault() -> None:
-    """Trap: a trace that holds a function's first calls; one smaller batch at the end of an epoch."""
-    found = [check(Retraced("train_step", 20, *traced)) for traced in ((2, 3), (1, 9), (2, 2))]
-    assert kinds(*found, check()) == [Finding, Healthy, Healthy, NotApplicable]
-
-
-def test_the_remedy_follows_what_changes() -> None:
-    for changed, words in (
-        (("1", "2"), "a tensor instead of a Python number"),
-        (("True", "False"), "a tensor instead of a Python number"),
-        (("TensorSpec(shape=(31, 4))", "TensorSpec(shape=(32, 4))"), "one shape"),
-        (("TensorSpec(shape=(32, 41))", "TensorSpec(shape=(32, 57))"), "a few lengths"),
-        (("TensorSpec(shape=(3,), dtype=tf.int32)", "TensorSpec(shape=(3,), dtype=tf.int64)"), "what changes"),
-        (("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"), "what changes"),
-        (("<object at 1>", "<object at 2>"), "what changes"),
-        ((), "what changes"),
-    ):
-        finding = as_finding(check(Retraced("train_step", 20, 20, 30, changed)))
-        assert words in finding.remedies[0].action
-
-
-def test_the_code_has_the_shapes_that_were_given() -> None:
-    """A regression: the lengths of the advice were those of no data that the function saw."""
-    seen = ["TensorSpec(shape=(32, 41), dtype=tf.int64)", "TensorSpec(shape=(32, 57), dtype=tf.int64)"]
-    (lengths,) = as_finding(check(Retraced("train_step", 20, 20, 30, tuple(seen)))).remedies
-    assert "input_signature=[tf.TensorSpec([32, None], tf.int64)]" in lengths.code
-    assert "bucket_boundaries=[49, 65], bucket_batch_sizes=[batch_size] * 3" in lengths.code
-
-    smaller = ["TensorSpec(shape=(31, 4), dtype=tf.float32)", "TensorSpec(shape=(64, 4), dtype=tf.float32)"]
-    (size,) = as_finding(check(Retraced("train_step", 20, 20, 30, tuple(smaller)))).remedies
-    assert "dataset.batch(64, drop_remainder=True)" in size.code
-    assert "input_signature=[tf.TensorSpec([None, 4], tf.float32)]" in size.code
-
-
-def test_the_effects_are_the_tracing_time_of_each_stage() -> None:
-    found = effects(check(Retraced("train_step", 20, 20, 30)))
-    assert {part: of for part, of, *_ in found} == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}
-
-
 def in_run(tracings: int = 6, last: int = 75, step_ms: float = 8.0) -> RunTracing:
     return RunTracing((TracedInRun("train_step", 150, tracings, last, step_ms),))
 
 
-def test_tracing_that_goes_on_outside_of_the_window_is_found() -> None:
-    """Trap: warm-up, such as one trace for each of a few buckets. The limit is 5 % of it and of a step of 17 ms."""
-    runs = in_run(), in_run(tracings=5), in_run(last=74), in_run(step_ms=0.9), in_run(step_ms=0.89)
-    found = [check(Retraced("train_step", 20, 1, 9), run=run) for run in runs]
-    assert kinds(*found) == [Finding, Healthy, Healthy, Finding, Healthy]
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["each of ten epochs compiles the model again"] = sick()
+    told["the function was traced before the traced steps"] = healthy()
+    for name, traced in (
+        ("two of twenty calls", (2, 3)),
+        ("trap: one smaller batch at the end of an epoch", (1, 9)),
+        ("trap: a function's first calls", (2, 2)),
+    ):
+        told[name] = check(Retraced("train_step", 20, *traced))
+    told["no function"] = check()
+    changes: dict[str, tuple[str, ...]] = {
+        "numbers": ("1", "2"),
+        "truth values": ("True", "False"),
+        "sizes of batches": ("TensorSpec(shape=(31, 4))", "TensorSpec(shape=(64, 4), dtype=tf.float32)"),
+        "lengths": ("TensorSpec(shape=(32, 41), dtype=tf.int64)", "TensorSpec(shape=(32, 57), dtype=tf.int64)"),
+        "types": ("TensorSpec(shape=(3,), dtype=tf.int32)", "TensorSpec(shape=(3,), dtype=tf.int64)"),
+        "unknown shapes": ("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"),
+        "objects": ("<object at 1>", "<object at 2>"),
+        "what is unknown": (),
+    }
+    for name, changed in changes.items():
+        told[f"the remedy follows what changes: {name}"] = check(Retraced("train_step", 20, 20, 30, changed))
+    told["what the window shows comes before the run"] = check(Retraced("train_step", 20, 20, 30), run=in_run())
 
 
-def test_tracing_over_the_run_has_no_saving_of_a_typical_step() -> None:
-    finding = as_finding(check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0)))
-    assert (finding.effects, finding.severity) == ((), Severity.CRITICAL)
-    assert "6 of 150 calls" in finding.summary
-
-
-def test_a_function_that_is_made_again_is_to_be_made_once() -> None:
-    for made, in_fit, words in (
-        (6, True, "Compile the model once"),
-        (6, False, "Create train_step once"),
-        (1, True, "Find what"),
+@golden_cases
+def test_outside_of_the_window(told: Cases) -> None:
+    """The limit is 5 % of the run, and of a step of 17 ms."""
+    for name, run in (
+        ("tracing goes on: 6 of 150 calls", in_run()),
+        ("trap: warm-up, such as one trace for each of a few buckets", in_run(tracings=5)),
+        ("the last is in the first half of the run", in_run(last=74)),
+        ("a twentieth of a step", in_run(step_ms=0.9)),
+        ("less than a twentieth of a step", in_run(step_ms=0.89)),
+    ):
+        told[name] = check(Retraced("train_step", 20, 1, 9), run=run)
+    told["no saving of a typical step"] = check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0))
+    for name, made, in_fit in (
+        ("a function that fit makes again", 6, True),
+        ("a function that is made again", 6, False),
+        ("one function of fit", 1, True),
     ):
         function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
-        finding = as_finding(check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,))))
-        assert words in finding.remedies[0].action
-        assert ("6 separate function objects" in finding.summary) == (made == 6)
-        assert finding.concern is Concern.LONG_STEPS
-
-
-def test_what_the_window_shows_comes_first() -> None:
-    assert as_finding(check(Retraced("train_step", 20, 20, 30), run=in_run())).effects
+        told[name] = check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,)))
 
 
 def counted(**parts: Any) -> RunTracing:

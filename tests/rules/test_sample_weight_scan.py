@@ -20,9 +20,12 @@ def healthy() -> Verdict:
     return example(0.0)
 
 
-def test_both_limits() -> None:
-    cases = (2_000.0, 100_000.0), (1_990.0, 100_000.0), (500.0, 5_000.0), (490.0, 5_000.0)
-    assert kinds(*(example(*case) for case in cases)) == [Finding, Healthy, Finding, Healthy]
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["Keras looks through 130,000 weights for 40 of 90 s"] = sick()
+    told["the weights are in a list"] = healthy()
+    told["2 % of the run, and less"] = example(2_000.0, 100_000.0), example(1_990.0, 100_000.0)
+    told["half a second, and less"] = example(500.0, 5_000.0), example(490.0, 5_000.0)
 
 
 def measured(run: Run) -> tuple[WeightScans, RunPhases]:

@@ -52,65 +52,48 @@ def of_width(width: int, options: DataOptions | None = OFF) -> Verdict:
     return example(batches=element(str(width)), size=16, options=options)
 
 
-def test_both_sides_of_each_limit() -> None:
-    """Small examples, a step that hardly waits, and a batch that takes next to nothing."""
-    sizes, waits = (of_width(width) for width in (8192, 8191)), (example(wait=wait) for wait in (1.0, 0.9))
-    for both in (sizes, waits, (example(work=work) for work in (0.4, 0.39))):
-        assert kinds(*both) == [Finding, Healthy]
-
-
-def test_stages_that_copy_in_parallel_or_never_can_are_healthy() -> None:
-    for kind in ("MapAndBatch", "ParallelBatch", "PaddedBatchV2", "Map"):
-        assert isinstance(example(kind=kind), Healthy)
-    assert isinstance(example(threads=2.0), Healthy)  # inside an interleave
-
-
-def test_a_batch_that_does_not_limit_the_pipeline_is_healthy() -> None:
-    slow = StageTime.of("Root::Prefetch::BatchV2::ParallelMapV2", 90.0, threads=3)
-    assert isinstance(example(slow), Healthy)
-
-
-def test_what_is_unknown_is_not_judged() -> None:
-    """The size of examples, the program, and the options."""
-    found = [example(batches=batches) for batches in (element("None"), element("", "string"), "")]
-    pipeline, waits = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0)), Breakdown.of(input=10.0, device=10.0)
-    unrecorded = serial_batch.check(pipeline, waits, ON_GPU, None, None, OFF)
-    assert set(kinds(*found, unrecorded, of_width(MEBIBYTE, None))) == {NotApplicable}
-
-
-def test_the_saving_is_a_ceiling_set_by_the_cores() -> None:
-    for device, cores, left in (
-        (ON_GPU, Cores(4.0, busy=1.0), 0.25),
-        (ON_GPU, Cores(4.0, busy=4.0), 1.0),
-        (ON_CPU, Cores(2.0, busy=1.0), 0.5),
-        (ON_CPU, None, 0.0),
-    ):
-        (effect,) = as_finding(example(device=device, cores=cores)).effects
-        assert (effect.scales, effect.bound, effect.spreads) == (left, Bound.AT_MOST, True)
-
-
-def test_the_remedy_is_the_users_own_batch() -> None:
-    off = DataOptions({PARALLEL: False}, Location("t.py", 5))
-    remedy, option = as_finding(example(size=16, options=off, at=Location("t.py", 9))).remedies
-    assert (remedy.at, remedy.edit_id) == (Location("t.py", 9), "parallel-batch")
-    assert "batch(16, num_parallel_calls=" in remedy.code
-    assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)
-
-
 MEBIBYTE = 1 << 14
 """Float32 values per example, if 16 examples make a batch of 1 MiB."""
 
 
-def test_tf_data_copies_large_batches_on_all_threads_by_itself() -> None:
-    assert [type(of_width(width, DataOptions())) for width in (MEBIBYTE, MEBIBYTE - 1)] == [Healthy, Finding]
-
-
-def test_only_some_options_leave_the_copy_to_one_thread() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["one thread copies batches of 64 images because of an option"] = sick()
+    told["batches of 64 numbers"] = healthy()
+    told["half a mebibyte in a batch, and less"] = of_width(8192), of_width(8191)
+    told["a step that waits 5 % of its time, and less"] = example(wait=1.0), example(wait=0.9)
+    told["a batch takes 0.4 ms, and less"] = example(work=0.4), example(work=0.39)
+    told["stages that copy in parallel, or never can"] = [
+        example(kind=kind) for kind in ("MapAndBatch", "ParallelBatch", "PaddedBatchV2", "Map")
+    ]
+    told["a batch inside of an interleave, on two threads"] = example(threads=2.0)
+    slow = StageTime.of("Root::Prefetch::BatchV2::ParallelMapV2", 90.0, threads=3)
+    told["a batch that does not limit the pipeline"] = example(slow)
+    told["examples of open shape, texts, and unknown ones"] = [
+        example(batches=batches) for batches in (element("None"), element("", "string"), "")
+    ]
+    pipeline, waits = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0)), Breakdown.of(input=10.0, device=10.0)
+    told["a program that was not recorded"] = check(pipeline, waits, ON_GPU, None, None, OFF)
+    told["unknown options"] = of_width(MEBIBYTE, None)
+    for name, device, cores in (
+        ("a GPU beside four cores, of which one is busy", ON_GPU, Cores(4.0, busy=1.0)),
+        ("a GPU beside four busy cores", ON_GPU, Cores(4.0, busy=4.0)),
+        ("a CPU of two cores, of which one is busy", ON_CPU, Cores(2.0, busy=1.0)),
+        ("a CPU of unknown cores", ON_CPU, None),
+    ):
+        told[f"{name} sets the ceiling of the saving"] = example(device=device, cores=cores)
+    off = DataOptions({PARALLEL: False}, Location("t.py", 5))
+    told["the user's own batch, and the option"] = example(size=16, options=off, at=Location("t.py", 9))
+    told["an option that Keras sets"] = of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=True))
+    told["tf.data copies large batches on all threads by itself"] = [
+        of_width(width, DataOptions()) for width in (MEBIBYTE, MEBIBYTE - 1)
+    ]
     no_defaults = {"experimental_optimization.apply_default_optimizations": False}
-    for values in ({PARALLEL: False}, no_defaults):
-        assert isinstance(of_width(MEBIBYTE, DataOptions(values)), Finding)
-    for values in ({PARALLEL: True}, {PARALLEL: True} | no_defaults, {"autotune.enabled": False}):
-        assert isinstance(of_width(MEBIBYTE, DataOptions(values)), Healthy)
+    for values in (no_defaults, {PARALLEL: True}, {PARALLEL: True} | no_defaults, {"autotune.enabled": False}):
+        options = ", ".join(
+            f"{name.removeprefix('experimental_optimization.')}: {value}" for name, value in values.items()
+        )
+        told[f"a large batch with {options}"] = of_width(MEBIBYTE, DataOptions(values))
 
 
 # From the events to the saving
@@ -163,8 +146,3 @@ def test_four_cores_leave_a_quarter_of_the_copy() -> None:
     assert result.saving is not None
     assert (result.saving.ms_per_step, result.saving.bound) == (near(0.75 * 79.6, abs=0.1), Bound.AT_MOST)
     assert isinstance(in_a_trace("8").outcome, Healthy)  # batches of numbers
-
-
-def test_an_option_set_by_keras_is_not_for_the_user_to_remove() -> None:
-    found = (of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True))
-    assert [len(as_finding(one).remedies) for one in found] == [2, 1]

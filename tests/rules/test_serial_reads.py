@@ -1,7 +1,6 @@
 """serial-reads: the reader that limits the pipeline of a waiting step works on one thread."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.files import serial_reads
 from tfdoctor.rules.files.serial_reads import check
 
 
@@ -40,66 +39,34 @@ def interleaved(kind: str = "TFRecord", work: float = 30.0) -> tuple[StageTime, 
     return BATCH, StageTime.of(opener, dataset=LINE), opens, reads
 
 
-def test_an_interleave_on_one_thread_is_found_with_its_line() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["one thread reads compressed records from eight files"] = sick()
+    told["four threads read the same files"] = healthy()
     for kind in ("TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"):
-        verdict = as_finding(example(*interleaved(kind)))
-        assert {subject.rpartition("::")[2] for subject in scales(verdict)} == {kind, "FlatMap"}
-        assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
-        assert (verdict.remedies[0].at, verdict.remedies[0].edit_id) == (Location("t.py", 9), "parallel-interleave")
-
-
-def test_the_threads_at_work_tell_whether_it_is_serial() -> None:
-    """A parallel interleave that finds no free core is not."""
-    readers = (StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads) for threads in (1.2, 1.3))
-    assert kinds(*map(example, readers)) == [Finding, Healthy]
-    assert kinds(example(threads=1.0001), example(threads=3.0)) == [Healthy, Healthy]
-
-
-def test_a_reader_that_takes_little_of_the_segment_is_healthy() -> None:
-    assert kinds(*(example(*interleaved(work=work)) for work in (2.74, 2.76))) == [Healthy, Finding]
-    no_records = example(StageTime.of(f"{AHEAD}::Map", 30.0))
-    assert kinds(example(wait=0.04), no_records) == [Healthy, Healthy]
-
-
-def test_records_that_were_read_before_are_not_called_healthy() -> None:
+        told[f"an interleave of {kind} on one thread is found with its line"] = example(*interleaved(kind))
+    told["the threads at work tell whether it is serial"] = [
+        example(StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads)) for threads in (1.2, 1.3)
+    ]
+    told["a parallel interleave that finds no free core is not serial"] = example(threads=1.0001)
+    told["less than a fifth of the segment, and more"] = [example(*interleaved(work=work)) for work in (2.74, 2.76)]
+    told["a step that does not wait"] = example(wait=0.04)
+    told["no reader"] = example(StageTime.of(f"{AHEAD}::Map", 30.0))
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
     pipeline = InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,))
-    assert isinstance(serial_reads.check(pipeline, Breakdown.of(device=10.0), GPU, None, None), NotApplicable)
-
-
-def test_files_and_cores_limit_what_reading_together_gains() -> None:
-    for files, cores, device, times in (
-        (EIGHT, Cores(4.0, busy=1.0), GPU, 4.0),  # its own core, and three free ones
-        (EIGHT, Cores(4.0, busy=1.0), CPU, 4.0),
-        (EIGHT, Cores(4.0, busy=3.0), GPU, 2.0),
-        (SourceFiles(2), Cores(8.0, busy=1.0), GPU, 2.0),
-        (EIGHT, None, GPU, 8.0),
-        (SourceFiles(8, "gs"), Cores(4.0, busy=4.0), GPU, 8.0),
-        (SourceFiles(100, "gs"), Cores(4.0, busy=4.0), GPU, 16.0),
+    told["records that were read before"] = check(pipeline, Breakdown.of(device=10.0), GPU, None, None)
+    told["a dataset of several files has an argument of its own"] = example(
+        StageTime.of(f"{AHEAD}::FlatMap", 1.0, dataset=LINE), StageTime.of(f"{AHEAD}::FlatMap::TFRecord", 30.0)
+    )
+    told["a single file must be split first"] = example(files=SourceFiles(1))
+    for name, files, cores, device in (
+        ("its own core, and three free ones, beside a GPU", EIGHT, Cores(4.0, busy=1.0), GPU),
+        ("its own core, and three free ones, of a CPU", EIGHT, Cores(4.0, busy=1.0), CPU),
+        ("its own core, and a free one", EIGHT, Cores(4.0, busy=3.0), GPU),
+        ("two files", SourceFiles(2), Cores(8.0, busy=1.0), GPU),
+        ("eight files, where the cores are unknown", EIGHT, None, GPU),
+        ("eight files across a network wait without a core", SourceFiles(8, "gs"), Cores(4.0, busy=4.0), GPU),
+        ("16 of 100 files across a network", SourceFiles(100, "gs"), Cores(4.0, busy=4.0), GPU),
+        ("the whole reading, where cores and files are unknown", None, None, GPU),
     ):
-        verdict = as_finding(example(*interleaved(), device=device, cores=cores, files=files))
-        assert [effect.scales for effect in verdict.effects] == [near(1 / times)] * 2
-
-
-def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:
-    assert {*scales(example(cores=None, files=None)).values()} == {0.0}
-
-
-def test_reads_across_a_network_wait_without_a_core() -> None:
-    verdict = as_finding(example(files=SourceFiles(8, "s3")))
-    assert not any(effect.spreads for effect in verdict.effects)
-    assert "s3" in verdict.summary
-
-
-def test_a_single_file_must_be_split_first() -> None:
-    first, second = as_finding(example(files=SourceFiles(1))).remedies
-    assert "TFRecordWriter" in first.code
-    assert second.edit_id == ""
-
-
-def test_a_dataset_of_several_files_has_an_argument_of_its_own() -> None:
-    reader = StageTime.of(f"{AHEAD}::FlatMap::TFRecord", 30.0)
-    flat = StageTime.of(f"{AHEAD}::FlatMap", 1.0, dataset=LINE)
-    (remedy,) = as_finding(example(flat, reader)).remedies
-    assert "tf.data.TFRecordDataset(files, num_parallel_reads" in remedy.code
-    assert remedy.edit_id == ""
+        told[name] = example(*interleaved(), device=device, cores=cores, files=files)

@@ -28,28 +28,17 @@ def steps(count: int = 10) -> SteadySteps:
     return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
-def test_copies_without_a_kernel_from_two_percent_on() -> None:
-    found = [example(exposed_ms=exposed, device_ms=10.0 - exposed) for exposed in (0.2, 0.19)]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_the_summary_names_the_direction_and_pageable_memory() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["copying a batch of 100 MB from pageable memory takes 25 of 200 ms"] = sick()
+    told["the same copy overlaps with kernels"] = healthy()
+    told["2 % of the step, and less"] = [
+        example(exposed_ms=exposed, device_ms=10.0 - exposed) for exposed in (0.2, 0.19)
+    ]
     up = Transfer(H2D, 1.0, 2.0, 2.0, 1e7, 1e9, {PAGEABLE: 1e7})
     down = Transfer(D2H, 2.0, 3.0, 3.0, None, None, {})
-    assert "pageable" in as_finding(example(up, exposed_ms=5.0, device_ms=5.0)).summary
-    back = as_finding(example(up, down, exposed_ms=5.0, device_ms=5.0))
-    assert D2H in back.summary
-    assert "every 100 steps" in back.remedies[0].action
-    assert {effect.bound for effect in back.effects} == {Bound.AT_MOST}
-
-
-def test_without_steps_nothing_is_judged() -> None:
-    whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
-    verdict = applied(serial_transfer, Transfers(()), whole, Breakdown.of(device=5.0), Framework())
-    assert verdict == NotApplicable(reason="no step is marked")
-
-
-def test_a_batch_of_jax_is_copied_ahead_by_jax() -> None:
-    finding = as_finding(example(framework=Framework(JAX)))
-    assert "jax.device_put" in finding.remedies[0].code
-    assert not any("keras" in remedy.code for remedy in finding.remedies)
+    told["most of it goes up, from pageable memory"] = example(up, exposed_ms=5.0, device_ms=5.0)
+    told["most of it comes back"] = example(up, down, exposed_ms=5.0, device_ms=5.0)
+    whole = replace(SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
+    told["no steps"] = applied(serial_transfer, Transfers(()), whole, Breakdown.of(device=5.0), Framework())
+    told["a batch of JAX is copied ahead by JAX"] = example(framework=Framework(JAX))

@@ -1,13 +1,9 @@
 """shared-device: where replicas compute, and both sides of each limit."""
 
-import pytest
-
 from tests.rules.kit import *
-from tfdoctor.rules.scale.shared_device import VALUES, CopiedWork, Limits, check
+from tfdoctor.rules.scale.shared_device import VALUES, CopiedWork, check
 
 SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)
-
-
 UPDATES = OperationTime(name="adam/update_1/Mul", type="Mul", ms=0.3, calls=217.0)
 
 
@@ -39,44 +35,33 @@ def of_run(**settings: Any) -> Replicas:
     return Replicas.measure(recording(), program)
 
 
-def test_replicas_on_one_physical_device_are_found() -> None:
-    cases = (("GPU:0", "GPU:0"), ("GPU:0", "GPU:1"), ("CPU:0", "CPU:0"))
-    assert kinds(*(example(of_run(replica_devices=one)) for one in cases)) == [Finding, Healthy, Finding]
-
-
-def test_logical_processors_are_one_also_where_devices_were_not_recorded() -> None:
-    two, mixed = of_run(devices=CPUS), of_run(devices=(*CPUS, "/device:GPU:0"))
-    workers = of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy")
-    assert kinds(example(two), example(mixed), example(workers)) == [Finding, NotApplicable, NotApplicable]
-
-
-def test_one_replica_is_no_copy() -> None:
-    """Trap: MirroredStrategy on a machine without several GPUs."""
-    assert "one replica" in as_not_applicable(example(of_run(replicas=1, devices=CPUS[:1]))).reason
-
-
-def test_a_small_cost_is_healthy() -> None:
-    steps = (Breakdown.of(device=100.0 - cost, collective=cost) for cost in (100 * Limits().share, 4.9))
-    copied = CopiedWork((replace(SMALL, ms=1e-9),))
-    assert kinds(*(example(copied=copied, step=step, overhead=None) for step in steps)) == [Finding, Healthy]
-
-
-def test_replicas_that_share_large_work_are_not_judged() -> None:
-    """Trap: two replicas may use the cores that one leaves idle."""
-    works = (CopiedWork((SMALL,), (replace(SMALL, ms=growing),)) for growing in (0.017, 0.018))
-    assert kinds(*(example(copied=copied) for copied in works)) == [Finding, NotApplicable]
-
-
-def test_one_replica_spares_the_copies_the_exchange_and_half_of_the_entry() -> None:
-    found = effects(example(overhead=PythonOverhead(0.8, 0.1)))
-    left = {part: left for part, _, left, _ in found}
-    assert (left[Stage.COLLECTIVE], left[Stage.DEVICE], left[Stage.HOST]) == (0.0, 0.0, 0.5)
-    assert {bound for *_, bound in found} == {Bound.AT_MOST}
-
-
-def test_the_line_is_the_one_that_makes_the_strategy() -> None:
-    line = replace(of_run(devices=CPUS), at=Location("train.py", 8))
-    assert as_finding(example(line)).remedies[0].at == Location("train.py", 8)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["two replicas of a small model on one processor"] = sick()
+    told["two replicas, each on a GPU"] = healthy()
+    for name, devices in (
+        ("one GPU", ("GPU:0", "GPU:0")),
+        ("two GPUs", ("GPU:0", "GPU:1")),
+        ("a processor", ("CPU:0", "CPU:0")),
+    ):
+        told[f"two replicas on {name}"] = example(of_run(replica_devices=devices))
+    told["logical processors are one, also where the replicas' devices were not recorded"] = example(
+        replace(of_run(devices=CPUS), at=Location("train.py", 8))
+    )
+    told["a GPU beside them"] = example(of_run(devices=(*CPUS, "/device:GPU:0")))
+    told["several workers"] = example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy"))
+    told["trap: MirroredStrategy on a machine without several GPUs"] = example(of_run(replicas=1, devices=CPUS[:1]))
+    told["a twentieth of the step, and less"] = [
+        example(
+            copied=CopiedWork((replace(SMALL, ms=1e-9),)),
+            step=Breakdown.of(device=100.0 - cost, collective=cost),
+            overhead=None,
+        )
+        for cost in (5.0, 4.9)
+    ]
+    told["trap: two replicas may use the cores that one leaves idle for large work"] = [
+        example(copied=CopiedWork((SMALL,), (replace(SMALL, ms=growing),))) for growing in (0.017, 0.018)
+    ]
 
 
 # CopiedWork: the operations of further replicas, by the scopes that TensorFlow gives them.
@@ -92,32 +77,26 @@ def measured(*names: str, program: Program | None = None) -> CopiedWork:
     return CopiedWork.measure(Operations(tuple(map(row, names))), program or Program())
 
 
-def test_the_first_replica_is_no_copy() -> None:
+def copied(name: str, rows: tuple[OperationTime, ...]) -> str:
+    return f"{name}: {', '.join(row.name for row in rows)}"
+
+
+@golden_cases
+def test_copied_work(told: Cases) -> None:
     found = measured("dense/Mul", "replica_1/dense/Mul", "gradient_tape/replica_3/dense/Mul")
-    assert [one.name for one in found.spared] == ["replica_1/dense/Mul", "gradient_tape/replica_3/dense/Mul"]
-
-
-def test_each_replica_updates_variables_of_its_own() -> None:
+    told["the first replica is no copy"] = copied("spared", found.spared)
     found = measured("replica_1/a", "adam/update_0_4/Mul", "adam/update_1_4/Mul", "update_1/Assign")
-    assert [one.name for one in found.updates] == ["adam/update_1_4/Mul", "update_1/Assign"]
-
-
-def test_one_replica_takes_over_the_work_on_large_tensors() -> None:
-    for width, fixed in ((VALUES, 1.0), (VALUES + 1, 0.0)):
+    told["each replica updates variables of its own"] = copied("updates", found.updates)
+    for width in (VALUES, VALUES + 1):
         found = CopiedWork.measure(Operations((row("replica_1/dense/Mul", width),)), Program())
-        assert (found.fixed_share, bool(found.growing)) == (fixed, not fixed)
-
-
-def test_gradients_are_packed_for_the_exchange_and_unpacked_after_it() -> None:
+        told[f"one replica takes over the work on large tensors: {width} values"] = (
+            f"fixed: {found.fixed_share:g}",
+            copied("growing", found.growing),
+        )
     names = {"concat": "ConcatV2", "reduce": "CollectiveReduceV2", "split": "SplitV", "other": "SplitV"}
     chain = [f"adam/{name}" for name in names]
     sources = [(), *((name,) for name in chain)]
     made = (Operation(name=n, type=t, sources=of) for n, t, of in zip(chain, names.values(), sources, strict=False))
-    program = Program(operations=tuple(made))
-    found = measured("replica_1/a", *chain, program=program)
-    assert [one.name for one in found.packing] == ["adam/concat", "adam/split"]
-
-
-def test_without_a_second_replica_there_is_nothing_to_measure() -> None:
-    with pytest.raises(Unavailable, match="second replica"):
-        measured("dense/Mul", "adam/update_0/Mul")
+    found = measured("replica_1/a", *chain, program=Program(operations=tuple(made)))
+    told["gradients are packed for the exchange and unpacked after it"] = copied("packing", found.packing)
+    told["no second replica"] = lambda: measured("dense/Mul", "adam/update_0/Mul")

@@ -1,13 +1,12 @@
 """slow-cudnn-path: both sides of its share, and a remedy for each obstacle."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.gpu.idle_gaps import GapSize
 from tfdoctor.facts.run.program import RecurrentArguments
 from tfdoctor.facts.steps.steps import STEP
 from tfdoctor.rules.execution import slow_cudnn_path
-from tfdoctor.rules.execution.slow_cudnn_path import CudnnObstacle, Limits, LoopedLayer, RecurrentLayers, check
+from tfdoctor.rules.execution.slow_cudnn_path import check
+from tfdoctor.rules.execution.slow_cudnn_path import CudnnObstacle, LoopedLayer, RecurrentLayers
 from tfdoctor.trace import Intervals
 
 
@@ -34,32 +33,19 @@ def healthy() -> Verdict:
     return check(RecurrentLayers((), 1), Breakdown.of(host=1.0, device=2.0))
 
 
-def test_the_layers_operations_and_launches_may_go() -> None:
-    finding = as_finding(example())
-    assert {(part, bound) for part, _, _, bound in effects(finding)} == {
-        (Stage.DEVICE, Bound.AT_MOST),
-        (Stage.HOST, Bound.AT_MOST),
-    }
-    assert "recurrent_dropout" in finding.remedies[0].action
-    assert finding.remedies[0].at == Location("train.py", 9)
-
-
-def test_both_sides_of_the_share() -> None:
-    times = (Limits().share * 100 * factor for factor in (1.01, 0.99))
-    found = [example(loop_ms=loop_ms, launching_ms=0.0, step_ms=100.0) for loop_ms in times]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_each_obstacle_has_a_remedy() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["an LSTM with recurrent_dropout launches hundreds of kernels"] = sick()
+    told["the layer is a kernel of cuDNN's"] = healthy()
+    told["a twentieth of the step, and less"] = [
+        example(loop_ms=loop_ms, launching_ms=0.0, step_ms=100.0) for loop_ms in (5.05, 4.95)
+    ]
     for obstacle in CudnnObstacle:
-        assert first_action(example(obstacle)) == obstacle.action
-
-
-def test_a_cpu_has_no_cudnn() -> None:
-    """Trap: the same loop on a CPU, which recurrent-loop judges."""
+        told[f"a remedy for {obstacle.name.lower()}"] = example(obstacle)
     steady, cpu = SteadySteps(STEP, Intervals(), Intervals(), 1), Hardware(DeviceKind.CPU, "x")
-    facts = (RecurrentLayers((), 1), Breakdown.of(device=9.0), cpu, steady)
-    assert isinstance(applied(slow_cudnn_path, *facts), NotApplicable)
+    told["trap: the same loop on a CPU, which recurrent-loop judges"] = applied(
+        slow_cudnn_path, RecurrentLayers((), 1), Breakdown.of(device=9.0), cpu, steady
+    )
 
 
 # Which recurrent layers are off cuDNN, and why.
@@ -87,49 +73,37 @@ def measured(
     return RecurrentLayers.measure(Operations(rows or (row(),)), program, beside, gaps)
 
 
-def test_arguments_keep_a_layer_off_cudnn() -> None:
-    for arguments, kind, obstacle in (
-        ({"recurrent_dropout": 0.2}, "LSTM", CudnnObstacle.RECURRENT_DROPOUT),
-        ({"activation": "relu"}, "LSTM", CudnnObstacle.ACTIVATION),
-        ({"recurrent_activation": "hard_sigmoid"}, "GRU", CudnnObstacle.RECURRENT_ACTIVATION),
-        ({"unroll": True}, "LSTM", CudnnObstacle.UNROLL),
-        ({"use_bias": False}, "LSTM", CudnnObstacle.USE_BIAS),
-        ({"reset_after": False}, "GRU", CudnnObstacle.RESET_AFTER),
-        ({"use_cudnn": False}, "LSTM", CudnnObstacle.USE_CUDNN),
-        ({}, "LSTM", CudnnObstacle.UNKNOWN),
-    ):
-        (one,) = measured(arguments=arguments, kind=kind).looped
-        assert one.obstacles == (obstacle,)
+@golden_cases
+def test_obstacles(told: Cases) -> None:
+    def looped(name: str, *rows: OperationTime, **more: Any) -> None:
+        found = measured(*rows, **more).looped
+        told[name] = [", ".join(one.name.lower() for one in layer.obstacles) for layer in found]
 
-
-def test_a_layer_that_cudnn_computes_or_may_is_not_looped() -> None:
-    """Traps: its other operations, and a kernel of cuDNN's that no layer is known for."""
+    looped("recurrent_dropout", arguments={"recurrent_dropout": 0.2})
+    looped("another activation", arguments={"activation": "relu"})
+    looped("another recurrent activation", arguments={"recurrent_activation": "hard_sigmoid"}, kind="GRU")
+    looped("an unrolled layer", arguments={"unroll": True})
+    looped("no bias", arguments={"use_bias": False})
+    looped("a GRU that resets before", arguments={"reset_after": False}, kind="GRU")
+    looped("cuDNN is not wanted", arguments={"use_cudnn": False})
+    looped("no obstacle in the arguments")
     moves = row("lstm/transpose", "Transpose")
-    for rows in (
-        (row("lstm/CudnnRNNV3", "CudnnRNNV3"), moves),
-        (row("PartitionedCall/CudnnRNNV3", "CudnnRNNV3", ""), row()),  # its layer is unknown
-        (moves,),  # no loop ran
-        (row("dense/MatMul", layer="dense"),),
-    ):
-        assert measured(*rows).looped == ()
-
-
-def test_a_mask_on_the_left_is_told_by_the_data() -> None:
+    looped("trap: other operations of a layer that cuDNN computes", row("lstm/CudnnRNNV3", "CudnnRNNV3"), moves)
+    unknown = row("PartitionedCall/CudnnRNNV3", "CudnnRNNV3", "")
+    looped("trap: a kernel of cuDNN's that no layer is known for", unknown, row())
+    looped("no loop ran", moves)
+    looped("another layer", row("dense/MatMul", layer="dense"))
     masks = (Layer(name="embedding", kind="Embedding", masks=True),)
     left = {"shape": [4, 9], "lengths": [[3, 9, 5, 2]], "leading": True, "begins": 1.0}
-    for sequences, obstacle in (
-        ([left], CudnnObstacle.LEFT_PADDING),
-        ([left | {"leading": False}], CudnnObstacle.MASK),
-        (None, CudnnObstacle.MASK),
-    ):
-        (one,) = measured(layers=masks, sequences=sequences).looped
-        assert one.obstacles == (obstacle,)
-
-
-def test_a_ragged_input_is_told_by_the_graph() -> None:
+    looped("a mask on the left is told by the data", layers=masks, sequences=[left])
+    looped("a mask on the right", layers=masks, sequences=[left | {"leading": False}])
+    looped("a mask on an unknown side", layers=masks)
     ragged = Operation(name="lstm/RaggedToTensor", type="RaggedTensorToTensor")
-    (one,) = measured(operations=(ragged,)).looped
-    assert one.obstacles == (CudnnObstacle.RAGGED,)
+    looped("a ragged input is told by the graph", operations=(ragged,))
+    program = Program(layers=(Layer(name="lstm", kind="LSTM"),))
+    told["a recording without the arguments"] = lambda: RecurrentLayers.measure(
+        Operations((row(),)), program, recording(), None
+    )
 
 
 def test_launching_is_shared_by_the_number_of_kernels() -> None:
@@ -138,9 +112,3 @@ def test_launching_is_shared_by_the_number_of_kernels() -> None:
     other = row("dense/MatMul", layer="dense")
     (one,) = measured(row(), other, other, other, gaps=gaps).looped
     assert one.launching_ms == near(2.0)
-
-
-def test_recordings_without_the_arguments_raise() -> None:
-    program = Program(layers=(Layer(name="lstm", kind="LSTM"),))
-    with pytest.raises(Unavailable, match="arguments"):
-        RecurrentLayers.measure(Operations((row(),)), program, recording(), None)

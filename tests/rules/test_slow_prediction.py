@@ -29,9 +29,6 @@ def healthy() -> Verdict:
     return example(call, total_ms=22_000.0)
 
 
-AT = Location("train.py", 20)
-
-
 judged = partial(example, total_ms=60_000.0)
 
 
@@ -39,96 +36,49 @@ def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
     return made(RunCall.PREDICT, 20, count, each_ms, **given)
 
 
-def found(*calls: MadeCall, **given: Any) -> Finding:
-    return as_finding(judged(*calls, **given))
-
-
-def test_a_loop_of_short_calls_could_be_one() -> None:
-    finding = found(predicted(1000, 40.0, looped=True))
-    assert "1,000 times at train.py:20" in finding.summary
-    assert finding.remedies[0].at == AT
-    effect = finding.run_effects[0]
-    assert (effect.phase, effect.bound) == (Phase.PREDICTION, Bound.AT_MOST)
-    assert (effect.of.value, effect.scales) == near((40_000.0, 0.001))
-
-
-def test_of_calls_that_compute_only_the_fixed_time_counts() -> None:
-    effect = found(predicted(100, 350.0, looped=True)).run_effects[0]
-    assert effect.bound is Bound.EXPECTED
-    assert effect.of.value * (1.0 - effect.scales) == near(3_500.0)
-
-
-def test_what_samples_show_as_executed_remains() -> None:
-    calls = RunCalls((predicted(1000, 40.0, looped=True),))
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a loop calls predict for each of 1,000 examples"] = sick()
+    told["one call predicts 100,000 examples in 12 s"] = healthy()
+    short = predicted(1000, 40.0, looped=True)
+    told["a loop of short calls could be one"] = judged(short)
+    told["of calls that compute only the fixed time counts"] = judged(predicted(100, 350.0, looped=True))
     at_line = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
-    short, computing = (
-        check(divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(at_line, executes_ms=ran)), calls, None)
-        for ran in (8_000.0, 39_000.0)
-    )
-    effect = as_finding(short).run_effects[0]
-    assert (effect.scales, effect.bound) == (near(0.2), Bound.EXPECTED)
-    assert isinstance(computing, Healthy)
-
-
-def test_calls_that_have_to_be_made_are_healthy() -> None:
-    for call in (
-        predicted(1, 40_000.0, examples=1e6, batches=3906.0),  # once over everything
-        predicted(19, 100.0, looped=True),  # an ensemble
-        predicted(1000, 40.0),  # made by Keras, not by a loop of the user's
-        predicted(100, 400.0, looped=True),  # each of them computes
-        predicted(20, 60.0, looped=True),  # a second is saved by no more than a second
-        predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0),
+    for ran in (8_000.0, 39_000.0):
+        lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(at_line, executes_ms=ran))
+        told[f"{ran:,.0f} of 40,000 ms are executed, and remain"] = check(lines, RunCalls((short,)), None)
+    for name, call in (
+        ("one call over everything", predicted(1, 40_000.0, examples=1e6, batches=3906.0)),
+        ("an ensemble of 19", predicted(19, 100.0, looped=True)),
+        ("calls of Keras, not of a loop of the user's", predicted(1000, 40.0)),
+        ("calls of which each computes", predicted(100, 400.0, looped=True)),
+        ("a second is saved by no more than a second", predicted(20, 60.0, looped=True)),
+        ("batches", predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0)),
     ):
-        assert isinstance(judged(call), Healthy)
-
-
-def test_a_prediction_in_each_epoch_is_no_loop_over_examples() -> None:
-    thirty, more = (judged(predicted(count, 100.0, looped=True), epochs=15) for count in (30, 31))
-    assert kinds(thirty, more) == [Healthy, Finding]
-
-
-def test_a_loop_in_a_callback_is_found() -> None:
-    call = predicted(500, 40.0, within=RunCall.EPOCH)
-    assert found(call, epochs=10).run_effects[0].recurs is Recurrence.PER_EPOCH
-
-
-def test_a_prediction_in_each_step_is_left_to_the_steps() -> None:
-    call = predicted(1000, 40.0, looped=True)
-    each, others = (judged(call, epochs=1, steps=steps(count, 5.0)) for count in (1000, 400))
-    assert kinds(each, others) == [Healthy, Finding]
-
-
-def test_batches_of_single_examples_are_found() -> None:
-    effect = found(predicted(1, 9_035.0, examples=4000.0, batches=4000.0)).run_effects[0]
-    assert (effect.of.value, effect.scales) == near((9_000.0, 1 / 32))
-    slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)  # 20 ms for one example
-    assert isinstance(judged(slow, total_ms=120_000.0), Healthy)
-    call = predicted(30_000, 0.4, looped=True, name="Model.predict_on_batch", examples=1.0)
-    assert found(call).run_effects[0].scales == near(1 / 32)
-
-
-def test_loops_in_python_have_the_severity_of_their_price() -> None:
-    for calls, says in (("keras.src.layers.layer.Layer.__call__", "calls the model"), ("", "processed one by one")):
-        finding = found(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
-        assert says in finding.summary
-        assert finding.severity is None
-
-
-def test_the_line_of_a_timed_call_is_not_judged_by_its_samples() -> None:
-    for calls in ("keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict", "numpy.load"):
-        assert isinstance(judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),)), Healthy)
-
-
-def test_a_longer_training_has_no_more_of_what_comes_after_it() -> None:
-    after = found(predicted(1000, 40.0, looped=True, after_training=True), epochs=5)
-    during = found(predicted(1000, 40.0, looped=True), epochs=5)
-    assert after.run_effects[0].recurs is Recurrence.ONCE
-    assert during.run_effects[0].recurs is Recurrence.PER_EPOCH
-
-
-def test_what_is_missing_is_said() -> None:
+        told[f"{name}: healthy"] = judged(call)
+    told["two predictions in each epoch are no loop over examples, and more may be"] = [
+        judged(predicted(count, 100.0, looped=True), epochs=15) for count in (30, 31)
+    ]
+    told["a loop in a callback is found"] = judged(predicted(500, 40.0, within=RunCall.EPOCH), epochs=10)
+    told["a prediction in each step is left to the steps"] = judged(short, epochs=1, steps=steps(1000, 5.0))
+    told["a prediction in more than each step"] = judged(short, epochs=1, steps=steps(400, 5.0))
+    told["batches of single examples"] = judged(predicted(1, 9_035.0, examples=4000.0, batches=4000.0))
+    slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)
+    told["single examples that take 20 ms each"] = judged(slow, total_ms=120_000.0)
+    told["calls of predict_on_batch with single examples"] = judged(
+        predicted(30_000, 0.4, looped=True, name="Model.predict_on_batch", examples=1.0)
+    )
+    told["a longer training has no more of what follows it"] = judged(replace(short, after_training=True), epochs=5)
+    told["a longer training has more of what comes during it"] = judged(short, epochs=5)
+    for name, calls in (
+        ("a line calls the model", "keras.src.layers.layer.Layer.__call__"),
+        ("a line of Python", ""),
+        ("trap: a line of a timed call", "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"),
+        ("a line that loads", "numpy.load"),
+    ):
+        told[name] = judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert applied(slow_prediction, part, RunCalls(())) == NotApplicable(reason="only a window was traced")
+    told["a part of the run"] = applied(slow_prediction, part, RunCalls(()))
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
-    assert isinstance(applied(slow_prediction, run, RunCalls((), fits=1)), Healthy)
-    assert isinstance(applied(slow_prediction, run, RunCalls(())), NotApplicable)  # it may, in code of its own
+    told["a run that fits without predicting"] = applied(slow_prediction, run, RunCalls((), fits=1))
+    told["a run that may predict in code of its own"] = applied(slow_prediction, run, RunCalls(()))

@@ -35,67 +35,50 @@ def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, 
 judged = partial(example, total_ms=60_000.0)
 
 
-def found(*lines: RunLine) -> Finding:
-    return as_finding(judged(*lines))
-
-
 def adapted(batches: float, rows: float, ms: float) -> Verdict:
     given = {"name": "Normalization.adapt", "batches": batches, "examples": batches * rows}
     call = made_call(RunCall.ADAPT, Location("train.py", 22), 1, ms, **given)
     return example(calls=(call,), total_ms=24_000.0)
 
 
-def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
-    finding = as_finding(adapted(40_000, 1, 16_000.0))
-    assert "Normalization.adapt reads 40,000 batches of one example at train.py:22: 16" in finding.summary
-    (effect,) = finding.run_effects
-    assert (effect.of.value, effect.scales, effect.bound) == (16_000.0, 1 / 4096, Bound.AT_MOST)
-    assert finding.at == Location("train.py", 22)
-    (table,) = (part for part in finding.evidence if isinstance(part, Table))
-    assert [cell.value for cell in table.rows[0][2:] if isinstance(cell, Quantity)] == [
-        1, 40_000, 1, near(0.4), 16_000, near(2 / 3),
-    ]  # fmt: skip
-    assert isinstance(adapted(40_000, 2, 16_000.0), Finding)
-
-
-def test_adapt_that_works_on_much_data_is_necessary() -> None:
-    for batches, rows in (
-        (40_000, 128),  # large batches: necessary work
-        (150, 1),  # few
-        (5_000, 1),  # 3.2 ms for each example: costly work, such as decoding, not its dispatch
-        (20_000, 8),
-        (0, 1),  # unknown
+@golden_cases
+def test_adapt(told: Cases) -> None:
+    told["adapt on single examples is priced by its batches"] = adapted(40_000, 1, 16_000.0)
+    for name, batches, rows in (
+        ("two examples", 40_000, 2),
+        ("large batches: necessary work", 40_000, 128),
+        ("few batches", 150, 1),
+        ("3.2 ms for each example: costly work, such as decoding, not its dispatch", 5_000, 1),
+        ("eight examples", 20_000, 8),
+        ("unknown batches", 0, 1),
     ):
-        assert isinstance(adapted(batches, rows, 16_000.0), Healthy)
+        told[f"adapt on {name}"] = adapted(batches, rows, 16_000.0)
 
 
 ITERROWS = "pandas.core.frame.DataFrame.iterrows"
 
 
-def test_each_kind_of_loop_is_named() -> None:
-    for calls, repeats, says in (
-        (ITERROWS, True, "Rows of a table"),
-        ("pandas.core.frame.DataFrame.apply", False, "Rows of a table"),
-        ("numpy.append", True, "is copied each time"),
-        ("numpy.append", None, "is copied each time"),
-        ("pandas.concat", True, "is copied each time"),
-        ("PIL.Image.open", True, "Files are read"),
-        ("keras.src.utils.image_utils.load_img", True, "Files are read"),
-        ("tensorflow.io.decode_jpeg", True, "Files are read"),
-        ("tensorflow.cast", True, "TensorFlow operations"),
-        ("nltk.tokenize.word_tokenize", True, "Texts"),
-        ("numpy.loadtxt", False, "A text file"),
-        ("urllib.request.urlopen", False, "downloaded"),
-        ("", True, "A loop in Python"),
-        ("re.sub", True, "A loop in Python"),
-        ("somebody.elses.clean", True, "A loop in Python"),
+@golden_cases
+def test_loops(told: Cases) -> None:
+    for calls, repeats in (
+        (ITERROWS, True),
+        ("pandas.core.frame.DataFrame.apply", False),
+        ("numpy.append", True),
+        ("numpy.append", None),
+        ("pandas.concat", True),
+        ("PIL.Image.open", True),
+        ("keras.src.utils.image_utils.load_img", True),
+        ("tensorflow.io.decode_jpeg", True),
+        ("tensorflow.cast", True),
+        ("nltk.tokenize.word_tokenize", True),
+        ("numpy.loadtxt", False),
+        ("urllib.request.urlopen", False),
+        ("", True),
+        ("re.sub", True),
+        ("somebody.elses.clean", True),
     ):
-        finding = found(line(33, 21_000.0, calls, repeats=repeats))
-        assert says in finding.summary
-        assert "train.py:33" in finding.summary
-        assert finding.remedies[0].at == Location("train.py", 33)
-        effect = finding.run_effects[0]
-        assert (effect.phase, effect.of.value, effect.bound) == (Phase.PREPARING, near(21_000.0), Bound.AT_MOST)
+        repeated = {True: "in a loop", False: "once", None: "perhaps in a loop"}[repeats]
+        told[f"{calls or 'Python'} {repeated} takes 21 s"] = judged(line(33, 21_000.0, calls, repeats=repeats))
 
 
 def test_one_call_for_all_data_is_necessary() -> None:
@@ -116,41 +99,30 @@ def test_one_call_for_all_data_is_necessary() -> None:
         assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
 
 
-def test_both_limits_count() -> None:
-    cases = (3_000.0, 60_000.0), (2_999.0, 60_000.0), (1_000.0, 10_000.0), (999.0, 10_000.0)
-    both = [judged(line(3, ms, ITERROWS, samples=100), total_ms=total) for ms, total in cases]
-    assert kinds(*both) == [Finding, Healthy, Finding, Healthy]
-    assert isinstance(judged(line(3, 20_000.0, ITERROWS, samples=4)), Healthy)  # name no line
-
-
-def test_the_lines_of_a_loop_and_its_function_are_one_finding() -> None:
-    finding = found(
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a table of 100,000 rows is read by iterrows"] = sick()
+    told["the same table is read by read_csv"] = healthy()
+    for name, ms, total in (
+        ("3 s", 3_000.0, 60_000.0),
+        ("less than 3 s", 2_999.0, 60_000.0),
+        ("a tenth of the run", 1_000.0, 10_000.0),
+        ("less than a tenth of the run", 999.0, 10_000.0),
+    ):
+        told[f"a loop of {name}"] = judged(line(3, ms, ITERROWS, samples=100), total_ms=total)
+    told["four samples name no line"] = judged(line(3, 20_000.0, ITERROWS, samples=4))
+    told["the lines of a loop and its function are one finding"] = judged(
         line(40, 3_000.0, ITERROWS),
         line(41, 500.0),
         line(20, 9_000.0, "pandas.core.series.Series.__getitem__", function="parse", caller=41),
         line(22, 6_000.0, function="parse", caller=41),
     )
-    assert [effect.of.value for effect in finding.run_effects] == [near(18_500.0)]
-    assert "Rows of a table" in finding.summary
-    table = next(item for item in finding.evidence if isinstance(item, Table))
-    assert {row[0] for row in table.rows} == {Location("train.py", number) for number in (20, 22, 40, 41)}
-
-
-def test_two_loops_are_two_effects_and_the_longer_comes_first() -> None:
-    finding = found(line(10, 6_000.0, "numpy.append"), line(80, 9_000.0, "PIL.Image.open"))
-    assert [effect.subject for effect in finding.run_effects] == ["train.py:80", "train.py:10"]
-    assert [remedy.at for remedy in finding.remedies[:2]] == [Location("train.py", 80), Location("train.py", 10)]
-    assert "one more such place" in finding.summary
-
-
-def test_a_read_beside_a_loop_is_not_counted_with_it() -> None:
-    finding = found(line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS))
-    assert sum(effect.of.value for effect in finding.run_effects) == near(5_000.0)
-
-
-def test_what_is_not_known_is_not_judged() -> None:
-    """A part of the run, and what a program of another framework prepares."""
-    phases = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert applied(slow_preparation, phases) == NotApplicable(reason="only a window was traced")
-    other = divided_run(60_000.0, {Phase.OWN: 30_000.0})
-    assert isinstance(slow_preparation.check(other, None), NotApplicable)
+    told["two loops are two effects, and the longer comes first"] = judged(
+        line(10, 6_000.0, "numpy.append"), line(80, 9_000.0, "PIL.Image.open")
+    )
+    told["a read beside a loop is not counted with it"] = judged(
+        line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS)
+    )
+    part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
+    told["a part of the run"] = applied(slow_preparation, part)
+    told["what a program of another framework prepares"] = check(divided_run(60_000.0, {Phase.OWN: 30_000.0}), None)

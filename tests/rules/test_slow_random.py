@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.rules.operations import slow_random
-from tfdoctor.rules.operations.slow_random import NORMAL, REMAINING, Limits, check
+from tfdoctor.rules.operations.slow_random import NORMAL, REMAINING, check
 
 
 def example(
@@ -31,42 +31,19 @@ def healthy() -> Verdict:
 GPU = Hardware(DeviceKind.GPU, "x")
 
 
-def test_on_a_cpu_the_time_of_the_replacement_remains() -> None:
-    """Where no ratio was measured, and on a GPU, the saving is a ceiling."""
-    for kind, left in REMAINING.items():
-        assert [one[2:] for one in effects(example(kind))] == [(left, Bound.EXPECTED)]
-    for kind in ("StatelessMultinomial", "RandomGamma"):
-        assert effects(example(kind))[0][3] is Bound.AT_MOST
-    assert effects(example(hardware=GPU))[0][2:] == (0.0, Bound.AT_MOST)
-
-
-def test_uniform_numbers_are_not_expensive() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["truncated normal noise takes a third of the compute time"] = sick()
+    told["the step draws uniform noise"] = healthy()
+    for kind in sorted(REMAINING):
+        told[f"on a CPU the time of the replacement of {kind} remains"] = example(kind)
+    for kind in ("StatelessMultinomial", "RandomGamma", "Multinomial"):
+        told[f"{kind} on a CPU"] = example(kind)
+    told["on a GPU no ratio was measured"] = example(hardware=GPU)
     for kind in ("RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"):
-        assert isinstance(example(kind, 60.0, 100.0), Healthy)
-
-
-def test_both_sides_of_the_share() -> None:
-    assert [type(example(time_ms=ms, total_ms=100.0)) for ms in (100 * Limits().share, 4.9)] == [Finding, Healthy]
-
-
-def test_uniform_numbers_do_not_replace_categories() -> None:
-    assert "uniform" not in as_finding(example("Multinomial")).remedies[0].action
-
-
-def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
+        told[f"{kind} is not expensive"] = example(kind, 60.0, 100.0)
+    told["a twentieth of the compute time, and less"] = [example(time_ms=ms, total_ms=100.0) for ms in (5.0, 4.9)]
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(applied(slow_random, Operations((unnamed,)), GPU), NotApplicable)
-
-
-def test_normal_noise_is_necessary_work() -> None:
-    """Trap: a diffusion model needs it."""
-    for kind in NORMAL:
-        much, little = as_healthy(example(kind, 60.0, 100.0)), as_healthy(example(kind, 4.9, 100.0))
-        assert [time.of.value for time in much.necessary] == [60.0]
-        assert not little.necessary
-
-
-def test_poisson_numbers_are_replaced_by_normal_ones() -> None:
-    finding = as_finding(example("RandomPoissonV2"))
-    assert finding.severity is None
-    assert "normal" in finding.remedies[0].action
+    told["a step of unnamed work"] = applied(slow_random, Operations((unnamed,)), GPU)
+    for kind in sorted(NORMAL):
+        told[f"trap: a diffusion model needs much {kind}"] = [example(kind, ms, 100.0) for ms in (60.0, 4.9)]

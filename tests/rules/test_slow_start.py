@@ -1,7 +1,5 @@
 """slow-start: other imports and repeated loads are found, TensorFlow's import and one model are not."""
 
-import pytest
-
 from tests.rules.kit import *
 from tests.rules.run_facts import line, made
 from tfdoctor.recording.run_log import RunLog, RunProcess
@@ -42,84 +40,46 @@ def judged(*lines: RunLine, **more: Any) -> Verdict:
     return example(*more.pop("calls", ()), lines=lines, **more)
 
 
-def test_the_import_of_tensorflow_is_necessary_however_short_the_run_is() -> None:
-    assert "6.00 s" in as_healthy(judged(IMPORTED, total_ms=8_000.0)).summary
-
-
-def test_a_very_slow_import_of_tensorflow_is_a_note() -> None:
-    assert isinstance(judged(imported(2, 14_999.0, "tensorflow")), Healthy)
-    assert as_finding(judged(imported(2, 15_000.0, "keras"))).severity is Severity.NOTE
-
-
-def test_another_module_is_a_note_at_its_line() -> None:
-    verdict = as_finding(judged(IMPORTED, imported(3, 4_000.0, "transformers")))
-    assert verdict.severity is Severity.NOTE
-    assert verdict.remedies[0].at == Location("train.py", 3)
-    assert "import transformers" in verdict.remedies[0].code
-    assert verdict.run_effects[0].of.value == near(4_000.0)
-
-
 BUSY = StartLoad(usable=2.0, run=0.1, others=1.9)
 
 
-def test_imports_beside_other_programs_are_not_judged() -> None:
-    slow = imported(3, 40_000.0, "transformers")
-    for load in (StartLoad(4.0, 1.0, 1.9), StartLoad(2.0, 1.0, 0.5)):  # one is free
-        assert isinstance(judged(IMPORTED, slow, load=load), Finding)
-    assert "other programs used 1.9 of 2 cores" in as_not_applicable(judged(IMPORTED, slow, load=BUSY)).reason
-    assert isinstance(judged(IMPORTED, load=BUSY), Healthy)
-
-
-def test_loads_in_a_loop_count_beside_other_programs() -> None:
-    loads = made(RunCall.BUILD, 14, 40, 800.0, name="load_model", looped=True)
-    verdict = as_finding(judged(imported(3, 40_000.0, "transformers"), calls=(loads,), load=BUSY))
-    assert {effect.subject for effect in verdict.run_effects} == {"train.py:14"}
-
-
-def test_other_imports_are_healthy() -> None:
-    """They are short, or of a module that is not known, which may be many beside each other."""
-    unknown = imported(3, 2_500.0, ""), imported(3, 2_500.0, "importlib._bootstrap._find_and_load")
-    small = [imported(number, 1_500.0, f"module{number}") for number in range(3, 8)]
-    for others in ([imported(3, 1_999.0, "pandas")], *([one] for one in unknown), small):
-        assert isinstance(judged(IMPORTED, *others), Healthy)
-
-
-def test_a_module_that_the_script_uses_is_necessary() -> None:
-    """Or one that imports TensorFlow."""
-    pandas = imported(3, 4_000.0, "pandas")
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a loop loads the model before each of 40 predictions"] = sick()
+    told["TensorFlow is imported in 6 s and one model is built in 2 s"] = healthy()
+    told["the import of TensorFlow is necessary however short the run is"] = judged(IMPORTED, total_ms=8_000.0)
+    told["a very slow import of TensorFlow is a note: 15 s, and less"] = (
+        judged(imported(2, 15_000.0, "keras")),
+        judged(imported(2, 14_999.0, "tensorflow")),
+    )
+    slow, pandas = imported(3, 4_000.0, "transformers"), imported(3, 4_000.0, "pandas")
+    told["another module is a note at its line"] = judged(IMPORTED, slow)
     used = line(Phase.PREPARING, 9, 300.0, "pandas.core.frame.DataFrame.merge", samples=1)
-    found = (judged(IMPORTED, pandas), judged(IMPORTED, pandas, used), judged(imported(1, 9_000.0, "transformers")))
-    assert kinds(*found) == [Finding, Healthy, Healthy]
-
-
-def test_a_model_that_a_loop_loads_again() -> None:
-    for count, looped, name, kind in (
-        (40, True, "load_model", Finding),
-        (10, True, "Checkpoint.restore", Finding),
-        (9, True, "load_model", Healthy),  # an ensemble
-        (40, False, "load_model", Healthy),
-        (40, True, "clear_session", Healthy),
-    ):
-        call = made(RunCall.BUILD, 14, count, 800.0, name=name, looped=looped)
-        assert isinstance(judged(IMPORTED, calls=(call,)), kind)
-
-
-def test_weights_one_by_one_are_found_and_layers_are_not() -> None:
-    setting = "keras.src.layers.layer.Layer.set_weights"
-    verdict = as_finding(judged(IMPORTED, line(Phase.BUILDING, 30, 8_000.0, setting)))
-    assert "one by one at train.py:30" in verdict.summary
-    layers = line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.core.dense.Dense.__init__")
-    assert isinstance(judged(IMPORTED, layers), Healthy)
-
-
-def test_python_in_a_loop_while_building_is_found() -> None:
-    loop, once = (judged(line(Phase.BUILDING, 30, 8_000.0, repeats=repeats)) for repeats in (True, False))
-    assert kinds(loop, once) == [Finding, Healthy]
-
-
-def test_a_part_of_the_run_is_not_judged() -> None:
+    told["a module that the script uses is necessary"] = judged(IMPORTED, pandas), judged(IMPORTED, pandas, used)
+    told["a module that imports TensorFlow is necessary"] = judged(imported(1, 9_000.0, "transformers"))
+    told["another module in less than 2 s"] = judged(IMPORTED, imported(3, 1_999.0, "pandas"))
+    told["modules that are not known may be many beside each other"] = [
+        judged(IMPORTED, imported(3, 2_500.0, name)) for name in ("", "importlib._bootstrap._find_and_load")
+    ]
+    small = [imported(number, 1_500.0, f"module{number}") for number in range(3, 8)]
+    told["several modules, each in less than 2 s"] = judged(IMPORTED, *small)
+    told["imports beside other programs where no core is free are not judged"] = judged(IMPORTED, slow, load=BUSY)
+    told["a core is free"] = [judged(IMPORTED, slow, load=StartLoad(*load)) for load in ((4, 1, 1.9), (2, 1, 0.5))]
+    told["the import of TensorFlow alone beside other programs"] = judged(IMPORTED, load=BUSY)
+    loads = made(RunCall.BUILD, 14, 40, 800.0, name="load_model", looped=True)
+    told["loads in a loop count beside other programs"] = judged(slow, calls=(loads,), load=BUSY)
+    told["ten loads in a loop"] = judged(IMPORTED, calls=(replace(loads, name="Checkpoint.restore", count=10),))
+    told["nine loads are an ensemble"] = judged(IMPORTED, calls=(replace(loads, count=9),))
+    told["loads without a loop"] = judged(IMPORTED, calls=(replace(loads, looped=False),))
+    told["sessions that a loop clears"] = judged(IMPORTED, calls=(replace(loads, name="clear_session"),))
+    weights = line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.layer.Layer.set_weights")
+    told["weights are set one by one"] = judged(IMPORTED, weights)
+    told["layers are made"] = judged(IMPORTED, replace(weights, calls="keras.src.layers.core.dense.Dense.__init__"))
+    told["Python in a loop while building, and without one"] = [
+        judged(line(Phase.BUILDING, 30, 8_000.0, repeats=repeats)) for repeats in (True, False)
+    ]
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert applied(slow_start, part, RunCalls(())) == NotApplicable(reason="only a window was traced")
+    told["a part of the run is not judged"] = applied(slow_start, part, RunCalls(()))
 
 
 # What other programs used of the cores while modules were imported, by the samples of that time alone.
@@ -139,24 +99,23 @@ def measured(*samples: dict[str, Any], cores: float = 2.0) -> StartLoad:
     return StartLoad.measure(kept, PHASES, Hardware(DeviceKind.CPU, "x", cores=cores))
 
 
-def test_the_load_is_that_of_the_start() -> None:
-    load = measured(
-        sample(0.0, 0.0, 0.0), sample(1.0, 10.0, 180.0), sample(3.0, 30.0, 160.0), sample(3.1, 0.0, 0.0)
-    )
-    assert [load.run, load.others, load.usable] == near([0.2, 1.7, 2.0])
-    assert load.contended
+@golden_cases
+def test_load(told: Cases) -> None:
+    def load(name: str, *samples: dict[str, Any]) -> None:
+        def found() -> str:
+            one = measured(*samples)
+            return f"{one.run:.4g} and {one.others:.4g} of others, of {one.usable:g}; contended: {one.contended}"
 
+        told[name] = found
 
-def test_other_programs_delay_imports_where_no_core_is_free() -> None:
-    assert measured(sample(1.0, 100.0, 51.0)).contended
-    assert not measured(sample(1.0, 100.0, 50.0)).contended  # they use little
-    assert not measured(sample(1.0, 90.0, 59.0)).contended  # half a core is free
-
-
-def test_a_start_without_samples_is_unknown() -> None:
-    for samples in ((), (sample(9.0, 1.0, 1.0),), (sample(1.0, None, 100.0),)):
-        with pytest.raises(Unavailable, match="not sampled"):
-            measured(*samples)
+    before, after = sample(0.0, 0.0, 0.0), sample(3.1, 0.0, 0.0)
+    load("the load is that of the start", before, sample(1.0, 10.0, 180.0), sample(3.0, 30.0, 160.0), after)
+    load("no core is free", sample(1.0, 100.0, 51.0))
+    load("others use little", sample(1.0, 100.0, 50.0))
+    load("half a core is free", sample(1.0, 90.0, 59.0))
+    load("no samples")
+    load("samples of later", sample(9.0, 1.0, 1.0))
+    load("samples without the run's own load", sample(1.0, None, 100.0))
 
 
 # A loop in Python that makes many training steps in one graph is told from one step of many layers.
@@ -183,31 +142,18 @@ def unrolled(steps: int, layers: int = 3, *, function: TracedDefinition = STEP) 
     return example(program=program_of(*operations(steps, layers)), traces=RunTraces((function,)))
 
 
-def test_a_graph_of_many_training_steps_starts_slowly() -> None:
+@golden_cases
+def test_unrolled(told: Cases) -> None:
     """It needs no traced step: the account of the run has the time. Each step updates the weights once."""
-    for steps, ms in ((24, 20_000.0), (10, 20_000.0)):
-        verdict = as_finding(unrolled(steps, function=replace(STEP, ms=ms, first_ms=ms)))
-        (effect,) = verdict.run_effects
-        assert (effect.phase, effect.of.value, effect.scales) == (Phase.TRACING, ms, 1 / steps)
-        assert f"its graph has {steps} training steps, made at train.py:35" in verdict.summary
-        assert "tf.range" in first_code(verdict)
-    short = unrolled(24, function=replace(STEP, ms=2_000.0, first_ms=2_000.0))
-    assert kinds(unrolled(9, function=replace(STEP, ms=20_000.0, first_ms=20_000.0)), short) == [Healthy, Healthy]
-
-
-def test_many_layers_are_one_step() -> None:
-    """Trap: a loop in Python makes 40 layers, so that each line makes 40 operations."""
-    assert isinstance(unrolled(1, layers=40), Healthy)
-
-
-def test_a_function_that_is_traced_again_has_one_step_in_each_graph() -> None:
-    """Trap: the graphs have the same names, and each writes the same variables once."""
+    long = replace(STEP, ms=20_000.0, first_ms=20_000.0)
+    told["a graph of 24 training steps starts slowly"] = unrolled(24, function=long)
+    told["ten steps, and nine"] = unrolled(10, function=long), unrolled(9, function=long)
+    told["24 steps that are traced in 2 s"] = unrolled(24, function=replace(STEP, ms=2_000.0, first_ms=2_000.0))
+    told["trap: a loop in Python makes 40 layers, so that each line makes 40 operations"] = unrolled(1, layers=40)
     graphs = [{"kind": "function", "operations": operations(1, 3)}] * 24
     program = chart(trace([]), recording({"graphs": graphs})).fact(Program)
-    assert isinstance(example(program=program, traces=RunTraces((STEP,))), Healthy)
-
-
-def test_a_function_without_operations_of_its_own_lines_is_unknown() -> None:
-    """Trap: the training function of Keras is not defined in the script."""
-    for defined in (None, Location("model.py", 28), Location("train.py", 90)):
-        assert isinstance(unrolled(24, function=replace(STEP, defined=defined)), Healthy)
+    told["trap: a function that is traced again"] = example(program=program, traces=RunTraces((STEP,)))
+    told["trap: the training function of Keras is not defined in the script"] = [
+        unrolled(24, function=replace(STEP, defined=defined))
+        for defined in (None, Location("model.py", 28), Location("train.py", 90))
+    ]

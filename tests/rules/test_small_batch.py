@@ -41,62 +41,85 @@ def healthy() -> Verdict:
 
 GPU = Device(DeviceKind.GPU, 1, 1)
 OF_TWO = Program(settings=RunSettings(batch_size=2))
-
-
 check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
-def test_a_finding_from_the_limits_share_on() -> None:
-    share = Limits().share
-    assert kinds(check(share, 1 - share), check(0.39, 0.61), check(12.0, 360.0)) == [Finding, Healthy, Healthy]
-
-
-def test_a_call_that_takes_longer_than_python_needs_has_another_cause() -> None:
-    """A step that is traced again waits for tracing, not for a larger batch."""
-    assert kinds(check(3.0, 0.5), check(3.1, 0.5)) == [Finding, NotApplicable]
-
-
-def test_time_between_steps_counts_no_more_than_the_call() -> None:
-    """A callback of 5 ms is no reason for a larger batch."""
-    assert isinstance(check(0.3, 1.5, between=5.0), Healthy)
-    assert {part: of for part, of, *_ in effects(check(0.6, 0.3, between=0.7)) if of} == {
-        Stage.HOST: 0.6,
-        Stage.BETWEEN: 0.6,
-    }
-
-
-def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
-    assert "input" in as_not_applicable(check(0.6, 0.3, input_ms=5.0)).reason
-
-
-def test_an_eager_step_is_not_judged() -> None:
-    eagerly = check(0.6, 0.3, program=Program(settings=RunSettings(run_eagerly=True)))
-    assert kinds(eagerly, check(0.6, 0.3, source=StepSource.EAGER_GRADIENT)) == [NotApplicable, NotApplicable]
-
-
-def test_fit_is_advised_steps_per_execution_first() -> None:
-    first, second = as_finding(check(0.6, 0.3)).remedies
-    assert first.edit_id == "steps-per-execution"
-    assert "steps_per_execution=20" in first.code
-    assert "learning rate" in second.action
-
-
-def test_as_many_steps_as_divide_an_epoch() -> None:
-    """Trap: Keras fills up the last call, and 65 steps in calls of 20 become 80."""
-    for epoch, number in ((150, 15), (100, 20), (7, 7), (67, 20), (None, 20), (8, 8)):
-        verdict = check(0.6, 0.3, program=Program(settings=RunSettings(steps_per_epoch=epoch)))
-        assert f"steps_per_execution={number})" in first_code(verdict)
-        assert effects(verdict)[0][2] == near(1 / number)
-
-
-def test_a_larger_batch_is_advised_only_where_it_may_fit() -> None:
-    for peak, remedies in ((70.0, 2), (71.0, 1)):
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a step of 1 ms whose operations take 0.4 ms"] = sick()
+    told["operations of 20 ms"] = healthy()
+    told["two fifths of the step, less, and 12 of 372 ms"] = check(0.4, 0.6), check(0.39, 0.61), check(12.0, 360.0)
+    told["a call of Python, and a longer one, such as tracing"] = [check(edges, 0.5) for edges in (3.0, 3.1)]
+    told["a callback of 5 ms between steps is no reason for a larger batch"] = check(0.3, 1.5, between=5.0)
+    told["time between steps counts no more than the call"] = check(0.6, 0.3, between=0.7)
+    told["a job that waits for its input"] = check(0.6, 0.3, input_ms=5.0)
+    told["eager steps of fit"] = check(0.6, 0.3, program=Program(settings=RunSettings(run_eagerly=True)))
+    told["eager steps of a loop"] = check(0.6, 0.3, source=StepSource.EAGER_GRADIENT)
+    for epoch in (150, 100, 7, 67, None, 8):
+        told[f"trap: Keras fills up the last call, so as many steps as divide an epoch of {epoch}"] = check(
+            0.6, 0.3, program=Program(settings=RunSettings(steps_per_epoch=epoch))
+        )
+    for peak in (70.0, 71.0):
         memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
-        assert len(as_finding(check(9.0, 1.5, device=GPU, memory=memory)).remedies) == remedies
+        told[f"on a GPU the wait for the host is a ceiling; a larger batch may fit: {peak} % are full"] = check(
+            9.0, 1.5, device=GPU, memory=memory
+        )
+    table = Conversions((ConvertedArray("float64", (60000, 100), 0.45, 0.0, same=True),))
+    told["trap: a session is fed a table, as in one call of several steps"] = check(conversions=table)
+    told["compiling is left to recompilation"] = check(0.6, 0.4, device=GPU, compiling=CompileTime(20, 20, 10, 0.5))
+    told["trap: the first step of a run loads libraries, whatever the batch: one, two and three steps of a GPU"] = [
+        check(0.0, 10.0, starting=5950.0, count=number, device=GPU) for number in (1, 2, 3)
+    ]
+    told["a healthy way into the call is necessary up to a limit"] = check(3.0, 20.0), check(3.1, 20.0)
 
 
-def test_on_a_gpu_the_wait_for_the_host_counts_and_is_a_ceiling() -> None:
-    assert effects(check(9.0, 1.5, device=GPU)) == [(Stage.HOST, 9.0, 0.0, Bound.AT_MOST)]
+@golden_cases
+def test_starting_operations(told: Cases) -> None:
+    told["16 examples, in an LSTM of which starting operations takes half of the step"] = looping(16, 3.0, 2.0)
+    told["trap: 17 and more examples, or an unknown number"] = looping(17, 3.0, 2.0), looping(None, 3.0, 2.0)
+    told["trap: two large images"] = looping(2, 3.0, 30.0)
+    told["a larger batch is the first advice for a small one"] = looping(2, 3.0, 1.0)
+    told["pauses count"] = check(0.8, 0.1, starting=1.2, pauses=0.1)
+    told["trap: an unseen operation pauses for longer than the edges"] = check(0.8, 0.1, starting=1.2, pauses=5.0)
+    row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=49.0)
+    told["small operations take no longer with a larger batch: 0.02 ms each"] = beside(replace(row, calls=50.0))
+    told["trap: an operation of unknown size that takes longer than a small one"] = beside(row)
+    told["it is small by another limit"] = beside(row, Limits(each_ms=0.03))
+    for size in (10_000, 10_001):
+        relu = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
+        told[f"an operation of known size is small by its values: {size}"] = beside(
+            OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=relu)
+        )
+
+
+@golden_cases
+def test_several_steps_in_a_call(told: Cases) -> None:
+    for name in ("TensorFlow", "JAX", "PyTorch/XLA"):
+        for source in (StepSource.TF_DATA_LOOP, StepSource.MARKERS):
+            told[f"{name}, by {source}"] = check(0.6, 0.3, source=source, framework=Framework(name=name))
+    eager = EagerWork(0.0, 0.0, 0.5, at=Location("train.py", 12))
+    told["they are proposed where fit is called"] = check(0.5, 0.4, eager=eager)
+    for peak in (60.0, 80.0):
+        told[f"trap: calls hold several steps already, {peak:g} % of memory are full"] = in_calls_of_several(peak)
+
+
+def looping(batch: int | None, starting: float, computing: float) -> Verdict:
+    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
+    program = Program(settings=RunSettings(batch_size=batch))
+    return check(0.5, computing, starting=starting, program=program)
+
+
+def beside(row: OperationTime, limits: Limits = Limits()) -> Verdict:
+    """An operation of 1 ms beside operations that are started for 3.5 ms."""
+    return check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
+
+
+def in_calls_of_several(peak: float) -> Verdict:
+    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 42.0).steps)
+    several = replace(several, source=StepSource.KERAS_FIT)
+    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
+    facts = (Breakdown.of(host=9.0, device=1.5), PythonOverhead(9.0, 0.0, 0.0), GPU, several)
+    return small_batch.check(*facts, None, memory, Framework(), None, None, None, None)
 
 
 def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
@@ -132,12 +155,6 @@ def test_the_body_of_a_loop_is_no_overhead_of_the_call() -> None:
     for body_ms in (0.0, 4.0):
         overhead = own_loop(body_ms)
         assert (overhead.edges_ms, overhead.between_ms) == near((0.5, 0.0), abs=1e-3)
-
-
-def test_the_conversion_of_what_a_call_is_given_is_no_fixed_part() -> None:
-    """Trap: a session is fed a table at each step, and would be in one call of several steps, too."""
-    table = Conversions((ConvertedArray("float64", (60000, 100), 0.45, 0.0, same=True),))
-    assert kinds(check(), check(conversions=table)) == [Finding, Healthy]
 
 
 def test_pauses_are_those_in_which_no_executor_works() -> None:
@@ -179,101 +196,3 @@ def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:
 def test_a_synthetic_a100_that_computes_is_healthy(tmp_path: Path) -> None:
     samples.write(Run(device="a100", precision="bf16", network=Network(batch=256)), tmp_path)
     assert isinstance(examine(tmp_path).outcome, Healthy)
-
-
-def test_compiling_is_left_to_recompilation() -> None:
-    found = [check(0.6, 0.4, device=GPU, compiling=CompileTime(20, 20, 10, each)) for each in (0.0, 0.5)]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_few_steps_do_not_show_that_an_accelerator_waits_in_each() -> None:
-    """Trap: the first step of a run loads libraries and kernels, whatever the size of the batch."""
-    found = [check(0.0, 10.0, starting=5950.0, count=number, device=GPU) for number in (1, 2, 3)]
-    assert kinds(*found) == [NotApplicable, NotApplicable, Finding]
-
-
-def test_a_healthy_way_into_the_call_is_necessary() -> None:
-    short, long = as_healthy(check(Limits().call_ms, 20.0)), as_healthy(check(Limits().call_ms + 0.1, 20.0))
-    assert [time.of.value for time in short.necessary] == [Limits().call_ms]
-    assert not long.necessary
-
-
-def looping(batch: int | None, starting: float, computing: float) -> Verdict:
-    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
-    program = Program(settings=RunSettings(batch_size=batch))
-    return check(0.5, computing, starting=starting, program=program)
-
-
-def test_starting_operations_counts_for_a_small_batch_only() -> None:
-    """Traps: 64 in an LSTM, of which starting operations takes half of the step; two large images."""
-    found = [looping(batch, 3.0, 2.0) for batch in (16, 17, None)]
-    assert kinds(*found, looping(2, 3.0, 30.0)) == [Finding, Healthy, Healthy, Healthy]
-
-
-def test_a_larger_batch_is_the_first_advice_for_a_small_one() -> None:
-    verdict = looping(2, 3.0, 1.0)
-    assert "batch_size" in first_code(verdict)
-    assert [left for _, _, left, _ in effects(verdict)] == [near(1 / 32)] * 2
-    assert sum(of or 0.0 for _, of, *_ in effects(verdict)) == near(3.5)
-
-
-def test_pauses_count_no_more_than_the_edges() -> None:
-    """Trap: an operation that the trace does not show, such as a wait for another process."""
-    for pauses, fixed in ((0.1, 0.9), (5.0, 1.6)):
-        ((_, of, _, _),) = effects(check(0.8, 0.1, starting=1.2, pauses=pauses))
-        assert of == near(fixed)
-
-
-def saved(row: OperationTime, limits: Limits = Limits()) -> float:
-    """How much of an operation of 1 ms a larger batch would save, beside operations that are started for 3.5 ms."""
-    verdict = check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
-    return sum(of or 0.0 for part, of, *_ in effects(verdict) if part is Stage.DEVICE)
-
-
-def test_small_operations_take_no_longer_with_a_larger_batch() -> None:
-    """Trap: an operation of unknown size that takes longer than a small one."""
-    row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=49.0)
-    assert saved(replace(row, calls=50.0)) == near(1.0)
-    assert [saved(row), saved(row, Limits(each_ms=0.03))] == near([0.0, 1.0])
-
-
-def test_an_operation_of_known_size_is_small_by_its_values() -> None:
-    graphs = (Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),)) for size in (10_000, 10_001))
-    rows = [OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=one) for one in graphs]
-    assert [saved(row) for row in rows] == near([1.0, 0.0])
-
-
-def test_only_the_second_change_is_called_an_alternative() -> None:
-    first, second = as_finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies
-    assert not first.action.startswith("Or ")
-    assert second.action.startswith("Or use a larger batch")
-
-
-def test_several_batches_in_one_call_of_the_framework() -> None:
-    for name, code in (("JAX", "jax.lax.scan"), ("TensorFlow", "tf.range"), ("PyTorch/XLA", "")):
-        for source in (StepSource.TF_DATA_LOOP, StepSource.MARKERS):
-            (first, *_) = as_finding(check(0.6, 0.3, source=source, framework=Framework(name))).remedies
-            assert (code in first.code, bool(first.code), first.edit_id) == (True, bool(code), "")
-            assert ("tf." in first.code) is (name == "TensorFlow")
-
-
-def test_several_steps_in_one_call_are_proposed_where_fit_is_called() -> None:
-    at = Location("train.py", 12)
-    assert as_finding(check(0.5, 0.4, eager=EagerWork(0.0, 0.0, 0.5, at=at))).remedies[0].at == at
-
-
-@pytest.mark.parametrize(
-    ("peak", "first"), [(60.0, "Use a larger batch (the device's memory was 60 % full)"), (80.0, "")]
-)
-def test_no_several_steps_per_call_where_calls_hold_several(peak: float, first: str) -> None:
-    """Kind: a remedy that proposes what the program does already."""
-    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 42.0).steps)
-    several = replace(several, source=StepSource.KERAS_FIT)
-    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
-    step = Breakdown.of(host=9.0, device=1.5)
-    facts = (step, PythonOverhead(9.0, 0.0, 0.0), GPU, several, None, memory, Framework())
-    verdict = small_batch.check(*facts, None, None, None, None)
-    if first:
-        assert as_finding(verdict).remedies[0].action.startswith(first)
-    else:
-        assert "holds several steps already" in as_not_applicable(verdict).reason

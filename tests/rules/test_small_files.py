@@ -1,7 +1,5 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
-import pytest
-
 from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.files import small_files
@@ -30,71 +28,44 @@ def healthy() -> Verdict:
     return example(files=FileList(count=10_000, nbytes=4_000_000))
 
 
-NOT_RECORDED = Unavailable("the read counters of the process were not recorded")
-
-
 def stage(reads: float = 64.0, **more: Any) -> StageTime:
     return StageTime.of("Root::Prefetch::Map", 40.0, reads=reads, reading_ms=10.0, **more)
 
 
-def test_a_small_file_for_each_example_is_found() -> None:
-    verdict = as_finding(example(stage(dataset=Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20)))))
-    assert "64 small files" in verdict.summary
-    assert verdict.remedies[0].at == Location("train.py", 20)
-    assert [one[2:] for one in effects(verdict)] == [(0.75, Bound.AT_MOST)]  # the function itself stays
+MAPPED = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
 
 
-def test_both_sides_of_each_limit() -> None:
-    """Shards are few, large files take longer to read than to open, and only a step that waits gains."""
-    assert kinds(*(example(stage(reads)) for reads in (4.0, 3.9, 0.0))) == [Finding, Healthy, Healthy]
-    sizes = (example(files=FileList(count=1000, nbytes=size)) for size in (100_000, 100_001))
-    assert kinds(*sizes) == kinds(example(wait=2.0), example(wait=1.9)) == [Finding, Healthy]
-
-
-def test_across_a_network_the_opening_takes_long_whatever_the_size() -> None:
-    assert "gs://" in as_finding(example(files=FileList(count=1000, scheme="gs", nbytes=None))).summary
-
-
-def test_reading_that_does_not_limit_the_pipeline_is_healthy() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["each step opens 256 files of 3 kB"] = sick()
+    told["as many files of 4 MB each"] = healthy()
+    told["a small file for each example: the function itself stays"] = example(stage(dataset=MAPPED))
+    told["four files in a step; shards are fewer"] = [example(stage(reads)) for reads in (4.0, 3.9, 0.0)]
+    told["files of 100 kB; larger ones take longer to read than to open"] = [
+        example(files=FileList(count=1000, nbytes=size)) for size in (100_000, 100_001)
+    ]
+    told["a step that waits 5 % of its time, and less"] = example(wait=2.0), example(wait=1.9)
+    told["opening across a network takes long"] = example(files=FileList(count=1000, scheme="gs", nbytes=None))
     slow = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0)
     quick = StageTime.of(f"{slow.path}::Map", 9.0, reads=64.0, reading_ms=10.0)
-    assert isinstance(example(slow, quick), Healthy)
-
-
-def test_unrecorded_files_are_not_judged() -> None:
-    reason = as_not_applicable(example(stage(), files=None, sizes=NOT_RECORDED)).reason
-    assert all(words in reason for words in ("64 files", "read counters"))
-
-
-def test_what_the_process_read_shows_the_size_of_unlisted_files() -> None:
-    small, large = (example(stage(), files=None, sizes=ReadSizes(size)) for size in (100_000, 100_001))
-    assert "64 small files of at most 100 kB" in as_finding(small).summary
-    assert isinstance(large, Healthy)
-
-
-def test_records_of_a_whole_batch_are_decoded_at_once() -> None:
-    for types, batch, remaining in (
-        (("ReadFile", "DecodeRaw", "Cast"), 50, 0.02),
-        (("ReadFile", "DecodeJpeg"), 50, 0.75),
-        (("ReadFile", "DecodeRaw"), 0, 0.75),
+    told["reading that does not limit the pipeline"] = example(slow, quick)
+    counters = Unavailable("the read counters of the process were not recorded")
+    told["files that were not recorded"] = example(stage(), files=None, sizes=counters)
+    told["what the process read shows the size of unlisted files"] = [
+        example(stage(), files=None, sizes=ReadSizes(size)) for size in (100_000, 100_001)
+    ]
+    for name, types, batch in (
+        ("records of a whole batch are decoded at once", ("ReadFile", "DecodeRaw", "Cast"), 50),
+        ("images are decoded one by one", ("ReadFile", "DecodeJpeg"), 50),
+        ("records without a batch", ("ReadFile", "DecodeRaw"), 0),
     ):
         functions = MapFunctions({1: MapFunction(frozenset(types), None, batch=batch)})
-        verdict = example(stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=functions)
-        assert effects(verdict)[0][2] == remaining
-
-
-def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
-    dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(dataset,))
-    assert "load" in as_not_applicable(applied(small_files, pipeline, Breakdown.of(device=10.0))).reason
-
-
-def test_the_code_writes_as_many_files_as_the_recorded_ones_fill() -> None:
-    some = first_code(example(files=FileList(count=100_000, nbytes=9_000)))
-    assert "range(9)" in some
-    assert "cycle_length=9," in some
-    assert "range(1)" in first_code(example(files=FileList(count=10, nbytes=9_000)))
-    assert "range(shards)" in first_code(example(files=FileList(count=1000, scheme="gs", nbytes=None)))
+        told[name] = example(stage(dataset=MAPPED), functions=functions)
+    load = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
+    pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(load,))
+    told["a map whose results were buffered"] = applied(small_files, pipeline, Breakdown.of(device=10.0))
+    for count in (100_000, 10):
+        told[f"{count} files of 9 kB fill so many larger ones"] = example(files=FileList(count=count, nbytes=9_000))
 
 
 # How large whole files are, by the read counters of the process.
@@ -110,17 +81,10 @@ def measured(nbytes: int | None, calls: int | None, *, reads: bool = True, recor
     return ReadSizes.measure(kept, trace(host=[READS, OTHER] if reads else [OTHER]))
 
 
-def test_a_file_has_at_most_its_share_of_the_bytes() -> None:
-    assert measured(8_000, 8).most == 1_000.0
-
-
-def test_what_is_missing_is_said() -> None:
-    """The counters, the window, system calls for each file, and operations that read whole files."""
-    for given, recorded, reads, words in (
-        ((None, None), True, True, "counters"),
-        ((8_000, 8), False, True, "counters"),
-        ((8_000, 7), True, True, "system calls"),
-        ((8_000, 8), True, False, "no operation"),
-    ):
-        with pytest.raises(Unavailable, match=words):
-            measured(*given, recorded=recorded, reads=reads)
+@golden_cases
+def test_read_sizes(told: Cases) -> None:
+    told["a file has at most its share of the bytes"] = measured(8_000, 8)
+    told["counters that were not recorded"] = lambda: measured(None, None)
+    told["a window that was not recorded"] = lambda: measured(8_000, 8, recorded=False)
+    told["fewer system calls than files"] = lambda: measured(8_000, 7)
+    told["no operation that reads whole files"] = lambda: measured(8_000, 8, reads=False)

@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.run.device import NO_CUPTI
-from tfdoctor.rules.scale.small_replica_batch import Limits, check
+from tfdoctor.rules.scale.small_replica_batch import check
 
 
 def example(
@@ -22,27 +22,19 @@ def healthy() -> Verdict:
     return example(256, Breakdown.of(device=50.0, host=1.0, collective=4.0))
 
 
-def test_both_sides_of_each_limit() -> None:
-    """Examples for each replica, of which there are four, and replicas that are busy."""
-    assert kinds(example(124), example(128)) == [Finding, Healthy]
-    steps = (Breakdown.of(host=fixed, device=100 - fixed) for fixed in (100 * Limits().share, 29.9))
-    assert kinds(*(example(step=step) for step in steps)) == [Finding, Healthy]
-
-
-def test_a_batch_that_is_each_replicas_own_is_not_divided_again() -> None:
-    """Trap: distribute_datasets_from_function makes the batch of one replica."""
-    assert kinds(example(64, divided=False), example(64, divided=True)) == [Healthy, Finding]
-
-
-def test_what_is_not_judged() -> None:
-    """One replica, an unknown batch, a wait for input, and kernels that were not recorded."""
-    waits = Breakdown.of(host=50.0, device=50.0, input=20.0)
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["8 of 32 examples on each of four GPUs: a quarter of launches and exchanges remains with 32 each"] = sick()
+    told["a batch of 256 on four GPUs"] = healthy()
+    told["31 examples each, and 32"] = example(124), example(128)
+    told["the fixed cost is 30 % of the step, and less"] = [
+        example(step=Breakdown.of(host=fixed, device=100 - fixed)) for fixed in (30.0, 29.9)
+    ]
+    told["trap: distribute_datasets_from_function makes the batch of one replica"] = [
+        example(64, divided=divided) for divided in (False, True)
+    ]
+    told["one replica, and an unknown number"] = example(32, replicas=1), example(32, replicas=None)
+    told["an unknown batch"] = example(None)
+    told["a wait for input"] = example(step=Breakdown.of(host=50.0, device=50.0, input=20.0))
     unrecorded = Device(DeviceKind.GPU, 4, 0, missing=NO_CUPTI)
-    found = example(32, replicas=1), example(32, replicas=None), example(None), example(step=waits)
-    assert set(kinds(*found, example(32, device=unrecorded))) == {NotApplicable}
-
-
-def test_the_same_examples_in_fewer_steps_pay_the_fixed_cost_less_often() -> None:
-    """8 examples each instead of 32: at best a quarter of the launches and exchanges remains."""
-    found = {(part, left, bound) for part, _, left, bound in effects(example(32))}
-    assert found == {(part, 0.25, Bound.AT_MOST) for part in (Stage.HOST, Stage.COLLECTIVE)}
+    told["kernels that were not recorded"] = example(32, device=unrecorded)

@@ -1,7 +1,5 @@
 """starved-cpu: the pipeline keeps all cores at work, and the step waits."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage
 from tfdoctor.rules.input import sequential_map, starved_cpu
@@ -52,68 +50,40 @@ def check(
     return example(work, breakdown=step, cores=cores, **more)
 
 
-def actions(verdict: Verdict) -> str:
-    return "\n".join(f"{remedy.action}\n{remedy.code}" for remedy in as_finding(verdict).remedies)
-
-
-def test_the_stages_must_need_nearly_all_that_the_cores_offer() -> None:
-    assert kinds(check(64.1), check(63.9)) == [Finding, Healthy]
-
-
-def test_threads_that_sleep_in_a_stage_do_not_use_a_core() -> None:
-    assert kinds(*(check(cores=Cores(4.0, busy=busy)) for busy in (3.0, 2.9))) == [Finding, NotApplicable]
-
-
-def test_a_step_that_does_not_wait_is_not_starved() -> None:
-    """An accelerator computes without the cores."""
-    assert kinds(*(check(wait=wait, device=ON_GPU) for wait in (1.0, 0.9))) == [Finding, Healthy]
-
-
-def test_a_cpu_computes_on_the_cores_that_the_input_takes() -> None:
-    """No step waits, but at most the 4 ms of compute are slowed."""
-    found = effects(check(wait=0.0, host=16.0))
-    assert [(part, bound) for part, _, _, bound in found] == [(Stage.DEVICE, Bound.AT_MOST)]
-    assert isinstance(check(wait=0.0, host=16.1), Healthy)
-
-
-def test_smaller_images_are_advised_where_decoding_is_most_of_the_work() -> None:
-    assert ["ratio=4" in actions(check(image_ms=images)) for images in (38.0, 37.9)] == [True, False]
-
-
-def test_smaller_images_spare_the_decoding_only() -> None:
-    found = (check(152.0, wait=0.0, cores=Cores(8.0, busy=7.8), image_ms=time) for time in (0.0, 77.0))
-    whole, part = (effects(one)[0][2] for one in found)
-    assert part > whole
-
-
-def test_cores_used_by_other_programs_or_unsampled_are_not_judged() -> None:
-    assert "0.8 cores" in as_not_applicable(check(cores=Cores(4.0, busy=3.2, others=0.8))).reason
-    assert isinstance(check(cores=Cores(4.0, busy=3.9, sampled=False)), NotApplicable)
-
-
-def test_python_does_not_run_on_all_cores() -> None:
-    assert kinds(check(python_ms=38.0), check(python_ms=39.0)) == [Finding, NotApplicable]
-
-
-def test_a_quota_that_holds_the_run_back_is_named_first() -> None:
-    for held, named in ((0.05, True), (0.04, False), (None, False)):
-        verdict = as_finding(check(pressure=CpuPressure(throttled=held, quota=4.0)))
-        assert ("quota" in verdict.summary, "CPU limit" in verdict.remedies[0].action) == (named, named)
-
-
-def test_other_machines_are_the_last_remedy_with_the_code_to_use_them() -> None:
-    verdict = as_finding(check())
-    assert "service.distribute" in verdict.remedies[-1].code
-    compile(verdict.remedies[-1].code, "remedy", "exec")
-
-
-def test_only_an_accelerator_can_take_the_augmentation() -> None:
-    assert ["RandomFlip" in actions(check(device=device)) for device in (ON_GPU, ON_CPU)] == [True, False]
-
-
-def test_the_remedy_points_at_the_line_of_the_most_expensive_stage() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a decode takes 28 of the 30 ms that two cores offer"] = sick()
+    told["a smaller decode, for which the step does not wait"] = healthy()
+    told["the stages need 80 % of what the cores offer, and less"] = check(64.1), check(63.9)
+    told["threads that sleep in a stage use no core"] = [check(cores=Cores(4.0, busy=one)) for one in (3, 2.9)]
+    told["a step that waits 5 % of its time, and less: an accelerator computes without the cores"] = [
+        check(wait=wait, device=ON_GPU) for wait in (1.0, 0.9)
+    ]
+    told["a CPU computes on the cores that the input takes: 4 ms are slowed"] = check(wait=0.0, host=16.0)
+    told["less than 4 ms of compute"] = check(wait=0.0, host=16.1)
+    told["decoding is half of the work, and less"] = check(image_ms=38.0), check(image_ms=37.9)
+    told["smaller images spare the decoding only, of a CPU's compute too"] = [
+        check(152.0, wait=0.0, cores=Cores(8.0, busy=7.8), image_ms=time) for time in (0.0, 77.0)
+    ]
+    told["cores that other programs use"] = check(cores=Cores(4.0, busy=3.2, others=0.8))
+    told["cores that were not sampled"] = check(cores=Cores(4.0, busy=3.9, sampled=False))
+    told["Python, of half the work, runs on one core, and more"] = [check(python_ms=ms) for ms in (38.0, 39.0)]
+    told["a quota holds the run back for a twentieth of the time, less, or unknown"] = [
+        check(pressure=CpuPressure(throttled=held, quota=4.0)) for held in (0.05, 0.04, None)
+    ]
+    told["a GPU can take the augmentation"] = check(device=ON_GPU)
     written = Dataset(id=1, kind="_ParallelMapDataset", function="decode", at=Location("t.py", 9))
-    assert as_finding(check(dataset=written)).remedies[0].at == Location("t.py", 9)
+    told["the line of the most expensive stage"] = check(dataset=written)
+    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 76.0)
+    cases = ((200, 200), 0.5), ((199, 200), 0.5), ((200, 200), 0.49)
+    told["images four times as large as used, in half of the work, are left to their own rule"] = [
+        check(decodes=DecodedImages((DecodedImage(slow, "DecodeJpeg", decoded, (100, 100), share),)))
+        for decoded, share in cases
+    ]
+
+
+def test_the_code_to_use_other_machines_is_python() -> None:
+    compile(as_finding(check()).remedies[-1].code, "remedy", "exec")
 
 
 def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
@@ -131,19 +101,6 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
     assert model.saving(less.effects) == near(15.0 + 0.5 * 5.0)
 
 
-def test_a_cpus_compute_gains_what_the_input_leaves() -> None:
-    assert {one[0] for one in effects(check(device=ON_CPU))} == {Stage.INPUT, Stage.DEVICE}
-    assert {one[0] for one in effects(check(device=ON_GPU))} == {Stage.INPUT}
-
-
-def test_images_larger_than_used_are_left_to_their_own_rule() -> None:
-    slow = StageTime.of("Root::Prefetch::ParallelMapV2", 76.0)
-    cases = ((200, 200), 0.5), ((199, 200), 0.5), ((200, 200), 0.49)
-    images = (DecodedImage(slow, "DecodeJpeg", decoded, (100, 100), share) for decoded, share in cases)
-    found = [check(decodes=DecodedImages((image,))) for image in images]
-    assert kinds(*found) == [NotApplicable, Finding, Finding]
-
-
 # CpuPressure: what the kernel counted of a run that waited for processors.
 
 
@@ -154,26 +111,17 @@ def sample(at: float, **host: Any) -> dict[str, Any]:
     return {"unix_ns": round(at * SECOND), "host": host}
 
 
-def test_a_counter_that_grew_for_half_of_the_time_is_a_half() -> None:
-    rows = [sample(n, throttled_us=500_000 * n, psi_cpu_us=250_000 * n) for n in (1, 2, 3)]
-    found = CpuPressure.measure(recording(samples=rows))
-    assert (found.throttled, found.waiting) == near((0.5, 0.25))
+@golden_cases
+def test_pressure(told: Cases) -> None:
+    def measure(name: str, *rows: dict[str, Any], **more: Any) -> None:
+        told[name] = lambda: CpuPressure.measure(recording(samples=rows, **more))
 
-
-def test_only_what_lies_around_the_traced_window_counts() -> None:
+    grown = (sample(n, throttled_us=500_000 * n, psi_cpu_us=250_000 * n) for n in (1, 2, 3))
+    measure("counters that grew for half of the time, and for a quarter", *grown)
     held = [0, 900_000, 900_000, 1_000_000, 5_000_000]
-    rows = [sample(n, throttled_us=us) for n, us in enumerate(held, start=1)]
     window = TracedWindow(started_unix_ns=round(2.5 * SECOND), stopped_unix_ns=round(3.5 * SECOND))
-    found = CpuPressure.measure(recording(samples=rows, manifest=manifest(window=window)))
-    assert found.throttled == near(0.05)
-
-
-def test_what_the_kernel_does_not_tell_is_unknown() -> None:
-    found = CpuPressure.measure(recording(samples=[sample(1, quota_cores=1.5), sample(2, quota_cores=1.5)]))
-    assert (found.throttled, found.waiting, found.quota) == (None, None, 1.5)
-
-
-def test_a_difference_needs_two_samples() -> None:
-    for rows in ([], [sample(1, throttled_us=3)]):
-        with pytest.raises(Unavailable, match="sampled less than twice"):
-            CpuPressure.measure(recording(samples=rows))
+    rows = (sample(n, throttled_us=us) for n, us in enumerate(held, start=1))
+    measure("only what lies around the traced window counts", *rows, manifest=manifest(window=window))
+    measure("a quota alone", sample(1, quota_cores=1.5), sample(2, quota_cores=1.5))
+    measure("no sample")
+    measure("a difference needs two samples", sample(1, throttled_us=3))

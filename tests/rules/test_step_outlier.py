@@ -13,8 +13,6 @@ from tfdoctor.rules.execution.step_outlier import LONGER_EPOCHS
 EXAMPLE_SAVE = TimedLine(
     Location("train.py", 30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40}
 )
-
-
 SAVES = LongStepLines({Stage.BETWEEN: (EXAMPLE_SAVE,)})
 
 
@@ -47,7 +45,6 @@ def healthy() -> Verdict:
 
 
 check = partial(example, count=20, lines=None)
-
 BUSY = Cores(2.0, 1.5, 1.0)
 """Other programs use a core of two, and none is free."""
 
@@ -57,118 +54,103 @@ def long(part: str, more: float = 100.0, *at: int, **others: Any) -> Verdict:
     return check(dict.fromkeys(at or (4, 14), (part, more)), **others)
 
 
-def test_on_a_busy_machine_other_programs_may_be_the_cause() -> None:
-    busy, idle = (long("device", cores=Cores(2.0, 1.5, others)) for others in (1.0, 0.4))
-    assert kinds(busy, idle) == [NotApplicable, Finding]
-    callback = example(dict.fromkeys((4, 14), ("between", 100.0)), cores=BUSY)
-    assert isinstance(callback, Finding)
-
-
-def test_two_long_steps_of_one_cause_are_found() -> None:
-    finding = as_finding(long("between"))
-    assert (finding.severity, finding.effects) == (Severity.CRITICAL, ())  # the median step does not show it
-    assert "between steps" in finding.summary
-
-
-def test_the_summary_holds_the_period_where_there_is_one() -> None:
-    """Trap: a check of function tracing was advised "every 5 steps", by three steps that other programs hit."""
-    for at, every in (((3, 8, 13, 18), True), ((3, 8, 14, 18), False), ((3, 8, 13), False)):
-        summary = as_finding(long("input", 30.0, *at)).summary
-        assert ("every 5 steps" in summary, "every" in summary) == (every, every)
-
-
-def test_one_long_step_is_no_pattern() -> None:
-    """Trap: on a shared machine there always is one."""
-    assert "may be chance" in as_healthy(long("device", 40.0, 4)).summary
-
-
-def test_one_occasion_that_takes_much_of_the_trace_is_not_healthy() -> None:
-    """Nor is the end of an epoch, which is both."""
-    for extra, words in (
-        ({4: ("input", 100.0), 5: ("input", 100.0)}, ("input", "one occasion: 50 %")),
-        ({4: ("between", 100.0), 5: ("input", 100.0)}, ("work between steps and a wait for input",)),
-        ({4: ("between", 50.0), 14: ("input", 50.0)}, ("two occasions",)),
-    ):
-        reason = as_not_applicable(check(extra)).reason
-        assert all(word in reason for word in words)
-
-
-def test_adjacent_long_steps_are_one_occasion() -> None:
-    """Trap: another program's second of work covers several steps."""
-    assert kinds(long("device", 20.0, 4, 5), long("device", 20.0, 4, 6)) == [Healthy, Finding]
-
-
-def test_long_steps_without_a_common_cause_are_no_pattern() -> None:
-    finding = as_healthy(check({4: ("device", 20.0), 14: ("input", 20.0)}))
-    assert "without a common cause" in finding.summary
-
-
-def test_a_twentieth_of_the_time() -> None:
-    assert kinds(long("between", 5.5), long("between", 5.0)) == [Finding, Healthy]
-
-
-def test_without_steady_steps_nothing_is_judged() -> None:
-    assert isinstance(long("between", 50.0, 2, count=5), NotApplicable)
-
-
-def test_steps_that_compile_are_left_to_recompilation() -> None:
-    compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
-    assert "recompilation" in as_not_applicable(long("host", compiling=compiling)).reason
-    assert isinstance(long("host", 100.0, 4, 9, 14, compiling=compiling), Finding)
-
-
 AT = Location("train.py", 9)
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 FIT = TimedLine(AT, 40, calls={"keras.Model.fit": 40})
+EVAL = TimedLine(AT, 40, callback="Eval.on_train_batch_end", calls={PREDICT: 40})
 
 
-def between(line: TimedLine | None, **more: Any) -> Verdict:
-    """Two long steps, with samples of a line between them."""
-    return long("between", lines=LongStepLines({Stage.BETWEEN: (line,)}) if line else None, **more)
+def between(
+    *lines: TimedLine, part: str = "between", more: float = 100.0, timed: bool = True, **others: Any
+) -> Verdict:
+    """Two long steps, with samples of lines between them."""
+    return long(part, more, lines=LongStepLines({Stage.BETWEEN: lines}, timed) if lines else None, **others)
 
 
-def remedy(
-    *lines: TimedLine, part: str = "between", more: float = 100.0, timed: bool = True
-) -> tuple[str, Location | None]:
-    """What two long steps are told to change, with these samples between the calls."""
-    finding = as_finding(long(part, more, lines=LongStepLines({Stage.BETWEEN: lines}, timed)))
-    assert ("predict at train.py:9" in finding.summary) == (finding.remedies[0].at is not None)
-    return finding.remedies[0].action, finding.remedies[0].at
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a checkpoint after each tenth step"] = sick()
+    told["steps of the same length"] = healthy()
+    told["trap: a period is told where there is a strict one of four, as other programs hit steps"] = [
+        long("input", 30.0, *at) for at in ((3, 8, 13, 18), (3, 8, 14, 18), (3, 8, 13))
+    ]
+    told["trap: one long step is no pattern: on a shared machine there always is one"] = long("device", 40.0, 4)
+    told["one occasion that takes half of the trace"] = check(dict.fromkeys((4, 5), ("input", 100.0)))
+    told["one occasion of two causes: the end of an epoch"] = check({4: ("between", 100.0), 5: ("input", 100.0)})
+    told["two occasions of different causes"] = check({4: ("between", 50.0), 14: ("input", 50.0)})
+    told["long steps without a common cause that take little"] = check({4: ("device", 20.0), 14: ("input", 20.0)})
+    told["trap: adjacent long steps are one occasion, of another program's work"] = (
+        long("device", 20.0, 4, 5),
+        long("device", 20.0, 4, 6),
+    )
+    told["a twentieth of the time, and less"] = long("between", 5.5), long("between", 5.0)
+    told["without steady steps nothing is judged"] = long("between", 50.0, 2, count=5)
+    compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
+    told["steps that compile are left to recompilation"] = long("host", compiling=compiling)
+    told["another long step beside those that compile"] = long("host", 100.0, 4, 9, 14, compiling=compiling)
+    for source in (StepSource.EAGER_GRADIENT, StepSource.KERAS_FIT):
+        told[f"long host work of {source}: single operations trace no function"] = long("host", source=source)
+    told["first steps of passes that were not traced, and of too short a time"] = [
+        check({}, starts=PassStarts(7, 30, 392.0, 28.0, share, 12.0)) for share in (0.051, 0.049)
+    ]
+    told["long steps that the untraced ones lack"] = paced(100, 1000.0)
+    told["long steps that the untraced ones have as well, or that are too few to tell"] = (
+        paced(100, 1900.0),
+        paced(19, 190.0),
+    )
 
 
-def test_the_line_and_its_call_are_named() -> None:
-    line = TimedLine(AT, 40, callback="Eval.on_train_batch_end", calls={PREDICT: 40})
-    action = "Call predict in Eval.on_train_batch_end less often, or once per epoch"
-    assert remedy(line) == (action, AT)
+def paced(count: int, total_ms: float) -> Verdict:
+    untraced = UntracedSteps(count, 10.0, "steps", total_ms=total_ms)
+    return long("between", pace=UntracedPace(1.0, 10.0, untraced, 20))
 
 
-def test_a_few_samples_name_no_line() -> None:
-    assert [remedy(TimedLine(AT, seen, calls={PREDICT: seen}))[1] for seen in (5, 4)] == [AT, None]
+def test_a_traced_pattern_comes_before_the_first_steps_of_passes() -> None:
+    assert long("between", starts=PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0)) == long("between")
 
 
-def test_half_of_the_samples_name_a_line() -> None:
-    for other, at in ((10, AT), (11, None)):
-        others = (TimedLine(Location("train.py", line), 1) for line in range(20, 20 + other))
-        assert remedy(TimedLine(AT, 10, calls={PREDICT: 10}), *others)[1] == at
+@golden_cases
+def test_busy_machine(told: Cases) -> None:
+    told["long steps of a device while other programs use a core of two"] = long("device", cores=BUSY)
+    told["long steps of a device while other programs use less"] = long("device", cores=Cores(2.0, 1.5, 0.4))
+    callback = dict.fromkeys((4, 14), ("between", 100.0))
+    told["a callback that is sampled in long steps is the cause, busy or not"] = example(callback, cores=BUSY)
+    told["long steps without a strict period of four"] = [
+        long("host", 40.0, *at, cores=BUSY) for at in ((4, 9, 14), (4, 9, 15, 19))
+    ]
+    told["a strict period is a note that says so"] = long("between", 40.0, 4, 9, 14, 19, cores=BUSY)
+    told["the same on an idle machine"] = long("between", 40.0, 4, 9, 14, 19)
 
 
-def test_samples_of_python_do_not_explain_a_slow_device() -> None:
-    """Trap: the device is slow in these steps, while a callback is sampled as in any other."""
-    assert remedy(TimedLine(AT, 40, calls={PREDICT: 40}), part="device")[1] is None
+@golden_cases
+def test_lines(told: Cases) -> None:
+    told["the line of a callback and its call are named"] = between(EVAL)
+    told["five samples, and four"] = [between(TimedLine(AT, seen, calls={PREDICT: seen})) for seen in (5, 4)]
+    told["half of the samples name a line, and less none"] = [
+        between(
+            TimedLine(AT, 10, calls={PREDICT: 10}),
+            *(TimedLine(Location("train.py", line), 1) for line in range(20, 20 + other)),
+        )
+        for other in (10, 11)
+    ]
+    told["trap: a callback is sampled as in any other step while the device is slow"] = between(EVAL, part="device")
+    told["samples without times count where long steps take half, and not where less"] = [
+        between(EVAL, more=more, timed=False) for more in (101.0, 99.0)
+    ]
 
 
-def test_samples_without_times_count_where_long_steps_take_half() -> None:
-    line = TimedLine(AT, 40, calls={PREDICT: 40})
-    assert [remedy(line, more=more, timed=False)[1] for more in (101.0, 99.0)] == [AT, None]
+def fitting(epochs: int | None = 50, steps: int | None = None, at: Location | None = AT) -> Program:
+    return Program(settings=RunSettings(epochs=epochs, steps_per_epoch=steps), fit_at=at)
 
 
-def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often() -> None:
-    """Trap: fit is called once; the long steps are those between which it ends an epoch of eight batches."""
-    for callback, fit_at in (("", AT), ("Eval.on_epoch_end", AT), ("", Location("train.py", 1)), ("", None)):
-        program = Program(settings=RunSettings(epochs=50), fit_at=fit_at)
-        finding = as_finding(between(replace(FIT, callback=callback), program=program))
-        assert finding.remedies[0].at == AT
-        assert (finding.remedies[0].action == LONGER_EPOCHS) is (fit_at == AT and not callback)
+@golden_cases
+def test_ends_of_epochs(told: Cases) -> None:
+    told["trap: fit is called once, and ends short epochs in long steps"] = between(FIT, program=fitting())
+    own = replace(FIT, callback="Eval.on_epoch_end")
+    told["a callback in the line of fit is the user's own"] = between(own, program=fitting())
+    told["another line than that of fit, and where that is unknown"] = [
+        between(FIT, program=fitting(at=at)) for at in (Location("train.py", 1), None)
+    ]
 
 
 def test_an_epoch_of_fit_ends_where_its_steps_are_over() -> None:
@@ -180,53 +162,28 @@ def test_an_epoch_of_fit_ends_where_its_steps_are_over() -> None:
         (None, 14, None, False),
     ):
         lines = LongStepLines({Stage.BETWEEN: (FIT,)})
-        program = Program(settings=RunSettings(epochs=epochs, steps_per_epoch=steps), fit_at=AT)
-        verdict = long("between", 100.0, 4, number, lines=lines, program=program)
+        verdict = long("between", 100.0, 4, number, lines=lines, program=fitting(epochs, steps))
         assert (first_action(verdict) == LONGER_EPOCHS) is own
-
-
-def test_long_first_steps_of_passes_that_were_not_traced_are_found() -> None:
-    found, short = (check({}, starts=PassStarts(7, 30, 392.0, 28.0, share, 12.0)) for share in (0.051, 0.049))
-    assert "392 ms instead of 28.0 ms" in as_finding(found).summary
-    assert isinstance(short, Healthy)
-    traced = long("between", starts=PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0))  # comes first
-    assert traced == long("between")
-
-
-SAVE = TimedLine(
-    AT, 8, callback="ModelCheckpoint.on_train_batch_end", calls={"tf_keras.src.engine.training.Model.fit": 8}
-)
 
 
 def checkpoint(seen: int = 8, at: tuple[int, ...] = (4, 9, 14, 19), more: float = 6.0) -> Verdict:
     """A checkpoint in some steps, among device times that vary so much that no step is an outlier."""
     extra = {n: ("device", 3.0 * (n % 4)) for n in range(20)} | dict.fromkeys(at, ("host", more))
-    callbacks = ((Stage.HOST, replace(SAVE, seen=seen, steps=frozenset(at))),)
-    return check(extra, lines=LongStepLines(callbacks=callbacks), cores=BUSY)
+    calls = {"tf_keras.src.engine.training.Model.fit": 8}
+    saves = TimedLine(AT, seen, callback="ModelCheckpoint.on_train_batch_end", calls=calls, steps=frozenset(at))
+    return check(extra, lines=LongStepLines(callbacks=((Stage.HOST, saves),)), cores=BUSY)
 
 
-def test_a_callback_in_every_fifth_step_is_found_without_outliers() -> None:
-    finding = as_finding(checkpoint())
-    for words in ("4 of 20 steps", "ModelCheckpoint.on_train_batch_end at train.py:9", "every 5 steps"):
-        assert words in finding.summary
-    assert (finding.severity, finding.remedies[0].at) == (Severity.WARNING, AT)  # 24 of 279 ms
-    assert "fit" not in finding.remedies[0].action
+@golden_cases
+def test_callbacks(told: Cases) -> None:
+    told["a callback in every fifth step is found without outliers"] = checkpoint()
+    told["a callback with few samples"] = checkpoint(seen=4)
+    told["a callback that takes 3 % of the time"] = checkpoint(more=2.0)
+    told["a callback in every other step is left to other rules"] = checkpoint(at=tuple(range(0, 20, 2)))
+    told["a callback in successive steps is one occasion"] = checkpoint(at=(4, 5, 6))
 
 
-def test_a_callback_that_makes_no_pattern_is_none() -> None:
-    rare, short = checkpoint(seen=4), checkpoint(more=2.0)  # 3 % of the time
-    often, once = checkpoint(at=tuple(range(0, 20, 2))), checkpoint(at=(4, 5, 6))  # other rules report the first
-    assert Finding not in kinds(rare, short, often, once)
-
-
-def test_long_steps_that_the_untraced_ones_lack_are_none() -> None:
-    """Where those have long ones as well, or are too few to tell, they are found."""
-    lacking, same, few = (
-        long("between", pace=UntracedPace(1.0, 10.0, UntracedSteps(count, 10.0, "steps", total_ms=total), 20))
-        for count, total in ((100, 1000.0), (100, 1900.0), (19, 190.0))
-    )
-    assert "untraced steps lack" in as_not_applicable(lacking).reason
-    assert kinds(same, few) == [Finding, Finding]
+# Long steps of the whole run
 
 
 def run(beyond_ms: float) -> RunSteps:
@@ -236,121 +193,68 @@ def run(beyond_ms: float) -> RunSteps:
     return replace(equal_steps(AT, 1000, 10.0, beyond), total_ms=total, mean_ms=total / 1000)
 
 
-def test_what_lies_between_epochs_in_the_account_of_the_run_is_no_long_step() -> None:
-    for line in (None, FIT):
-        assert "between epochs" in as_not_applicable(between(line, run=run(0.0))).reason
-    for line in (replace(FIT, callback="Save.on_train_batch_end"), replace(FIT, calls={"train.save": 40})):
-        assert isinstance(between(line, run=run(0.0)), Finding)
-    assert isinstance(between(None, run=run(10_000.0)), Finding)  # in all of the run
-    assert isinstance(long("device", run=run(0.0)), Finding)  # no boundary of an epoch
-
-
-def test_on_a_busy_machine_long_steps_without_a_period_are_not_judged() -> None:
-    for at in ((4, 9, 14), (4, 9, 15, 19)):
-        reason = as_not_applicable(long("host", 40.0, *at, cores=BUSY)).reason
-        assert "other programs used 1 of 2 cores" in reason
-
-
-def test_on_a_busy_machine_a_strict_period_is_a_note_that_says_so() -> None:
-    at = 4, 9, 14, 19
-    finding = as_finding(long("between", 40.0, *at, cores=BUSY))
-    assert finding.severity is Severity.NOTE
-    assert "every 5 steps, while other programs used 1 of 2 cores" in finding.summary
-    assert as_finding(long("between", 40.0, *at)).severity is Severity.CRITICAL
-
-
-def test_a_loop_of_single_operations_traces_no_function() -> None:
-    for source, says in ((StepSource.EAGER_GRADIENT, "Python"), (StepSource.KERAS_FIT, "traced")):
-        assert says in first_action(long("host", source=source))
-
-
-# Long steps of the whole run
-
-
 def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -> LongLine:
     at = Location("train.py", number)
     return LongLine(at=at, ms=time, samples=more.pop("samples", 50), work=work, **more)
 
 
 def occasional(
-    *lines: LongLine, beyond_ms: float = 6_000.0, usual: HostLines | None = None, cores: Cores | None = None,
+    *lines: LongLine, beyond_ms: float = 6_000.0, usual: tuple[TimedLine, ...] = (), cores: Cores | None = None,
     extra: dict[int, tuple[str, float]] | None = None, **more: Any,
 ) -> Verdict:  # fmt: skip
     """A run of a minute with 120 long steps of 600, of which the traced window holds none."""
-    run = equal_steps(
-        Location("train.py", 40), 600, 20.0, LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
+    beyond = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
+    run = equal_steps(Location("train.py", 40), 600, 20.0, beyond)
+    host = HostLines({Stage.HOST: usual}) if usual else None
+    phases, sampled = divided_run(60_000.0, {}), RunLongLines(lines)
+    return check(extra or {}, run=run, phases=phases, sampled=sampled, usual=host, cores=cores, **more)
+
+
+@golden_cases
+def test_run(told: Cases) -> None:
+    told["work in some steps of the run is found without a traced one"] = occasional(
+        seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig")
     )
-    phases = divided_run(60_000.0, {})
-    return check(extra or {}, run=run, phases=phases, sampled=RunLongLines(lines), usual=usual, cores=cores, **more)
-
-
-def at_lines(verdict: Verdict) -> list[str]:
-    return [effect.subject for effect in as_finding(verdict).run_effects]
-
-
-def usually(*lines: TimedLine) -> HostLines:
-    return HostLines({Stage.HOST: lines})
-
-
-def test_work_in_some_steps_of_the_run_is_found_without_a_traced_one() -> None:
-    finding = as_finding(occasional(seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig")))
-    assert (finding.at, finding.severity) == (Location("train.py", 23), None)  # by its share of the run
-    assert "120 of 600 steps" in finding.summary
-    assert "about every five steps, with 6 s (10 % of what recurs)" in finding.summary
-    (effect,) = finding.run_effects
-    assert (effect.phase, effect.of.value, effect.times) == (Phase.STEPS, 6_000.0, 0)  # not counted
-
-
-def test_a_special_method_is_named_with_its_class() -> None:
-    finding = as_finding(occasional(seen(23, 5_000.0, calls="keras.src.layers.layer.Layer.__call__")))
-    assert first_action(finding).startswith("Call Layer.__call__ less often")
-    assert "(Layer.__call__)" in finding.summary
-
-
-def test_what_each_step_consists_of_is_no_occasional_work() -> None:
-    """Other programs make the optimizer's update long; the program must not be told to make it less often."""
-    update, save = seen(23, 1_000.0, calls="Optimizer.apply_gradients"), seen(30, 5_000.0)
-    own = seen(31, 500.0)
-    usual = usually(
+    special = seen(23, 5_000.0, calls="keras.src.layers.layer.Layer.__call__")
+    told["a special method is named with its class"] = occasional(special)
+    traced = dict.fromkeys((4, 14), ("between", 100.0))
+    told["a traced pattern gets the price of the run"] = occasional(
+        seen(30, 5_000.0), extra=traced, lines=LongStepLines({Stage.BETWEEN: (EVAL,)})
+    )
+    told["less than a second, and less than 5 % of the run"] = [
+        occasional(seen(23, 5_000.0), beyond_ms=beyond_ms) for beyond_ms in (900.0, 2_000.0)
+    ]
+    told["two thirds of what long steps take beyond usual, as another line takes a third"] = occasional(
+        seen(23, 2_000.0), seen(24, 1_000.0, RunWork.INPUT)
+    )
+    told["waits for input and tracing are no work of their own"] = [
+        occasional(seen(23, 5_000.0, work)) for work in (RunWork.INPUT, RunWork.TRACING)
+    ]
+    told["a line that is seen twice, and the one that trains"] = (
+        occasional(seen(23, 5_000.0, samples=2)),
+        occasional(seen(40, 5_000.0, trains=True)),
+    )
+    update, save, own = seen(23, 1_000.0, calls="Optimizer.apply_gradients"), seen(30, 5_000.0), seen(31, 500.0)
+    python = TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON)
+    usual = (
         TimedLine(update.at, 50, 5.0, work=LineWork.OPERATIONS),
         TimedLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
-        TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON),  # the script's own may be made rarer
+        python,
     )
-    assert at_lines(occasional(update, save, own, usual=usual)) == ["train.py:30", "train.py:31"]
-    assert isinstance(occasional(update, usual=usual), Healthy)
-
-
-def test_on_a_busy_machine_no_line_of_each_step_is_occasional_work() -> None:
-    """Trap: a step waits for a core in whichever line it is in, the script's own Python included."""
-    own, save = seen(31, 1_000.0), seen(30, 5_000.0)
-    lines = usually(TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON))
-    assert at_lines(occasional(own, save, usual=lines, cores=BUSY)) == ["train.py:30"]
-    assert len(at_lines(occasional(own, save, usual=lines))) == 2
-    assert isinstance(occasional(own, save, cores=BUSY), Healthy)
-
-
-def test_a_traced_pattern_gets_the_price_of_the_run() -> None:
-    line = TimedLine(AT, 40, callback="Save.on_train_batch_end", calls={PREDICT: 40})
-    traced: dict[str, Any] = {
-        "extra": dict.fromkeys((4, 14), ("between", 100.0)),
-        "lines": LongStepLines({Stage.BETWEEN: (line,)}),
-    }
-    finding = as_finding(occasional(seen(30, 5_000.0), **traced))
-    assert "of 20 steps took much longer" in finding.summary
-    assert [effect.of.value for effect in finding.run_effects] == [6_000.0]
-
-
-def test_little_of_the_run_is_no_finding() -> None:
-    for beyond_ms in (900.0, 2_000.0):  # below a second, below 5 %
-        assert isinstance(occasional(seen(23, 5_000.0), beyond_ms=beyond_ms), Healthy)
-
-
-def test_waits_and_lines_that_are_seen_rarely_are_no_work_of_their_own() -> None:
-    waits = (seen(23, 5_000.0, work) for work in (RunWork.INPUT, RunWork.TRACING))
-    for line in (*waits, seen(23, 5_000.0, samples=2), seen(40, 5_000.0, trains=True)):
-        assert isinstance(occasional(line), Healthy)
-
-
-def test_what_other_lines_take_is_not_theirs() -> None:
-    (effect,) = as_finding(occasional(seen(23, 2_000.0), seen(24, 1_000.0, RunWork.INPUT))).run_effects
-    assert effect.of.value == near(4_000.0)  # two thirds of what long steps take beyond usual
+    told["an optimizer's update is in each step; own Python may be rarer"] = occasional(
+        update, save, own, usual=usual
+    )
+    told["the optimizer's update alone, which other programs make long"] = occasional(update, usual=usual)
+    told["trap: a step waits for a core in any line"] = occasional(own, save, usual=(python,), cores=BUSY)
+    told["on an idle machine both lines take their own time"] = occasional(own, save, usual=(python,))
+    told["on a busy machine without samples of usual steps"] = occasional(own, save, cores=BUSY)
+    told["what lies between epochs in the account of the run is no long step"] = (
+        between(run=run(0.0)),
+        between(FIT, run=run(0.0)),
+    )
+    told["a callback, or a line of the user's, is none of an epoch's end"] = (
+        between(replace(FIT, callback="Save.on_train_batch_end"), run=run(0.0)),
+        between(replace(FIT, calls={"train.save": 40}), run=run(0.0)),
+    )
+    told["long steps in all of the run"] = between(run=run(10_000.0))
+    told["a slow device is no boundary of an epoch"] = long("device", run=run(0.0))

@@ -1,7 +1,5 @@
 """thread-limit: both sides of each limit, and limits that cost nothing."""
 
-import pytest
-
 from tests.builders import Thread, line
 from tests.rules.kit import *
 from tfdoctor.facts.timeline.activity import Activity, tabulate
@@ -30,39 +28,23 @@ def healthy() -> Verdict:
     return example(ThreadSetting(2.0, 2.0))
 
 
-def test_half_a_core_must_be_idle() -> None:
-    assert kinds(example(cores=Cores(2.0, 1.5)), example(cores=Cores(2.0, 1.6))) == [Finding, Healthy]
-
-
-def test_a_tenth_of_the_step_must_be_gained() -> None:
-    works = (DivisibleWork((replace(MATMUL, ms=time),), {MATMUL.name: 1.0}) for time in (20.0, 19.8))
-    assert kinds(*(example(work=work, step=Breakdown.of(device=100.0)) for work in works)) == [Finding, Healthy]
-
-
-def test_with_nothing_to_divide_a_single_thread_is_enough() -> None:
-    """Traps: a second core that no operation would use; operations that run two at a time and use both."""
-    assert "at most 0 %" in as_healthy(example(work=DivisibleWork((), {}))).summary
-    assert isinstance(example(work=DivisibleWork((MATMUL,), {MATMUL.name: 2.0})), Healthy)
-
-
-def test_a_limit_on_a_machine_that_others_fill_is_not_judged() -> None:
-    """Trap: the cores are used, though not by this run."""
-    reason = as_not_applicable(example(cores=Cores(2.0, 1.0, others=0.9))).reason
-    assert "other programs used 0.9 cores" in reason
-    assert "not sampled" in as_not_applicable(example(cores=Cores(2.0, 1.0, sampled=False))).reason
-
-
-def test_a_limit_on_the_whole_run_must_be_reached() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["one thread for each operation, on two cores"] = sick()
+    told["the threads that TensorFlow takes by itself"] = healthy()
+    told["half a core is idle, and less"] = [example(cores=Cores(2.0, busy)) for busy in (1.5, 1.6)]
+    told["a tenth of the step is gained, and less"] = [
+        example(work=DivisibleWork((replace(MATMUL, ms=ms),), {MATMUL.name: 1.0}), step=Breakdown.of(device=100.0))
+        for ms in (20.0, 19.8)
+    ]
+    told["trap: a second core that no operation would use"] = example(work=DivisibleWork((), {}))
+    told["trap: operations that run two at a time"] = example(work=DivisibleWork((MATMUL,), {MATMUL.name: 2.0}))
+    told["trap: the cores are used, though not by this run"] = example(cores=Cores(2.0, 1.0, others=0.9))
+    told["cores that were not sampled"] = example(cores=Cores(2.0, 1.0, sampled=False))
     for origin in (LimitOrigin.AFFINITY, LimitOrigin.QUOTA):
-        found = [example(ThreadSetting(2.0, 8.0, origin), cores=Cores(2.0, busy)) for busy in (1.5, 1.4)]
-        assert kinds(*found) == [Finding, Healthy]
-
-
-def test_an_operation_gets_the_threads_that_it_does_not_have_yet() -> None:
-    finding = as_finding(example())
-    assert [one[2:] for one in effects(finding)] == [(0.6, Bound.AT_MOST)]
-    assert finding.remedies[0].at == Location("train.py", 8)
-    assert "allows 1 of 2 cores" in finding.summary
+        told[f"a limit on the whole run by {origin.name.lower()} is reached, and is not"] = [
+            example(ThreadSetting(2.0, 8.0, origin), cores=Cores(2.0, busy)) for busy in (1.5, 1.4)
+        ]
 
 
 # DivisibleWork: operations that more threads would share, and what ran beside them.
@@ -120,31 +102,15 @@ def measured(*, cores: int = 4, quota: float | None = None, variable: str = "", 
     return ThreadSetting.measure(of_run, Program(settings=RunSettings(**more)), Framework())
 
 
-def test_the_program_has_the_last_word_and_a_line() -> None:
-    found = measured(intra_op_threads=1, intra_op_at=LINE, variable="2")
-    assert found == ThreadSetting(1.0, 4.0, LimitOrigin.PROGRAM, Location("train.py", 8))
-
-
-def test_a_program_that_takes_all_cores_hides_the_variable() -> None:
-    assert measured(intra_op_threads=4, variable="1").origin is None
-
-
-def test_what_counts_where_the_program_sets_nothing() -> None:
-    for given, expected in (
-        ({"intra_op_threads": 0, "variable": "2"}, (2.0, 4.0, LimitOrigin.VARIABLE)),
-        ({"intra_op_threads": 0, "intra_op_variable": "2"}, (2.0, 4.0, LimitOrigin.VARIABLE)),
-        ({"affinity": 2}, (2.0, 4.0, LimitOrigin.AFFINITY)),
-        ({"quota": 1.5, "affinity": 2}, (1.5, 2.0, LimitOrigin.QUOTA)),
-    ):
-        found = measured(**given)
-        assert (found.limit, found.offered, found.origin) == expected
-
-
-def test_what_limits_nothing_is_no_limit_of_its_own() -> None:
-    assert {measured(variable=variable).origin for variable in ("", "0", "many", "4", "8")} == {None}
-    assert measured(intra_op_threads=2, quota=2.0).origin is LimitOrigin.QUOTA
-
-
-def test_an_unknown_machine_is_not_judged() -> None:
-    with pytest.raises(Unavailable, match="number of cores"):
-        ThreadSetting.measure(recording(), Program(), Framework())
+@golden_cases
+def test_settings(told: Cases) -> None:
+    told["the program has the last word and a line"] = measured(intra_op_threads=1, intra_op_at=LINE, variable="2")
+    told["a program that takes all cores hides the variable"] = measured(intra_op_threads=4, variable="1")
+    told["the variable counts where the program sets nothing"] = measured(intra_op_threads=0, variable="2")
+    told["a variable that the program sets"] = measured(intra_op_threads=0, intra_op_variable="2")
+    told["the affinity of the process"] = measured(affinity=2)
+    told["a quota below it"] = measured(quota=1.5, affinity=2)
+    for variable in ("", "0", "many", "4", "8"):
+        told[f"a variable that limits nothing: {variable!r}"] = measured(variable=variable)
+    told["a program that takes all of a quota"] = measured(intra_op_threads=2, quota=2.0)
+    told["an unknown machine"] = lambda: ThreadSetting.measure(recording(), Program(), Framework())

@@ -4,8 +4,7 @@ from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.rules.scale import throttled_device
-from tfdoctor.rules.scale.throttled_device import POWER_CAP, Limits, check
-from tfdoctor.terms.humanize import quantity
+from tfdoctor.rules.scale.throttled_device import POWER_CAP, check
 
 
 def example(
@@ -27,47 +26,25 @@ def healthy() -> Verdict:
 
 
 HEAT, CAP = "software-thermal", "power-cap"
-
-
-def test_a_tenth_of_the_busy_time_is_enough() -> None:
-    assert [type(example(20, held)) for held in (2, 1)] == [Finding, Healthy]
-
-
-def test_a_few_samples_are_not_judged() -> None:
-    assert [type(example(samples, samples)) for samples in (int(Limits().samples), 2)] == [Finding, NotApplicable]
-
-
-def test_a_power_cap_counts_where_the_clock_is_far_down() -> None:
-    """Trap: at full load most GPUs run at their power cap."""
-    assert [type(example(20, 20, CAP, mhz)) for mhz in (1190.0, 1210.0)] == [Finding, Healthy]
-
-
-def test_without_a_clock_the_cost_is_not_known() -> None:
-    verdict = as_finding(example(20, 20, mhz=None))
-    assert (verdict.effects, verdict.severity) == ((), Severity.WARNING)
-    assert isinstance(example(20, 20, CAP, None), Healthy)
-
-
 LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
 
 
-def test_a_power_limit_that_was_lowered_is_named() -> None:
-    """Where the clock is far down, and where all is healthy."""
-    for mhz in (1000.0, 1400.0):
-        verdict = example(20, 20, CAP, mhz, LOWERED)
-        assert isinstance(verdict, Finding | Healthy)
-        assert "the power limit was lowered to 300 W from 450 W" in verdict.summary
-        told = {row.label: quantity(row.value) for row in verdict.evidence if isinstance(row, Measure)}
-        assert told["highest power limit allowed"] == "600 W"
-
-
-def test_the_limit_of_the_board_itself_is_no_cause() -> None:
-    for board in (None, replace(LOWERED, power_limit_w=450.0)):
-        assert "normal under full load" in as_healthy(example(20, 20, CAP, 1400.0, board)).summary
-
-
-def test_heat_is_not_explained_by_a_power_limit() -> None:
-    assert "power limit" not in as_finding(example(20, 20, HEAT, 1000.0, LOWERED)).summary
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a GPU that is too hot for a third of the time"] = sick()
+    told["a GPU at its power cap that runs at 1400 of 1500 MHz"] = healthy()
+    told["a tenth of the busy time, and less"] = example(20, 2), example(20, 1)
+    told["three samples, and two"] = example(3, 3), example(2, 2)
+    told["trap: at full load most GPUs run at their power cap, with a clock that is not far down"] = [
+        example(20, 20, CAP, mhz) for mhz in (1190.0, 1210.0)
+    ]
+    told["without a clock the cost of heat is not known"] = example(20, 20, mhz=None)
+    told["a power cap without a clock"] = example(20, 20, CAP, None)
+    told["a power limit that was lowered is named, where the clock is far down and where it is not"] = [
+        example(20, 20, CAP, mhz, LOWERED) for mhz in (1000.0, 1400.0)
+    ]
+    told["the board's own limit is no cause"] = example(20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0))
+    told["heat is not explained by a power limit"] = example(20, 20, HEAT, 1000.0, LOWERED)
 
 
 def row(throttle: Sequence[str] | None, *, busy: int = 99, mhz: int = 765, **more: Any) -> Any:

@@ -4,7 +4,7 @@ from tests.replicas import examine, replica
 from tests.rules.kit import *
 from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.rules.scale import uneven_replicas
-from tfdoctor.rules.scale.uneven_replicas import Limits, check
+from tfdoctor.rules.scale.uneven_replicas import check
 
 
 def example(lag: float = 4.0, waited: float = 4.0, each: float = 8.0, step: Breakdown | None = None) -> Verdict:
@@ -27,18 +27,14 @@ def judged(lag: float, waited: float) -> Verdict:
     return example(lag, waited, 50.0, Breakdown.of(device=50 + lag, collective=50 - lag))
 
 
-def test_a_twentieth_of_the_step_counts() -> None:
-    assert kinds(*(judged(lag, lag) for lag in (100 * Limits().lag, 4.9))) == [Finding, Healthy]
-
-
-def test_where_the_others_do_not_wait_they_are_no_replicas() -> None:
-    """Trap: parts of one model on several devices differ by design."""
-    assert kinds(judged(10.0, 5.0), judged(10.0, 4.9)) == [Finding, NotApplicable]
-
-
-def test_devices_that_exchange_nothing_are_not_compared() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["one GPU computes for 12 ms, and the other one for 8"] = sick()
+    told["two GPUs with the same compute time"] = healthy()
+    told["a twentieth of the step, and less"] = judged(5.0, 5.0), judged(4.9, 4.9)
+    told["trap: parts of one model differ, and do not wait"] = [judged(10.0, waited) for waited in (5.0, 4.9)]
     skew = DeviceSkew({"0": 80.0, "1": 50.0}, {"0": 0.0, "1": 0.0})
-    assert isinstance(check(skew, Breakdown.of(device=80.0)), NotApplicable)
+    told["devices that exchange nothing"] = check(skew, Breakdown.of(device=80.0))
 
 
 def test_the_slow_replica_is_found_wherever_it_is() -> None:

@@ -57,60 +57,6 @@ def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) ->
         return NotApplicable(reason=str(missing))
 
 
-def test_moments_of_their_own_are_an_unfused_layer() -> None:
-    found = effects(check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM))
-    assert [one[1:] for one in found] == [(25.0, near(8 / 25), Bound.EXPECTED)]
-
-
-def test_where_a_line_makes_many_layers_the_model_is_cloned() -> None:
-    rows = (ran("SquaredDifference"), ran("SquaredDifference", within="bn_1"), STREAM)
-    finding = as_finding(check(*rows, layers=[layer(), layer("bn_1")]))
-    assert [remedy.at for remedy in finding.remedies] == [Location("t.py", 5)] * 2
-    assert "clone_model" in finding.remedies[1].code
-    assert len(as_finding(check(*rows[::2], layers=[layer()])).remedies) == 1
-
-
-def test_without_a_memory_rate_the_saving_is_a_ceiling() -> None:
-    assert [one[2:] for one in effects(check(ran("SquaredDifference")))] == [(0.0, Bound.AT_MOST)]
-    assert effects(check(ran("SquaredDifference", 1.0), STREAM))[0][2] == 1.0  # faster than the memory
-
-
-def test_a_fused_layer_is_healthy() -> None:
-    for kind in ("FusedBatchNormV3", "FusedBatchNormGradV3"):
-        assert "fused" in as_healthy(check(ran(kind))).summary
-
-
-def test_a_layer_that_is_only_named_so_is_not_found() -> None:
-    """Variants and subclasses are batch normalization, too."""
-    named = layer("batch_norm", "LayerNormalization")
-    assert isinstance(check(ran("SquaredDifference", within="batch_norm"), layers=[named]), NotApplicable)
-    for kind in ("SyncBatchNormalization", "MyBatchNormalization"):
-        assert isinstance(check(ran("SquaredDifference"), layers=[layer(kind=kind)]), Finding)
-
-
-def test_an_inference_graph_has_no_moments() -> None:
-    assert "none in training mode" in as_healthy(check(ran("Mul"), ran("Rsqrt"))).summary
-
-
-def test_layers_that_left_no_operation_are_not_called_healthy() -> None:
-    assert isinstance(check(STREAM), NotApplicable)
-
-
-def test_xla_leaves_nothing_unfused_on_a_tpu() -> None:
-    assert isinstance(check(ran("SquaredDifference"), hardware=Hardware(DeviceKind.TPU, "x")), Healthy)
-
-
-def test_of_several_layers_only_the_unfused_count() -> None:
-    rows = ran("SquaredDifference", within="a"), ran("FusedBatchNormV3", within="b")
-    assert [*scales(check(*rows, layers=[layer("a"), layer("b")]))] == ["a (batch norm)"]
-
-
-def test_the_remedy_follows_the_hardware() -> None:
-    for hardware, words in ((GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")):
-        remedy = as_finding(check(ran("SquaredDifference"), hardware=hardware)).remedies[0]
-        assert (words in remedy.code, remedy.at) == (True, Location("t.py", 5))
-
-
 def of_shape(*shape: int) -> tuple[OperationTime, OperationTime]:
     graph = Operation(name="m/bn/SquaredDifference", type="SquaredDifference", inputs=(("float32", shape),))
     return OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph), STREAM
@@ -120,32 +66,39 @@ def of_width(channels: int) -> tuple[OperationTime, OperationTime]:
     return of_shape(32, 64, 64, channels)
 
 
-def test_widths_for_which_onednn_is_slower_are_not_advised() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the separate operations of a layer take 20 ms, and the fused one"] = sick(), healthy()
+    moments = ran("SquaredDifference")
+    told["moments are an unfused layer, with all that it runs"] = check(moments, ran("Mul", 15.0), STREAM)
+    rows = (moments, ran("SquaredDifference", within="bn_1"), STREAM)
+    told["where a line makes two layers the model is cloned"] = check(*rows, layers=[layer(), layer("bn_1")])
+    told["without a memory rate the saving is a ceiling"] = check(moments)
+    told["a layer that is faster than the memory"] = check(ran("SquaredDifference", 1.0), STREAM)
+    told["the fused gradient alone"] = check(ran("FusedBatchNormGradV3"))
+    named = layer("batch_norm", "LayerNormalization")
+    told["a layer that is only named so"] = check(ran("SquaredDifference", within="batch_norm"), layers=[named])
+    for kind in ("SyncBatchNormalization", "MyBatchNormalization"):
+        told[f"{kind} is batch normalization, too"] = check(moments, layers=[layer(kind=kind)])
+    told["an inference graph has no moments"] = check(ran("Mul"), ran("Rsqrt"))
+    told["layers that left no operation are not called healthy"] = check(STREAM)
+    told["XLA leaves nothing unfused on a TPU"] = check(moments, hardware=Hardware(DeviceKind.TPU, "x"))
+    rows = ran("SquaredDifference", within="a"), ran("FusedBatchNormV3", within="b"), STREAM
+    told["of several layers only the unfused count"] = check(*rows, layers=[layer("a"), layer("b")])
+    told["the remedy on a GPU"] = check(moments, hardware=GPU)
+
+
+@golden_cases
+def test_shapes(told: Cases) -> None:
     for channels in (30, 33, 66, 7):
-        assert "align" in as_not_applicable(check(*of_width(channels))).reason
-    assert isinstance(check(*of_width(33), hardware=GPU), Finding)
-
-
-def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
-    half, full = (effects(check(*of_width(channels)))[0][2] for channels in (40, 48))
-    assert half * 48 / 40 == near(full / unfused_batch_norm.Limits().half_rate)
-
-
-def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
+        told[f"{channels} channels, for which oneDNN is slower"] = check(*of_width(channels))
+    told["33 channels on a GPU"] = check(*of_width(33), hardware=GPU)
+    told["48 channels"] = check(*of_width(48))
+    told["40 channels gain less: no multiple of 16"] = check(*of_width(40))
     rows = replace(of_width(33)[0], layer="odd"), ran("SquaredDifference"), STREAM
-    finding = as_finding(check(*rows, layers=[layer(), layer("odd")]))
-    assert [*scales(finding)] == ["bn (batch norm)"]
-    table = finding.evidence[-1]
-    assert isinstance(table, Table)
-    assert any("align" in str(cell) for row in table.rows for cell in row)
-
-
-def test_the_fused_operation_takes_images_only() -> None:
+    told["a layer of a bad width is listed but not counted"] = check(*rows, layers=[layer(), layer("odd")])
     for shape in ((64, 64), (32, 100, 64)):
-        assert "rank 4" in as_not_applicable(check(*of_shape(*shape))).reason
-        assert isinstance(check(*of_shape(*shape), hardware=GPU), Finding)
-
-
-def test_another_axis_is_no_image_either() -> None:
+        told[f"the fused operation takes images only: {shape}"] = check(*of_shape(*shape))
+        told[f"XLA fuses any shape on a GPU: {shape}"] = check(*of_shape(*shape), hardware=GPU)
     first = Layer(name="bn", kind="BatchNormalization", config=LayerConfig(axis=1))
-    assert isinstance(check(*of_width(48), layers=[first]), NotApplicable)
+    told["another axis is no image either"] = check(*of_width(48), layers=[first])

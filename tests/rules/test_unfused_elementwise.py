@@ -2,7 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.rules.operations import unfused_elementwise
-from tfdoctor.rules.operations.unfused_elementwise import Limits, check
+from tfdoctor.rules.operations.unfused_elementwise import check
 
 
 def example(
@@ -26,32 +26,17 @@ def healthy() -> Verdict:
     return example(1.0, 2)
 
 
-def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:
-    finding = as_finding(example())
-    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
-    assert finding.remedies[0].edit_id == "jit-compile"
-
-
-def test_on_a_cpu_only_a_trial_shows_the_gain() -> None:
-    assert "jit_compile=True" in as_not_applicable(example(kind=DeviceKind.CPU)).reason
-
-
-def test_on_a_tpu_xla_fuses_them() -> None:
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["ten operations take a third of the time, and nine"] = [example(number=number) for number in (10, 9)]
+    told["the step runs two elementwise operations"] = healthy()
+    told["a tenth of the compute time, and less"] = example(3.0 + 1e-09, number=10), example(2.9, number=10)
+    told["on a CPU only a trial shows the gain"] = example(kind=DeviceKind.CPU)
     rows = Operations.training(30.0)
     work, tpu = OptimizerWork.measure(rows), Hardware(DeviceKind.TPU, "x")
-    assert isinstance(applied(unfused_elementwise, rows, work, tpu), Healthy)
-
-
-def test_both_sides_of_each_limit() -> None:
-    assert kinds(example(30 * Limits().share + 1e-09), example(2.9)) == [Finding, Healthy]
-    assert kinds(example(number=int(Limits().operations)), example(number=9)) == [Finding, Healthy]
-
-
-def test_batch_normalizations_and_optimizers_belong_to_other_rules() -> None:
-    assert kinds(example(layer="bn"), example(scope="adam")) == [Healthy, Healthy]
-
-
-def test_a_step_of_unnamed_work_is_not_judged() -> None:
+    told["on a TPU XLA fuses them"] = applied(unfused_elementwise, rows, work, tpu)
+    told["batch normalizations belong to another rule"] = example(layer="bn")
+    told["optimizers belong to another rule"] = example(scope="adam")
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     facts = (unnamed, OptimizerWork.measure(unnamed), Hardware(DeviceKind.GPU, "x"), None)
-    assert isinstance(applied(unfused_elementwise, *facts), NotApplicable)
+    told["a step of unnamed work"] = applied(unfused_elementwise, *facts)

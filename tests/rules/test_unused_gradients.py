@@ -1,7 +1,5 @@
 """unused-gradients: both sides of the limit."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.recording.agent import GradientsTaken
 from tfdoctor.rules.execution.unused_gradients import UnusedWork, check
@@ -30,46 +28,21 @@ def healthy() -> Verdict:
     return example(UnusedWork(calls=20))
 
 
-def test_a_twentieth_of_the_step_is_found() -> None:
-    found = [example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)) for host_ms in (1.0, 0.99)]
-    assert kinds(*found) == [Finding, Healthy]
-
-
-def test_kernels_and_python_disappear_at_the_line_of_the_gradient() -> None:
-    finding = as_finding(example())
-    assert finding.remedies[0].at == Location("train.py", 43)
-    gone = [(Stage.DEVICE, 6.0, 0.0, Bound.EXPECTED), (Stage.HOST, 2.0, 0.0, Bound.EXPECTED)]
-    assert sorted(effects(finding)) == sorted(gone)
-    assert "six variables" in finding.summary
-
-
-def test_a_returned_gradient_may_be_read_by_numpy() -> None:
-    """Trap: np.linalg.norm(gradient) takes the value through the buffer protocol, which nothing sees."""
-    finding = as_finding(example(replace(UNUSED, returned=6)))
-    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
-    assert finding.severity is None
-    assert finding.remedies[0].action.startswith("If the script does not read")
-    assert "no operation uses" in finding.summary
-
-
-def test_no_unused_gradient_is_healthy() -> None:
-    assert "is used" in as_healthy(example(UnusedWork(calls=20))).summary
-    assert "No traced step" in as_healthy(example(UnusedWork())).summary
-
-
-def test_gradients_that_were_not_followed_are_unknown() -> None:
-    for too_few, words in ((True, "--warmup"), (False, "no use of them")):
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["an eager step computes the gradients of the encoder as well"] = sick()
+    told["the encoder runs before the tape begins"] = healthy()
+    told["a twentieth of the step, and less"] = [
+        example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)) for host_ms in (1.0, 0.99)
+    ]
+    told["trap: np.linalg.norm(gradient) reads a returned one unseen"] = example(replace(UNUSED, returned=6))
+    told["no traced step takes a gradient"] = example(UnusedWork())
+    line = Location("train.py", 43)
+    for too_few, why in ((True, "too few steps"), (False, "unseen uses")):
         for host_ms in (0.0, 0.5):
-            line = (Location("train.py", 43), too_few)
-            work = replace(UNUSED, unfollowed=line, kernels_ms=0.0, host_ms=host_ms)
-            reason = as_not_applicable(example(work)).reason
-            assert reason.startswith("unknown whether the gradients taken at train.py:43 are used, because")
-            assert words in reason
-
-
-def test_what_is_known_of_one_line_is_found_beside_an_unknown_one() -> None:
-    finding = as_finding(example(replace(UNUSED, unfollowed=(None, True))))
-    assert "six variables" in finding.summary
+            work = replace(UNUSED, unfollowed=(line, too_few), kernels_ms=0.0, host_ms=host_ms)
+            told[f"gradients that were not followed for {why}, beside {host_ms} ms that were"] = example(work)
+    told["one line is known beside an unknown one"] = example(replace(UNUSED, unfollowed=(None, True)))
 
 
 # UnusedWork: useless back-propagation in the time of traced steps.
@@ -88,39 +61,26 @@ def measured(*lines: GradientsTaken, kind: DeviceKind = DeviceKind.CPU, operatio
     return UnusedWork.measure(recording(manifest=run), eager, times, Device(kind, 1, 1))
 
 
-def test_the_share_of_the_noted_step_is_that_of_the_traced_step() -> None:
-    found = measured(TAKEN)
-    assert found.kernels_ms == near(7.0)  # half of 2 x 7 ms: kernels are 15 of 30 ms
-    assert found.kernels_ms + found.host_ms == near(0.4 * 40.0)
-    assert (found.operations, found.at) == (40.0, Location("train.py", 43))
+@golden_cases
+def test_unused_work(told: Cases) -> None:
+    def work(name: str, *lines: GradientsTaken, **more: Any) -> None:
+        def found() -> str:
+            one = measured(*lines, **more)
+            times = (
+                f"{one.kernels_ms:g} ms of kernels and {one.host_ms:g} of Python in {one.operations:g} operations"
+            )
+            return f"{one.calls} calls at {shown(one.at)}: {times}; not followed: {shown(one.unfollowed)}"
 
+        told[name] = found
 
-def test_two_calls_in_a_step_count_twice() -> None:
-    """A noted step is one micro-batch of two, so that the traced step has twice the operations."""
-    found = measured(replace(TAKEN, traced=40), operations=400.0)
-    assert (found.kernels_ms + found.host_ms, found.operations) == (near(0.4 * 40.0), 80.0)
-
-
-def test_the_kernels_of_an_accelerator_are_not_in_the_calls() -> None:
-    found = measured(TAKEN, kind=DeviceKind.GPU)
-    assert (found.kernels_ms, found.host_ms) == (0.0, near(16.0))
-
-
-def test_a_line_outside_the_traced_steps_or_without_useless_work_is_none() -> None:
-    for line in (replace(TAKEN, traced=0), replace(TAKEN, operations=0, calls_ms=0.0, python_ms=0.0)):
-        assert measured(line) == UnusedWork(calls=line.traced)
-
-
-def test_a_line_of_the_traced_steps_that_was_not_followed_is_unknown() -> None:
-    for more in ({"followed": False}, {"step_ms": 0.0}):
-        line = replace(TAKEN, too_few=True, **more)
-        assert measured(line).unfollowed == (Location("train.py", 43), True)
-        assert measured(replace(line, traced=0)).unfollowed is None
-
-
-def test_what_was_not_recorded_is_said() -> None:
-    """The operations of Python in the trace, or gradients by an older tfdoctor."""
-    with pytest.raises(Unavailable, match="does not have the operations"):
-        measured(TAKEN, operations=0.0)
-    with pytest.raises(Unavailable, match="does not say"):
-        measured()
+    work("the share of the noted step is that of the traced step, which is twice as slow", TAKEN)
+    work("two micro-batches in a step count twice", replace(TAKEN, traced=40), operations=400.0)
+    work("the kernels of an accelerator are not in the calls", TAKEN, kind=DeviceKind.GPU)
+    work("a line outside the traced steps", replace(TAKEN, traced=0))
+    work("a line without useless work", replace(TAKEN, operations=0, calls_ms=0.0, python_ms=0.0))
+    few = replace(TAKEN, too_few=True)
+    work("a line that was not followed is unknown", replace(few, followed=False))
+    work("a line without a step's time is unknown", replace(few, step_ms=0.0))
+    work("not followed, and outside the traced steps", replace(few, followed=False, traced=0))
+    work("a trace without the operations of Python", TAKEN, operations=0.0)
+    work("gradients of an older tfdoctor")

@@ -73,23 +73,23 @@ def test_flat_map_over_files_joins_no_windows() -> None:
     assert isinstance(window_datasets.check(joins, pipeline, step, alone), Healthy)
 
 
-def test_few_or_large_windows_are_healthy() -> None:
-    """Each takes 0.1 ms, in which one thread copies 100 kB."""
-    assert kinds(*(example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0))) == [Healthy, Finding]
-    sizes = (example(each=nbytes) for nbytes in (30001.0, 29999.0, None))
-    assert kinds(*sizes) == [Healthy, Finding, NotApplicable]
-    assert isinstance(example(step=Breakdown.of(input=0.1, device=9.9)), Healthy)  # no step waits
-
-
-def test_windows_that_take_the_cores_of_the_compute_are_found() -> None:
-    """The step never waits, but 12.8 ms of work on two cores take up to 6.4 ms from it."""
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["each of 128 windows per step takes 0.1 ms and holds 164 bytes"] = sick()
+    told["windows of 80 kB"] = healthy()
+    told["eight windows, and nine"] = [example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0)]
+    told["one thread copies less than 30 kB in 0.1 ms, more, or an unknown number"] = [
+        example(each=nbytes) for nbytes in (29999.0, 30001.0, None)
+    ]
+    told["a step that does not wait"] = example(step=Breakdown.of(input=0.1, device=9.9))
     copies = StageTime.of(f"{JOINED}::BatchV2", 2.8, calls=256.0)
-    for compute, crowded, kind in (
-        (32.1, True, Healthy),
-        (31.9, True, Finding),
-        (31.9, False, Healthy),
-        (31.9, None, Healthy),
+    for name, compute, crowded in (
+        ("a fifth of the compute", 31.9, True),
+        ("less than a fifth of the compute", 32.1, True),
+        ("nothing, where cores are free", 31.9, False),
+        ("an unknown time, where the cores are", 31.9, None),
     ):
         contention = CpuContention(crowded=crowded, cores=2.0, compute_ms=compute)
-        step = Breakdown.of(device=compute)
-        assert isinstance(example(copies, work=10.0, each=320.0, step=step, contention=contention), kind)
+        told[f"12.8 ms of work take {name}"] = example(
+            copies, work=10.0, each=320.0, step=Breakdown.of(device=compute), contention=contention
+        )

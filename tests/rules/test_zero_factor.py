@@ -9,11 +9,7 @@ GRADIENT = OperationTime(
     ms=90.0,
     at=Location("train.py", 12),
 )
-
-
 UPDATE = OperationTime(name="adam/Sub", type="Sub", ms=14.0, at=Location("train.py", 30))
-
-
 DROPPED = DroppedWork(60, Location("train.py", 28), of_gradients=True, rows=(GRADIENT, UPDATE))
 
 
@@ -30,19 +26,14 @@ def healthy() -> Verdict:
     return example(DroppedWork())
 
 
-def test_both_sides_of_the_share() -> None:
-    works = (replace(DROPPED, rows=(replace(GRADIENT, ms=ms),)) for ms in (5.0, 4.9))
-    assert kinds(*(example(dropped, total=100.0) for dropped in works)) == [Finding, Healthy]
-
-
-def test_the_operations_disappear_at_the_line_of_the_factor() -> None:
-    assert as_finding(example()).remedies[0].at == Location("train.py", 28)
-    assert {one[2:] for one in effects(example())} == {(0.0, Bound.EXPECTED)}
-
-
-def test_the_remedy_fits_what_is_multiplied() -> None:
-    for of_gradients, code in ((True, "tape.gradient"), (False, "if weight")):
-        assert code in first_code(example(replace(DROPPED, of_gradients=of_gradients)))
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["the gradients of a backbone are multiplied by 0, to freeze it"] = sick()
+    told["no gradient is multiplied by zero"] = healthy()
+    told["a twentieth of the compute, and less"] = [
+        example(replace(DROPPED, rows=(replace(GRADIENT, ms=ms),)), total=100.0) for ms in (5.0, 4.9)
+    ]
+    told["a loss is multiplied by zero"] = example(replace(DROPPED, of_gradients=False))
 
 
 # What only leads to zeros: gradients, averages and updates of an optimizer, losses; and what others use.
@@ -79,10 +70,6 @@ def measured(*rows: tuple[str, str, str]) -> DroppedWork:
     return Chart([program, ran]).fact(DroppedWork)
 
 
-def names(found: DroppedWork) -> set[str]:
-    return {row.name for row in found.rows}
-
-
 FORWARD = (
     ("x", "Placeholder", ""),
     ("w", "VarHandleOp", ""),
@@ -107,27 +94,19 @@ STEP = (
 )
 
 
-def test_gradients_of_frozen_weights_are_dropped_with_what_leads_to_them_alone() -> None:
-    found = measured(*STEP)
-    assert names(found) == {"gradient_tape/head/dx", "gradient_tape/body/dw", "frozen", "update_w"}
-    assert (found.factors, found.of_gradients) == (1, True)
-    assert found.at
-    assert found.at.line == 28
+def dropped(*rows: tuple[str, str, str]) -> str:
+    found = measured(*rows)
+    names = ", ".join(sorted(row.name for row in found.rows)) or "nothing"
+    kind = "of gradients" if found.of_gradients else "of others"
+    return f"{names}; {found.factors} factors {kind} at {shown(found.at)}"
 
 
-def test_a_factor_other_than_zero_drops_nothing() -> None:
+@golden_cases
+def test_dropped(told: Cases) -> None:
+    told["gradients of frozen weights are dropped with what leads to them alone"] = dropped(*STEP)
     rows = [tuple(part.replace("factor=0", "factor=1") for part in row) for row in STEP]
-    assert measured(*((name, kind, sources) for name, kind, sources in rows)) == DroppedWork()
-
-
-def test_a_gradient_that_is_used_elsewhere_stays() -> None:
-    """Trap: its norm is logged."""
-    norm = ("norm", "L2Loss", "gradient_tape/body/dw")
-    assert names(measured(*STEP, norm)) == {"frozen", "update_w"}
-
-
-def test_averages_that_only_zeros_are_added_to_stay_zero() -> None:
-    """The optimizer takes all gradients through one operation and keeps an average of each."""
+    told["another factor drops nothing"] = dropped(*((name, kind, sources) for name, kind, sources in rows))
+    told["trap: the norm of a gradient is logged"] = dropped(*STEP, ("norm", "L2Loss", "gradient_tape/body/dw"))
     adam = (
         ("m", "VarHandleOp", ""),
         ("n", "VarHandleOp", ""),
@@ -143,14 +122,9 @@ def test_averages_that_only_zeros_are_added_to_stay_zero() -> None:
         ("again_n", "ReadVariableOp", "n"),
         ("update_v", "AssignSubVariableOp", "v again_n"),
     )
-    found = names(measured(*FORWARD, *BACKWARD, *adam))
-    assert {"less_m", "keep_m", "update_w", "read_m", "again_m"} <= found
-    assert not {name for name in found if name.endswith(("_n", "_v"))}
-    assert "taken" not in found
-
-
-def test_an_average_that_a_scatter_writes_may_not_stay_zero() -> None:
-    """A lazy optimizer writes the rows of its average that were looked up."""
+    told["averages that only zeros are added to stay zero, though the optimizer takes all gradients at once"] = (
+        dropped(*FORWARD, *BACKWARD, *adam)
+    )
     lazy = (
         ("m", "VarHandleOp", ""),
         ("keep_m", "AssignAddVariableOp", "m frozen"),
@@ -159,34 +133,20 @@ def test_an_average_that_a_scatter_writes_may_not_stay_zero() -> None:
         ("less_m", "Sub", "frozen read_m"),
         ("update_w", "AssignSubVariableOp", "w less_m"),
     )
-    assert not {"less_m", "update_w"} & names(measured(*FORWARD, *BACKWARD, *lazy))
-
-
-def test_the_decay_of_a_frozen_weight_stays() -> None:
-    decay = (("shrink", "Mul", "read_w x"), ("decay_w", "AssignSubVariableOp", "w shrink"))
-    assert not {"shrink", "decay_w"} & names(measured(*STEP, *decay))
-
-
-def test_a_loss_of_weight_zero_is_dropped_with_its_gradient() -> None:
-    found = measured(
+    told["an average that a lazy optimizer scatters rows to"] = dropped(*FORWARD, *BACKWARD, *lazy)
+    decay = ("shrink", "Mul", "read_w x"), ("decay_w", "AssignSubVariableOp", "w shrink")
+    told["the decay of a frozen weight stays"] = dropped(*STEP, *decay)
+    zero = ("factor=0", "Const", "")
+    told["a loss of weight zero is dropped with what leads to it"] = dropped(
         *FORWARD,
         ("penalty", "Square", "read_w"),
-        ("factor=0", "Const", ""),
+        zero,
         ("weighed", "Mul", "penalty factor=0"),
         ("loss", "AddV2", "head weighed"),
         ("out", "Identity", "loss"),
     )
-    assert names(found) == {"penalty", "weighed"}
-    assert not found.of_gradients
-
-
-def test_a_result_of_the_step_stays_although_a_product_with_zero_takes_it() -> None:
-    found = measured(
-        *FORWARD, ("factor=0", "Const", ""), ("zeros", "Mul", "head factor=0"), ("out", "Identity", "head")
-    )  # fmt: skip
-    assert "head" not in names(found)
-
-
-def test_the_tapes_own_zeros_are_no_factor_of_the_user() -> None:
-    for scope, factors in (("gradient_tape/", 0), ("", 1)):
-        assert measured(*FORWARD, ("c=0", "Const", ""), (f"{scope}mul", "Mul", "head c=0")).factors == factors
+    told["a result of the step stays although a product with zero takes it"] = dropped(
+        *FORWARD, zero, ("zeros", "Mul", "head factor=0"), ("out", "Identity", "head")
+    )
+    for scope, name in (("gradient_tape/", "the tape's own zeros"), ("", "zeros of the user")):
+        told[f"{name} as a factor"] = dropped(*FORWARD, zero, (f"{scope}mul", "Mul", "head factor=0"))

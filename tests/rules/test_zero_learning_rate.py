@@ -1,7 +1,5 @@
 """zero-learning-rate: both sides of the limit."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.recording.agent import ZeroRate
@@ -9,11 +7,7 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.rules.operations.zero_learning_rate import UselessWork, check
 
 GRADIENT = OperationTime(name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12))
-
-
 UPDATE = OperationTime(name="adam/Mul", type="Mul", ms=2.0, at=Location("train.py", 30))
-
-
 SERVING = UselessWork(("adam",), Location("train.py", 17), (UPDATE,), (GRADIENT,))
 
 
@@ -30,22 +24,14 @@ def healthy() -> Verdict:
     return example(UselessWork(()))
 
 
-def test_a_twentieth_of_the_compute_time_is_found() -> None:
-    rates = (replace(SERVING, gradients=(replace(GRADIENT, ms=gradient),)) for gradient in (3.0, 2.9))
-    assert kinds(*(example(useless, total=20 * (3.0 + UPDATE.ms)) for useless in rates)) == [Finding, Healthy]
-
-
-def test_the_operations_disappear_at_the_line_of_the_optimizer() -> None:
-    finding = as_finding(example())
-    assert finding.remedies[0].at == Location("train.py", 17)
-    assert {one[2:] for one in effects(finding)} == {(0.0, Bound.EXPECTED)}
-    assert sum(of or 0.0 for _, of, *_ in effects(finding)) == near(7.0)
-
-
-def test_gradients_that_nobody_applies_are_not_in_the_graph() -> None:
-    """Trap: the optimizer exists, but no step uses it."""
-    unused = replace(SERVING, gradients=(), updates=())
-    assert "take 0 ms" in as_healthy(example(unused)).summary
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["half of the compute time is for an optimizer whose rate is 0"] = sick()
+    told["all optimizers have a rate above 0"] = healthy()
+    told["a twentieth of the compute time, and less"] = [
+        example(replace(SERVING, gradients=(replace(GRADIENT, ms=ms),)), total=100.0) for ms in (3.0, 2.9)
+    ]
+    told["trap: the optimizer exists, but no step uses it"] = example(replace(SERVING, gradients=(), updates=()))
 
 
 # UselessWork: what a graph computes only for the updates of an optimizer.
@@ -61,7 +47,6 @@ GRAPH = (
     Operation(name="adam_1/Assign", type="AssignVariableOp", sources=("adam/Mul",), layer="adam"),
     Operation(name="sgd/Assign", type="AssignVariableOp", sources=("grad/head",), layer="sgd"),
 )
-
 ADAM = ZeroRate("adam", ("/home/me/train.py", 17))
 
 
@@ -75,26 +60,22 @@ def measured(run: Manifest, *more: Operation) -> UselessWork:
     return UselessWork.measure(recording(manifest=run), Operations(tuple(rows)), Dataflow(program))
 
 
-def test_gradients_and_back_propagation_that_nothing_else_uses_are_useless() -> None:
-    found = measured(of_run(ADAM))
-    assert [row.name for row in found.updates] == ["adam/Mul", "adam_1/Assign"]
-    assert [row.name for row in found.gradients] == ["grad/back", "grad/encoder"]
-    assert found.at == Location("train.py", 17)
+@golden_cases
+def test_useless_work(told: Cases) -> None:
+    def useless(name: str, run: Manifest, *more: Operation) -> None:
+        def found() -> list[str]:
+            one = measured(run, *more)
+            rows = {"updates": one.updates, "gradients": one.gradients}
+            return [
+                f"at {shown(one.at)}",
+                *(f"{kind}: {', '.join(row.name for row in of)}" for kind, of in rows.items()),
+            ]
 
+        told[name] = found
 
-def test_a_gradient_that_something_else_uses_is_needed() -> None:
-    """Trap: the norm of all gradients is written to a log."""
+    useless("gradients and back-propagation that nothing else uses", of_run(ADAM))
     norm = Operation(name="norm", type="L2Loss", sources=("grad/encoder",))
-    found = measured(of_run(ADAM), norm)
-    assert found.gradients == ()
-    assert len(found.updates) == 2
-
-
-def test_without_such_an_optimizer_nothing_is_useless() -> None:
-    assert not measured(of_run()).updates
-
-
-def test_a_rate_that_may_change_is_not_judged() -> None:
-    for run, why in ((of_run(ADAM, finished=False), "may rise"), (manifest(), "does not say")):
-        with pytest.raises(Unavailable, match=why):
-            measured(run)
+    useless("trap: the norm of all gradients is written to a log", of_run(ADAM), norm)
+    useless("no such optimizer", of_run())
+    useless("a rate that may rise", of_run(ADAM, finished=False))
+    useless("rates that were not recorded", manifest())

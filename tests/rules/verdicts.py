@@ -1,11 +1,10 @@
 """A verdict as the kind that a test expects, and what it holds."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Stage, Table
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
 def kinds(*verdicts: object) -> list[type]:
@@ -36,16 +35,6 @@ def first_action(verdict: object) -> str:
     return as_finding(verdict).remedies[0].action
 
 
-def first_code(verdict: object) -> str:
-    """Return the code of a finding's first remedy."""
-    return as_finding(verdict).remedies[0].code
-
-
-def scales(verdict: object) -> dict[str, float]:
-    """Return what is left of each part that a finding would shorten, by its subject."""
-    return {effect.subject: effect.scales for effect in as_finding(verdict).effects}
-
-
 Effects = list[tuple[Stage, float | None, float, Bound]]
 
 
@@ -58,33 +47,3 @@ def effects(verdict: object) -> Effects:
 def near(value: Any, **more: Any) -> Any:
     """Return numbers for a comparison with others that may differ by rounding."""
     return pytest.approx(value, **more)
-
-
-def said(verdict: object) -> str:
-    """Return the summary, or the reason why nothing was judged."""
-    assert isinstance(verdict, Finding | Healthy | NotApplicable), verdict
-    return verdict.reason if isinstance(verdict, NotApplicable) else verdict.summary
-
-
-def figures(verdict: object, words: str = "") -> dict[str, float]:
-    """Return the numbers of the evidence whose labels hold the words."""
-    assert isinstance(verdict, Finding | Healthy), verdict
-    measures = [one for one in verdict.evidence if isinstance(one, Measure) and words in one.label]
-    return {one.label: one.value.value for one in measures}
-
-
-def table(verdict: object) -> Table:
-    """Return the last table of the evidence."""
-    assert isinstance(verdict, Finding | Healthy), verdict
-    return [one for one in verdict.evidence if isinstance(one, Table)][-1]
-
-
-def each_is(*rows: tuple[object, type] | tuple[object, type, str]) -> Callable[..., None]:
-    """Return a test: each verdict is of its kind, and says the words that may be given."""
-
-    @pytest.mark.parametrize(("verdict", "kind", "words"), [(*row, "")[:3] for row in rows])
-    def test(verdict: object, kind: type, words: str) -> None:
-        assert isinstance(verdict, kind), verdict
-        assert words in said(verdict), verdict
-
-    return test
