@@ -1,7 +1,5 @@
 """deterministic-operations: what switches them on, which operations count, and both sides of the limits."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules.execution import deterministic_operations

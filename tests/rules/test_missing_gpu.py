@@ -2,8 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.recording.program import MissingLibrary
-from tfdoctor.rules.scale.missing_gpu import check
-from tfdoctor.rules.scale.missing_gpu import Boards
+from tfdoctor.rules.scale.missing_gpu import Boards, check
 
 CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
 
