@@ -156,6 +156,8 @@ from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass
 
 # What facts say, in golden texts
 
+LONGEST = 100  # characters of a text in a record
+
 
 def in_words(value: object) -> str:
     """Return a value in a few words: of a record, what is not its default; of a number, five digits."""
@@ -187,7 +189,8 @@ def stated(record: Record) -> Iterable[tuple[str, object]]:
         value = getattr(record, name)
         default = usual.get(name, Told)
         if value != (default.factory() if hasattr(default, "factory") else default):
-            yield name, value
+            cut = isinstance(value, str) and len(value) > LONGEST
+            yield name, f"{value[:LONGEST]} …" if cut else value
     for name in dir(kind):
         if isinstance(getattr(kind, name), property) and not name.startswith("_"):
             value = getattr(record, name)
