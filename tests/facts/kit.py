@@ -173,7 +173,7 @@ def in_words(value: object) -> str:
         case AbstractSet() if len(value) > 3 and all(isinstance(one, int) for one in value):
             text = f"{len(value)} from {min(value)} to {max(value)}"
         case AbstractSet() | tuple() | list():
-            parts = [in_words(one) for one in value]
+            parts = [f"({in_words(one)})" if isinstance(one, tuple | list) else in_words(one) for one in value]
             text = "; ".join(sorted(parts) if isinstance(value, AbstractSet) else parts)
         case _:
             pass
@@ -266,5 +266,33 @@ class Told(dict[str, Callable[[], object]]):
 
         def test(golden: Callable[[str, str], None]) -> None:
             golden(f"{name}.txt", "\n".join(self.lines()))
+
+        return test
+
+
+class Names(dict[str, list[str]]):
+    """Names under headings in a golden text beside the test, each with what is told of it.
+
+    A new one is a line that ends with a bar, until the text is written anew.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.path = Path(module).parent / "golden" / f"{name}.txt"
+        for part in self.path.read_text("utf-8").removeprefix("## ").split("\n## "):
+            heading, *rows = part.splitlines()
+            self[heading] = [row.partition(" | ")[0] for row in rows if " | " in row]
+
+    def test(self, tell: Mapping[str, Callable[[str], object]]) -> Callable[..., None]:
+        """Return the test that compares what each heading's function tells of its names."""
+
+        def test(golden: Callable[[str, str], None]) -> None:
+            parts = (
+                "".join(f"{row}\n" for row in (f"## {heading}", "", *told(names, tell[heading])))
+                for heading, names in self.items()
+            )
+            golden(self.path.name, "\n".join(parts))
+
+        def told(names: list[str], ask: Callable[[str], object]) -> Iterable[str]:
+            return (f"{name} | {in_words(ask(name))}" for name in names)
 
         return test

@@ -2,7 +2,7 @@
 
 from tests.facts.kit import *
 from tfdoctor.diagnose.summary import devices
-from tfdoctor.facts.gpu.activity import CLEAR, D2D, D2H, H2D, OTHER, PAGEABLE, PEER, PINNED, UNKNOWN
+from tfdoctor.facts.gpu.activity import H2D, PAGEABLE, PINNED, UNKNOWN
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"
@@ -242,20 +242,7 @@ def copied(name: str, text: str) -> Transfer:
     return found
 
 
-@cases(
-    ("MemcpyH2D", H2D),
-    ("MemcpyHToD", H2D),
-    ("MemcpyD2H", D2H),
-    ("MemcpyD2D", D2D),
-    ("MemcpyP2P", PEER),
-    ("Memset", CLEAR),
-    ("MemcpyOther", OTHER),
-    ("MemcpyA2D", OTHER),
-)
-def test_directions(name: str, direction: str) -> None:
-    found = copied(name, "")
-    assert (found.direction, found.ms, found.exposed_ms) == (direction, 4, 2)
-    assert (found.nbytes, found.rate) == (None, None)
+test_directions = Names(__file__, "names").test({"directions of copies": lambda name: copied(name, "")})
 
 
 @cases(

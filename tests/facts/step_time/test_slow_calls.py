@@ -39,34 +39,9 @@ def found(
     return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
 
 
-@cases(
-    (PREDICT, SlowCall.PREDICT),
-    ("keras.src.backend.tensorflow.trainer.predict", SlowCall.PREDICT),  # Python 3.10
-    ("tf_keras.src.engine.training.Model.evaluate", SlowCall.EVALUATE),
-    ("tensorflow.python.checkpoint.checkpoint.Checkpoint.save", SlowCall.SAVE),
-    ("keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict_on_batch", None),
-    ("keras.src.layers.layer.Layer.__call__", SlowCall.MODEL),
-    ("keras.src.engine.base_layer.__call__", SlowCall.MODEL),
-    ("keras.src.losses.loss.Loss.__call__", None),
-    (FIT, SlowCall.FIT),
-    ("sklearn.svm.SVC.predict", None),
-    ("sklearn.svm.SVC.fit", None),
-    ("numpy.save", None),
-    ("tensorflow.summary.histogram", SlowCall.WRITE),
-    ("tensorflow.python.ops.summary_ops_v2._ResourceSummaryWriter.flush", SlowCall.WRITE),
-    ("builtins.print", SlowCall.WRITE),
-    ("mlflow.tracking.fluent.log_metric", SlowCall.WRITE),
-    ("pandas.core.generic.NDFrame.to_csv", SlowCall.WRITE),
-    ("matplotlib.figure.Figure.savefig", SlowCall.WRITE),
-    ("PIL.Image.Image.resize", None),
-    ("mlflowers.log", None),
-    ("pandas.core.frame.DataFrame.to_numpy", None),
-    ("tensorflow.strings.format", None),
-    ("", None),
+test_functions_are_known_by_package_and_name = Names(__file__, "names").test(
+    {"functions that are known by package and name": slow_call}
 )
-def test_functions_are_known_by_package_and_name(function: str, kind: SlowCall | None) -> None:
-    assert slow_call(function) is kind
-
 
 OFTEN = [4.5 + number / 20 for number in range(20)]
 CALLER = ["/home/me/train.py", 74]
