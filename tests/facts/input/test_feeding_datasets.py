@@ -9,7 +9,6 @@ from tfdoctor.facts.run.program import kind_of
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"
 PAIR = f"({IMAGE}, {LABEL})"
-BATCHED = "TensorSpec(shape=(None, 48, 48, 3), dtype=tf.float32, name=None)"
 
 
 told = Told()
@@ -30,20 +29,13 @@ def properties(*datasets: Dataset, seen: int = 0, stop_after: bool = False, **se
 SOURCE = fed_dataset(0, "_TensorSliceDataset")
 
 
-@cases(
-    (PAIR, None, 48 * 48 * 3 * 4 + 8),
-    (LABEL, None, 8),
-    (BATCHED, 32, 32 * 48 * 48 * 3 * 4),
-    (BATCHED, None, None),
-    ("TensorSpec(shape=(None, None, 3), dtype=tf.uint8, name=None)", 32, None),
-    ("TensorSpec(shape=(), dtype=tf.string, name=None)", None, None),
-    (f"({IMAGE}, RaggedTensorSpec(TensorShape([None]), tf.int32, 1, tf.int64))", None, None),
-    ("TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)", None, None),
-    ("", None, None),
-    (f"({', '.join([LABEL] * 20)}"[:500], None, None),
+test_the_bytes_of_an_element = Names(__file__, "specs").test(
+    {
+        "bytes of an element, and of one of a batch of 32": lambda spec: [
+            spec_bytes(spec, batch) for batch in (None, 32)
+        ]
+    }
 )
-def test_the_bytes_of_an_element(spec: str, batch: int | None, size: int | None) -> None:
-    assert spec_bytes(spec, batch) == size
 
 
 @each("_ParallelMapDataset", "ParallelMapDataset")

@@ -303,11 +303,6 @@ def test_a_stage_is_joined_to_its_line_by_the_name_that_tf_data_gave_it(
 test_input_pipeline = told.test("input_pipeline")
 
 
-@cases(
-    ("Root::Prefetch::Map", "Map", "Root::Prefetch"),
-    ("Root::Zip[1]::Map", "Map", "Root::Zip"),
-    ("Root::Zip[1]", "Zip", "Root"),
-    ("Root", "Root", ""),
+test_the_place_of_a_node_in_the_pipeline = Names(__file__, "nodes").test(
+    {"the kind of a node, and its consumer": lambda path: [Node(path).kind, consumer(path)]}
 )
-def test_the_place_of_a_node_in_the_pipeline(path: str, kind: str, parent: str) -> None:
-    assert (Node(path).kind, consumer(path)) == (kind, parent)

@@ -322,6 +322,8 @@ def timed(kind: str = "Mul", name: str = "x", **more: Any) -> OperationTime:
 STREAMS = timed("Sub", "s", ms=1.0)
 
 
+test_the_loop_is_in_the_name = Names(__file__, "loops").test({"the loop of an operation": loop_of})
+
 LOOPED = Program(operations=(Operation(name="map/while", type="While", at=AT),))
 
 told.rows(
@@ -353,16 +355,6 @@ told.add(
     "operations of a loops body get the line of the loop",
     lambda: groups(timed(name="map/while/body/_1/map/while/Mul"), program=LOOPED),
 )
-
-
-@cases(
-    ("map/while/body/_1/map/while/Mul", "map/while"),
-    ("gradient_tape/map/while_2/map/while_grad/body/_6/Mul", "map/while_2"),
-    ("meanwhile/Mul", ""),
-    ("dense/MatMul", ""),
-)
-def test_the_loop_is_in_the_name(name: str, loop: str) -> None:
-    assert loop_of(name) == loop
 
 
 def flat(shape: Shape, layer: str = "") -> OperationTime:
