@@ -308,10 +308,10 @@ class Run:
             number += 1
 
 
-T = TypeVar("T")
+Timed = TypeVar("Timed")
 
 
-def _between(ordered: Sequence[T], start: float, end: float, time: Callable[[T], float]) -> Sequence[T]:
+def _between(ordered: Sequence[Timed], start: float, end: float, time: Callable[[Timed], float]) -> Sequence[Timed]:
     """Return what has its time from start to end, and what comes next, of entries in order."""
     return ordered[bisect_left(ordered, start, key=time) : bisect_right(ordered, end, key=time) + 1]
 

@@ -71,18 +71,7 @@ from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware, SixteenBit
-from tfdoctor.facts.run.program import (
-    Attributes,
-    Dataset,
-    DatasetParameters,
-    FileList,
-    KerasPart,
-    Layer,
-    Operation,
-    Places,
-    Program,
-    RunSettings,
-)  # fmt: skip
+from tfdoctor.facts.run.program import *
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.run_work.line_groups import CalledWork
@@ -110,7 +99,7 @@ from tfdoctor.facts.tpu.operations import Padding, TpuOperations
 from tfdoctor.facts.tpu.shapes import Array
 from tfdoctor.facts.tpu.time import TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import Missing, StepsSeen, TracedFunction, TracedWindow, UntracedSteps, WindowCost
+from tfdoctor.recording.agent import *
 from tfdoctor.recording.files import Notes
 from tfdoctor.recording.manifest import CapturePlan, EndedProcess, Ending, HostMachine, Manifest, RunTimes
 from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
@@ -136,21 +125,7 @@ from tfdoctor.rules.execution.python_in_loop import LoopLines
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, KeptValue, Part, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Errored,
-    Finding,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    RunEffect,
-    Severity,
-    Stage,
-    StepWork,
-    Table,
-)  # fmt: skip
+from tfdoctor.terms.verdict import *
 from tfdoctor.trace import Event, EventType, Intervals, Line, Trace, xplane
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass
 
