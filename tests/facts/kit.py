@@ -255,7 +255,7 @@ class Names(dict[str, list[str]]):
         self.path = Path(module).parent / "golden" / f"{name}.txt"
         for part in self.path.read_text("utf-8").removeprefix("## ").split("\n## "):
             heading, *rows = part.splitlines()
-            self[heading] = [row.partition(" | ")[0] for row in rows if " | " in row]
+            self[heading] = [row.partition(" |")[0] for row in rows if " |" in row]
 
     def test(self, tell: Mapping[str, Callable[[str], object]]) -> Callable[..., None]:
         """Return the test that compares what each heading's function tells of its names."""
