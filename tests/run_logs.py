@@ -15,6 +15,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import methodcaller
 from typing import Any, TypeVar
 
 from tests.builders import recording
@@ -306,13 +308,53 @@ class Run:
             number += 1
 
 
-T = TypeVar("T")
+Timed = TypeVar("Timed")
 
 
-def _between(ordered: Sequence[T], start: float, end: float, time: Callable[[T], float]) -> Sequence[T]:
+def _between(ordered: Sequence[Timed], start: float, end: float, time: Callable[[Timed], float]) -> Sequence[Timed]:
     """Return what has its time from start to end, and what comes next, of entries in order."""
     return ordered[bisect_left(ordered, start, key=time) : bisect_right(ordered, end, key=time) + 1]
 
 
 IMPORTING = {"work": RunWork.IMPORTING}
 BUILDING = {"work": RunWork.BUILDING}
+
+
+# The same as rows of values, for cases: made(python(1.0, "train.py:3"), fit("train.py:9", epoch("train.py:9", …)))
+
+Act = Callable[[Run], object]
+
+count, during, long_step, python, steps, traces = (
+    partial(methodcaller, name) for name in ("count", "during", "long_step", "python", "steps", "trace")
+)
+pass_over: Act = Run.pass_over
+
+
+def made(*acts: Act, to: Run | None = None) -> Run:
+    """Return a run that does this, one after another."""
+    run = to or Run()
+    for act in acts:
+        act(run)
+    return run
+
+
+def within(kind: RunCall, at: str, name: str, *acts: Act, **span: Any) -> Act:
+    """A call in which this is done."""
+
+    def act(run: Run) -> None:
+        with run.call(kind, at, name, **span):
+            made(*acts, to=run)
+
+    return act
+
+
+def fit(at: str, *acts: Act) -> Act:
+    return within(RunCall.FIT, at, "Model.fit", *acts)
+
+
+def epoch(at: str, *acts: Act, number: int = 0) -> Act:
+    def act(run: Run) -> None:
+        with run.epoch(at, number):
+            made(*acts, to=run)
+
+    return act

@@ -32,7 +32,7 @@ from tests.builders import (
     v100,
     wait,
 )
-from tests.report.diagnoses import WHOLE, saving
+from tests.report.diagnoses import saving
 from tests.rules.run_facts import run_line
 from tests.rules.verdicts import as_finding, as_not_applicable, near
 from tests.run_logs import FOLDER

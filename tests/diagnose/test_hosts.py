@@ -2,6 +2,7 @@
 
 from scripts.synthetic.run import Run
 from tests.diagnose.kit import *
+from tests.report.diagnoses import WHOLE
 
 FAST = Run(device="a100", precision="tf32", steps=10)
 

@@ -1,12 +1,13 @@
 """What tests of facts are written with: ``from tests.facts.kit import *``."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -70,18 +71,7 @@ from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware, SixteenBit
-from tfdoctor.facts.run.program import (
-    Attributes,
-    Dataset,
-    DatasetParameters,
-    FileList,
-    KerasPart,
-    Layer,
-    Operation,
-    Places,
-    Program,
-    RunSettings,
-)  # fmt: skip
+from tfdoctor.facts.run.program import *
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.run_work.line_groups import CalledWork
@@ -109,7 +99,7 @@ from tfdoctor.facts.tpu.operations import Padding, TpuOperations
 from tfdoctor.facts.tpu.shapes import Array
 from tfdoctor.facts.tpu.time import TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import Missing, StepsSeen, TracedFunction, TracedWindow, UntracedSteps, WindowCost
+from tfdoctor.recording.agent import *
 from tfdoctor.recording.files import Notes
 from tfdoctor.recording.manifest import CapturePlan, EndedProcess, Ending, HostMachine, Manifest, RunTimes
 from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
@@ -133,21 +123,151 @@ from tfdoctor.recording.run_log import (
 )  # fmt: skip
 from tfdoctor.rules.execution.python_in_loop import LoopLines
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, KeptValue, Part, Phase, RunCall, RunWork, StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Errored,
-    Finding,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    RunEffect,
-    Severity,
-    Stage,
-    StepWork,
-    Table,
-)  # fmt: skip
+from tfdoctor.terms.verdict import *
 from tfdoctor.trace import Event, EventType, Intervals, Line, Trace, xplane
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass
+
+# What facts say, in golden texts
+
+LONGEST = 100  # characters of a text in a record
+
+
+def in_words(value: object) -> str:
+    """Return a value in a few words: of a record, what is not its default; of a number, five digits."""
+    text = str(value)
+    match value:
+        case float() | np.floating():
+            text = f"{float(value):.5g}"
+        case Location():
+            text = f"{value.path}:{value.line}"
+        case Record() | Mapping():
+            items = stated(value) if isinstance(value, Record) else value.items()
+            text = ", ".join(f"{in_words(key)} {in_words(one)}" for key, one in items)
+        case AbstractSet() if len(value) > 3 and all(isinstance(one, int) for one in value):
+            text = f"{len(value)} from {min(value)} to {max(value)}"
+        case AbstractSet() | tuple() | list():
+            parts = [f"({in_words(one)})" if isinstance(one, tuple | list) else in_words(one) for one in value]
+            text = "; ".join(sorted(parts) if isinstance(value, AbstractSet) else parts)
+        case _:
+            pass
+    return text or "nothing"
+
+
+def stated(record: Record) -> Iterable[tuple[str, object]]:
+    """Yield the fields of a record that are not their defaults, then the plain values that it computes of them."""
+    kind = type(record)
+    names, defaults = record.__struct_fields__, record.__struct_defaults__
+    usual = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    for name in names:
+        value = getattr(record, name)
+        default = usual.get(name, Told)
+        if value != (default.factory() if hasattr(default, "factory") else default):
+            cut = isinstance(value, str) and len(value) > LONGEST
+            yield name, f"{value[:LONGEST]} …" if cut else value
+    for name in dir(kind):
+        if isinstance(getattr(kind, name), property) and not name.startswith("_"):
+            value = getattr(record, name)
+            if value and isinstance(value, bool | int | float | str | Location):
+                yield name, value
+
+
+Known = TypeVar("Known")
+
+
+def sure(value: Known | None) -> Known:
+    """Return what must be there."""
+    assert value is not None
+    return value
+
+
+def fields(of: object, names: str) -> dict[str, object]:
+    """Return what a fact says by these names: the part of it that a case is about."""
+    return {name: getattr(of, name) for name in names.split()}
+
+
+def told_of(found: object) -> Iterable[str]:
+    """Yield the lines of a golden text that say this: one, or one for each of its parts that are records."""
+    match found:
+        case Record():
+            parts = dict(stated(found))
+            yield from told_of(parts) if any(map(of_records, parts.values())) else [in_words(found)]
+        case Mapping() if any(of_records(one) or isinstance(one, Record | Mapping) for one in found.values()):
+            for key, one in found.items():
+                lines = [*told_of(one)] if of_records(one) else [in_words(one)]
+                yield f"{in_words(key)}: {lines[0]}"
+                yield from (f"  {line}" for line in lines[1:])
+        case tuple() | list() if found:
+            yield from map(in_words, found)
+        case _:
+            yield in_words(found)
+
+
+def of_records(found: object) -> bool:
+    return isinstance(found, tuple | list) and any(isinstance(one, Record) for one in found)
+
+
+class Told(dict[str, Callable[[], object]]):
+    """Cases by their names; all that the facts say of them is in one golden text beside the test.
+
+    A case is a function that returns the fact, or what it is about of it; its name is the case's.
+    """
+
+    def __call__(self, case: Callable[[], object]) -> Callable[[], object]:
+        self.add(case.__name__.replace("_", " "), case)
+        return case
+
+    def add(self, name: str, case: Callable[[], object]) -> None:
+        assert name not in self, name
+        self[name] = case
+
+    def rows(self, ask: Callable[..., object], rows: dict[str, Any]) -> None:
+        """Add cases that ask the same of different values: some of them, or one."""
+        for name, values in rows.items():
+            self.add(name, partial(ask, *(values if isinstance(values, tuple | list) else (values,))))
+
+    def lines(self) -> Iterable[str]:
+        for name, case in self.items():
+            yield f"## {name}"
+            try:
+                yield from told_of(case())
+            except Unavailable as why:
+                yield f"unavailable: {why}"
+            yield ""
+
+    def test(self, name: str) -> Callable[..., None]:
+        """Return the test that compares all of them."""
+
+        def test(golden: Callable[[str, str], None]) -> None:
+            golden(f"{name}.txt", "\n".join(self.lines()))
+
+        return test
+
+
+class Names(dict[str, list[str]]):
+    """Names under headings in a golden text beside the test, each with what is told of it.
+
+    A new one is a line that ends with a bar, until the text is written anew.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.path = Path(module).parent / "golden" / f"{name}.txt"
+        for part in self.path.read_text("utf-8").removeprefix("## ").split("\n## "):
+            heading, *rows = part.splitlines()
+            self[heading] = [row.partition(" |")[0] for row in rows if " |" in row]
+
+    def test(self, tell: Mapping[str, Callable[[str], object]]) -> Callable[..., None]:
+        """Return the test that compares what each heading's function tells of its names."""
+
+        def test(golden: Callable[[str, str], None]) -> None:
+            parts = (
+                "".join(f"{row}\n" for row in (f"## {heading}", "", *told(names, tell[heading])))
+                for heading, names in self.items()
+            )
+            golden(self.path.name, "\n".join(parts))
+
+        def told(names: list[str], ask: Callable[[str], object]) -> Iterable[str]:
+            return (f"{name} | {in_words(ask(name))}" for name in names)
+
+        return test

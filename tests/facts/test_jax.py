@@ -11,7 +11,6 @@ import gzip
 
 from tests.facts.kit import *
 from tfdoctor.diagnose import diagnose
-from tfdoctor.facts.run.framework import PYTORCH, TENSORFLOW
 from tfdoctor.rules import all_rules
 
 OWN_TRACES = Path(__file__).parent / "traces"
@@ -103,18 +102,11 @@ def marked(count: int, each: float, length: float, name: str) -> list[Row]:
     return [(name, n * each, n * each + length, {"_r": 1, "step_num": n}) for n in range(count)]
 
 
-@cases(
-    ("PjitFunction(f)", JAX),
-    ("PjRtComputationClient::ExecuteComputation", PYTORCH),
-    ("XLAGraphExecutor::SyncTensorsGraphInternal", PYTORCH),
-    ("FunctionRun", TENSORFLOW),
-    ("Iterator::Root::Prefetch", TENSORFLOW),
-    ("something else", ""),
-)
-def test_the_framework_by_its_events(event: str, framework: str) -> None:
-    found = chart(trace([line("python", (event, 0, 1))])).fact(Framework)
-    assert found.name == framework
-    assert (event in found.evidence) == bool(framework)
+def of_event(event: str) -> object:
+    return fields(chart(trace([line("python", (event, 0, 1))])).fact(Framework), "name evidence")
+
+
+test_the_framework_by_its_events = Names(__file__, "frameworks").test({"the framework by an event": of_event})
 
 
 @cases(("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"), ("PjRtComputationClient::Get", "xp.StepTrace"))

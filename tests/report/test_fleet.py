@@ -91,7 +91,7 @@ def many_runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Pag
 
 @pytest.mark.browser
 def test_axe_finds_no_violation(many_runs: Page) -> None:
-    found = Axe().run_of(many_runs)
+    found = Axe().run(many_runs)
     assert found.violations_count == 0, found.generate_report()
 
 

@@ -2,11 +2,13 @@
 
 from tests.facts.kit import *
 from tfdoctor.diagnose.summary import devices
-from tfdoctor.facts.gpu.activity import CLEAR, D2D, D2H, H2D, OTHER, PAGEABLE, PEER, PINNED, UNKNOWN
-from tfdoctor.facts.steps.steps import TRACE
+from tfdoctor.facts.gpu.activity import H2D, PAGEABLE, PINNED, UNKNOWN
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"
+
+
+told = Told()
 
 
 def facts(*host: Thread, work: tuple[Row, ...] = (), copies: tuple[Row, ...] = ()) -> Chart:
@@ -14,8 +16,13 @@ def facts(*host: Thread, work: tuple[Row, ...] = (), copies: tuple[Row, ...] = (
     return chart(trace(host, gpus=[v100(*streams)]))
 
 
-def seen(values: dict[str, float] | Any) -> dict[str, float]:
-    return {name: round(value, 6) for name, value in values.items() if value}
+def time(known: Chart) -> object:
+    """The time of each GPU, and what the report shows of it."""
+    found = known.fact(GpuUtilization)
+    gpus = tuple(fields(gpu, "name kernel_ms copy_ms busy_ms collective_ms kernels") for gpu in found.gpus)
+    waits = fields(found, "unit round_ms wait_ms exposed_wait_ms wait_before_ms")
+    rows = {one.label: one.value.value for one in devices.gpu_time(known)}
+    return [waits, *gpus, rows, known.fact(SteadySteps).why_no_steps or "in steps"]
 
 
 # The whole, in all variety
@@ -66,79 +73,84 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
 # Kernels
 
 
-def test_kernels_are_a_union_over_streams_and_hold_no_copies() -> None:
-    streams = (
-        line("Stream #14(Kernel)", (KERNEL, 0, 4), (KERNEL, 4, 6)),
-        line("Stream #15(Kernel)", (KERNEL, 3, 7), ("Memset", 8, 9)),
-        line("Stream #16(MemcpyH2D)", (COPY, 6, 8)),
-        line("TensorFlow Ops", ("model/dense/MatMul:MatMul", 0, 10)),
-    )
-    time = chart(trace([markers(1, step=10)], gpus=[v100(*streams)])).fact(GpuUtilization)
-    busiest = time.busiest
-    assert (busiest.kernel_ms, busiest.copy_ms, busiest.busy_ms) == (7, 3, 9)
-    assert busiest.kernels == 3
-
-
-def test_every_gpu_has_its_own_figures() -> None:
-    two = [v100(line("Stream #1", (KERNEL, 0, end))) for end in (3, 8)]
-    time = chart(trace([markers(1, step=10)], gpus=[*two, v100()])).fact(GpuUtilization)
-    assert [(gpu.name[-1], gpu.kernel_ms) for gpu in time.gpus] == [("1", 8), ("0", 3), ("2", 0)]
-
-
-def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
-    known = facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11)))
-    time = known.fact(GpuUtilization)
-    assert (time.unit, time.round_ms, time.busiest.kernel_ms) == (TRACE, 6, 4)
-    assert "no training step" in known.fact(SteadySteps).why_no_steps
-    assert devices.gpu_time(known)[0].label == "whole trace"
-
-
-@cases(
-    ([(1, 1), (5, 5)], [executor(4, 6, 1), executor(8, 15, 5)], 3),  # another execution's ended before
-    ([(5, 5), (13, 5)], [executor(4, 19, 5)], 0),  # within the step: several replicas, or a loop, in one
+STREAMS = (
+    line("Stream #14(Kernel)", (KERNEL, 0, 4), (KERNEL, 4, 6)),
+    line("Stream #15(Kernel)", (KERNEL, 3, 7), ("Memset", 8, 9)),
+    line("Stream #16(MemcpyH2D)", (COPY, 6, 8)),
+    line("TensorFlow Ops", ("model/dense/MatMul:MatMul", 0, 10)),
 )
-def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work(
-    waits: list[tuple[int, int]], runs: list[Row], before: float
-) -> None:
-    gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
-    rows: list[Row] = [("IteratorGetNextOp::DoCompute", at, at + 3, {"id": own}) for at, own in waits]
-    known = chart(trace([line("tf_data_iterator_get_next/1", *rows), line("tf_Compute/1", *runs)], gpus=[gpu]))
-    time = known.fact(GpuUtilization)
-    assert (time.wait_ms, time.wait_before_ms) == (3, before)
-    if before:
-        assert time.exposed_wait_ms == 0
-        shown = {measure.label: measure.value.value for measure in devices.gpu_time(known)}
-        assert shown["waiting for batches before the GPU step starts"] == 3
-        assert shown["waiting for batches while the GPU is idle within its step"] == 0
 
 
-def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
-    """JAX without tf.data makes its batches unseen; with tf.data, or in TensorFlow, zero is measured."""
-    work = v100(line("Stream #14(Kernel)", (KERNEL, 5, 6), (KERNEL, 8, 11)))
-    rows = [("PjitFunction(f)", 0, 1), ("Iterator::Root", 1, 2)]
-    shown = {}
-    for count in (1, 2):
-        known = chart(trace([line("python", *rows[:count])], gpus=[work]))
-        time = known.fact(GpuUtilization)
-        labels = {measure.label for measure in devices.gpu_time(known)}
-        shown[count] = (time.wait_ms, time.exposed_wait_ms, "waiting for batches" in labels)
-    assert shown == {1: (None, None, False), 2: (0.0, 0.0, True)}
+def gpus(*machines: Machine) -> Chart:
+    return chart(trace([markers(1, step=10)], gpus=machines))
 
 
-def test_an_outlier_is_left_out() -> None:
+def working(start: float, end: float) -> Machine:
+    return v100(line("Stream #14(Kernel)", (KERNEL, start, end)))
+
+
+def copying(text: str) -> Chart:
+    """A copy from the host beside a kernel, of which CUPTI said this."""
+    copies = ((COPY, 0, 1, {"memcpy_details": text}),) if text else ()
+    return facts(markers(1, step=10), work=((KERNEL, 4, 10),), copies=copies)
+
+
+def outlying() -> Chart:
     starts = [0, 10, 20, 30, 40, 90]
     steps = line("python", *(marker(n, at, at + 10) for n, at in enumerate(starts)), ("tfdoctor_end", 100, 100))
-    known = facts(steps, work=tuple((KERNEL, at, at + 4) for at in (0, 10, 20, 30, 40, 60, 90)))
-    assert known.fact(GpuUtilization).busiest.kernel_ms == pytest.approx(4)
+    return facts(steps, work=tuple((KERNEL, at, at + 4) for at in (0, 10, 20, 30, 40, 60, 90)))
 
 
-def test_a_run_on_the_cpu_has_no_gpu_and_says_so_once() -> None:
+def of_jax(*rows: Row) -> Chart:
+    work = v100(line("Stream #14(Kernel)", (KERNEL, 5, 6), (KERNEL, 8, 11)))
+    return chart(trace([line("python", ("PjitFunction(f)", 0, 1), *rows)], gpus=[work]))
+
+
+def collective() -> Chart:
+    nccl = line("Stream #20", (NCCL, 3, 8), ("ncclKernel_Broadcast_RING_LL", 8, 9))
+    return gpus(v100(line("Stream #14", (KERNEL, 0, 4)), nccl, line("Stream #16", (COPY, 6, 7))))
+
+
+def own_step(waits: list[tuple[int, int]], *runs: Row) -> Chart:
+    """A GPU's own step from 10 to 20 ms, and waits for batches of so many executions."""
+    gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
+    rows: list[Row] = [("IteratorGetNextOp::DoCompute", at, at + 3, {"id": own}) for at, own in waits]
+    return chart(trace([line("tf_data_iterator_get_next/1", *rows), line("tf_Compute/1", *runs)], gpus=[gpu]))
+
+
+told.rows(
+    time,
+    {
+        "kernels are a union over streams and hold no copies": gpus(v100(*STREAMS)),
+        "every gpu has its own figures": gpus(working(0, 3), working(0, 8), v100()),
+        "without steps the figures are of the whole trace": facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11))),
+        "a gpus own step leaves out the wait before its first work": own_step(
+            [(1, 1), (5, 5)], executor(4, 6, 1), executor(8, 15, 5)
+        ),
+        "but not one of several replicas, or of a loop, in one": own_step([(5, 5), (13, 5)], executor(4, 19, 5)),
+        "JAX without tf.data makes its batches unseen, so no wait is no measured zero": of_jax(),
+        "with tf.data zero is measured": of_jax(("Iterator::Root", 1, 2)),
+        "an outlier is left out": outlying(),
+        # The first of two replicas began its step, and its kernels, before the trace's only whole step.
+        "a gpu that works outside the step shown is not called idle": gpus(working(-9, -2), working(4, 10)),
+        "the report shows the step and its gaps": copying(""),
+        "a small copy has no rate": copying("kind_src:pageable kind_dst:device size:4 dest:0"),
+        "a large one has": copying("kind_src:pageable kind_dst:device size:4000000 dest:0"),
+        "the kind of its memory may be unknown": copying("size:4000000 dest:0 async:1"),
+        "a run on the cpu has no gpu": chart(trace([markers(2, step=10)])),
+        "collectives are hidden by kernels alone": collective(),
+    },
+)
+
+
+def test_a_run_on_the_cpu_says_once_that_it_has_no_gpu() -> None:
     known = chart(trace([markers(2, step=10)]))
     for kind in (GpuUtilization, IdleGaps, Transfers, Collectives, GpuActivities):
         with pytest.raises(Unavailable, match="used no GPU"):
             known.fact(kind)
     assert devices.gpu_time(known) == ()
     assert "used no GPU" in devices.missing(known)
+    assert devices.missing(copying("")) == ""
 
 
 def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
@@ -150,59 +162,51 @@ def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
 # Idle gaps
 
 
-def test_each_cause_of_an_idle_gpu_is_told() -> None:
+def gaps(*host: Thread, work: tuple[Row, ...]) -> IdleGaps:
+    return facts(*host, work=work).fact(IdleGaps)
+
+
+@told
+def each_cause_of_an_idle_gpu_is_told() -> object:
     launch, sync = ("cuLaunchKernel", 24, 25, {"correlation_id": 1}), ("cuStreamSynchronize", 50, 58)
     root: Row = ("FunctionRun", 6, 7, {"_r": 1})
-    gaps = facts(
+    return gaps(
         line("python", marker(0, 0, 90), (CALL, 5, 85), root, ("tfdoctor_end", 100, 100)),
         line("tf_data_iterator_get_next/1", wait(10, 20)),
         line("tf_Compute/1", executor(15, 40), sync, launch),
         work=((KERNEL, 30, 35, {"correlation_id": 1}),),
-    ).fact(IdleGaps)
-    assert seen(gaps.causes) == {
-        IdleCause.INPUT: 10,
-        IdleCause.DISPATCH: 15,
-        IdleCause.SYNC: 8,
-        IdleCause.PYTHON: 10,
-        IdleCause.BETWEEN: 10,
-        IdleCause.UNKNOWN: 42,
-    }
+    )
 
 
-def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
+@told
+def a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> object:
     launches = [("cuLaunchKernel", n, n + 0.5, {"correlation_id": n}) for n in range(1, 4)]
     late = ("cuLaunchKernel", 12, 13, {"correlation_id": 4})
     ran = enumerate([(5, 7), (7.004, 9), (9.004, 11), (14, 20)], 1)
-    gaps = facts(
+    return gaps(
         markers(1, step=20),
         line("tf_Compute/1", executor(0, 20), *launches, late),
         work=tuple((KERNEL, *pair, {"correlation_id": n}) for n, pair in ran),
-    ).fact(IdleGaps)
-    assert seen(gaps.causes) == {IdleCause.QUEUED: 0.008, IdleCause.DISPATCH: 8}
-    assert seen(gaps.gaps) == {"below 10 µs": 2, "above 1 ms": 2}
-    assert gaps.launching_ms == 0
+    )
 
 
-def test_gaps_are_told_by_size() -> None:
+@told
+def gaps_are_told_by_size() -> object:
     work = tuple((KERNEL, *pair) for pair in [(0, 1), (1.005, 2), (2.05, 3), (3.5, 5), (8, 10)])
-    gaps = facts(markers(1, step=10), line("tf_Compute/1", executor(0, 10)), work=work).fact(IdleGaps)
-    expected = {"below 10 µs": 0.005, "10 to 100 µs": 0.05, "0.1 to 1 ms": 0.5, "above 1 ms": 3}
-    assert seen(gaps.sizes) == expected
-    assert seen(gaps.gaps) == dict.fromkeys(expected, 1)
-    assert gaps.launching_ms == pytest.approx(0.555)
+    return gaps(markers(1, step=10), line("tf_Compute/1", executor(0, 10)), work=work)
 
 
-def test_tf_datas_executors_launch_nothing_for_the_training() -> None:
+@told
+def tf_datas_executors_launch_nothing_for_the_training() -> object:
     runs = ("InstantiatedCapturedFunction::Run", 0, 9, {"id": 7}), executor(0, 9, 8)
     pipeline, pool = line("tf_data_iterator_resource/1", *runs), line("tf_Compute/2", executor(0, 9, 7))
-    gaps = facts(markers(1, step=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
-    assert gaps.causes[IdleCause.DISPATCH] == 0
+    return gaps(markers(1, step=10), pipeline, pool, work=((KERNEL, 9, 10),))
 
 
-def test_python_is_not_told_where_no_thread_of_it_is_known() -> None:
-    known = facts(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4)))
-    gaps = known.fact(IdleGaps)
-    assert seen(gaps.causes) == {IdleCause.UNKNOWN: 2}
+told.add(
+    "python is not told where no thread of it is known",
+    lambda: gaps(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4))),
+)
 
 
 # Waits
@@ -238,20 +242,7 @@ def copied(name: str, text: str) -> Transfer:
     return found
 
 
-@cases(
-    ("MemcpyH2D", H2D),
-    ("MemcpyHToD", H2D),
-    ("MemcpyD2H", D2H),
-    ("MemcpyD2D", D2D),
-    ("MemcpyP2P", PEER),
-    ("Memset", CLEAR),
-    ("MemcpyOther", OTHER),
-    ("MemcpyA2D", OTHER),
-)
-def test_directions(name: str, direction: str) -> None:
-    found = copied(name, "")
-    assert (found.direction, found.ms, found.exposed_ms) == (direction, 4, 2)
-    assert (found.nbytes, found.rate) == (None, None)
+test_directions = Names(__file__, "names").test({"directions of copies": lambda name: copied(name, "")})
 
 
 @cases(
@@ -281,62 +272,25 @@ def test_copies_within_the_device_have_no_host_memory_and_those_that_do_not_occu
     assert (none.ms, none.count) == (0, 0)
 
 
-def test_rocms_copies_are_no_kernels() -> None:
+@told
+def rocms_copies_are_no_kernels() -> object:
     copies = [("__amd_rocclr_copyBuffer.kd", *at, {"correlation_id": n}) for n, at in ((5, (1, 3)), (6, (4, 5)))]
     stream = line("Stream #17(Kernel)", *copies, ("Cijk_Ailk_Bljk.kd", 5, 9))
     call = line("Host Threads/2768", ("hipMemcpyHtoDAsync", 0, 1, {"correlation_id": 5}))
     known = chart(trace([markers(1, step=10), call], gpus=[device(stream, device_vendor="AMD")]))
-    assert known.fact(GpuUtilization).busiest.kernel_ms == 4
-    found = known.fact(Transfers)
-    assert [(one.direction, one.ms) for one in found.directions] == [(H2D, 2), (OTHER, 1)]
+    return fields(known.fact(GpuUtilization).busiest, "kernel_ms copy_ms"), known.fact(Transfers)
 
 
 # Collectives
 
 
-def test_collectives_are_hidden_by_kernels_alone() -> None:
-    nccl = line("Stream #20", (NCCL, 3, 8), ("ncclKernel_Broadcast_RING_LL", 8, 9))
-    gpu = v100(line("Stream #14", (KERNEL, 0, 4)), nccl, line("Stream #16", (COPY, 6, 7)))
-    known = chart(trace([markers(1, step=10)], gpus=[gpu]))
-    found = known.fact(Collectives)
-    assert (found.ms, found.exposed_ms) == (6, 5)
-    assert dict(found.kinds) == {"AllReduce": 1, "Broadcast": 1}
-    assert "collectives, AllReduce" in {measure.label for measure in devices.gpu_time(known)}
-    assert known.fact(Transfers)[H2D].exposed_ms == 0
+told.add(
+    "collectives by their kind, and a copy behind one",
+    lambda: (collective().fact(Collectives), collective().fact(Transfers)),
+)
 
 
 # In the report
-
-
-def shown(*copies: Row) -> dict[str, float]:
-    known = facts(markers(1, step=10), work=((KERNEL, 4, 10),), copies=copies)
-    return {measure.label: measure.value.value for measure in devices.gpu_time(known)}
-
-
-def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
-    """The first of two replicas began its step, and its kernels, before the trace's only whole step."""
-    busy, early = (v100(line("Stream #14(Kernel)", (KERNEL, start, end))) for start, end in ((4, 10), (-9, -2)))
-    found = devices.gpu_time(chart(trace([markers(1, step=10)], gpus=[early, busy])))
-    rows = {measure.label: measure.value.value for measure in found}
-    assert rows["kernel time of GPU 1"] == 6
-    assert rows["kernel time of GPU 0, outside the steps"] == 7
-    assert "kernel time of GPU 0" not in rows
-
-
-def test_the_report_shows_the_step_its_gaps_and_its_copies() -> None:
-    rows = shown()
-    assert (rows["step (median)"], rows["kernel time of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
-    assert rows["number of gaps above 1 ms"] == 1
-    assert devices.missing(facts(markers(1, step=10), work=((KERNEL, 4, 10),))) == ""
-    kind = "kind_src:pageable kind_dst:device"
-    small, large, unknown = (
-        shown((COPY, 0, 1, {"memcpy_details": text}))
-        for text in (f"{kind} size:4 dest:0", f"{kind} size:4000000 dest:0", "size:4000000 dest:0 async:1")
-    )
-    assert "rate of copies host to device" not in small
-    assert large["rate of copies host to device"] == pytest.approx(4e9)
-    assert large["copies host to device, pageable host memory"] == 4e6
-    assert unknown["copies host to device, unknown kind of host memory"] == 4e6
 
 
 # The GPU's idle time after values that were read, where every nanosecond is known.
@@ -356,14 +310,15 @@ def syncs(*, reads: bool, launched: float) -> HostSyncs:
     return chart(trace(host=[line("python", *host)], gpus=[gpu])).fact(HostSyncs)
 
 
-def test_what_is_launched_after_the_value_is_read_waits_for_the_host() -> None:
-    found = syncs(reads=True, launched=1.0)
-    assert (found.reads, found.syncs) == pytest.approx((1.0, 5 / 6))  # nothing follows the last
-    assert found.host_ms == pytest.approx((0.9 + 2.0) * 5 / 6, rel=0.15)
-    assert found.between_ms == pytest.approx(1.0 * 5 / 6, rel=0.15)
-    # Trap: the loss is copied back at each step's end, and nobody waits for it.
-    ahead, unread = syncs(reads=True, launched=-5.0), syncs(reads=False, launched=1.0)
-    assert (ahead.syncs, ahead.host_ms, ahead.between_ms, unread.host_ms, unread.between_ms) == (0,) * 5
+told.rows(
+    lambda reads, launched: syncs(reads=reads, launched=launched),
+    {
+        "what is launched after the value is read waits for the host": (True, 1.0),
+        # Trap: the loss is copied back at each step's end, and nobody waits for it.
+        "what is launched before does not": (True, -5.0),
+        "nor does it where nothing is read": (False, 1.0),
+    },
+)
 
 
 # Detours over the host: by the names of copies, and by the operations of the host between them.
@@ -392,12 +347,14 @@ def measured(*args: Any, **more: Any) -> Detours:
     return traced(*args, **more).fact(Detours)
 
 
-@each("tf_op", "annotation", "level 0")
-def test_a_detour_costs_both_copies_and_the_wait(stat: str) -> None:
-    (row,) = measured(stat=stat).rows
-    assert (row.name, row.type) == ("model/smooth/EagerPyFunc", "EagerPyFunc")
-    assert (row.copies_ms, row.waiting_ms) == pytest.approx((2.0, 4.0))
-    assert row.calls == pytest.approx(1.0)
+told.rows(
+    lambda stat: measured(stat=stat),
+    {
+        "a detour costs both copies and the wait": "tf_op",
+        "by annotations too": "annotation",
+        "and by levels": "level 0",
+    },
+)
 
 
 @cases((WORK, 0.0), ("other/Mul:Mul", 1.0))
@@ -415,6 +372,9 @@ def test_python_does_not_read_what_an_operation_on_the_host_takes(work: str, rea
 )
 def test_what_is_no_detour(changed: dict[str, Any]) -> None:
     assert measured(**changed).rows == ()
+
+
+test_gpu = told.test("gpu")
 
 
 test_what_is_not_known = unavailable(

@@ -9,7 +9,9 @@ from tfdoctor.facts.run.program import kind_of
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"
 PAIR = f"({IMAGE}, {LABEL})"
-BATCHED = "TensorSpec(shape=(None, 48, 48, 3), dtype=tf.float32, name=None)"
+
+
+told = Told()
 
 
 def fed_dataset(number: int, kind: str, **more: Any) -> Dataset:
@@ -27,20 +29,13 @@ def properties(*datasets: Dataset, seen: int = 0, stop_after: bool = False, **se
 SOURCE = fed_dataset(0, "_TensorSliceDataset")
 
 
-@cases(
-    (PAIR, None, 48 * 48 * 3 * 4 + 8),
-    (LABEL, None, 8),
-    (BATCHED, 32, 32 * 48 * 48 * 3 * 4),
-    (BATCHED, None, None),
-    ("TensorSpec(shape=(None, None, 3), dtype=tf.uint8, name=None)", 32, None),
-    ("TensorSpec(shape=(), dtype=tf.string, name=None)", None, None),
-    (f"({IMAGE}, RaggedTensorSpec(TensorShape([None]), tf.int32, 1, tf.int64))", None, None),
-    ("TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)", None, None),
-    ("", None, None),
-    (f"({', '.join([LABEL] * 20)}"[:500], None, None),
+test_the_bytes_of_an_element = Names(__file__, "specs").test(
+    {
+        "bytes of an element, and of one of a batch of 32": lambda spec: [
+            spec_bytes(spec, batch) for batch in (None, 32)
+        ]
+    }
 )
-def test_the_bytes_of_an_element(spec: str, batch: int | None, size: int | None) -> None:
-    assert spec_bytes(spec, batch) == size
 
 
 @each("_ParallelMapDataset", "ParallelMapDataset")
@@ -187,37 +182,34 @@ def dataset(number: int, kind: str, **more: Any) -> Dataset:
     return fed_dataset(number, kind, **{"cardinality": None} | more)
 
 
-RECORDS = dataset(2, "_InterleaveDataset")
-
-
-def test_a_list_of_files_says_how_many_and_where() -> None:
-    listed = dataset(0, "_TensorSliceDataset", files=FileList(count=40, scheme="gs", nbytes=None))
-    found = measured(listed, dataset(1, "_RepeatDataset"), RECORDS)
-    assert (found.count, found.network, found.remote) == (40, "gs://", True)
-
-
-@cases(
-    ("nfs4", "NFS", False),
-    ("fuse.gcsfuse", "Cloud Storage FUSE", False),
-    ("ext4", "", True),
-    ("overlay", "", False),
-    ("9p", "", False),
-    ("", "", False),
-)
-def test_a_mount_says_whether_files_lie_across_a_network(file_system: str, network: str, *, local: bool) -> None:
-    files = FileList(count=40, file_system=file_system)
-    found = measured(dataset(0, "_TensorSliceDataset", files=files), dataset(1, "_MapDataset"))
-    assert (found.network, found.local) == (network, local)
-
-
-def test_an_older_record_says_how_many_elements_an_interleave_takes() -> None:
-    listed = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
-    found = measured(listed, dataset(1, "_RepeatDataset", element=PATHS, cardinality=-1), RECORDS)
-    assert (found, found.remote) == (SourceFiles(8), False)
+RECORDS, MAPS = dataset(2, "_InterleaveDataset"), dataset(1, "_MapDataset")
+ZIPPED = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
 
 
 LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
 LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
+AGAIN = dataset(1, "_RepeatDataset", element=PATHS, cardinality=-1)
+
+
+def listed(**files: Any) -> Dataset:
+    return dataset(0, "_TensorSliceDataset", files=FileList(count=40, **files))
+
+
+told.rows(
+    measured,
+    {
+        "a list of files says how many and where": (listed(scheme="gs", nbytes=None), AGAIN, RECORDS),
+        "a mount of NFS is across a network": (listed(file_system="nfs4"), MAPS),
+        "so is one of Cloud Storage": (listed(file_system="fuse.gcsfuse"), MAPS),
+        "one of a disk is local": (listed(file_system="ext4"), MAPS),
+        "an overlay may be either": (listed(file_system="overlay"), MAPS),
+        "so may a mount of a virtual machine": (listed(file_system="9p"), MAPS),
+        "so may an unknown one": (listed(file_system=""), MAPS),
+        "an older record says how many elements an interleave takes": (LISTED, AGAIN, RECORDS),
+        "texts that nothing opens are no files": (LISTED, dataset(1, "_BatchDataset")),
+        "two lists are not guessed from": (*LISTS, ZIPPED),
+    },
+)
 
 
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
@@ -232,15 +224,9 @@ def buffers(options: dict[str, Any] | None = None, **parameters: int) -> TunedBu
     return TunedBuffers.measure(program_of(datasets=[mapped, batched, ahead], feeds=2, run={"batch_size": 64}))
 
 
-def test_a_prefetch_of_autotune_holds_batches() -> None:
-    found = buffers(buffer_size=-1)
-    assert [one.id for one in found.stages] == [2]
-    assert found.largest_bytes == 64 * 224 * 224 * 3 * 4
-    assert found.remedy.at == Location("/home/me/train.py", 22)
-    with pytest.raises(Unavailable, match="no buffer"):  # the program chose the size
-        buffers(buffer_size=2)
-    with pytest.raises(Unavailable, match="limits the memory"):
-        buffers({"autotune.ram_budget": 1 << 30}, buffer_size=-1)
+told.add("a prefetch of AUTOTUNE holds batches", lambda: buffers(buffer_size=-1))
+told.add("the program may choose the size", lambda: buffers(buffer_size=2))
+told.add("or limit the memory", lambda: buffers({"autotune.ram_budget": 1 << 30}, buffer_size=-1))
 
 
 # What converting the arguments takes, from the trace and what the agent noted of two calls.
@@ -267,16 +253,20 @@ def conversions(*arguments: dict[str, Any], function: str = "step", rows: list[R
     return chart(trace(host=[line("python", *shown)]), beside).fact(Conversions)
 
 
-def test_each_argument_has_the_time_of_its_conversions() -> None:
-    found = conversions(MATRIX, LABELS, TENSOR)
-    first, second = found.arrays  # tensors are none
-    assert found.at == Location("train.py", 41)
-    # The last step has no end, and the first conversion lies before the first step.
-    assert (first.between_ms, second.between_ms) == pytest.approx((2.0, 1.0), rel=0.2)
-    assert (first.host_ms, first.same, second.same, first.nbytes) == (0.0, True, False, 720_000)
+told.rows(
+    conversions,
+    {
+        # The last step has no end, and the first conversion lies before the first step.
+        "each argument has the time of its conversions, and tensors are none": (MATRIX, LABELS, TENSOR),
+        "one argument for two conversions": MATRIX,
+        "arguments of an older version": {"shape": [300, 300], "anew": True},
+    },
+)
+told.add("conversions of another function", lambda: conversions(MATRIX, LABELS, function="another"))
 
 
-def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
+@told
+def a_cast_that_alone_reads_an_argument_is_found() -> object:
     double, single = ["float64", [300, 300]], ["float32", [300, 300]]
     operations = [
         graph_operation("adj", "Placeholder", [], [double], **{"from": []}),
@@ -290,12 +280,7 @@ def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
     rows += [("FunctionRun", at + 4, at + 8, {"id": n}) for n, at in starts]
     pool = [executor(at + 5, at + 8, n) for n, at in starts]
     pool += [("Cast:Cast", at + 5, at + 7) for _, at in starts]
-    found = chart(trace(host=[line("python", *rows), line("pool", *pool)]), beside).fact(Conversions)
-    first, second = found.arrays
-    assert first.cast
-    assert (first.cast.type, first.cast_to) == ("Cast", "float32")
-    assert first.cast.ms == pytest.approx(2.0, rel=0.2)
-    assert second.cast is None
+    return chart(trace(host=[line("python", *rows), line("pool", *pool)]), beside).fact(Conversions)
 
 
 @each({"python": {"places": []}}, {"python": {"fed": None}})
@@ -323,18 +308,19 @@ def fed(*arguments: dict[str, Any], starts: bool = True) -> Chart:
     return chart(trace(host=host), recording({"python": {"places": [], "feeds": feeds}}))
 
 
-def test_the_time_before_a_session_starts_its_graph_goes_to_the_arrays_by_their_bytes() -> None:
-    found = fed({**TABLE, "fed_as": "float32"}, {**TABLE, "fed_as": "float64"}).fact(Conversions)
-    first, second = found.arrays
-    assert found.at == Location("train.py", 39)
-    assert (first.host_ms, second.host_ms) == pytest.approx((3.0 * 12 / 28, 3.0 * 16 / 28), rel=0.05)
-    assert (first.cast_to, first.place, first.fed, first.between_ms) == ("float32", "table", True, 0.0)
-
-
-def test_a_small_array_gets_none_of_pythons_own_work_in_the_session() -> None:
-    """Trap: weights of ten classes, alone beside a small batch."""
-    found = fed({**TOKENS, "shape": [10], "same": True}, TOKENS).fact(Conversions)
-    assert found.host_ms < 0.1
+told.rows(
+    lambda *arguments: fed(*arguments).fact(Conversions),
+    {
+        "the time before a session starts its graph goes to the arrays by their bytes": (
+            {**TABLE, "fed_as": "float32"},
+            {**TABLE, "fed_as": "float64"},
+        ),
+        # Trap: weights of ten classes, alone beside a small batch.
+        "a small array gets none of pythons own work": ({**TOKENS, "shape": [10], "same": True}, TOKENS),
+        "fed lists beside arrays": (TABLE, {"place": "rows", "kind": "python"}),
+    },
+)
+told.add("a session whose start is not shown", lambda: fed(TABLE, starts=False).fact(Conversions))
 
 
 # Which lines make input in Python, from the stack samples of all threads.
@@ -348,6 +334,10 @@ def place(line: int, seen: int, entry: str = KERAS, **more: Any) -> SeenPlace:
     return SeenPlace(seen, ("train.py", line), entry=entry, **more)
 
 
+def recorded(record: ProgramRecord) -> Recording:
+    return Recording(None, None, (), record, (), ())
+
+
 def input_lines(
     *others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), program: Program | None = None
 ) -> InputLines:
@@ -355,64 +345,54 @@ def input_lines(
     return InputLines.measure(recorded(record), Framework(), program, None)
 
 
-def seen(lines: InputLines) -> list[tuple[int, int]]:
-    return [(line.at.line, line.seen) for line in lines.lines if line.at]
+FIT = place(56, 90, entry="", inside=True)
+STACKS = place(36, 3, calls="numpy.stack", caller=("train.py", 48))
+LOADS = place(36, 6, calls="numpy.load", caller=("train.py", 48))
 
 
-def test_the_places_of_a_line_are_joined() -> None:
-    caller = ("train.py", 48)
-    one = place(36, 3, calls="numpy.stack", caller=caller)
-    lines = input_lines(one, place(36, 6, calls="numpy.load", caller=caller), place(39, 3))
-    assert seen(lines) == [(36, 9), (39, 3)]
-    first = lines.lines[0]
-    assert (first.main_call, first.caller) == ("numpy.load", Location("train.py", 48))
-
-
-def test_other_threads_than_the_trainers_do_not_count_while_input_works() -> None:
-    fit = place(56, 90, entry="", inside=True)
-    assert seen(input_lines(trainer=(place(36, 9, inside=True), fit))) == [(36, 9)]
-    assert seen(input_lines(place(36, 9), place(80, 30, entry=""))) == [(36, 9)]
-
-
-def test_where_input_waits_the_users_own_threads_count() -> None:
-    lines = input_lines(place(36, 9, runs=WAIT), place(80, 30, entry=""), place(81, 9, "", runs=WAIT))
-    assert seen(lines) == [(80, 30)]
-    assert lines.lines[0].makes is False
+told.rows(
+    input_lines,
+    {
+        "the places of a line are joined": (STACKS, LOADS, place(39, 3)),
+        "other threads do not count while input works": (place(36, 9), place(80, 30, entry="")),
+        "where input waits the users own threads count": (
+            place(36, 9, runs=WAIT),
+            place(80, 30, entry=""),
+            place(81, 9, "", runs=WAIT),
+        ),
+        "worker processes are waited for": place(36, 9, runs="multiprocessing.connection.wait"),
+    },
+)
+told.add(
+    "input on the thread that trains counts there, and is no thread of its own",
+    lambda: input_lines(trainer=(place(36, 9, inside=True), FIT)),
+)
 
 
 def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
     """Two samples of a thread for three of the trainer's, which is in each; a wait is no work."""
-    fit = place(56, 30, entry="", inside=True)
-    others = place(36, 18), place(39, 2), place(36, 9, runs=WAIT), place(80, 5, entry="")
-    assert input_lines(*others, trainer=(fit,)).threads == pytest.approx(2 / 3)
-    assert input_lines(trainer=(place(36, 9, inside=True), fit)).threads == 0.0
+    others = place(36, 54), place(39, 6), place(36, 27, runs=WAIT), place(80, 15, entry="")
+    assert input_lines(*others, trainer=(FIT,)).threads == pytest.approx(2 / 3)
 
 
-def test_python_within_the_training_function_is_told_from_input() -> None:
-    program = Program(operations=(Operation(name="py", type="EagerPyFunc"),))
-    assert seen(input_lines(place(36, 9), place(20, 9, TF_DATA), program=program)) == [(36, 9)]
-    with pytest.raises(Unavailable, match="training function runs Python"):
-        input_lines(place(20, 9, TF_DATA), program=program)
-    assert seen(input_lines(place(20, 9, TF_DATA), program=Program())) == [(20, 9)]
+IN_STEP = Program(operations=(Operation(name="py", type="EagerPyFunc"),))
+
+told.rows(
+    lambda program, *others: input_lines(*others, program=program),
+    {
+        "python within the training function is told from input": (IN_STEP, place(36, 9), place(20, 9, TF_DATA)),
+        "alone it is no input": (IN_STEP, place(20, 9, TF_DATA)),
+        "python of tf.data is": (Program(), place(20, 9, TF_DATA)),
+    },
+)
 
 
-def recorded(record: ProgramRecord) -> Recording:
-    return Recording(None, None, (), record, (), ())
+test_input = told.test("feeding_datasets")
 
-
-ZIPPED = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
 
 test_what_is_not_known = unavailable(
     (lambda: DatasetProperties.measure(Program(), recording(), None), r"no recorded tf\.data pipeline"),
-    (lambda: measured(LISTED, dataset(1, "_BatchDataset")), "files that the pipeline"),  # nothing opens these texts
-    (lambda: measured(*LISTS, ZIPPED), "files that the pipeline reads"),  # two lists are not guessed from
-    (lambda: conversions(MATRIX), "does not show"),  # two arrays are converted
-    (lambda: conversions(MATRIX, LABELS, function="another"), "does not show"),
-    (lambda: conversions({"shape": [300, 300], "anew": True}), "not recorded"),  # by an older version
     (lambda: chart(trace(host=[line("p", *converting(0))]), recording()).fact(Conversions), "tfdoctor profile"),
-    (lambda: fed(TABLE, {"place": "rows", "kind": "python"}).fact(Conversions), "fed lists beside arrays"),
-    (lambda: fed(TABLE, starts=False).fact(Conversions), "does not show how Session"),
-    (lambda: input_lines(place(36, 9, runs="multiprocessing.connection.wait")), "worker processes"),
     (
         lambda: InputLines.measure(recorded(ProgramRecord(python=PythonRecord())), Framework(), None, None),
         "not sampled",

@@ -5,6 +5,8 @@ from tfdoctor.facts.input.iterators import consumer
 
 STEPS, EACH = 4, 100
 
+told = Told()
+
 Lane = Callable[[float], Iterable[Row]]
 
 
@@ -20,6 +22,14 @@ def same(*rows: Any, name: str = "python") -> Thread:
 
 def pipeline(*lanes: Thread, program: dict[str, Any] | None = None) -> InputPipeline:
     return facts(*lanes, program=program).fact(InputPipeline)
+
+
+def said(found: InputPipeline) -> object:
+    """Each stage, the segments, and what limits the pipeline; ms of a step."""
+    names = "path calls work_ms wall_ms concurrency python_ms reading_ms reads asynchronous injected title at"
+    stages = [{name: value for name, value in fields(one, names).items() if value} for one in found.stages]
+    beside = {"critical": found.critical and found.critical.path, **fields(found, "prefetches work_ms serial_ms")}
+    return [*stages, *found.segments, beside]
 
 
 def facts(*lanes: Thread, program: dict[str, Any] | None = None) -> Chart:
@@ -46,40 +56,37 @@ SEQUENTIAL = same(*PRODUCED, name="tf_data_iterator_resource/2")
 CALLING = same(*PRODUCED, captured(17, 56, 50), name="tf_data_iterator_resource/2")
 
 
-def test_each_stage_of_a_sequential_pipeline_has_its_own_work_beside_the_step() -> None:
-    found = pipeline(TRAINER, SEQUENTIAL)
-    assert [one.kind for one in found.stages] == ["Root", "Prefetch", "Map", "TensorSlice"]  # consumers first
-    ahead, mapped, source = (stage(found, path) for path in (PREFETCH, MAP, SLICES))
-    assert (mapped.work_ms, mapped.calls, source.work_ms) == pytest.approx((40, 1, 10))
-    assert (ahead.work_ms, ahead.asynchronous) == (0, True)  # waiting for a prefetch is no work
-    assert (found.prefetches, ahead.injected, mapped.injected) == (True, True, False)
-    assert found.slowest
-    assert dict(found.slowest.stages) == pytest.approx({MAP: 40, SLICES: 10})
-    assert found.slowest.overlapped
-    assert (found.work_ms, found.serial_ms) == pytest.approx((50, 0.1))
-    assert found.critical
-    assert (found.critical.path, found.critical.concurrency) == pytest.approx((MAP, 1))
+HANDS = same(
+    ("PrefetchProduce", 5, 60),
+    iterator("Root::Prefetch::Generator", 6, 56, 3, 2, name="GeneratorDataset:7"),
+    name="x",
+)
+REPLICA = same(
+    wait(0, 61), iterator("Root", 0.1, 60.7, 1), iterator(PREFETCH, 1, 60, 2, 1, name="Prefetch:16 device_prefetch")
+)
+MAPS = ROOT, iterator("Root::Map", 0, 30, 2, 1)
+
+told.rows(
+    lambda *lanes: said(pipeline(*lanes)),
+    {
+        "each stage of a sequential pipeline has its own work beside the step": (TRAINER, SEQUENTIAL),
+        # The generator by which tf.distribute hands a device its batches runs no Python.
+        "waiting for the batches of a replicas device is neither work nor python": (REPLICA, HANDS),
+        "without a prefetch the trainer does the work itself": same(
+            wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)
+        ),
+        "a prefetch above nothing but heavy work is not near the root": same(
+            *MAPS, iterator("Root::Map::Prefetch", 0, 10, 3, 2)
+        ),
+        "several batches in a step add up": same(
+            *MAPS, iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)
+        ),
+    },
+)
 
 
-def test_waiting_for_the_batches_of_a_replicas_device_is_neither_work_nor_python() -> None:
-    """The generator by which tf.distribute hands a device its batches runs no Python."""
-    root = iterator("Root", 0.1, 60.7, 1)
-    trainer = same(wait(0, 61), root, iterator(PREFETCH, 1, 60, 2, 1, name="Prefetch:16 device_prefetch"))
-    hands = iterator("Root::Prefetch::Generator", 6, 56, 3, 2, name="GeneratorDataset:7")
-    handed = stage(
-        pipeline(trainer, same(("PrefetchProduce", 5, 60), hands, name="x")), "Root::Prefetch::Generator"
-    )
-    assert (handed.work_ms, handed.wall_ms, handed.python_ms) == (0.0, 0.0, 0.0)
-
-
-def test_without_a_prefetch_the_trainer_does_the_work_itself() -> None:
-    found = pipeline(same(wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)))
-    assert not found.prefetches
-    assert found.serial_ms == pytest.approx(30)
-    assert [segment.overlapped for segment in found.segments] == [False]
-
-
-def test_an_iterator_made_for_each_batch_is_followed_where_ids_come_back() -> None:
+@told
+def an_iterator_made_for_each_batch_is_followed_where_ids_come_back() -> object:
     """The same memory, and so the same id, serves the prefetch below one root and then below another."""
 
     def anew(at: float) -> Iterable[Row]:
@@ -90,14 +97,7 @@ def test_an_iterator_made_for_each_batch_is_followed_where_ids_come_back() -> No
         yield iterator("Root", at + 30, at + 60, root + 90)  # a second batch of the same step
         yield iterator(PREFETCH, at + 31, at + 59, 2, root + 90)
 
-    found = pipeline(lane("python", anew))
-    assert [one.kind for one in found.stages] == ["Root", "Prefetch"]
-    assert found.prefetches  # though the root takes 1 to 2 ms to hand a batch over
-
-
-def test_a_prefetch_above_nothing_but_heavy_work_is_not_near_the_root() -> None:
-    rows = ROOT, iterator("Root::Map", 0, 30, 2, 1), iterator("Root::Map::Prefetch", 0, 10, 3, 2)
-    assert not pipeline(same(*rows)).prefetches
+    return said(pipeline(lane("python", anew)))  # near the root, which takes 1 to 2 ms to hand a batch over
 
 
 # Parallel maps
@@ -120,83 +120,72 @@ def parallel(kind: str, produces: str) -> tuple[Thread, ...]:
     )
 
 
-@each("ParallelMapV2", "MapAndBatch", "LegacyParallelMapV2")
-def test_the_threads_of_a_parallel_map_are_counted(kind: str) -> None:
-    mapped = stage(pipeline(*parallel(kind, f"{kind.removesuffix('V2')}Produce")), f"Root::{kind}")
-    assert mapped.asynchronous
-    assert (mapped.work_ms, mapped.wall_ms, mapped.concurrency) == pytest.approx((60, 30, 2))
+FUSED = parallel("MapAndBatch", "MapAndBatchProduce")
+AFTER = lane("tf_data_private_threadpool/4", lambda at: [executor(at + 70, at + 99, int(at) + 11)])
+
+told.rows(
+    lambda *lanes: said(pipeline(*lanes)),
+    {
+        "a parallel map is a segment of its own and its source another": parallel(
+            "ParallelMapV2", "ParallelMapProduce"
+        ),
+        "so is one of older versions": parallel("LegacyParallelMapV2", "LegacyParallelMapProduce"),
+        "the threads of a fused map are counted": FUSED,
+        "a fused map on one thread is seen to be sequential": (*FUSED[:3], AFTER),
+    },
+)
 
 
-def test_a_parallel_map_is_a_segment_of_its_own_and_its_source_another() -> None:
-    found = pipeline(*parallel("ParallelMapV2", "ParallelMapProduce"))
-    beside = {path: s.ms for s in found.segments if s.overlapped for path in s.stages}
-    assert beside == pytest.approx({"Root::ParallelMapV2": 30, "Root::ParallelMapV2::Range": 2})
-    assert len([s for s in found.segments if s.overlapped]) == 2
-    assert found.critical
-    assert (found.critical.kind, found.prefetches) == ("ParallelMapV2", True)
-
-
-def test_a_fused_map_on_one_thread_is_seen_to_be_sequential() -> None:
-    two = parallel("MapAndBatch", "MapAndBatchProduce")
-    after = lane("tf_data_private_threadpool/4", lambda at: [executor(at + 70, at + 99, int(at) + 11)])
-    assert stage(pipeline(*two[:3], after), "Root::MapAndBatch").concurrency == pytest.approx(1)
-
-
-def test_a_map_within_a_parallel_interleave_runs_on_several_threads() -> None:
+@told
+def a_map_within_a_parallel_interleave_runs_on_several_threads() -> object:
     """Its name does not say so, and its work counts once where threads run side by side."""
     path, made = "Root::ParallelInterleaveV4", ("ParallelInterleaveProduce", 0, 41)
     maps = [iterator(f"{path}[{n}]::Map", 0, 40, 10 + n, 2) for n in range(3)]
     workers = [same(made, one, name=f"tf_data_iterator_resource/{n}") for n, one in enumerate(maps)]
-    found = pipeline(same(iterator("Root", 0, 45, 1), iterator(path, 0, 45, 2, 1)), *workers)
-    mapped = stage(found, f"{path}::Map")
-    assert mapped.calls == 3
-    assert (mapped.work_ms, mapped.concurrency, found.work_ms) == pytest.approx((120, 3, 40))
+    return said(pipeline(same(iterator("Root", 0, 45, 1), iterator(path, 0, 45, 2, 1)), *workers))
 
 
 # Shapes of pipelines
 
 
-def test_a_zip_keeps_its_branches_apart() -> None:
+@told
+def a_zip_keeps_its_branches_apart() -> object:
     branches = (
         ("PrefetchProduce", 0, 30),
         iterator("Root::Prefetch::Zip", 0, 30, 3, 2),
         iterator("Root::Prefetch::Zip[0]::Map", 0, 20, 4, 3),
         iterator("Root::Prefetch::Zip[1]::Map", 20, 25, 5, 3),
     )
-    found = pipeline(same(ROOT, iterator(PREFETCH, 0, 30, 2, 1)), same(*branches, name="b"))
-    work = {one.path.removeprefix("Root::Prefetch"): one.work_ms for one in found.stages}
-    assert work == pytest.approx({"Root": 0, "": 0, "::Zip": 5, "::Zip[0]::Map": 20, "::Zip[1]::Map": 5})
-    assert found.work_ms == pytest.approx(30)
+    return said(pipeline(same(ROOT, iterator(PREFETCH, 0, 30, 2, 1)), same(*branches, name="b")))
 
 
-def test_the_iterators_of_each_repetition_are_one_stage() -> None:
+@told
+def the_iterators_of_each_repetition_are_one_stage() -> object:
     def rows(at: float) -> Iterable[Row]:
         epoch = int(at // EACH)
         yield iterator("Root", at, at + 30, 1)
         yield iterator("Root::Map", at, at + 30, 2, 1)
         yield iterator(f"Root::Map::ForeverRepeat[{epoch}]::Range", at, at + 10, 30 + epoch, 2)
 
-    found = pipeline(lane("python", rows))
-    assert stage(found, "Root::Map::ForeverRepeat::Range").work_ms == pytest.approx(10)
+    return said(pipeline(lane("python", rows)))
 
 
-def test_a_validation_pipeline_is_kept_out() -> None:
+@told
+def a_validation_pipeline_is_kept_out() -> object:
     paths = enumerate(("Root", PREFETCH, MAP), 91)
     rows = [iterator(path, 70, 95, n, n - 1 if n > 91 else 0) for n, path in paths]
-    found = pipeline(TRAINER, SEQUENTIAL, same(*rows, name="tf_data_iterator_get_next/9"))
-    assert stage(found, MAP).work_ms == pytest.approx(40)
-    assert stage(found, "Root").calls == 1
+    return said(pipeline(TRAINER, SEQUENTIAL, same(*rows, name="tf_data_iterator_get_next/9")))
 
 
-def test_the_pipelines_of_two_epochs_are_one() -> None:
+@told
+def the_pipelines_of_two_epochs_are_one() -> object:
     def rows(at: float) -> Iterable[Row]:
         epoch = 10 if at < 2 * EACH else 20
         yield iterator("Root", at, at + 30, epoch)
         yield iterator("Root::Map", at, at + 20, epoch + 1, epoch)
 
-    measured = facts(lane("python", rows))
-    assert measured.fact(Iterators).batches == STEPS
-    assert stage(measured.fact(InputPipeline), "Root::Map").work_ms == pytest.approx(20)
+    found = facts(lane("python", rows))
+    return {"batches": found.fact(Iterators).batches, "stages": found.fact(InputPipeline).stages}
 
 
 @cases(((4,) * (STEPS - 3) + (7, 1, 1), True), ((7,) * STEPS, False))
@@ -224,7 +213,8 @@ def test_the_trainers_batches_are_counted() -> None:
     assert facts(TRAINER, SEQUENTIAL).fact(Iterators).batches == STEPS
 
 
-def test_work_in_outlying_steps_does_not_count() -> None:
+@told
+def work_in_outlying_steps_does_not_count() -> object:
     steps = [marker(n, (0 if n == 0 else 900 + 100 * n), 1000 + 100 * n) for n in range(6)]
     works = [(0.0, 800), *((900.0 + 100 * n, 30) for n in range(1, 6))]
     rows = [
@@ -233,54 +223,42 @@ def test_work_in_outlying_steps_does_not_count() -> None:
         for row in (iterator("Root", at, at + ms, 1), iterator("Root::Map", at, at + ms, 2, 1))
     ]
     end: Row = ("tfdoctor_end", 1500, 1500)
-    found = chart(trace([line("python", *steps, end), line("x", *rows)])).fact(InputPipeline)
-    assert stage(found, "Root::Map").work_ms == pytest.approx(30)
-
-
-def test_several_batches_in_a_step_add_up() -> None:
-    again = iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)
-    mapped = stage(pipeline(same(ROOT, iterator("Root::Map", 0, 30, 2, 1), *again)), "Root::Map")
-    assert (mapped.work_ms, mapped.calls) == pytest.approx((60, 2))
+    return said(chart(trace([line("python", *steps, end), line("x", *rows)])).fact(InputPipeline))
 
 
 # Python
 
 
-@cases(
-    ([executor(17, 55, 50)], 0, 0, 0),
-    ([executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)], 35, 0, 0),
-    ([executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)], 0, 0, 0),  # outside of the pipeline
-    # of files, one outside of the function
-    ([executor(17, 55, 50), *(("r:ReadFile", a, b) for a, b in [(18, 28), (30, 35), (58, 60)])], 0, 15, 2),
-    ids=["other threads", "python", "another's python", "files"],
+FILES = [("r:ReadFile", a, b) for a, b in [(18, 28), (30, 35), (58, 60)]]
+
+told.rows(
+    lambda *runs: stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP),
+    {
+        "other threads work for a map": [executor(17, 55, 50)],
+        "python that they run for it": [executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)],
+        "python outside of the pipeline": [executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)],
+        "files that they read for it, and one outside of the function": [executor(17, 55, 50), *FILES],
+    },
 )
-def test_what_other_threads_do_for_a_map(runs: list[Row], python: float, reading: float, reads: int) -> None:
-    mapped = stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP)
-    assert (mapped.work_ms, mapped.python_ms, mapped.reading_ms) == pytest.approx((40, python, reading))
-    assert mapped.reads == reads
 
 
-def test_a_generators_work_is_python_of_its_datasets_line_or_of_its_own_method() -> None:
+@told
+def a_generators_work_is_python_of_its_datasets_line_or_of_the_method_of_a_keras_dataset() -> object:
     flat = iterator("Root::FlatMap", 0, 30, 2, 1, name="FlatMapDataset:7")
     rows = same(ROOT, flat, iterator("Root::FlatMap[0]::Generator", 0, 28, 3, 2))
     record = program(written(1, "FlatMapDataset:7", "_FlatMapDataset"), feeds=1)
-    made = stage(pipeline(rows, program=record), "Root::FlatMap::Generator")
-    assert made.python_ms == made.work_ms == pytest.approx(28)
-    assert made.at == Location("/home/me/train.py", 11)
-    record["run"] = {"batches_at": ["/home/me/data.py", 40]}  # of a Keras dataset
-    found = pipeline(rows, program=record)
-    assert stage(found, "Root::FlatMap::Generator").at == Location("/home/me/data.py", 40)
-    assert stage(found, "Root::FlatMap").at == Location("/home/me/train.py", 11)
+    of_keras = {**record, "run": {"batches_at": ["/home/me/data.py", 40]}}
+    return [one for given in (record, of_keras) for one in pipeline(rows, program=given).stages]
 
 
-@cases(
-    (wait(0, 60), "trace more steps"),  # the producer is outside of the window
-    (("m/c:Conv2D", 0, 5), "come from elsewhere"),
-    (iterator(PREFETCH, 1, 5, 2), "none that passes a batch"),  # a profiler that leaves out the handle
+told.rows(
+    lambda *row: pipeline(same(row, name="tf_Compute/1")),
+    {
+        "a producer outside of the window": wait(0, 60),
+        "input from elsewhere": ("m/c:Conv2D", 0, 5),
+        "a profiler that leaves out the handle": iterator(PREFETCH, 1, 5, 2),
+    },
 )
-def test_what_is_missing_is_said(row: Row, missing: str) -> None:
-    with pytest.raises(Unavailable, match=missing):
-        pipeline(same(row, name="tf_Compute/1"))
 
 
 # What the user wrote
@@ -322,11 +300,9 @@ def test_a_stage_is_joined_to_its_line_by_the_name_that_tf_data_gave_it(
     assert (found.title, found.at) == (title, at and Location("/home/me/train.py", at))
 
 
-@cases(
-    ("Root::Prefetch::Map", "Map", "Root::Prefetch"),
-    ("Root::Zip[1]::Map", "Map", "Root::Zip"),
-    ("Root::Zip[1]", "Zip", "Root"),
-    ("Root", "Root", ""),
+test_input_pipeline = told.test("input_pipeline")
+
+
+test_the_place_of_a_node_in_the_pipeline = Names(__file__, "nodes").test(
+    {"the kind of a node, and its consumer": lambda path: [Node(path).kind, consumer(path)]}
 )
-def test_the_place_of_a_node_in_the_pipeline(path: str, kind: str, parent: str) -> None:
-    assert (Node(path).kind, consumer(path)) == (kind, parent)

@@ -3,6 +3,8 @@
 from tests.facts.kit import *
 from tfdoctor.facts.machine.cores import CROWDED
 
+told = Told()
+
 FOUR = Hardware(DeviceKind.CPU, "x", cores=4.0)
 COMPUTE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 0, 40))
 
@@ -23,47 +25,37 @@ def steps_with(*threads: Thread, tasks: tuple[tuple[float, float], ...] = ()) ->
 LATE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
 
 
-@cases(
-    (COMPUTE, ((0, 10), (20, 40)), {"Conv2D": 1.75}),
-    (LATE, ((10, 30), (35, 90)), {"Conv2D": 1.75}),  # of a task that begins before, what lies within
-    (COMPUTE, (), {}),
-)
-def test_the_pools_threads_count_for_the_operation_that_they_ran_beside(
-    compute: Thread, tasks: tuple[tuple[float, float], ...], by_type: dict[str, float]
-) -> None:
-    found = steps_with(compute, tasks=tasks).fact(Threads)
-    assert found.by_type == pytest.approx(by_type)
-    assert ("no task of the intra-op pool" in found.why_unknown) == (not tasks)
-    assert bool(found.why_unknown) == (not tasks)
-
-
 DATA = line("tf_data_private_threadpool/1", executor(0, 30))
 WAITS = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
 
 
-@cases((steps_with(COMPUTE, tasks=((0, 10), (20, 40))), 0.7), (steps_with(DATA, WAITS), 0.3))
-def test_operations_the_pool_and_what_tf_data_executes_are_at_work(facts: Chart, threads: float) -> None:
-    assert facts.fact(Threads).at_work == pytest.approx(threads)
+UNKNOWN = Hardware(DeviceKind.CPU, "x")
 
-
-def test_samples_come_before_what_the_trace_shows() -> None:
-    seen = Threads(at_work=3.0, by_type={})
-    sampled = Cores.measure(FOUR, Samples(9, run_cores=1.0, other_cores=2.0), seen, Framework())
-    assert sampled == Cores(4.0, 1.0, 2.0, sampled=True)
-    assert (sampled.free, sampled.share, sampled.certain) == (3.0, 0.25, False)
-
-
-@pytest.mark.parametrize(("at_work", "busy"), [(3.0, 3.0), (9.0, 4.0)])
-@pytest.mark.parametrize("samples", [None, Samples(9)])
-def test_without_samples_the_traces_threads_count(samples: Samples | None, at_work: float, busy: float) -> None:
-    found = Cores.measure(FOUR, samples, Threads(at_work, {}), Framework())
-    assert found == Cores(4.0, busy, sampled=False)
-    assert not found.certain
-
-
-test_without_either_the_cores_are_unknown = unavailable(
-    (lambda: Cores.measure(Hardware(DeviceKind.CPU, "x"), None, Threads(1.0, {}), Framework()), "how many cores"),
-    (lambda: Cores.measure(FOUR, None, Unavailable("no host"), Framework()), "no host"),
+told.rows(
+    lambda *threads: steps_with(*threads).fact(Threads),
+    {"what tf.data executes is at work, and no wait": (DATA, WAITS), "a pool without tasks": (COMPUTE,)},
+)
+told.rows(
+    lambda compute, *tasks: steps_with(compute, tasks=tasks).fact(Threads),
+    {
+        "the pools threads count for the operation that they ran beside": (COMPUTE, (0, 10), (20, 40)),
+        "of a task that begins before it, what lies within does": (LATE, (10, 30), (35, 90)),
+    },
+)
+told.rows(
+    lambda samples, threads, hardware=FOUR: Cores.measure(hardware, samples, threads, Framework()),
+    {
+        "samples come before what the trace shows": (Samples(9, run_cores=1.0, other_cores=2.0), Threads(3.0, {})),
+        "where no other program is at work they are certain": (
+            Samples(9, run_cores=1.0, other_cores=0.0),
+            Threads(3.0, {}),
+        ),
+        "without samples the traces threads count": (None, Threads(3.0, {})),
+        "also where they tell nothing of cores": (Samples(9), Threads(3.0, {})),
+        "there are no more cores at work than there are": (None, Threads(9.0, {})),
+        "a machine of unknown cores": (None, Threads(1.0, {}), UNKNOWN),
+        "a trace without a host": (None, Unavailable("no host")),
+    },
 )
 
 
@@ -73,18 +65,23 @@ CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)
 
 
-@cases(
-    (CPU, Cores(2.0, 2.0 * CROWDED), True),
-    (CPU, Cores(2.0, 1.4), False),
-    (CPU, Cores(2.0, 1.0, others=0.5), True),
-    (CPU, Cores(2.0, 2.0, sampled=False), None),
-    (CPU, None, None),
-    (GPU, Cores(2.0, 2.0), False),
+told.rows(
+    lambda device, cores: CpuContention.measure(device, cores, STEP),
+    {
+        "a CPU whose cores are at work is crowded": (CPU, Cores(2.0, 2.0 * CROWDED)),
+        "one of which some are free is not": (CPU, Cores(2.0, 1.4)),
+        "other programs crowd it as well": (CPU, Cores(2.0, 1.0, others=0.5)),
+        "without samples it is not known": (CPU, Cores(2.0, 2.0, sampled=False)),
+        "nor without cores": (CPU, None),
+        "a GPU computes on no core": (GPU, Cores(2.0, 2.0)),
+        "other programs count where no core is free": (CPU, Cores(2.0, 0.5, 1.5)),
+        "beside a GPU too": (GPU, Cores(2.0, 0.5, 1.5)),
+        "not where some are": (CPU, Cores(4.0, 0.5, 1.5)),
+        "nor beside a GPU": (GPU, Cores(4.0, 0.5, 1.5)),
+    },
 )
-def test_only_a_cpu_whose_cores_are_at_work_is_crowded(
-    device: Device, cores: Cores | None, *, crowded: bool | None
-) -> None:
-    assert CpuContention.measure(device, cores, STEP).crowded is crowded
+
+test_machine = told.test("machine")
 
 
 def test_all_cores_would_share_what_is_gone() -> None:
@@ -102,13 +99,6 @@ def test_no_more_is_gained_than_the_compute_takes(work: float, cores: float, com
     found = CpuContention(crowded=True, cores=cores, compute_ms=compute, beside=beside)
     assert 0 <= found.taken_ms(work) <= compute
     assert all(0 <= effect.scales <= 1 for effect in found.relief(work))
-
-
-def test_other_programs_count_where_no_core_is_free() -> None:
-    for device in (CPU, GPU):
-        assert CpuContention.measure(device, Cores(2.0, 0.5, 1.5), STEP).others == 1.5
-        assert CpuContention.measure(device, Cores(4.0, 0.5, 1.5), STEP).others == 0.0
-        assert not CpuContention.measure(device, None, STEP).disturbance
 
 
 # The sampled load of the machine, with and without a traced window.

@@ -47,24 +47,14 @@ def test_an_operation_that_python_runs_is_not_the_graphs_of_the_same_name() -> N
     }
 
 
-@cases(
-    ("Conv2D", "Conv2D"),
-    ("_FusedConv2D", "Conv2D"),
-    ("_MklNativeConv2D", "Conv2D"),
-    ("_MklNativeFusedConv2D", "Conv2D"),
-    ("_MklNativeConv2DBackpropFilter", "Conv2DBackpropFilter"),
-    ("_MklNativeConv2DBackpropFilterWithBias", "Conv2DBackpropFilter"),
-    ("_MklNativeConv2DWithBias", "Conv2D"),
-    ("_MklNativeFusedMatMul", "MatMul"),
-    ("_MklNativeFusedBatchMatMulV2", "BatchMatMulV2"),
-    ("_MklNativeFusedDepthwiseConv2dNative", "DepthwiseConv2dNative"),
-    ("_FusedBatchNormEx", "FusedBatchNormV3"),
-    ("_MklFusedBatchNormGradV3", "FusedBatchNormGradV3"),
-    ("FusedBatchNormV3", "FusedBatchNormV3"),
-    ("Relu", "Relu"),
+test_names_of_types_and_kernels = Names(__file__, "names").test(
+    {
+        "the type that the graph had before it was rewritten": base_type,
+        "the precision of a kernel by its name": lambda kernel: (
+            OperationTime(name="m/c", type="Conv2D", ms=1, ran=(kernel,)).precision
+        ),
+    }
 )
-def test_the_type_that_the_graph_had_before_it_was_rewritten(ran: str, kind: str) -> None:
-    assert base_type(ran) == kind
 
 
 @each("BiasAdd", "Relu")
@@ -257,30 +247,6 @@ def test_a_tpu_counts_its_own_flops_and_bytes() -> None:
 
 
 # Kinds and precision
-
-
-@cases(
-    ("volta_sgemm_128x64_nn", "float32"),
-    ("volta_scudnn_128x64_relu_interior_nn_v1", "float32"),
-    ("ampere_sgemm_64x64_nt", "float32"),
-    ("cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4", "float32"),
-    ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw", "float32"),
-    ("sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nchw", "float32"),
-    ("volta_h884gemm_64x128_ldg8_nn", "float16"),
-    ("volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_exp", "float16"),
-    ("turing_fp16_s1688cudnn_fp16_128x128", "float16"),
-    ("ampere_fp16_s16816gemm_fp16_128x128_ldg8", "float16"),
-    ("ampere_bf16_s16816gemm_bf16_128x128_ldg8", "bfloat16"),
-    ("sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc", "float16"),
-    ("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", "bfloat16"),
-    ("nvjet_hsh_128x256_64x4", "float16"),
-    ("%fusion = f32[128,256]{1,0} fusion(%a)", "float32"),
-    ("%fusion = (bf16[128,256]{1,0}, f32[256]{0}) fusion(%a)", "bfloat16"),
-    ("some_kernel", ""),
-)
-def test_the_precision_of_a_kernel_by_its_name(kernel: str, precision: str) -> None:
-    row = OperationTime(name="m/c", type="Conv2D", ms=1, ran=(kernel,))
-    assert row.precision == precision
 
 
 def test_the_program_knows_the_precision_better_than_a_kernels_name() -> None:

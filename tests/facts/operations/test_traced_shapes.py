@@ -58,17 +58,7 @@ def test_a_trace_without_shapes_has_none() -> None:
     assert found.fact(TracedShapes).operations == {}
 
 
-@cases(
-    ("(float[2,3];int32[4])", (("float32", (2, 3)), ("int32", (4,)))),
-    ("(bfloat16[])", (("bfloat16", ()),)),
-    ("(half[2,?])", None),
-    ("(float[2,3];)", None),
-    ("", None),
-    ("<unknown>", None),
-)
-def test_texts_of_shapes(text: str, tensors: object) -> None:
-    assert parse(text) == tensors
-
+test_texts_of_shapes = Names(__file__, "shapes").test({"texts of shapes": parse})
 
 # Bodies of loops: which of them pass nothing to the next iteration, and what only looks like it.
 

@@ -1,32 +1,36 @@
 """Every ms of a run is in exactly one phase, at the line that it belongs to."""
 
 from tests.facts.kit import *
-from tests.run_logs import BUILDING, IMPORTING, PID, START_NS
+from tests.run_logs import *
 from tfdoctor.facts.phases.run_phases import MOST_SPANS
 
 FIT, LOOP = "train.py:20", "train.py:12"
+WORKER: dict[str, Any] = {"runs": "threading.Condition.wait", "children": True}
+told = Told()
 
 
-def phases(run: Run, why: str | None = "exit") -> RunPhases:
-    return RunPhases.measure(run.recording(why), None)
+def phases(run: Run, why: str | None = "exit", **more: Any) -> RunPhases:
+    return RunPhases.measure(run.recording(why, **more), None)
 
 
-def seconds(run: Run) -> Mapping[Phase, float]:
+def seconds(run: Run) -> dict[str, float]:
     return of(phases(run))
 
 
-def of(found: RunPhases) -> Mapping[Phase, float]:
-    return {phase: ms / 1000 for phase, ms in found.times.items()}
+def of(found: RunPhases) -> dict[str, float]:
+    return {str(phase): round(ms / 1000, 3) for phase, ms in found.times.items()}
 
 
-def keras(*, epochs: int = 4, first_ms: float = 400.0) -> Run:
+def keras(to: Run | None = None, *, epochs: int = 4) -> Run:
     """A script that trains with fit and evaluates at the end of each epoch."""
-    run = Run()
-    run.python(0.3)
-    run.python(1.5, "train.py:1", **IMPORTING)
-    run.python(2.0, "prepare.py:10", calls="pandas.DataFrame.iterrows", function="load")
-    run.python(0.5, "train.py:8", **BUILDING)
-    run.during(RunCall.COMPILE, 0.1, "train.py:9", "Model.compile")
+    run = made(
+        python(0.3),
+        python(1.5, "train.py:1", **IMPORTING),
+        python(2.0, "prepare.py:10", calls="pandas.DataFrame.iterrows", function="load"),
+        python(0.5, "train.py:8", **BUILDING),
+        during(RunCall.COMPILE, 0.1, "train.py:9", "Model.compile"),
+        to=to,
+    )
     with run.fit(FIT):
         run.python(0.2, FIT)
         for number in range(epochs):
@@ -35,7 +39,7 @@ def keras(*, epochs: int = 4, first_ms: float = 400.0) -> Run:
                 if number == 0:
                     run.trace(1.5, FIT, "train_step", trains=True)
                 else:
-                    run.long_step(first_ms, 5.0, FIT, first=True)
+                    run.long_step(400.0, 5.0, FIT, first=True)
                 run.steps(300, 4.0, FIT, between_ms=1.0)
                 run.during(RunCall.EVALUATE, 0.4, FIT, "Model.evaluate")
     run.during(RunCall.SAVE, 0.3, "train.py:30", "Model.save")
@@ -43,190 +47,153 @@ def keras(*, epochs: int = 4, first_ms: float = 400.0) -> Run:
     return run
 
 
-def own_loop(*, tail: bool = True) -> Run:
+def own_loop(to: Run | None = None, *, tail: bool = True) -> Run:
     """A script with a training loop and an evaluating loop of its own."""
-    run = Run()
-    run.python(1.0, "train.py:1", **IMPORTING)
-    run.python(1.0, "train.py:5", calls="numpy.append")
-    for _ in range(3):
-        run.steps(200, 4.0, LOOP, between_ms=2.0)
-        run.python(0.6, "train.py:15", calls="numpy.savez")
-        with run.call(RunCall.FUNCTION, "train.py:18", "test_step"):
-            run.python(0.8, "train.py:18", tested=True)
-    if tail:
-        run.python(1.0, "train.py:30", calls="matplotlib.pyplot.savefig")
-    return run
+    epochs = 3 * (
+        steps(200, 4.0, LOOP, between_ms=2.0),
+        python(0.6, "train.py:15", calls="numpy.savez"),
+        within(RunCall.FUNCTION, "train.py:18", "test_step", python(0.8, "train.py:18", tested=True)),
+    )
+    end = (python(1.0, "train.py:30", calls="matplotlib.pyplot.savefig"),) if tail else ()
+    begin = python(1.0, "train.py:1", **IMPORTING), python(1.0, "train.py:5", calls="numpy.append")
+    return made(*begin, *epochs, *end, to=to)
 
 
-KERAS = {
-    Phase.START: 0.01 + 0.2 + 0.3,  # from the launcher on
-    Phase.IMPORTS: 1.5,
-    Phase.PREPARING: 2.0 + 0.2,
-    Phase.BUILDING: 0.6,
-    Phase.TRACING: 1.495,  # without one step
-    Phase.STEPS: 4 * 1.505,
-    Phase.BOUNDARIES: 4 * 0.1 + 3 * 0.395,  # each first step beyond a usual one
-    Phase.EVALUATION: 1.6,
-    Phase.SAVING: 0.3,
-    Phase.END: 0.7,
-}
-OWN_LOOP = {
-    Phase.START: 0.21,
-    Phase.IMPORTS: 1.0,
-    Phase.PREPARING: 1.0,
-    Phase.STEPS: 3.6,
-    Phase.BOUNDARIES: 1.8,  # after the last step too
-    Phase.EVALUATION: 2.4,
-    Phase.END: 1.0,
-}
+MODEL: dict[str, Any] = {"work": RunWork.MODEL}
+TRAINS = steps(200, 4.0, LOOP, between_ms=2.0)
+
+told.rows(
+    lambda *acts: seconds(made(*acts)),
+    {
+        "a run of fit is divided into its phases": keras,
+        "so is one with a loop of its own": own_loop,
+        # Trap: the call of the training function begins in one bucket, and its first step ends in a later one.
+        "the way into the first tracing is no evaluation": (
+            within(RunCall.FUNCTION, LOOP, "train_step", python(0.05, LOOP), traces(1.5, LOOP, "train_step")),
+            steps(200, 4.0, LOOP),
+        ),
+        # It waits for the threads of a generator: more epochs do not make it longer.
+        "what fit does after its last epoch is the end": fit(
+            FIT,
+            epoch(FIT, steps(300, 4.0, FIT)),
+            python(0.5, FIT),
+            epoch(FIT, steps(300, 4.0, FIT), number=1),
+            python(3.0, FIT),
+        ),
+        "a function that trains evaluates where it does not": (
+            own_loop,
+            TRAINS,
+            within(RunCall.TEST, LOOP, "train_step", python(0.8, LOOP, looped=True)),
+            steps(1, 4.0, LOOP, between_ms=2.0),
+        ),
+        "a function that trains later evaluates before the first step": (
+            python(1.0, "train.py:1", **IMPORTING),
+            within(RunCall.FUNCTION, LOOP, "train_step", python(2.0, LOOP, looped=True)),
+            TRAINS,
+        ),
+        "a loop whose data have ended takes no steps": (TRAINS, python(6.0, LOOP, looped=True, calls="")),
+        "a program that only predicts prepares and predicts": (
+            python(1.0, "predict.py:1", **IMPORTING),
+            python(0.5, "predict.py:3"),
+            *40 * [python(0.01, "predict.py:6"), during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")],
+            python(0.4, "predict.py:9"),
+        ),
+        "python without a model prepares": python(2.0, "tokenize.py:7"),
+        "python that calls a model predicts": (python(1.0, "p.py:3"), python(3.0, "p.py:7", tested=True, **MODEL)),
+        "python that calls a model once builds it": (python(1.0, "train.py:7", **MODEL), steps(500, 5.0, LOOP)),
+        "a layer that a loop calls for each text, as of TextVectorization, builds no model": (
+            python(4.0, "train.py:7", repeats=True, **MODEL),
+            steps(500, 5.0, LOOP),
+        ),
+        "a loop around a model is known from its first call on": (
+            steps(400, 5.0, LOOP),
+            python(0.3, "train.py:20"),
+            python(0.7, "train.py:20", tested=True),
+        ),
+        "a wait for child processes between steps is the loops": (
+            steps(200, 5.0, LOOP),
+            python(2.0, "train.py:13", looped=True, calls="subprocess.run"),
+            steps(200, 5.0, LOOP),
+        ),
+        "so is one for those that make batches": (
+            steps(200, 5.0, LOOP),
+            python(2.0, "train.py:13", looped=True, runs="select.poll.poll", children=True),
+            steps(200, 5.0, LOOP),
+        ),
+        "and a wait for the workers of fit": fit(
+            FIT, python(1.0, FIT, **WORKER), epoch(FIT, python(1.0, FIT, **WORKER), steps(100, 10.0, FIT))
+        ),
+        "a loop around fit is no training loop": 3
+        * (
+            python(1.0, "tune.py:5", looped=True, calls="numpy.load"),
+            fit("tune.py:9", epoch("tune.py:9", steps(100, 5.0, "tune.py:9"))),
+        ),
+        "a trace within a prediction is tracing": within(
+            RunCall.PREDICT, "p.py:3", "predict", traces(1.0, "p.py:3", "predict_function"), python(1.0, "p.py:3")
+        ),
+        "compiling in each epoch leaves little for steps": [
+            act
+            for number in range(10)
+            for act in (
+                during(RunCall.COMPILE, 0.02, "train.py:8", "Model.compile"),
+                fit(FIT, epoch(FIT, traces(1.1, FIT, "step", trains=True, made=number), steps(9, 3.8, FIT))),
+            )
+        ],
+        "where every step traces no usual step is made up": 5 * (traces(1.0, FIT, "train_step", trains=True),),
+        "a first step that traces is no boundary": fit(
+            FIT,
+            epoch(
+                FIT,
+                lambda run: run.long_steps.append(LongStep(0, run.now, 1500.0, 5.0, first=True)),
+                traces(1.5, FIT, "train_step", trains=True),
+                steps(300, 5.0, FIT),
+            ),
+        ),
+        "a first step that is hardly longer is no boundary": fit(
+            FIT, epoch(FIT, long_step(7.0, 5.0, FIT, first=True), steps(300, 5.0, FIT))
+        ),
+    },
+)
+told.rows(
+    lambda *acts: phases(made(*acts)).lines,
+    {
+        "lines say what each phase is spent on": keras,
+        "python of the user within an evaluation is shown at its own line": within(
+            RunCall.EVALUATE,
+            "train.py:30",
+            "Model.evaluate",
+            python(1.0, "train.py:30"),
+            python(1.0, "data.py:7", calls="PIL.Image.open", caller="train.py:30"),
+        ),
+        "a timed line tells how much of it tensorflow executes": 20
+        * (
+            within(
+                RunCall.PREDICT,
+                "p.py:7",
+                "Model.predict",
+                python(0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__"),
+                python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute"),
+            ),
+        ),
+    },
+)
 
 
-@cases((keras(), KERAS, 0.04), (own_loop(), OWN_LOOP, 0.12))  # a sample, and a few
-def test_a_run_is_divided_into_its_phases(run: Run, times: Mapping[Phase, float], within_s: float) -> None:
-    assert seconds(run) == pytest.approx(times, abs=within_s)
-
-
-def test_the_way_into_the_first_tracing_is_no_evaluation() -> None:
-    """Trap: the call of the training function begins in one bucket, and its first step ends in a later one."""
-    run = Run()
-    with run.call(RunCall.FUNCTION, "train.py:12", "train_step"):
-        run.python(0.05, "train.py:12")
-        run.trace(1.5, "train.py:12", "train_step")
-    run.steps(200, 4.0, "train.py:12")
-    found = phases(run)
-    assert found.of(Phase.EVALUATION) == 0
-    assert found.of(Phase.TRACING) >= 1500
-
-
-def test_what_fit_does_after_its_last_epoch_is_the_end_and_comes_once() -> None:
-    """It waits for the threads of a generator: more epochs do not make it longer."""
-    run = Run()
-    with run.fit(FIT):
-        for number in range(2):
-            with run.epoch(FIT, number):
-                run.steps(300, 4.0, FIT)
-            run.python(3.0 if number else 0.5, FIT)
-    found = phases(run)
-    assert found.of(Phase.END) == pytest.approx(3000, abs=100)
-    assert found.of(Phase.BOUNDARIES) == pytest.approx(500, abs=100)
-    assert found.once_ms >= 2900
+@told
+def a_timed_call_needs_no_samples_and_a_sampled_line_does() -> object:
+    run = made(
+        python(1.0, "train.py:3"),
+        during(RunCall.PREDICT, 1.0, "train.py:4", "Model.predict"),
+        python(1.0, "train.py:5"),
+        to=Run(every=2.0),
+    )
+    return {f"{in_words(line.at)} is sure": line.sure for line in phases(run).lines if line.at}
 
 
 def test_what_comes_once_is_told_from_what_comes_again() -> None:
     short, long = phases(keras(epochs=2)), phases(keras(epochs=6))
     assert long.once_ms == pytest.approx(short.once_ms, abs=80)
     assert long.recurring_ms == pytest.approx(3 * short.recurring_ms, rel=0.07)
-
-
-def test_a_function_that_trains_evaluates_where_it_does_not() -> None:
-    run = own_loop()
-    run.steps(200, 4.0, LOOP, between_ms=2.0)
-    with run.call(RunCall.TEST, LOOP, "train_step"):
-        run.python(0.8, LOOP, looped=True)
-    run.steps(1, 4.0, LOOP, between_ms=2.0)
-    found = seconds(run)
-    assert found[Phase.EVALUATION] == pytest.approx(2.4 + 0.8, abs=0.06)
-    assert found[Phase.STEPS] == pytest.approx(3.6 + 201 * 0.006, abs=0.12)
-
-
-def test_a_function_that_trains_later_evaluates_before_the_first_step() -> None:
-    run = Run()
-    run.python(1.0, "train.py:1", **IMPORTING)
-    with run.call(RunCall.FUNCTION, LOOP, "train_step"):
-        run.python(2.0, LOOP, looped=True)
-    run.steps(200, 4.0, LOOP, between_ms=2.0)
-    found = seconds(run)
-    assert found[Phase.EVALUATION] == pytest.approx(2.0, abs=0.6)  # but what lies in the first step's bucket
-    assert found[Phase.STEPS] == pytest.approx(1.2, abs=0.6)
-
-
-def test_a_loop_whose_data_have_ended_takes_no_steps() -> None:
-    run = own_loop(tail=False)
-    run.steps(200, 4.0, LOOP, between_ms=2.0)
-    run.python(6.0, LOOP, looped=True, calls="")
-    found = seconds(run)
-    assert found[Phase.STEPS] == pytest.approx(3.6 + 1.2, abs=0.6)  # a bucket
-    assert found[Phase.BOUNDARIES] == pytest.approx(1.8 + 6.0, abs=0.6)
-
-
-def test_lines_say_what_each_phase_is_spent_on() -> None:
-    found = phases(keras())
-    (slowest,) = [line for line in found.at(Phase.PREPARING) if line.calls.startswith("pandas")]
-    assert (slowest.at, slowest.function) == (Location("prepare.py", 10), "load")
-    assert slowest.ms == pytest.approx(2000, abs=40)
-    assert slowest.sure
-    assert [line.calls for line in found.at(Phase.EVALUATION)] == ["Model.evaluate"]
-    assert found.at(Phase.SAVING)[0].at == Location("train.py", 30)
-
-
-def test_a_timed_call_needs_no_samples_and_a_sampled_line_does() -> None:
-    run = Run(every=2.0)
-    run.python(1.0, "train.py:3")
-    run.during(RunCall.PREDICT, 1.0, "train.py:4", "Model.predict")
-    run.python(1.0, "train.py:5")
-    sure = {line.at: line.sure for line in phases(run).lines if line.at}
-    assert sure[Location("train.py", 4)]
-    assert not sure.get(Location("train.py", 5), False)
-
-
-def test_python_of_the_user_within_an_evaluation_is_shown_at_its_own_line() -> None:
-    run = Run()
-    with run.call(RunCall.EVALUATE, "train.py:30", "Model.evaluate"):
-        run.python(1.0, "train.py:30")
-        run.python(1.0, "data.py:7", calls="PIL.Image.open", caller="train.py:30")
-    lines = phases(run).at(Phase.EVALUATION)
-    assert {(line.at, line.calls) for line in lines} == {
-        (Location("train.py", 30), "Model.evaluate"),
-        (Location("data.py", 7), "PIL.Image.open"),
-    }
-
-
-def test_a_program_that_only_predicts_prepares_and_predicts() -> None:
-    run = Run()
-    run.python(1.0, "predict.py:1", **IMPORTING)
-    run.python(0.5, "predict.py:3")
-    for _ in range(40):
-        run.python(0.01, "predict.py:6")
-        run.during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")
-    run.python(0.4, "predict.py:9")
-    times = {Phase.START: 0.21, Phase.IMPORTS: 1.0, Phase.PREPARING: 0.9, Phase.PREDICTION: 2.0, Phase.END: 0.4}
-    found = seconds(run)
-    assert found == pytest.approx(times, abs=0.1)
-    assert found[Phase.PREDICTION] == pytest.approx(2.0, abs=0.02)
-
-
-def one_after_another(*acts: tuple[float, str, dict[str, Any]] | int) -> Run:
-    """Seconds of Python at a line, with what samples show, and numbers of steps of 5 ms."""
-    run = Run()
-    for act in acts:
-        if isinstance(act, int):
-            run.steps(act, 5.0, LOOP)
-        else:
-            run.python(act[0], act[1], **act[2])
-    return run
-
-
-MODEL: dict[str, Any] = {"work": RunWork.MODEL}
-
-
-@cases(
-    ([(2.0, "tokenize.py:7", {})], {Phase.PREPARING: 2.0}, set()),
-    ([(1.0, "p.py:3", {}), (3.0, "p.py:7", {**MODEL, "tested": True})], {Phase.PREDICTION: 3.0}, {Phase.PREPARING}),
-    ([(1.0, "train.py:7", MODEL), 500], {Phase.BUILDING: 1.0}, {Phase.STEPS}),
-    # a layer that a loop calls for each text, as of TextVectorization, builds no model
-    ([(4.0, "train.py:7", {**MODEL, "repeats": True}), 500], {Phase.PREPARING: 4.0}, {Phase.STEPS}),
-    # a loop around a model is known from its first call on
-    (
-        [400, (0.3, "train.py:20", {}), (0.7, "train.py:20", {"tested": True})],
-        {Phase.EVALUATION: 1.0},
-        {Phase.STEPS},
-    ),
-    ids=["no model", "calls a model", "calls it once", "calls a layer", "a loop"],
-)
-def test_what_is_done_with_a_model_and_when(acts: list[Any], phase: dict[Phase, float], others: set[Phase]) -> None:
-    found = seconds(one_after_another(*acts))
-    assert {one: found[one] for one in phase} == pytest.approx(phase, abs=0.05)
-    assert set(found) == {Phase.START, *phase, *others}
 
 
 @cases(
@@ -246,11 +213,8 @@ def test_what_is_done_with_a_model_and_when(acts: list[Any], phase: dict[Phase, 
     ({"calls": "pandas.read_csv"}, False),
 )
 def test_a_wait_for_child_processes_is_no_preparation(stack: Mapping[str, Any], *, waits: bool) -> None:
-    run = Run()
-    run.python(4.0, "launch.py:7", **stack)
-    found = RunPhases.measure(run.recording(versions={"tensorflow": "2.21.0"}), None)
-    waited = Phase.CHILDREN if waits else Phase.PREPARING
-    assert of(found) == pytest.approx({Phase.START: 0.21, waited: 4.0})
+    found = phases(made(python(4.0, "launch.py:7", **stack)), versions={"tensorflow": "2.21.0"})
+    assert of(found) == {Phase.START: 0.21, (Phase.CHILDREN if waits else Phase.PREPARING): 4.0}
     assert found.unseen == waits
 
 
@@ -263,30 +227,15 @@ def test_a_wait_for_child_processes_is_no_preparation(stack: Mapping[str, Any], 
 )
 def test_children_that_live_on_while_it_trains_are_no_wait(before: int, meanwhile: int, *, waits: bool) -> None:
     """They log, or make batches: what the script waits for next to them is something else."""
-    run = Run()
-    run.count(children=before)
-    run.python(3.0, "train.py:4", calls="socket.socket.recv", children=True)
-    run.count(children=min(before - 1, meanwhile) if waits else before)
-    run.python(1.0, "train.py:6", calls="numpy.append")
-    run.count(children=meanwhile)
-    run.steps(200, 10.0, "train.py:12")
-    found = seconds(run)
-    waited = Phase.CHILDREN if waits else Phase.PREPARING
-    assert found[waited] == pytest.approx(3.0 if waits else 4.0, abs=0.6)
-
-
-def test_a_wait_for_child_processes_between_steps_is_the_loops() -> None:
-    """So is one for those that make batches, as of fit's workers."""
-    for stack in ({"calls": "subprocess.run"}, {"runs": "select.poll.poll", "children": True}):
-        waits = (2.0, "train.py:13", {"looped": True, **stack})
-        assert Phase.CHILDREN not in seconds(one_after_another(200, waits, 200))
-    run, worker = Run(), {"runs": "threading.Condition.wait", "children": True}
-    with run.fit(FIT):
-        run.python(1.0, FIT, **worker)
-        with run.epoch(FIT):
-            run.python(1.0, FIT, **worker)
-            run.steps(100, 10.0, FIT)
-    assert Phase.CHILDREN not in seconds(run)
+    run = made(
+        count(children=before),
+        python(3.0, "train.py:4", calls="socket.socket.recv", children=True),
+        count(children=min(before - 1, meanwhile) if waits else before),
+        python(1.0, "train.py:6", calls="numpy.append"),
+        count(children=meanwhile),
+        steps(200, 10.0, "train.py:12"),
+    )
+    assert (Phase.CHILDREN in seconds(run)) is waits
 
 
 def of_framework(run: Run, *frameworks: RunFramework) -> RunPhases:
@@ -295,7 +244,8 @@ def of_framework(run: Run, *frameworks: RunFramework) -> RunPhases:
     return RunPhases.measure(replace(run.recording(versions=versions), run=log), None)
 
 
-def test_a_fit_of_another_backend_is_training() -> None:
+@told
+def a_fit_of_another_backend_is_training() -> object:
     run = Run()
     run.python(1.0, "train.py:3", **IMPORTING)
     run.python(0.5, "train.py:4", calls="numpy.random.normal")
@@ -306,149 +256,98 @@ def test_a_fit_of_another_backend_is_training() -> None:
         run.python(0.25, "train.py:21")
     jax = RunFramework("jax", "0.10.2")
     found = of_framework(run, RunFramework("tensorflow", "2.21.0"), jax, replace(jax, keras=True))
-    times = {Phase.START: 0.21, Phase.IMPORTS: 1.0, Phase.OWN: 1.0}
-    expected = {**times, Phase.STEPS: 6.0, Phase.EVALUATION: 1.0}
-    assert of(found) == pytest.approx(expected, abs=0.05)
-    assert found.at(Phase.STEPS)[0].at == Location("train.py", 20)
+    return {"times": of(found), "lines": found.at(Phase.STEPS)}
 
 
-@each(("jax",), ("torch", "jax"), ("tensorflow", "jax"), ())
-def test_the_work_of_a_program_of_another_framework_is_not_called_preparation(names: tuple[str, ...]) -> None:
+def unlike_tensorflow(*names: str) -> object:
     """What waits for a compiled function of JAX has no frame that says so."""
     run = Run()
     run.python(1.0, "train.py:2", **IMPORTING)
     run.python(4.0, "train.py:11", repeats=True, loops=1)
     run.python(1.0, "train.py:12", work=RunWork.MODEL)
     found = of_framework(run, *map(RunFramework, names))
-    other = bool(names) and "tensorflow" not in names
-    assert (found.of(Phase.OWN) > 0, found.of(Phase.PREPARING) > 0) == (other, not other)
-    assert (found.of(Phase.PREDICTION) > 0, found.unseen) == (not other, "tensorflow" not in names)
+    return {"unseen": found.unseen, **of(found)}
 
 
-def test_a_loop_around_fit_is_no_training_loop() -> None:
-    run = Run()
-    for _ in range(3):
-        run.python(1.0, "tune.py:5", looped=True, calls="numpy.load")
-        with run.fit("tune.py:9"), run.epoch("tune.py:9"):
-            run.steps(100, 5.0, "tune.py:9")
-    found = seconds(run)
-    assert found[Phase.STEPS] == pytest.approx(1.5, abs=0.01)
-    assert found[Phase.PREPARING] + found[Phase.BOUNDARIES] == pytest.approx(3.0, abs=0.01)
-
-
-def test_a_trace_within_a_prediction_is_tracing() -> None:
-    run = Run()
-    with run.call(RunCall.PREDICT, "p.py:3", "Model.predict"):
-        run.trace(1.0, "p.py:3", "predict_function")
-        run.python(1.0, "p.py:3")
-    assert seconds(run) == pytest.approx({Phase.START: 0.21, Phase.TRACING: 1.0, Phase.PREDICTION: 1.0})
-
-
-def test_compiling_in_each_epoch_leaves_little_for_steps() -> None:
-    run = Run()
-    for number in range(10):
-        run.during(RunCall.COMPILE, 0.02, "train.py:8", "Model.compile")
-        with run.fit("train.py:9"), run.epoch("train.py:9"):
-            run.trace(1.1, "train.py:9", "train_step", trains=True, made=number)
-            run.steps(9, 3.8, "train.py:9")
-    found = seconds(run)
-    assert found[Phase.TRACING] == pytest.approx(10 * (1.1 - 0.0038), abs=0.01)
-    assert found[Phase.STEPS] == pytest.approx(0.38, abs=0.01)
-
-
-def test_where_every_step_traces_no_usual_step_is_made_up() -> None:
-    run = Run()
-    for _ in range(5):
-        run.trace(1.0, "train.py:9", "train_step", trains=True)
-    assert seconds(run)[Phase.TRACING] == pytest.approx(5.0)
-
-
-@pytest.mark.parametrize("traces", [True, False])
-def test_a_first_step_that_traces_or_is_hardly_longer_is_no_boundary(*, traces: bool) -> None:
-    run = Run()
-    with run.fit(FIT), run.epoch(FIT):
-        if traces:
-            run.long_steps.append(LongStep(0, run.now, 1500.0, 5.0, first=True))
-            run.trace(1.5, FIT, "train_step", trains=True)
-        else:
-            run.long_step(7.0, 5.0, FIT, first=True)
-        run.steps(300, 5.0, FIT)
-    found = seconds(run)
-    assert found.get(Phase.TRACING, 0.0) == pytest.approx(1.495 if traces else 0.0)
-    assert found.get(Phase.BOUNDARIES, 0.0) == pytest.approx(0.0, abs=1e-9)
+told.rows(
+    unlike_tensorflow,
+    {
+        "the work of a program of JAX is not called preparation": "jax",
+        "nor is that of one with two other frameworks": ("torch", "jax"),
+        "where TensorFlow is imported as well it is": ("tensorflow", "jax"),
+        "without any framework it is": (),
+    },
+)
 
 
 # The begin and the end
 
 
-def test_a_run_that_was_ended_after_its_traced_steps_is_known_as_such() -> None:
-    full = TracedWindow(stopped_by="steps")
-    for asked in (True, False):
-        given = own_loop().recording(plan=CapturePlan(stop_after=asked), window=full)
-        assert RunPhases.measure(given, None).ended_early is asked
+def summed_up(found: RunPhases) -> object:
+    """All that a run's phases say but for lines and the bar."""
+    return {"times": of(found), "else": replace(found, lines=(), spans=(), times={})}
 
 
-@cases((2.0, 2000, 0), (20.0, 0, 20_000))
-def test_a_killed_run_ends_with_its_last_record(silent: float, end: float, unnamed: float) -> None:
-    """A long silence before has no name."""
+told.rows(
+    lambda asked: summed_up(
+        phases(own_loop(), plan=CapturePlan(stop_after=asked), window=TracedWindow(stopped_by="steps"))
+    ),
+    {"a run that was ended after its traced steps is known as such": True, "unless it was not asked to": False},
+)
+
+
+def killed_after(silent: float) -> object:
     run = own_loop(tail=False)
     times = RunTimes(START_NS, START_NS + round((run.now + silent) * 1e9), pid=PID)
-    found = RunPhases.measure(run.recording(None, times=times), None)
-    assert not found.finished
-    assert found.of(Phase.UNNAMED) == pytest.approx(unnamed, abs=1)
-    assert not end or found.of(Phase.END) == pytest.approx(end, abs=1)
+    return summed_up(phases(run, None, times=times))
 
 
-def test_the_account_of_a_process_of_another_command_is_its_own() -> None:
-    run = own_loop()
-    times = RunTimes(START_NS - 10**10, START_NS + 10**12, pid=PID + 1)
-    found = RunPhases.measure(run.recording(times=times), None)
-    assert found.total_ms == pytest.approx(run.now * 1000)
+told.rows(
+    killed_after,
+    {"a killed run ends with its last record": 2.0, "a long silence before it was killed has no name": 20.0},
+)
 
 
-def test_a_gap_in_the_log_has_no_name() -> None:
+@told
+def the_account_of_a_process_of_another_command_is_its_own() -> object:
+    return summed_up(phases(own_loop(), times=RunTimes(START_NS - 10**10, START_NS + 10**12, pid=PID + 1)))
+
+
+@told
+def a_gap_in_the_log_has_no_name() -> object:
     log = own_loop().log()
-    log = replace(log, buckets=log.buckets[:3] + log.buckets[5:])
-    found = RunPhases.measure(replace(recording(), run=log), None)
-    assert found.of(Phase.UNNAMED) == pytest.approx(1000, abs=1)
+    gone = replace(log, buckets=log.buckets[:3] + log.buckets[5:])
+    return of(RunPhases.measure(replace(recording(), run=gone), None))
 
 
-def test_other_processes_and_clocks_are_mentioned() -> None:
-    run = own_loop()
+@told
+def other_processes_and_clocks_are_mentioned() -> object:
     times = RunTimes(START_NS, None, pid=PID, suspended_ns=20 * 10**9, clock_jump_ns=-3 * 10**9)
     others = (EndedProcess(PID, ("train.py",)), EndedProcess(9, ("worker.py",), why="it trains nothing"))
-    found = RunPhases.measure(run.recording(times=times, processes=others), None)
-    assert found.others == ("worker.py (it trains nothing)",)
-    assert [note.split(" meanwhile")[0] for note in found.notes] == [
-        "The machine slept for 20.0 s",
-        "The wall clock was set by 3.00 s",
-    ]
+    return fields(phases(own_loop(), times=times, processes=others), "others notes")
 
 
-@cases(
-    (8, True, "--steps 4 traces less, --no-trace traces nothing."),
-    (1, True, "--no-trace traces nothing."),
-    (8, False, ""),
-)
-def test_a_profiler_that_took_too_long_is_told_with_its_seconds(steps: int, *, too_long: bool, advice: str) -> None:
+def costly(steps: int, too_long: bool) -> object:  # noqa: FBT001 - a row of values
     cost = WindowCost(steps, start_s=0.5, stop_s=6.0, run_s=26.0, too_long=too_long)
-    found = RunPhases.measure(replace(own_loop().recording(), manifest=manifest(costs=(cost,))), None)
-    told = f"To start and to stop the profiler took 6.5 s (25 % of the run until then): {advice}"
-    assert found.notes == ((told,) if advice else ())
+    return RunPhases.measure(replace(own_loop().recording(), manifest=manifest(costs=(cost,))), None).notes
 
 
-def test_a_trace_alone_is_an_account_of_its_window() -> None:
-    found = RunPhases.measure(recording(), Steps.uniform(20, 5.0))
-    assert found.times == pytest.approx({Phase.STEPS: 100.0})
-    assert not found.whole
-    assert found.missing == ("the rest of the run was not recorded: a trace contains the traced window only")
-
-
-test_without_log_and_steps_nothing_is_known = unavailable(
-    (lambda: RunPhases.measure(recording(manifest=manifest()), None), "not recorded"),
-    (lambda: RunEnding.measure(recording()), "not recorded"),
+told.rows(
+    costly,
+    {
+        "a profiler that took too long is told with its seconds": (8, True),
+        "of a single step no fewer can be traced": (1, True),
+        "a profiler that did not is not told": (8, False),
+    },
 )
 
+
+told.add(
+    "a trace alone is an account of its window", lambda: RunPhases.measure(recording(), Steps.uniform(20, 5.0))
+)
+
+told.add("without log and steps nothing is known", lambda: RunPhases.measure(recording(manifest=manifest()), None))
+told.add("the end of a run without log is not known", lambda: RunEnding.measure(recording()))
 
 # The bar
 
@@ -464,11 +363,8 @@ def test_the_bar_has_no_gaps_and_little_of_a_wrong_phase() -> None:
 
 
 def test_a_long_run_has_a_bar_of_limited_length() -> None:
-    run = Run(width=20.0, every=1.0)
-    for _ in range(600):
-        run.python(0.3, "p.py:2")
-        run.during(RunCall.PREDICT, 0.7, "p.py:3", "Model.predict")
-    spans = phases(run).spans
+    second = python(0.3, "p.py:2"), during(RunCall.PREDICT, 0.7, "p.py:3", "Model.predict")
+    spans = phases(made(*600 * second, to=Run(width=20.0, every=1.0))).spans
     assert 1 <= len(spans) <= MOST_SPANS
     assert all(a.end_ms == b.start_ms for a, b in pairwise(spans))
 
@@ -537,17 +433,6 @@ def test_every_ms_is_in_one_phase(log: RunLog, earlier: float, end: float | None
     assert sum(s.end_ms - s.start_ms for s in found.spans) == pytest.approx(found.total_ms)
 
 
-def test_a_timed_line_tells_how_much_of_it_tensorflow_executes() -> None:
-    run = Run()
-    for _ in range(20):
-        with run.call(RunCall.PREDICT, "p.py:7", "Model.predict"):
-            run.python(0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__")
-            run.python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute")
-    (line,) = RunPhases.measure(run.recording(), None).at(Phase.PREDICTION)
-    assert line.ms == pytest.approx(8000, rel=0.02)
-    assert line.executes_ms == pytest.approx(2000, rel=0.1)
-
-
 @cases(
     (own_loop(), RunCall.STEP, [(RunCall.FUNCTION, "train_step"), (RunCall.TEST, "test_step")], "train_step"),
     (Run(), RunCall.TRACE, [(RunCall.TRACE, "serve")], "serve"),  # which another thread traces
@@ -574,19 +459,15 @@ ARRAY = "Unable to allocate 7.45 GiB for an array with shape (100000, 10000) and
 
 
 def run() -> Run:
-    made = Run()
-    made.python(1.0, "load.py:3")
-    made.count(rss=3 * 10**9)
-    made.python(1.0, "load.py:4")
-    return made
+    return made(python(1.0, "load.py:3"), count(rss=3 * 10**9), python(1.0, "load.py:4"))
 
 
-def ended(why: str | None, *, into: Run | None = None, **end: Any) -> RunEnding:
+def ended(error: str, message: str = "", why: str = "exception", into: Run | None = None, **end: Any) -> RunEnding:
     given = (into or run()).recording(why)
     assert given.run is not None
-    if given.run.end is None:
-        return RunEnding.measure(given)
-    return RunEnding.measure(replace(given, run=replace(given.run, end=replace(given.run.end, **end))))
+    assert given.run.end is not None
+    told = replace(given.run.end, error=error, message=message, **end)
+    return RunEnding.measure(replace(given, run=replace(given.run, end=told)))
 
 
 def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) -> RunEnding:
@@ -595,77 +476,68 @@ def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) ->
     return RunEnding.measure(run().recording(None, times=times, outcome=outcome, finished=True))
 
 
-@cases(
-    (None, "", EndKind.RUNNING),  # unfinished
-    ("exit", "", EndKind.EXIT),
-    ("interrupt", "KeyboardInterrupt", EndKind.INTERRUPT),
-    ("exception", "ValueError", EndKind.EXCEPTION),
-    ("exception", "MemoryError", EndKind.OUT_OF_MEMORY),
-    ("exception", "ResourceExhaustedError", EndKind.OUT_OF_MEMORY),
-    ("exception", "InternalError", EndKind.EXCEPTION),
+told.add("a log without an end is of a run that goes on", lambda: RunEnding.measure(run().recording(None)))
+told.rows(
+    ended,
+    {
+        "an exit is told": ("", "", "exit"),
+        "Ctrl-C is an interrupt": ("KeyboardInterrupt", "", "interrupt"),
+        "an error of Python is told": "ValueError",
+        "of memory of Python": "MemoryError",
+        "of memory of a device": "ResourceExhaustedError",
+        "an error of TensorFlow is told": "InternalError",
+        "a status code says what a general error means": (
+            "XlaRuntimeError",
+            "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2147483648 bytes.",
+        ),
+    },
 )
-def test_a_process_tells_its_end(why: str | None, error: str, kind: EndKind) -> None:
-    assert ended(why, error=error).kind is kind
-
-
-def test_a_status_code_says_what_a_general_error_means() -> None:
-    text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2147483648 bytes."
-    found = ended("exception", error="XlaRuntimeError", message=text)
-    assert (found.kind, found.wanted_bytes) == (EndKind.OUT_OF_MEMORY, 2**31)
-
-
-def test_the_tensor_that_found_no_room_is_read() -> None:
-    found = ended("exception", error="ResourceExhaustedError", message=TENSOR, at=("/job/train.py", 41))
-    assert (found.shape, found.dtype, found.allocator) == ((3075200, 512), "float32", "GPU_0_bfc")
-    assert (found.wanted_bytes, found.at) == (3075200 * 512 * 4, Location("train.py", 41))
-    assert not found.killed_by_kernel
-
-
-def test_an_array_of_numpy_is_read() -> None:
-    found = MemoryWanted.of(ARRAY)
-    assert found == MemoryWanted((100_000, 10_000), "float64", "", 8e9)
-    odd = MemoryWanted.of(ARRAY.replace("float64", "object"))
-    assert odd.nbytes == pytest.approx(7.45 * 2**30)
-    assert MemoryWanted.of("something else") == MemoryWanted()
-
-
-@cases(
-    (9, 137, 1, EndKind.OUT_OF_MEMORY),
-    (9, 137, 0, EndKind.KILLED),
-    (None, 137, 1, EndKind.OUT_OF_MEMORY),  # through a shell
-    (15, 143, 1, EndKind.KILLED),
-    (2, 130, 0, EndKind.INTERRUPT),
-    (None, 3, 0, EndKind.EXIT),  # os._exit
+told.add(
+    "the tensor that found no room is read",
+    lambda: ended("ResourceExhaustedError", TENSOR, at=("/job/train.py", 41)),
 )
-def test_the_launcher_sees_the_end_of_a_killed_process(
-    signal: int | None, code: int, oom_kills: int, kind: EndKind
-) -> None:
-    found = killed(signal, code, oom_kills)
-    assert found.kind is kind
-    assert found.killed_by_kernel is (kind is EndKind.OUT_OF_MEMORY)
 
 
-def test_of_another_process_of_the_run_the_exit_code_says_nothing() -> None:
-    assert killed(None, 0, pid=PID + 1).kind is EndKind.RUNNING
-    assert killed(None, 1, oom_kills=1, pid=PID + 1).kind is EndKind.OUT_OF_MEMORY
+told.rows(
+    MemoryWanted.of,
+    {
+        "an array of numpy is read": ARRAY,
+        "of an odd type, its size in bytes": ARRAY.replace("float64", "object"),
+        "something else tells no memory": "something else",
+    },
+)
 
 
-def test_memory_and_phase_are_those_of_the_end() -> None:
-    found = killed(9, 137, 1)
-    assert (found.peak_bytes, found.limit_bytes) == (3e9, 4e9)
-    assert found.phase is Phase.PREPARING
+told.rows(
+    killed,
+    {
+        "the launcher sees that the kernel killed it": (9, 137, 1),
+        "that someone killed it": (9, 137, 0),
+        "that the kernel did, through a shell": (None, 137, 1),
+        "that it was asked to end, and the kernel killed another process": (15, 143, 1),
+        "that it was interrupted": (2, 130, 0),
+        "that it ended itself by os._exit": (None, 3, 0),
+        "of another process of the run the exit code says nothing": (None, 0, 0, PID + 1),
+        "but a kill by the kernel does": (None, 1, 1, PID + 1),
+    },
+)
 
 
-def test_an_error_in_evaluation_ends_there() -> None:
-    made = run()
-    made.steps(200, 5.0, "train.py:9")
-    made.during(RunCall.EVALUATE, 1.0, "train.py:12", "Model.evaluate")
-    made.python(0.1)
-    assert ended("exception", into=made, error="MemoryError").phase is Phase.EVALUATION
+told.add(
+    "an error in evaluation ends there",
+    lambda: ended(
+        "MemoryError",
+        into=made(
+            steps(200, 5.0, LOOP), during(RunCall.EVALUATE, 1.0, "t.py:12", "Model.evaluate"), python(0.1), to=run()
+        ),
+    ),
+)
 
 
-def test_an_old_recording_tells_what_the_launcher_saw() -> None:
+@told
+def an_old_recording_tells_what_the_launcher_saw() -> object:
     host = HostMachine(memory_bytes=8 * 10**9)
-    old = recording(manifest=manifest(outcome=Ending(0), host=host, finished=True))
-    assert RunEnding.measure(old).kind is EndKind.EXIT
-    assert RunEnding.measure(old).limit_bytes == 8e9
+    return RunEnding.measure(recording(manifest=manifest(outcome=Ending(0), host=host, finished=True)))
+
+
+test_run_phases = told.test("run_phases")

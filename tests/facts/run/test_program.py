@@ -117,27 +117,15 @@ def test_a_depthwise_convolution_is_no_matmul() -> None:
 
 # What each type of operation does: the forms of which earlier lists missed some.
 
-WRITES = (
-    "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "Assign", "AssignSub", "ResourceApplyAdam",
-    "ResourceSparseApplyAdagrad", "ResourceApplyGradientDescent", "ApplyMomentum", "ResourceScatterAdd",
-    "ResourceScatterSub", "ResourceScatterMax", "ResourceScatterNdUpdate", "ScatterUpdate",
-    "ResourceStridedSliceAssign",
-)  # fmt: skip
-READING = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
-NEITHER = ("TensorScatterAdd", "ScatterNd", "ApplyTensorFunction", "StridedSlice", "MatMul")  # a new tensor
-DRAWS = ("RandomUniform", "TruncatedNormal", "StatelessTruncatedNormalV2", "Multinomial")
-CALLING = ("StatefulPartitionedCall", "StatelessWhile", "StatelessIf", "Case", "XlaLaunch")
+
+def done(kind: str) -> object:
+    """What is known of a type: Python is opaque and no graph, and of shapes no values are taken."""
+    patterns = {"updates": UPDATES.fullmatch, "reads": READS.search, "draws": RANDOM.search}
+    patterns |= {"calls": CALLS.search, "opaque": OPAQUE.search}
+    return [*(name for name, found in patterns.items() if found(kind)), *(["a shape"] if kind in SHAPES else [])]
 
 
-def test_which_types_change_or_read_a_variable_draw_or_call() -> None:
-    for kind in (*WRITES, *READING, *NEITHER):
-        found = bool(UPDATES.fullmatch(kind)), bool(READS.search(kind))
-        assert (kind, *found) == (kind, kind in WRITES, kind in READING)
-    assert [kind for kind in DRAWS if not RANDOM.search(kind)] == []
-    assert [kind for kind in CALLING if not (CALLS.search(kind) and OPAQUE.search(kind))] == []
-    assert OPAQUE.search("EagerPyFunc")  # Python is opaque and no graph
-    assert not CALLS.search("EagerPyFunc")
-    assert {"Shape", "ShapeN", "Rank", "Size"} == SHAPES  # no values
+test_what_each_type_of_operation_does = Names(__file__, "types").test({"what each type of operation does": done})
 
 
 @each("ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp")

@@ -2,8 +2,10 @@
 
 from tests.facts.kit import *
 from tests.rules.test_hot_operation import one_group as group
-from tests.run_logs import place
+from tests.run_logs import Act, during, epoch, fit, made, python, steps, within
 from tfdoctor.facts.run_work.line_groups import called_work, line_groups
+
+told = Told()
 
 SAVING = {"work": RunWork.SAVING}
 
@@ -13,122 +15,73 @@ def parts_of(run: Run, *traced: object) -> dict[str, RunPart]:
     return {one.name: one for one in chart.fact(RunParts).parts}
 
 
-def trained(epochs: int = 4, saves: int = 1) -> Run:
-    """Return a run that evaluates and saves at the end of each epoch."""
-    run = Run()
-    with run.fit("t.py:5"):
-        for number in range(epochs):
-            with run.epoch("t.py:5", number):
-                run.steps(100, 5.0, "t.py:5")
-                run.during(RunCall.EVALUATE, 0.5, "t.py:5", "Model.evaluate")
-                for _ in range(saves):
-                    run.during(RunCall.SAVE, 0.3, "t.py:40", "save_model")
-    return run
+def parts(*acts: Act) -> object:
+    return list(parts_of(made(*acts)).values())
 
 
-def test_calls_between_epochs_are_parts_at_their_line() -> None:
-    parts = parts_of(trained())
-    evaluation = parts["Model.evaluate"]
-    assert evaluation.part is Part.EVALUATION
-    assert evaluation.at == Location("t.py", 5)
-    assert evaluation.line == place("t.py:5")
-    assert evaluation.in_step is False
-    assert parts["save_model"].part is Part.SAVING
+def trained(saves: int = 1) -> Act:
+    """A run that evaluates and saves at the end of each of four epochs."""
+    evaluates = during(RunCall.EVALUATE, 0.5, "t.py:5", "Model.evaluate")
+    each = steps(100, 5.0, "t.py:5"), evaluates, *saves * [during(RunCall.SAVE, 0.3, "t.py:40", "save_model")]
+    return fit("t.py:5", *(epoch("t.py:5", *each, number=number) for number in range(4)))
 
 
-def test_calls_after_every_few_steps_are_in_the_step() -> None:
-    assert parts_of(trained(saves=20))["save_model"].in_step
+def after_steps(*acts: Act) -> Act:
+    return fit("t.py:5", epoch("t.py:5", steps(100, 5.0, "t.py:5"), *acts))
 
 
-def test_calls_before_and_after_the_training_are_none() -> None:
-    run = Run()
-    for _ in range(3):
-        run.during(RunCall.EVALUATE, 0.5, "t.py:2", "Model.evaluate")
-    with run.fit("t.py:5"), run.epoch("t.py:5"):
-        run.steps(100, 5.0, "t.py:5")
-    for _ in range(3):
-        run.during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict")
-    assert not parts_of(run)
+def called_back(*stacks: dict[str, Any]) -> Act:
+    return after_steps(*(python(2.0, **{"at": "t.py:5", **stack}) for stack in stacks))
 
 
-def test_what_a_callback_of_keras_saves_at_the_line_of_fit_is_the_callbacks() -> None:
-    run = Run()
-    with run.fit("t.py:5"):
-        for number in range(3):
-            with run.epoch("t.py:5", number):
-                run.steps(100, 5.0, "t.py:5")
-                with run.call(RunCall.SAVE, "t.py:5", "save_model"):
-                    run.python(1.0, "t.py:5", callback="ModelCheckpoint.on_epoch_end")
-    assert list(parts_of(run)) == ["ModelCheckpoint"]
+CHECKPOINT = within(
+    RunCall.SAVE, "t.py:5", "save_model", python(1.0, "t.py:5", callback="ModelCheckpoint.on_epoch_end")
+)
+
+told.rows(
+    parts,
+    {
+        "calls between epochs are parts at their line": trained(),
+        "calls after every few steps are in the step": trained(saves=20),
+        "calls before and after the training are none": (
+            *3 * [during(RunCall.EVALUATE, 0.5, "t.py:2", "Model.evaluate")],
+            after_steps(),
+            *3 * [during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict")],
+        ),
+        "what a callback of Keras saves at the line of fit is the callbacks": fit(
+            "t.py:5", *(epoch("t.py:5", steps(100, 5.0, "t.py:5"), CHECKPOINT, number=n) for n in range(3))
+        ),
+        "classes of callbacks are told apart, the largest first": called_back(
+            {"callback": "CSVLogger.on_epoch_end"},
+            {"callback": "Snapshot.on_epoch_end", "at": "t.py:90"},
+            {"callback": "Snapshot.on_epoch_begin", "at": "t.py:95"},
+        ),
+        "functions of batches are in the step": called_back({"callback": "Norms.on_train_batch_end"}),
+        "it is unknown of those that make some steps long": called_back(
+            {"callback": "Norms.on_train_batch_end", "long": True}
+        ),
+        "functions of batches of an earlier recording": called_back(
+            {"function": "make.<locals>.Norms.on_batch_end"}
+        ),
+        "the history of Keras is no callback": called_back({"callback": "History.on_epoch_end"}),
+        "nor is its progress bar": called_back({"callback": "ProgbarLogger.on_train_batch_end"}),
+        "nor are other methods with such names": called_back({"function": "Server.on_request"}),
+        "nor functions": called_back({"function": "on_epoch_end"}),
+        "saves and summaries that only samples show come nobody knows how often": after_steps(
+            python(1.0, "t.py:30", calls="tensorflow.train.CheckpointManager.save", **SAVING),
+            python(1.0, "t.py:31", calls="tensorflow.summary.histogram", **SAVING),
+            python(3.0, "t.py:32", calls="keras.Model.summary", **SAVING),
+        ),
+    },
+)
 
 
-def test_the_input_and_the_metrics_have_their_shares_of_the_traced_steps() -> None:
-    run, at = Run(), Location("t.py", 4)
-    with run.fit("t.py:5"), run.epoch("t.py:5"):
-        run.steps(400, 10.0, "t.py:5")
-    metrics = group("Mul", 1.0, at=at, only_metrics=True)
+@told
+def the_input_and_the_metrics_have_their_shares_of_the_traced_steps() -> object:
+    metrics = group("Mul", 1.0, at=Location("t.py", 4), only_metrics=True)
     breakdown = Breakdown.of(input=5.0 * metrics.ms, device=5.0 * metrics.ms)
-    parts = parts_of(run, breakdown, OperationGroups((metrics,)))
-    assert 1500 < parts["input"].ms < 2100
-    assert parts["input"].length == 400
-    assert 300 < parts["metrics"].ms < 420
-    assert parts["metrics"].at == at
-
-
-def called_back(*stacks: dict[str, object]) -> list[RunPart]:
-    run = Run()
-    with run.fit("t.py:5"), run.epoch("t.py:5"):
-        run.steps(100, 5.0, "t.py:5")
-        for stack in stacks:
-            run.python(2.0, **{"at": "t.py:5", **stack})  # type: ignore[arg-type]  # fields of a stack
-    return [one for one in parts_of(run).values() if one.part is Part.CALLBACK]
-
-
-def test_classes_of_callbacks_are_told_apart_the_largest_first() -> None:
-    found = called_back(
-        {"callback": "CSVLogger.on_epoch_end"},
-        {"callback": "Snapshot.on_epoch_end", "at": "t.py:90"},
-        {"callback": "Snapshot.on_epoch_begin", "at": "t.py:95"},
-    )
-    assert [one.name for one in found] == ["Snapshot", "CSVLogger"]
-    assert found[0].ms == pytest.approx(4000, rel=0.05)
-    assert found[0].line in {place("t.py:90"), place("t.py:95")}
-    assert found[0].in_step is False
-    assert found[1].line == place("t.py:5")
-
-
-@cases(
-    ({"callback": "Norms.on_train_batch_end"}, True),
-    ({"callback": "Norms.on_train_batch_end", "long": True}, None),  # it makes some steps long
-    ({"function": "make.<locals>.Norms.on_batch_end"}, True),  # of an earlier recording
-)
-def test_functions_of_batches_are_in_the_step(stack: dict[str, object], *, in_step: bool | None) -> None:
-    (found,) = called_back(stack)
-    assert (found.name, found.in_step) == ("Norms", in_step)
-
-
-@each(
-    {"callback": "History.on_epoch_end"},
-    {"callback": "ProgbarLogger.on_train_batch_end"},
-    {"function": "Server.on_request"},
-    {"function": "on_epoch_end"},
-)
-def test_what_keras_adds_itself_and_other_functions_are_no_callbacks(stack: dict[str, object]) -> None:
-    assert not called_back(stack)
-
-
-def test_saves_and_summaries_that_only_samples_show_come_nobody_knows_how_often() -> None:
-    run = Run()
-    with run.fit("t.py:5"), run.epoch("t.py:5"):
-        run.steps(100, 5.0, "t.py:5")
-        run.python(1.0, "t.py:30", calls="tensorflow.train.CheckpointManager.save", **SAVING)
-        run.python(1.0, "t.py:31", calls="tensorflow.summary.histogram", **SAVING)
-        run.python(3.0, "t.py:32", calls="keras.Model.summary", **SAVING)
-    parts = parts_of(run)
-    assert parts["CheckpointManager.save"].line == place("t.py:30")
-    assert parts["CheckpointManager.save"].in_step is None
-    assert parts["tf.summary"].part is Part.SUMMARIES
-    assert parts["tf.summary"].at == Location("t.py", 31)
+    run = made(fit("t.py:5", epoch("t.py:5", steps(400, 10.0, "t.py:5"))))
+    return list(parts_of(run, breakdown, OperationGroups((metrics,))).values())
 
 
 def test_shares_are_of_what_recurs() -> None:
@@ -176,8 +129,14 @@ def sample(number: int, *, function: str = "<module>", caller: int = 0, **given:
     return RunLine(at=Location("a.py", number), function=function, caller=at, **known)
 
 
-def grouped(*lines: RunLine) -> list[set[int]]:
-    return [{one.at.line for one in group.lines if one.at} for group in line_groups(lines)]
+def grouped(*lines: RunLine) -> object:
+    return [
+        {
+            **fields(one, "phase work at caller function ms"),
+            "lines": tuple(line.at and line.at.line for line in one.lines),
+        }
+        for one in line_groups(lines)
+    ]
 
 
 def called(at: int) -> RunLine:
@@ -185,41 +144,31 @@ def called(at: int) -> RunLine:
     return sample(5, function="f", caller=at)
 
 
-@cases(
-    ([called(40), sample(40)], [{5, 40}]),  # the loop that calls it
-    ([called(41), sample(40)], [{5, 40}]),  # or that begins above the call
-    ([called(40), sample(42)], [{5, 42}]),
-    ([called(46), sample(40)], [{5}, {40}]),
-    ([called(40), sample(40, repeats=False, ms=50.0)], [{5}, {40}]),  # called once it stands alone
-    ([sample(10), sample(11, exact=True, ms=50.0), sample(12)], [{10, 12}, {11}]),  # timed calls are no Python
-    ([RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9)], []),
+told.rows(
+    grouped,
+    {
+        "a function belongs to the loop that calls it": (called(40), sample(40)),
+        "or that begins above the call": (called(41), sample(40)),
+        "or that goes on below it": (called(40), sample(42)),
+        "not to one that is far above": (called(46), sample(40)),
+        "called once it stands alone": (called(40), sample(40, repeats=False, ms=50.0)),
+        "timed calls are no Python": (sample(10), sample(11, exact=True, ms=50.0), sample(12)),
+        "time without a line is in no group": RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9),
+        "a timed call is one whatever repeats it": sample(11, exact=True, calls="Model.predict"),
+        # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
+        "clear_session is no Python of a loop": sample(
+            6, calls="keras.src.backend.common.global_state.clear_session"
+        ),
+        "the lines of a comprehension are called by what calls its function": (
+            sample(5, function="f.<locals>.<listcomp>", caller=5),
+            sample(5, function="f", caller=60, ms=9.0),
+        ),
+        "a function belongs to the library call for each row": (
+            sample(5, function="f", caller=40),
+            sample(40, repeats=False, calls="pandas.core.frame.DataFrame.apply"),
+        ),
+    },
 )
-def test_a_function_belongs_to_the_loop_that_calls_it(lines: list[RunLine], groups: list[set[int]]) -> None:
-    assert grouped(*lines) == groups
-
-
-@each(
-    sample(11, exact=True, calls="Model.predict"),  # a timed call is one whatever repeats it
-    # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
-    sample(6, calls="keras.src.backend.common.global_state.clear_session"),
-)
-def test_what_is_no_python_of_a_loop(one: RunLine) -> None:
-    assert [group.work for group in line_groups([one])] == [CalledWork.BULK]
-
-
-def test_the_lines_of_a_comprehension_are_called_by_what_calls_its_function() -> None:
-    inner = sample(5, function="f.<locals>.<listcomp>", caller=5)
-    (group,) = line_groups([inner, sample(5, function="f", caller=60, ms=9.0)])
-    assert group.caller == Location("a.py", 60)
-    assert group.function == "f"
-
-
-def test_a_function_belongs_to_the_library_call_for_each_row() -> None:
-    applied = sample(40, repeats=False, calls="pandas.core.frame.DataFrame.apply")
-    groups = line_groups([sample(5, function="f", caller=40), applied])
-    assert len(groups) == 1
-    assert groups[0].work is CalledWork.ROWS
-    assert groups[0].at == Location("a.py", 40)
 
 
 # What a line has a library do: item by item, or all at once.
@@ -228,6 +177,9 @@ def test_a_function_belongs_to_the_library_call_for_each_row() -> None:
 def called_line(calls: str, *, loops: int = 0, repeats: bool = True, at: int = 29) -> RunLine:
     of: Any = {"phase": Phase.BOUNDARIES, "ms": 900.0, "samples": 18, "calls": calls, "loops": loops}
     return sample(at, function="make_epoch", repeats=repeats, **of)
+
+
+test_run_parts = told.test("run_parts")
 
 
 @cases(

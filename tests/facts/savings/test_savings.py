@@ -13,6 +13,9 @@ HALF_STEP = Effect(Stage.DEVICE, scales=1 / 6)
 """Saves 50 of 100 ms."""
 
 
+told = Told()
+
+
 def steps(count: int = 600, window_share: float | None = 1.0, mean_ms: float = 100.0) -> RunSteps:
     return RunSteps(
         at=None, source="repeated-call", count=count, total_ms=count * mean_ms, mean_ms=mean_ms,
@@ -75,9 +78,10 @@ def test_longer_waits_are_in_the_bound_of_less_waiting(bound: Bound, *, wait_lon
     assert run.saving_ms([effect], []) == pytest.approx(saved)
 
 
-def test_a_run_without_traced_steps_saves_in_its_phases() -> None:
-    run = RunModel(RunPhases(total_ms=90_000.0, times=TIMES), None, None)
-    assert run.saving_ms([HALF_STEP], [effect(Phase.PREPARING, 8_000, "a.py:3")]) == 8_000
+told.add(
+    "a run without traced steps saves in its phases",
+    lambda: RunModel(model().phases, None, None).saving_ms([HALF_STEP], [EIGHT]),
+)
 
 
 RUN_EFFECTS = st.lists(
@@ -144,26 +148,34 @@ def meters(manifest: Manifest, *rows: Any) -> dict[EnergySource, EnergyMeter]:
 
 def boards(*rows: Any, start: float = 110, stop: float = 120) -> EnergyMeter:
     (meter,) = meters(window(start, stop), *rows).values()
-    assert meter.source == EnergySource.GPU
     return meter
 
 
-def test_power_is_what_the_counter_gained_while_training() -> None:
-    meter = boards(*trained())
-    assert (meter.devices, meter.without) == (1, 0)
-    assert (meter.power_w, meter.seconds, meter.run_j) == pytest.approx((BUSY, 10, IDLE * 10 + BUSY * 10))
-    assert boards(*trained(), start=112.5, stop=117.25).power_w == pytest.approx(BUSY)  # not at readings
-
-
-def test_the_time_without_kernels_takes_at_least_idle_power() -> None:
-    meter = boards(*trained(load=75.0))
-    figures = meter.idle_w, meter.busy, meter.waiting_w, meter.busy_w
-    assert figures == pytest.approx((IDLE, 0.75, 0.25 * IDLE, (BUSY - 0.25 * IDLE) / 0.75))
-    unseen = boards(*trained()[10:])
-    assert (unseen.idle_w, unseen.waiting_w, unseen.busy_w) == (None, None, None)
+def with_second(joules: float | None, **more: Any) -> list[Any]:
+    second = (board(100 + at, joules and joules * at, 100.0, index=1, **more) for at in range(21))
+    return [*trained(), *second]
 
 
 ANEW = [board(100 + at, 1000.0 if at < 5 else at) for at in range(11)]
+
+
+def account(meter: EnergyMeter) -> object:
+    return {**dict(stated(meter)), **fields(meter, "waiting_w busy_w")}
+
+
+told.rows(
+    lambda rows, *span: account(boards(*rows, **dict(zip(("start", "stop"), span, strict=False)))),
+    {
+        "power is what the counter gained while training": (trained(),),
+        "also where it is not read then": (trained(), 112.5, 117.25),
+        "the time without kernels takes at least idle power": (trained(load=75.0),),
+        "a board that was never seen idle has no idle power": (trained()[10:],),
+        "a board that the run may not use does not count": (with_second(1e6, visible=False),),
+        "a board without a counter is mentioned": (with_second(None),),
+        "two boards add up, and the second one was never idle": (with_second(100.0),),
+    },
+)
+
 
 test_without_a_counter_there_is_no_figure = unavailable(
     (lambda: meters(window(105, 115), *[board(100 + at, None, 75.0) for at in range(20)]), ""),
@@ -176,30 +188,14 @@ test_without_a_counter_there_is_no_figure = unavailable(
 )
 
 
-@cases(
-    (1e6, {"visible": False}, 1, 0, BUSY),  # the run may not use it
-    (None, {}, 1, 1, BUSY),  # it has no counter
-    (100.0, {}, 2, 0, BUSY + 100),
-)
-def test_two_boards_add_up(joules: float | None, more: Any, devices: int, without: int, power: float) -> None:
-    second = [board(100 + at, joules and joules * at, 100.0, index=1, **more) for at in range(21)]
-    meter = boards(*trained(), *second)
-    assert (meter.devices, meter.without) == (devices, without)
-    assert meter.power_w == pytest.approx(power)
-    assert (meter.idle_w is None) == (devices == 2)  # the second one was never idle
-
-
-def test_packages_of_the_cpu_are_apart() -> None:
+@told
+def packages_of_the_cpu_are_apart() -> object:
     watts = {"package-0": 30.0, "package-1": 20.0}
     rows = [
         {"unix_ns": (100 + at) * S, "package": [{"name": n, "energy_j": w * at} for n, w in watts.items()]}
         for at in range(21)
     ]
-    found = meters(window(110, 120), *trained(), *rows)
-    cpu = found[EnergySource.CPU]
-    assert (cpu.devices, cpu.power_w) == pytest.approx((2, 50.0))
-    assert (cpu.idle_w, cpu.busy) == (None, None)
-    assert found[EnergySource.GPU].power_w == pytest.approx(BUSY)
+    return meters(window(110, 120), *trained(), *rows)
 
 
 # The calls of layers: which line makes them, and which compute the same.
@@ -234,77 +230,71 @@ def call(number: int, source: int, read: str = "read", shift: int = 0, **more: A
     ]
 
 
-def test_calls_have_their_lines_and_their_callers() -> None:
-    (layer,) = measured(*start(), *call(0, 2), *call(1, 0)).layers
-    made, callers = Location("train.py", 22), (Location("train.py", 30), Location("train.py", 31))
-    assert [(call.at, call.by) for call in layer.calls] == [(made, by) for by in callers]
-    assert not layer.equal
+def called(found: LayerCalls) -> object:
+    """The layers that are called, by the scopes of their calls and of those that repeat another one."""
+    return [
+        {
+            "calls": {call.scope: (call.at, call.by) for call in one.calls},
+            "repeated": tuple(call.scope for call in one.repeated),
+            "ms": one.repeated_ms,
+        }
+        for one in found.layers
+    ]
 
 
-def test_calls_on_the_same_value_are_equal() -> None:
-    (layer,) = measured(*start(), *call(0, 2), *call(1, 2)).layers
-    assert [one.scope for one in layer.repeated] == ["net_1/dense_1"]
-    assert layer.repeated_ms == pytest.approx(2.0)
+def twice(second: list[dict[str, Any]], *between: dict[str, Any]) -> object:
+    return called(measured(*start(), *call(0, 2), *between, *second))
 
 
-@each(
-    call(1, 0),  # another tensor
-    call(1, 2, ports=[1, 0]),  # another result of the same operation
-    call(1, 2, read=""),  # a recording without attributes, or an operation whose results differ
+WRITE = graph_operation("write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]})
+AGAIN = graph_operation("again", "Sin", [X], [X], computes="sin", **{"from": [0]})
+
+told.rows(
+    twice,
+    {
+        "calls have their lines and callers, and another tensor is not equal": (call(1, 0),),
+        "calls on the same value are equal": (call(1, 2),),
+        "another result of the same operation is not": (call(1, 2, ports=[1, 0]),),
+        "nor is one without attributes, or whose results differ": (call(1, 2, read=""),),
+        "a variable that is written in between has another value": (call(1, 2, shift=1), WRITE),
+        # A helper that concatenates its arguments makes another operation in each call.
+        "equal values of different operations are equal inputs": (call(1, 5, shift=1), AGAIN),
+        "one call and its gradient are no calls of interest": (
+            [graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")],
+        ),
+    },
 )
-def test_other_inputs_are_not_equal(second: list[dict[str, Any]]) -> None:
-    (layer,) = measured(*start(), *call(0, 2), *second).layers
-    assert not layer.equal
-
-
-def test_a_variable_that_is_written_in_between_has_another_value() -> None:
-    write = graph_operation("write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]})
-    (layer,) = measured(*start(), *call(0, 2), write, *call(1, 2, shift=1)).layers
-    assert not layer.equal
-
-
-def test_equal_values_of_different_operations_are_equal_inputs() -> None:
-    """A helper that concatenates its arguments makes another operation in each call."""
-    again = graph_operation("again", "Sin", [X], [X], computes="sin", **{"from": [0]})
-    (layer,) = measured(*start(), *call(0, 2), again, *call(1, 5, shift=1)).layers
-    assert layer.equal
-
-
-def test_one_call_and_its_gradient_are_no_calls_of_interest() -> None:
-    gradient = graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")
-    assert not measured(*start(), *call(0, 2), gradient).layers
 
 
 def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:
     return graph_operation(name, kind, [X, X], [X], layer="dense")
 
 
-@each(
-    # Trap: TensorFlow repeats the layer's scope for the loop's own operations.
-    [scoped("net/dense_1/MatMul"), scoped("net/dense_1/while/net/dense_1/while/MatMul")],
-    [scoped("net/dense_1/MatMul"), scoped("net_1/build/dense/MatMul")],  # building a layer
-    # Keras calls a recurrent layer's cell before the loop, for the shapes: nothing uses the result.
-    [scoped("net/while/dense_1/MatMul"), scoped("net/dense_2/Cast", "Cast")],
-    ids=["a loop inside", "building", "unused"],
+TWO = ("net/a/dense_1/MatMul", "net/b/dense_1/MatMul")
+DENSE = {"name": "dense", "class": "Dense"}
+
+told.rows(
+    lambda one, other, kind="MatMul", **more: called(measured(scoped(one), scoped(other, kind), **more)),
+    {
+        # Trap: TensorFlow repeats the layer's scope for the loop's own operations.
+        "a loop inside is no call": ("net/dense_1/MatMul", "net/dense_1/while/net/dense_1/while/MatMul"),
+        "building a layer is no call": ("net/dense_1/MatMul", "net_1/build/dense/MatMul"),
+        # Keras calls a recurrent layer's cell before the loop, for the shapes.
+        "nor is one whose result nothing uses": ("net/while/dense_1/MatMul", "net/dense_2/Cast", "Cast"),
+        "calls in two layers are of one": TWO,
+    },
 )
-def test_what_is_no_call(rows: list[dict[str, Any]]) -> None:
-    assert measured(*rows).layers == ()
+told.add(
+    "layers that share their name are not one", lambda: called(measured(*map(scoped, TWO), layers=[DENSE, DENSE]))
+)
 
 
-def test_graphs_that_do_not_train_make_no_calls_of_the_step() -> None:
+@told
+def graphs_that_do_not_train_make_no_calls_of_the_step() -> object:
     step = [scoped("net/dense_1/MatMul"), graph_operation("gradient_tape/MatMul", "MatMul")]
     inner = {"name": "branch", "outer": "step", "operations": [scoped("cond/dense_2/MatMul")]}
     scratch = {"name": "scratch_graph", "operations": [scoped("dense_3/MatMul")]}
-    graphs = [scratch, inner, {"name": "step", "outer": None, "operations": step}]
-    (layer,) = of_graphs(graphs).layers
-    assert [call.scope for call in layer.calls] == ["net/dense_1", "cond/dense_2"]
-
-
-def test_layers_that_share_their_name_are_not_one() -> None:
-    rows = scoped("net/a/dense_1/MatMul"), scoped("net/b/dense_1/MatMul")
-    assert len(measured(*rows).layers) == 1
-    layers = [{"name": "dense", "class": "Dense"}] * 2
-    assert measured(*rows, layers=layers).layers == ()
+    return called(of_graphs([scratch, inner, {"name": "step", "outer": None, "operations": step}]))
 
 
 # Operations by type and line, and the least time that the hardware needs for them.
@@ -320,69 +310,51 @@ CPU = Hardware(DeviceKind.CPU, "x")
 AT = Location("train.py", 7)
 
 
-def groups(
-    *rows: OperationTime,
-    hardware: Hardware = GPU,
-    program: Program | None = None,
-    results: AllocatedResults | None = None,
-) -> tuple[OperationGroup, ...]:
-    found = OperationGroups.measure(Operations(rows), hardware, program, results or AllocatedResults(), None)
-    return found.groups
+def groups(*rows: OperationTime, hardware: Hardware = GPU, program: Program | None = None) -> object:
+    found = OperationGroups.measure(Operations(rows), hardware, program, AllocatedResults(), None).groups
+    return [fields(one, "type at layers loop loop_at ms calls each_ms least_ms attained missing") for one in found]
 
 
-@cases((1e9, "float32", 4.0), (1e9, "float16", 2.0), (6e9, "float32", 6.0))
-def test_bytes_and_flops_count_in_the_type_that_runs(nbytes: float, dtype: str, least_ms: float) -> None:
-    (one,) = groups(matmul(ms=10.0, nbytes=nbytes, flops=2e11, dtype=dtype))
-    assert one.least_ms == pytest.approx(least_ms)
-    assert one.attained == pytest.approx(least_ms / 10)
+def timed(kind: str = "Mul", name: str = "x", **more: Any) -> OperationTime:
+    return OperationTime(name=name, type=kind, **{"ms": 10.0, "nbytes": 1e9} | more)
 
 
-@cases(
-    (matmul(flops=1e9), GPU, "shapes unknown"),
-    (matmul(nbytes=1e9), GPU, "FLOPs unknown"),
-    (matmul(nbytes=1e9, flops=1e9), CPU, "memory bandwidth unknown"),
-    (matmul(nbytes=1e9, flops=1e9, dtype="float64"), GPU, "FLOPs unknown"),
+STREAMS = timed("Sub", "s", ms=1.0)
+
+
+test_the_loop_is_in_the_name = Names(__file__, "loops").test({"the loop of an operation": loop_of})
+
+LOOPED = Program(operations=(Operation(name="map/while", type="While", at=AT),))
+
+told.rows(
+    groups,
+    {
+        "bytes count in 16 bits": matmul(ms=10.0, nbytes=1e9, flops=2e11),
+        "FLOPs are those of 16 bits": matmul(ms=10.0, nbytes=1e9, flops=2e11, dtype="float16"),
+        "more bytes than FLOPs": matmul(ms=10.0, nbytes=6e9, flops=2e11),
+        "an operation without bytes": matmul(flops=1e9),
+        "one without FLOPs": matmul(nbytes=1e9),
+        "FLOPs of another type are unknown": matmul(nbytes=1e9, flops=1e9, dtype="float64"),
+        "bytes bound what streams, and exponentials on a GPU, and no search": (
+            timed("Mul"),
+            timed("Exp", "y"),
+            timed("TopKV2", "z"),
+        ),
+        "operations of a type and line are one group": [
+            timed(name=f"{n}/Mul", ms=2.0, calls=4.0, nbytes=1e6, at=AT, layer=n) for n in ("a", "b")
+        ],
+    },
 )
-def test_what_is_not_known_is_said(row: OperationTime, hardware: Hardware, missing: str) -> None:
-    (one,) = groups(row, hardware=hardware)
-    assert (one.least_ms, one.attained, one.missing) == (None, None, missing)
-
-
-@cases(("Mul", True, True), ("Exp", False, True), ("TopKV2", False, False))
-def test_bytes_bound_what_streams(kind: str, *, cpu: bool, gpu: bool) -> None:
-    """Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes."""
-    row = OperationTime(name="x", type=kind, ms=10.0, nbytes=1e9)
-    streams = OperationTime(name="s", type="Sub", ms=1.0, nbytes=1e9)
-    for hardware, known in ((CPU, cpu), (GPU, gpu)):
-        one, _ = groups(row, streams, hardware=hardware)
-        assert (one.attained is not None) is known
-        assert known or one.missing == "its bytes do not bound its time"
-
-
-def test_operations_of_a_type_and_line_are_one_group() -> None:
-    rows = [
-        OperationTime(name=f"{n}/Mul", type="Mul", ms=2.0, calls=4.0, nbytes=1e6, at=AT, layer=n)
-        for n in ("a", "b")
-    ]
-    (one,) = groups(*rows)
-    assert (one.ms, one.calls, one.each_ms, one.layers) == (4.0, 8.0, 0.5, ("a", "b"))
-
-
-@cases(
-    ("map/while/body/_1/map/while/Mul", "map/while"),
-    ("gradient_tape/map/while_2/map/while_grad/body/_6/Mul", "map/while_2"),
-    ("meanwhile/Mul", ""),
-    ("dense/MatMul", ""),
+told.add("the bandwidth of a CPU may be unknown", lambda: groups(matmul(nbytes=1e9, flops=1e9), hardware=CPU))
+# Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes.
+told.add(
+    "on a CPU bytes do not bound exponentials",
+    lambda: groups(timed("Mul"), timed("Exp", "y"), timed("TopKV2", "z"), STREAMS, hardware=CPU),
 )
-def test_the_loop_is_in_the_name(name: str, loop: str) -> None:
-    assert loop_of(name) == loop
-
-
-def test_operations_of_a_loop_s_body_get_the_line_of_the_loop() -> None:
-    program = Program(operations=(Operation(name="map/while", type="While", at=AT),))
-    row = OperationTime(name="map/while/body/_1/map/while/Mul", type="Mul", ms=1.0)
-    (one,) = groups(row, program=program)
-    assert (one.at, one.loop, one.loop_at) == (AT, "map/while", AT)
+told.add(
+    "operations of a loops body get the line of the loop",
+    lambda: groups(timed(name="map/while/body/_1/map/while/Mul"), program=LOOPED),
+)
 
 
 def flat(shape: Shape, layer: str = "") -> OperationTime:
@@ -441,22 +413,20 @@ def same(found: Dataflow) -> frozenset[str]:
     return repeated(found, frozen_reads(found))
 
 
-def test_the_frozen_part_and_what_prepares_its_input() -> None:
-    found = graph(before="resize")
-    names = same(found)
-    assert {"resize", "base/mul", "base/relu"} <= names
-    assert not {"head/mul", "head/first", "sgd", "x"} & names
-    assert results_bytes(found, names) == 8 * 4 * 4
-
-
-def test_what_is_not_frozen() -> None:
-    for before in ("drop", "head/first"):  # Trap: a perceptual loss on what a trained network makes.
-        assert not {"base/mul", "base/relu"} & same(graph(before=before))
-    # Trap: the discriminator in the generator's step trains in a step of its own.
-    assert not frozen_reads(graph(trainable=True))
-    # Trap: a teacher that is a moving average of the student.
-    assert not frozen_reads(graph(op("ema", "AssignVariableOp", "w", "base/relu")))
-    assert "call" not in same(graph(op("call", "StatefulPartitionedCall", "base/relu")))  # opaque
+told.rows(
+    lambda found: (same(found), frozen_reads(found), results_bytes(found, same(found))),
+    {
+        "the frozen part and what prepares its input": graph(before="resize"),
+        "what random numbers prepare is not frozen": graph(before="drop"),
+        # Trap: a perceptual loss on what a trained network makes.
+        "nor what a trained network makes": graph(before="head/first"),
+        # Trap: the discriminator in the generator's step trains in a step of its own.
+        "nor a base that is trained elsewhere": graph(trainable=True),
+        # Trap: a teacher that is a moving average of the student.
+        "nor a base that something assigns": graph(op("ema", "AssignVariableOp", "w", "base/relu")),
+        "what an opaque call makes is not known": graph(op("call", "StatefulPartitionedCall", "base/relu")),
+    },
+)
 
 
 def flipped(*kinds: str, cardinality: int | None = 100) -> str:
@@ -469,21 +439,17 @@ def flipped(*kinds: str, cardinality: int | None = 100) -> str:
     return why_different(DatasetProperties(tuple(reversed(chain)), 4.0))
 
 
-@each((), ("Shuffle",), ("Repeat",))
-def test_a_cache_after_random_draws_keeps_them(more: tuple[str, ...]) -> None:
-    why = flipped("TensorSlice", "Map", "Cache", *more)
-    assert "in each pass" in why
-    assert "only cache() after it" in why
-
-
-@cases(
-    (("TensorSlice", "Map"), 100),
-    (("TensorSlice", "Cache", "Map"), 100),
-    (("TensorSlice", "Map", "Repeat", "Cache"), -1),  # Trap: a cache after an endless repeat() is never complete.
+told.rows(
+    lambda kinds, cardinality=100: flipped(*kinds.split(), cardinality=cardinality),
+    {
+        "a cache after random draws keeps them": "TensorSlice Map Cache",
+        "also before a shuffle": "TensorSlice Map Cache Shuffle",
+        "and before a repeat": "TensorSlice Map Cache Repeat",
+        "draws without a cache differ": "TensorSlice Map",
+        "draws after a cache differ": "TensorSlice Cache Map",
+        "a cache after an endless repeat is never complete": ("TensorSlice Map Repeat Cache", -1),
+    },
 )
-def test_draws_that_no_cache_keeps_differ(kinds: tuple[str, ...], cardinality: int) -> None:
-    why = flipped(*kinds, cardinality=cardinality)
-    assert why == "flip in the pipeline draws random numbers in each pass"
 
 
 # The time to dispatch operations: what general rules may count, and what goes with those that are removed.
@@ -524,18 +490,20 @@ def test_the_hosts_work_goes_with_operations_that_are_removed(effects: tuple[Eff
     assert DISPATCH.left(effects) == pytest.approx(share)
 
 
-def test_the_step_model_takes_it_from_the_host() -> None:
-    removed = device_effect("large", 6.0)
-    assert HOST_BOUND.saving([removed]) == pytest.approx(6.0 + 3.0)
-    assert HOST_BOUND.saving([Effect(Stage.HOST, 0.5), removed]) == pytest.approx(6.0 + 3.5)
+LARGE = device_effect("large", 6.0)
+SHORTER = device_effect("large", 6.0, 0.5, Bound.AT_MOST)
+STARTS_LESS = Effect(Stage.HOST, 0.5, StepWork.SCHEDULING, ms(2.0), bound=Bound.AT_MOST)
 
 
-def test_an_effect_that_states_what_the_host_starts_less_counts_once() -> None:
-    """Operations on shorter sequences: the loop over time starts fewer, and calling the step stays."""
-    host = Effect(Stage.HOST, 0.5, StepWork.SCHEDULING, ms(2.0), bound=Bound.AT_MOST)
-    work = device_effect("large", 6.0, 0.5, Bound.AT_MOST)
-    assert HOST_BOUND.saving([replace(host, narrows=True), work]) == pytest.approx(3.0 + 1.0)
-    assert HOST_BOUND.saving([host, work]) == pytest.approx(3.0 + 1.0 + 0.375 * 3.0)
+@cases(
+    ((LARGE,), 6.0 + 3.0),
+    ((Effect(Stage.HOST, 0.5), LARGE), 6.0 + 3.5),
+    # Operations on shorter sequences: the loop over time starts fewer, and calling the step stays.
+    ((replace(STARTS_LESS, narrows=True), SHORTER), 3.0 + 1.0),
+    ((STARTS_LESS, SHORTER), 3.0 + 1.0 + 0.375 * 3.0),
+)
+def test_the_step_model_takes_it_from_the_host(effects: tuple[Effect, ...], saved: float) -> None:
+    assert HOST_BOUND.saving(effects) == pytest.approx(saved)
 
 
 TEN_CALLS = group(calls=10.0)
@@ -550,3 +518,6 @@ def test_only_what_is_unexplained_counts(left_ms: float, subjects: frozenset[str
     dispatch = Dispatch(in_loops_ms=9.0, outside_ms=0.5)
     limited = dispatch.at_most([TEN_CALLS], Unexplained({Stage.HOST: left_ms}, subjects))
     assert limited.of_group(TEN_CALLS) == pytest.approx(counted_ms)
+
+
+test_savings = told.test("savings")

@@ -192,13 +192,6 @@ def test_a_reduction_over_hosts_is_no_computing() -> None:
     assert [row.type for row in found.fact(Operations).rows] == ["MatMul"]
 
 
-@cases(
-    ("CollectiveReduceV2", True),
-    ("CollectiveReduceScatterV2", True),
-    ("CollectiveBcastRecv", True),
-    ("CollectiveGatherV2", True),
-    ("CollectiveAssignGroupV2", False),
-    ("Mean", False),
+test_operations_in_which_hosts_wait_are_known_by_type = Names(__file__, "names").test(
+    {"operations in which hosts wait": lambda kind: bool(COLLECTIVE_OPERATION.fullmatch(kind))}
 )
-def test_operations_in_which_hosts_wait_are_known_by_type(kind: str, *, waits: bool) -> None:
-    assert bool(COLLECTIVE_OPERATION.fullmatch(kind)) is waits

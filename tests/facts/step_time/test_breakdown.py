@@ -3,7 +3,7 @@
 from hypothesis import example
 
 from tests.facts.kit import *
-from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, MOST_MS, READY_MS
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS
 from tfdoctor.facts.step_time.host_time import _held
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
@@ -13,6 +13,9 @@ spans = st.lists(
 )
 
 TRACED = {"host": 3.0, "device": 1.0, "input": 0.0}
+
+
+told = Told()
 
 
 def breakdown(of: Trace) -> Breakdown:
@@ -73,12 +76,7 @@ def test_each_ms_of_a_step_is_of_one_part(of: Trace, parts: dict[str, float]) ->
     assert {part: round(value, 9) for part, value in breakdown(of).median.items() if value} == parts
 
 
-def test_work_that_runs_into_the_next_step_is_divided() -> None:
-    found = breakdown(gpu_trace(markers(2, step=10), (KERNEL, 5, 12)))
-    assert [parts["device"] for parts in found.steps] == [5, 2]
-
-
-def test_infeed_of_a_tpu_is_input() -> None:
+def infeed() -> Trace:
     kinds = {
         "%infeed": {"hlo_category": "infeed"},
         "%all-reduce": {"hlo_category": "all-reduce-scatter fusion"},
@@ -86,26 +84,32 @@ def test_infeed_of_a_tpu_is_input() -> None:
         "%fusion": {"hlo_category": "convolution fusion"},
     }
     ops = line("XLA Ops", ("%infeed", 0, 4), ("%fusion", 4, 7), ("%all-reduce", 7, 9), ("%copy-done", 9, 10))
-    found = breakdown(trace([], tpus=[device(ops, line("Steps", ("0", 0, 10)), kinds=kinds)]))
-    parts = (found["input"], found["device"], found["collective"], found["transfer"])
-    assert parts == pytest.approx((4, 3, 2, 1))
+    return trace([], tpus=[device(ops, line("Steps", ("0", 0, 10)), kinds=kinds)])
 
 
-def test_several_training_steps_in_a_call_share_its_time() -> None:
-    steps = line("p", marker(0, 0, 40, steps=4), ("tfdoctor_end", 40, 40))
-    found = breakdown(gpu_trace(steps, (KERNEL, 0, 20)))
-    assert (found["device"], found["host"]) == (5, 5)
-
-
-def test_an_outlying_first_step_does_not_colour_the_others() -> None:
+def outlying() -> Trace:
     rows = [marker(0, 0, 500), *(marker(n, 490 + 10 * n, 500 + 10 * n) for n in range(1, 9))]
     steps = line("p", *rows, ("tfdoctor_end", 580, 580))
-    data = line("tf_data_iterator_get_next", wait(0, 480))
-    found = breakdown(gpu_trace(steps, *((KERNEL, s, s + 9) for s in range(500, 580, 10)), host=(data,)))
-    assert found["input"] == 0
-    assert found["device"] == pytest.approx(9)
-    assert found.steps[0]["input"] == 480
-    assert not found.waits_for_input
+    return gpu_trace(steps, *((KERNEL, s, s + 9) for s in range(500, 580, 10)), host=waiting(0, 480))
+
+
+FOUR = line("p", marker(0, 0, 40, steps=4), ("tfdoctor_end", 40, 40))
+
+told.rows(
+    breakdown,
+    {
+        "work that runs into the next step is divided": gpu_trace(markers(2, step=10), (KERNEL, 5, 12)),
+        "infeed of a TPU is input": infeed(),
+        "several training steps in a call share its time": gpu_trace(FOUR, (KERNEL, 0, 20)),
+        "an outlying first step does not colour the others": outlying(),
+    },
+)
+
+
+told.rows(
+    lambda wait: Breakdown.of(input=wait, device=100.0 - wait).little_wait,
+    {"no wait is told as such": 0.0, "hardly a wait too": 0.4, "a wait below the limit is told": 4.7},
+)
 
 
 @cases(
@@ -119,38 +123,26 @@ def test_a_wait_counts_from_a_share_and_from_a_time_on(wait_ms: float, step_ms: 
     assert set(found.median) == set(map(str, PARTS))
 
 
-@cases(
-    (0.0, "does not wait for input"),
-    (0.4, "does not wait for input"),
-    (4.7, "waits only 4.7 % of its time for input"),
+def cost(events: dict[str, float], slower: float, parts: dict[str, float] = TRACED) -> object:
+    found = TracingCost.of(parts, events, slower)
+    return [found, {f"kept of {part}": found.kept(part) for part in parts}]
+
+
+told.rows(
+    cost,
+    {
+        "the cost belongs to the parts with the events": ({"host": 2000.0, "device": 0.0}, 2.0),
+        # Trap: another program that ran beside the traced steps.
+        "what events cannot explain slows all parts alike": ({"host": 100.0}, 2.0),
+        "no part disappears": ({"device": 100_000.0}, 1.5),
+    },
 )
-def test_a_wait_below_the_limit_is_told_and_not_denied(wait: float, words: str) -> None:
-    assert Breakdown.of(input=wait, device=100.0 - wait).little_wait == f"the step {words}"
-
-
-def test_the_cost_belongs_to_the_parts_with_the_events() -> None:
-    cost = TracingCost.of(TRACED, {"host": 2000.0, "device": 0.0}, 2.0)
-    assert cost.each_ms == pytest.approx(0.001)
-    assert cost.untraced == pytest.approx({"host": 1.0, "device": 1.0, "input": 0.0})
-    assert cost.kept("host") == pytest.approx(1 / 3)
 
 
 @each(1.1, 1.6, 3.0)
 def test_the_parts_sum_to_the_untraced_step(slower: float) -> None:
     cost = TracingCost.of(TRACED, {"host": 700.0, "device": 200.0}, slower)
     assert sum(cost.untraced.values()) == pytest.approx(4.0 / slower)
-
-
-def test_what_events_cannot_explain_slows_all_parts_alike() -> None:
-    """Trap: another program that ran beside the traced steps."""
-    cost = TracingCost.of(TRACED, {"host": 100.0}, 2.0)
-    assert cost.each_ms == MOST_MS
-    assert cost.kept("device") == pytest.approx(2.0 / (4.0 - 100 * MOST_MS))
-
-
-def test_no_part_disappears() -> None:
-    cost = TracingCost.of(TRACED, {"device": 100_000.0}, 1.5)
-    assert cost.untraced["device"] > 0
 
 
 def traced(untraced_ms: float | None) -> Chart:
@@ -239,65 +231,60 @@ def six(mark: tuple[float, float], *rows: Any) -> Chart:
     return chart(trace(host=[line("python/1", *marks, *steps)]))
 
 
-def test_the_body_is_what_no_function_takes() -> None:
-    """A step of 10 ms whose call takes 4; the mark lasts until the next batch."""
-    step = ("train_step", 1, 5, {"tf_function_call": "notTraced-nonXla"})
-    body = six((0, 10), step, ("FunctionRun", 1, 5, {"id": 1})).fact(LoopBody)
-    assert body.host_ms == pytest.approx(6.0)
-    assert body.between_ms == pytest.approx(0.0, abs=0.01)
-    with pytest.raises(Unavailable, match=r"tf\.function"):
-        six((0, 9)).fact(LoopBody)
+STEP = ("train_step", 0.5, 4.5, {"tf_function_call": "notTraced-nonXla"})
+INSIDE = ("EagerLocalExecute: Mul", 4.6, 5.8), ("mul:Mul", 4.7, 5.7)
+AFTER = ("EagerLocalExecute: RangeDataset", 7, 9.2), ("RangeDataset:RangeDataset", 7.1, 9.1)
+
+# A call of 4 of 10 ms; the mark of the first lasts until the next batch, that of the third until 6 ms.
+told.add(
+    "the body is what no function takes",
+    lambda: six((0, 10), STEP, ("FunctionRun", 1, 5, {"id": 1})).fact(LoopBody),
+)
+told.add("a body of steps without a function", lambda: six((0, 9)).fact(LoopBody))
+told.add(
+    "operations are divided by the end of the call",
+    lambda: six((0, 6), STEP, *INSIDE, *AFTER).fact(SingleOperations),
+)
 
 
 def loop_lines(*lines: TimedLine, slow: SlowCalls | None = None, between: float = 0.0) -> LoopLines:
     return LoopLines.measure(StackSamples(lines), LoopBody(5.0, between), GRAPH, slow)
 
 
-def test_the_body_is_divided_by_the_samples() -> None:
-    """Left out: the lines of the batch, of the loop, and of nobody's; their samples keep their time."""
-    aside = TimedLine(LOG, 6, makes=False)
-    found = loop_lines(aside, TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1), between=3.0)
-    assert [(one.at, one.makes) for one in found.lines] == [(LOG, False)]
-    assert found.seen == 6
-    assert sum(one.ms for one in found.lines) == pytest.approx(3.0)
-    assert [one.makes for one in loop_lines(TimedLine(LOG, 6)).lines] == [None]  # of unknown use: not aside
-    slow = SlowCalls((TimedLine.slow(LOG, SlowCall.SAVE, 6, range(6), {Stage.HOST: 5.0}),), 6)
-    assert loop_lines(aside, slow=slow).lines == ()  # left to their rule
-    none = loop_lines()
-    assert (none.lines, none.sample_count, none.body_ms) == ((), 0, 5.0)
+ASIDE = TimedLine(LOG, 6, makes=False)
+SAVES = SlowCalls((TimedLine.slow(LOG, SlowCall.SAVE, 6, range(6), {Stage.HOST: 5.0}),), 6)
+OTHERS = TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1)
+
+told.add(
+    "the body is divided by the samples, but for lines of the batch, the loop, or nobody",
+    lambda: loop_lines(ASIDE, *OTHERS, between=3.0),
+)
+told.add("a line of unknown use is not aside", lambda: loop_lines(TimedLine(LOG, 6)))
+told.add("a slow call is left to its rule", lambda: loop_lines(ASIDE, slow=SAVES))
+told.add("without samples there are no lines", loop_lines)
+told.add(
+    "a step that runs operation by operation has no separate loop",
+    lambda: LoopLines.measure(StackSamples((ASIDE,)), LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None),
+)
 
 
-def test_a_step_that_runs_operation_by_operation_has_no_separate_loop() -> None:
-    samples = StackSamples((TimedLine(LOG, 6),))
-    with pytest.raises(Unavailable, match="operation by operation"):
-        LoopLines.measure(samples, LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None)
+def events(mark: tuple[float, float], *rows: Any) -> object:
+    return six(mark, *rows).fact(PartEvents).by_part
 
 
-def test_operations_are_divided_by_the_end_of_the_call() -> None:
-    """A function of 4 ms, then an operation of 1 ms in the call and one of 2 ms after it."""
-    call = ("train_step", 0.5, 4.5, {"tf_function_call": "notTraced-nonXla"})
-    inside = ("EagerLocalExecute: Mul", 4.6, 5.8), ("mul:Mul", 4.7, 5.7)
-    after = ("EagerLocalExecute: RangeDataset", 7, 9.2), ("RangeDataset:RangeDataset", 7.1, 9.1)
-    found = six((0, 6), call, *inside, *after).fact(SingleOperations)
-    assert found.inside_ms == pytest.approx(1.0, rel=0.1)
-    assert found.between_ms == pytest.approx(2.0, rel=0.15)
-
-
-def test_the_innermost_event_gets_the_time_of_its_part() -> None:
-    """Each call of 10 ms is 2 ms of conversion before the marker, and 6 ms in it of which 5 are in a product."""
-    facts = six((2, 8), ("step: 7", 0, 9), ("tf.constant", 0, 2), ("A::B: c", 3, 8))
-    found, breakdown = facts.fact(PartEvents), facts.fact(Breakdown)
-    host, between = ({e.name: e.ms for e in found.by_part[part]} for part in (Stage.HOST, Stage.BETWEEN))
-    figures = host["A::B"], between["tf.constant"], between["step"]
-    assert figures == pytest.approx((5.0, 2.0, 1.0), rel=0.2)
-    assert sum(host.values()) <= breakdown[Stage.HOST] + 1e-6
-    assert {event.thread for event in found.by_part[Stage.HOST]} == {"python"}
-
-
-def test_the_innermost_event_is_also_found_after_an_inner_one_ends() -> None:
-    found = six((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)).fact(PartEvents)
-    host = {event.name: event.ms for event in found.by_part[Stage.HOST]}
-    assert (host["outer"], host["inner"]) == pytest.approx((5.0, 2.0), rel=0.2)
+told.rows(
+    events,
+    {
+        # A call of 10 ms: 2 of conversion before the marker, and 6 in it of which 5 are in a product.
+        "the innermost event gets the time of its part": (
+            (2, 8),
+            ("step: 7", 0, 9),
+            ("tf.constant", 0, 2),
+            ("A::B: c", 3, 8),
+        ),
+        "it is also found after an inner one ends": ((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)),
+    },
+)
 
 
 @given(
@@ -323,6 +310,9 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
     passed = np.bincount(kinds, ended - begun, 12)
     passed -= np.bincount(kinds[around[around >= 0]], (ended - begun)[around >= 0], 12)
     assert passed.tolist() == times
+
+
+test_breakdown = told.test("breakdown")
 
 
 test_what_is_not_known = unavailable(

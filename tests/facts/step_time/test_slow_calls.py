@@ -14,6 +14,9 @@ FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
 
 
+told = Told()
+
+
 def step(n: int, at: float | None = None) -> list[Row]:
     """Ten ms: a call of 4 that computes from 1 to 3, and 6 between calls."""
     at = 10.0 * n if at is None else at
@@ -36,67 +39,35 @@ def found(
     return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
 
 
-@cases(
-    (PREDICT, SlowCall.PREDICT),
-    ("keras.src.backend.tensorflow.trainer.predict", SlowCall.PREDICT),  # Python 3.10
-    ("tf_keras.src.engine.training.Model.evaluate", SlowCall.EVALUATE),
-    ("tensorflow.python.checkpoint.checkpoint.Checkpoint.save", SlowCall.SAVE),
-    ("keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict_on_batch", None),
-    ("keras.src.layers.layer.Layer.__call__", SlowCall.MODEL),
-    ("keras.src.engine.base_layer.__call__", SlowCall.MODEL),
-    ("keras.src.losses.loss.Loss.__call__", None),
-    (FIT, SlowCall.FIT),
-    ("sklearn.svm.SVC.predict", None),
-    ("sklearn.svm.SVC.fit", None),
-    ("numpy.save", None),
-    ("tensorflow.summary.histogram", SlowCall.WRITE),
-    ("tensorflow.python.ops.summary_ops_v2._ResourceSummaryWriter.flush", SlowCall.WRITE),
-    ("builtins.print", SlowCall.WRITE),
-    ("mlflow.tracking.fluent.log_metric", SlowCall.WRITE),
-    ("pandas.core.generic.NDFrame.to_csv", SlowCall.WRITE),
-    ("matplotlib.figure.Figure.savefig", SlowCall.WRITE),
-    ("PIL.Image.Image.resize", None),
-    ("mlflowers.log", None),
-    ("pandas.core.frame.DataFrame.to_numpy", None),
-    ("tensorflow.strings.format", None),
-    ("", None),
+test_functions_are_known_by_package_and_name = Names(__file__, "names").test(
+    {"functions that are known by package and name": slow_call}
 )
-def test_functions_are_known_by_package_and_name(function: str, kind: SlowCall | None) -> None:
-    assert slow_call(function) is kind
 
+OFTEN = [4.5 + number / 20 for number in range(20)]
+CALLER = ["/home/me/train.py", 74]
+BETWEEN = place(3, 5.0, calls=PREDICT)
 
-def test_the_time_of_a_call_is_its_samples() -> None:
-    slow = found(place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0))
-    (one,) = slow.lines
-    assert (one.at, one.call, len(one.steps)) == (Location("train.py", 3), SlowCall.PREDICT, 19)
-    assert one.parts_ms == pytest.approx({Stage.BETWEEN: 5.0, Stage.DEVICE: 2.5}, rel=0.06)
-    assert slow.ms == pytest.approx(7.5, rel=0.06)
-
-
-def test_the_compiled_function_of_a_call_is_its_useful_work() -> None:
-    runs: dict[str, Any] = {"calls": PREDICT, "runs": "tensorflow.execute.quick_execute", "inside": True}
-    slow = found(place(3, 5.0, calls=PREDICT), place(3, 6.0, **runs))
-    assert slow.ms == pytest.approx(5.0, rel=0.06)
-
-
-def test_a_line_that_mostly_does_something_else_is_none() -> None:
-    assert found(place(3, 5.0, calls=PREDICT), place(3, 6.0, 7.0)).lines == ()
-    assert found(place(3, 5.0, calls=PREDICT), place(3, 6.0)).lines != ()
-
-
-@cases((1, True), (2, True), (10, False))
-def test_a_call_in_few_steps_is_left_out(every: int, *, reported: bool) -> None:
-    """Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps."""
-    offsets = [4.5 + number / 20 for number in range(20)]
-    slow = found(place(3, *offsets, steps=range(0, STEPS - 1, every), calls=PREDICT), place(4, 6.0))
-    assert bool(slow.lines) is reported
-
-
-def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() -> None:
-    lines: Any = ((54, {"calls": GET}), (57, {}), (58, {"calls": SET}), (60, {}))
-    caller = ["/home/me/train.py", 74]
-    slow = found(*(place(line, 5.0 + n, caller=caller, **more) for n, (line, more) in enumerate(lines)))
-    assert sorted(one.at.line for one in slow.lines if one.at) == [54, 57, 58]
+told.rows(
+    found,
+    {
+        "the time of a call is its samples": (place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0)),
+        "the compiled function of a call is its useful work": (
+            BETWEEN,
+            place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True),
+        ),
+        "a line that mostly does something else is none": (BETWEEN, place(3, 6.0, 7.0)),
+        "one that does so half of its time is": (BETWEEN, place(3, 6.0)),
+        "a call in every second step is one": place(3, *OFTEN, steps=range(0, STEPS - 1, 2), calls=PREDICT),
+        # Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps.
+        "a call in few steps is left out": place(3, *OFTEN, steps=range(0, STEPS - 1, 10), calls=PREDICT),
+        "the arithmetic between reading and setting weights belongs to them": (
+            place(54, 5.0, caller=CALLER, calls=GET),
+            place(57, 6.0, caller=CALLER),
+            place(58, 7.0, caller=CALLER, calls=SET),
+            place(60, 8.0, caller=CALLER),
+        ),
+    },
+)
 
 
 @cases((0.5, True), (5.0, False))
@@ -157,12 +128,27 @@ def host_lines(*places: dict[str, Any], **python: Any) -> HostLines:
     return sampled((row for n in range(FEW) for row in busy_step(n)), *places, **python).fact(HostLines)
 
 
-def test_samples_count_where_the_device_is_idle() -> None:
-    lines = host_lines(seen_each(3, 1.0, 7.0), seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True))
-    (host,) = lines.parts[Stage.HOST]
-    assert (host.at, host.seen) == (Location("train.py", 3), 14)
-    assert host.ms == pytest.approx(5.0, rel=0.03)  # all: 2 + 1 + 2 ms; the last step has no end
-    assert lines.parts[Stage.BETWEEN] == ()
+told.rows(
+    host_lines,
+    {
+        "samples count where the device is idle": (
+            seen_each(3, 1.0, 7.0),
+            seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True),
+        ),
+        "a part is divided by samples": (seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0)),
+        "a wait between two operations is not the lines own work": (
+            seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True),
+            seen_each(3, 7.0),
+        ),
+    },
+)
+
+
+def test_a_part_is_divided_among_its_lines() -> None:
+    lines = host_lines(seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0))
+    assert [one.ms for one in lines.own(Stage.HOST)] == pytest.approx([3.75, 1.25], rel=0.03)
+    lines = host_lines(seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True), seen_each(3, 7.0))
+    assert sorted(one.work for one in lines.own(Stage.HOST)) == [LineWork.ENTERING, LineWork.PYTHON]
 
 
 SAMPLED_MS = (20, 20, 20, 400, 20, 20, 20, 20, 20)
@@ -191,27 +177,22 @@ def later(number: int, call: int, *offsets_ms: float) -> dict[str, Any]:
     return seen_at(number, *(began + ms for ms in offsets_ms))
 
 
-def numbers(lines: tuple[TimedLine, ...]) -> dict[int, int]:
-    return {one.at.line: one.seen for one in lines if one.at}
-
-
-def test_samples_of_calls_that_are_not_measured_count_too() -> None:
+def sampled_in(*places: dict[str, Any]) -> object:
     """Lines are found in all samples, times in the measured steps alone."""
-    known = sampled_calls(seen_each(3, 1.0), later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0))
-    lines = known.fact(HostLines)
+    known = sampled_calls(seen_each(3, 1.0), *places)
     assert known.fact(Steps).count == FEW
-    assert numbers(lines.parts[Stage.HOST]) == {3: FEW - 1, 4: 3}
-    assert numbers(lines.parts[Stage.BETWEEN]) == {4: 1}
-    assert sum(one.ms for one in lines.parts[Stage.HOST]) == pytest.approx(5.0)
-    assert sum(one.seen for one in known.fact(StackSamples).places) == FEW - 1 + 4
+    return known.fact(HostLines), known.fact(StackSamples)
 
 
-@each(3, 4, 8)
-def test_what_comes_with_the_end_of_an_epoch_or_of_the_loop_does_not_count(call: int) -> None:
-    """A long call, one that had no batch, and the last one, after which the loop may have been left."""
-    known = sampled_calls(seen_each(3, 1.0), later(4, call, 1.0, 9.0, 19.0))
-    assert numbers(known.fact(HostLines).parts[Stage.HOST]) == {3: FEW - 1}
-    assert [one.seen for one in known.fact(StackSamples).places] == [FEW - 1]
+told.rows(
+    sampled_in,
+    {
+        "samples of calls that are not measured count too": (later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0)),
+        "those of a long call at the end of an epoch do not": later(4, 3, 1.0, 9.0, 19.0),
+        "nor those of one that had no batch": later(4, 4, 1.0, 9.0, 19.0),
+        "nor those of the last one, after which the loop may have been left": later(4, 8, 1.0, 9.0, 19.0),
+    },
+)
 
 
 @cases((5, [Location("train.py", 90)]), (6, []))
@@ -220,20 +201,6 @@ def test_the_line_around_the_training_call_holds_the_training(called: int, aroun
     fed = {"at": ["/home/me/train.py", called], "arguments": []}
     lines = host_lines(seen_each(5, 1.0, caller=main), seen_each(4, 9.0, caller=main), fed=fed)
     assert [*lines.around] == around
-
-
-def test_a_part_is_divided_by_samples() -> None:
-    lines = host_lines(seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0))
-    assert [one.ms for one in lines.own(Stage.HOST)] == pytest.approx([3.75, 1.25], rel=0.03)
-    assert [one.at for one in lines.own(Stage.BETWEEN)] == [Location("train.py", 5)]
-
-
-def test_a_wait_between_two_operations_is_not_the_line_s_own_work() -> None:
-    waits = seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True)
-    lines = host_lines(waits, seen_each(3, 7.0))
-    assert lines.dispatching_ms == pytest.approx(5 / 3, rel=0.03)
-    works = sorted(one.work for one in lines.own(Stage.HOST))
-    assert works == [LineWork.ENTERING, LineWork.PYTHON]
 
 
 @cases(
@@ -261,12 +228,11 @@ def test_within_a_compiled_function_s_call_the_innermost_function_is_shown() -> 
     assert shown(SeenPlace(1, calls="numpy.dot", runs="numpy.x", inside=True)) == "numpy.dot"
 
 
-def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
+@told
+def the_lines_of_a_function_are_merged_by_its_caller() -> object:
     caller = Location("train.py", 30)
     lines = [TimedLine(Location("train.py", n), 3, 1.5, calls={"": 3}, callers={caller: 3}) for n in (4, 5)]
-    (merged,) = by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
-    assert (merged.at, merged.seen, merged.ms) == (caller, 6, 3.0)
-    assert merged.calls == {"": 6}
+    return by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
 
 
 @cases(
@@ -304,20 +270,11 @@ PLACES = (
 )
 
 
-def test_each_sample_counts_in_its_part_of_a_long_step() -> None:
-    lines = sampled(rows(), *PLACES).fact(LongStepLines)
-    (between,), (host,) = lines.of("between"), lines.of("host")
-    figures = between.at, between.seen, between.main_call, between.callback
-    assert figures == (Location("train.py", 9), 4, PREDICT, CALLBACK)
-    assert (host.at, host.seen, host.main_call) == (Location("train.py", 14), 2, "")
-    assert lines.of("device") == ()
-    assert [one.call for one in lines.slow_calls] == [SlowCall.PREDICT]
-
-
-def test_without_times_callbacks_between_calls_stand_for_them() -> None:
-    lines = sampled(rows(), *PLACES, began_unix_ns=None).fact(LongStepLines)
-    assert not lines.timed
-    assert [(one.at, one.seen) for one in lines.of(Stage.BETWEEN)] == [(Location("train.py", 9), 4)]
+told.add("each sample counts in its part of a long step", lambda: sampled(rows(), *PLACES).fact(LongStepLines))
+told.add(
+    "without times callbacks between calls stand for them",
+    lambda: sampled(rows(), *PLACES, began_unix_ns=None).fact(LongStepLines),
+)
 
 
 # What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
@@ -335,10 +292,11 @@ def python(*rows: Any, elsewhere: Any = (), beside: Recording | None = None) -> 
     return chart(trace(host=[line("python", *placed), line("tf_data_py_function", *elsewhere)]), beside)
 
 
-def test_tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> None:
+@told
+def tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> object:
     """A call that builds its graph for 4 of 10 ms, prepares it for 2 and runs for 1; the marker is inside."""
     graphs = [{"name": "train_step", "given": ["x", str(n)], "operations": []} for n in range(3)]
-    found = python(
+    return python(
         ("train_step", 0, 8, {"tf_function_call": "traced-nonXla", "tracing_count": 9}),
         ("tf.function-graph_building", 0, 4),
         ("", 4.5, 8),
@@ -347,62 +305,54 @@ def test_tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> N
         ("EagerLocalExecute: __inference_train_step_1", 7, 8),
         beside=recording({"graphs": graphs}),
     ).fact(Retracing)
-    (one,) = found.functions
-    assert (one.name, one.traced, one.calls, one.tracings) == ("train_step", 5, 5, 9)
-    assert one.changed == ("0", "1", "2")
-    assert found.host_ms == pytest.approx(2.0, rel=0.25)
-    assert found.between_ms == pytest.approx(4.0 * 5 / 6, rel=0.25)  # the last step has no end
 
 
-def test_calls_that_do_not_trace_are_told_from_their_marked_part() -> None:
-    found = python(("step", 0, 5, {"tf_function_call": "notTraced-nonXla"}), ("", 1, 5)).fact(Retracing)
-    assert found.total_ms == 0.0
-    assert found.calling_ms == pytest.approx(1.0, rel=0.2)
+told.add(
+    "calls that do not trace are told from their marked part",
+    lambda: python(("step", 0, 5, {"tf_function_call": "notTraced"}), ("", 1, 5)).fact(Retracing),
+)
 
 
-def test_single_operations_are_counted_on_the_threads_of_python() -> None:
+@told
+def single_operations_are_counted_on_the_threads_of_python() -> object:
     elsewhere = [("EagerLocalExecute: Mul", 10.0 * n, 10.0 * n + 1) for n in range(SIX)]
     beside = recording({"run": {"run_eagerly": True, "fit_at": ["/home/me/train.py", 7]}}, manifest=manifest())
     products = [("EagerLocalExecute: MatMul", 2 * k, 2 * k + 1) for k in range(4)]
-    found = python(("", 0, 9), *products, elsewhere=elsewhere, beside=beside).fact(EagerWork)
-    assert (found.operations, found.operations_ms) == pytest.approx((4.0, 4.0), rel=0.05)
-    assert (found.functions_ms, found.asked, found.at) == (0.0, True, Location("train.py", 7))
+    return python(("", 0, 9), *products, elsewhere=elsewhere, beside=beside).fact(EagerWork)
 
 
-@each("CpuCompiler::RunBackend", "XlaCompileBackend:#module=step#", "GpuCompiler::RunHloPasses")
-def test_the_compiler_s_time_is_the_host_s(name: str) -> None:
+def compiling(name: str, ms: float, *starts: float) -> CompileTime:
     rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(SIX)]
-    compiles = [(name, 10.0 * n + 2, 10.0 * n + 6) for n in range(3, SIX)]
-    found = chart(trace(host=[line("python", *rows, *compiles)])).fact(CompileTime)
-    assert (found.steps, found.of, found.late) == (3, SIX, 3)
-    assert found.longest_ms == pytest.approx(4.0)
-    assert found.host_ms == pytest.approx(2.0, rel=0.25)
+    compiles = [(name, at, at + ms) for at in starts]
+    return chart(trace(host=[line("python", *rows, *compiles)])).fact(CompileTime)
 
 
-def test_what_few_steps_compile_is_told_apart_from_the_typical_ones() -> None:
-    rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(SIX)]
-    compiles = [("XlaCompile", 10.0 * n, 10.0 * n + 8) for n in (1, SIX - 1)]
-    found = chart(trace(host=[line("python", *rows, *compiles)])).fact(CompileTime)
-    assert found.apart == {1, SIX - 1}
-    assert found.share == pytest.approx(16 / (10 * SIX))
-    assert found.total_ms == 0.0
+told.rows(
+    compiling,
+    {
+        "the compilers time is the hosts": ("CpuCompiler::RunBackend", 4.0, 32.0, 42.0, 52.0),
+        "XLAs too": ("XlaCompileBackend:#module=step#", 4.0, 32.0, 42.0, 52.0),
+        "and on a GPU": ("GpuCompiler::RunHloPasses", 4.0, 32.0, 42.0, 52.0),
+        "what few steps compile is told apart from the usual ones": ("XlaCompile", 8.0, 10.0, 50.0),
+    },
+)
 
 
-def seen(**python: Any) -> StackSamples:
-    return chart(trace(), recording({"python": python}, manifest=manifest())).fact(StackSamples)
+def seen(**python: Any) -> object:
+    found = chart(trace(), recording({"python": python}, manifest=manifest())).fact(StackSamples)
+    return {"samples": found.sample_count, "makers": found.makers, "share": found.share(found.makers)}
 
 
-def test_the_lines_that_make_batches_count_where_they_make_them_anew() -> None:
-    places = [
-        {"at": ["/home/me/train.py", 3], "callback": None, "makes": True, "seen": 3},
-        {"at": None, "callback": "Log.on_epoch_end", "makes": None, "seen": 1},
-    ]
-    fed = {"at": ["/home/me/train.py", 4], "arguments": [{"shape": [8, 4], "anew": True}]}
-    found = seen(places=places, fed=fed)
-    assert found.sample_count == 4
-    assert [place.at for place in found.makers] == [Location("train.py", 3)]
-    assert found.share(found.makers) == pytest.approx(0.75)
-    assert seen(places=places, fed=None).makers == ()
+MAKING = [
+    {"at": ["/home/me/train.py", 3], "callback": None, "makes": True, "seen": 3},
+    {"at": None, "callback": "Log.on_epoch_end", "makes": None, "seen": 1},
+]
+FED = {"at": ["/home/me/train.py", 4], "arguments": [{"shape": [8, 4], "anew": True}]}
+
+told.rows(
+    lambda fed: seen(places=MAKING, fed=fed),
+    {"the lines that make batches count where they make them anew": FED, "else they do not": None},
+)
 
 
 def test_the_source_says_which_lines_make_batches() -> None:
@@ -417,6 +367,9 @@ def test_the_source_says_which_lines_make_batches() -> None:
 
 
 UNNAMED = line("python", *(marker(n, n, n + 1) for n in range(4)))
+
+test_slow_calls = told.test("slow_calls")
+
 
 test_what_is_not_known = unavailable(
     (lambda: found(place(3, 5.0, calls=PREDICT), began_unix_ns=None), "no time in the trace"),

@@ -378,15 +378,9 @@ def test_which_program_is_the_step(programs: list[TimedProgram], name: str, coun
     assert {step.total_ms for step in steps[:-1]} == {first_ms}
 
 
-@cases(
-    ("jit(f)/transpose(jvp(dense))/dot_general", True),
-    ("gradient_tape/dense/MatMul", True),
-    ("aten__convolution_backward", True),
-    ("jit(transpose)/transpose", False),
-    ("jit(f)/jit(main)/add", False),
+test_the_names_of_backward_passes = Names(__file__, "names").test(
+    {"names of backward passes": lambda name: takes_gradients([name])}
 )
-def test_the_names_of_backward_passes(name: str, *, expected: bool) -> None:
-    assert takes_gradients([name]) is expected
 
 
 @cases(

@@ -242,26 +242,15 @@ def test_results_come_before_operands_with_their_memory() -> None:
     assert (found[0].dims, found[0].tile, found[0].nbytes) == ((5, 1024, 256), (8, 128), 5 * 1024 * 256 * 4)
 
 
-@cases(
-    ("bf16[32,144]{1,0:T(8,128)(2,1)}", 144, 32 * 256),
-    ("bf16[32,144]{0,1:T(8,128)(2,1)}", 32, 144 * 128),  # the other dimension in the lanes
-    ("bf16[30,144]{1,0:T(16,128)(2,1)}", 144, 32 * 256),
-    ("f32[3,5,7,130]{3,2,1,0:T(8,128)}", 130, 3 * 5 * 8 * 256),
-    ("f32[100]{0:T(1024)}", 100, 1024),
-    ("f32[100]{0:T(8,128)}", 100, 8 * 128),
-    ("f32[32,144]{1,0}", 144, 32 * 144),  # no tile: nothing is known to be padded
-    ("f32[32,144]", 144, 32 * 144),
-    ("f32[]", None, 1),
-)
-def test_widths_and_what_is_stored(text: str, width: int | None, stored: int) -> None:
+def stored(text: str) -> object:
     (array,) = arrays(text)
-    assert (array.width, array.stored) == (width, stored)
-    assert array.useful == pytest.approx(prod(array.dims) / stored)
+    return fields(array, "width stored useful nbytes")
 
 
-@cases(("bf16", 8), ("f32", 16), ("s4", 2), ("pred", 4), ("f8e4m3fn", 4))
-def test_bytes_by_type(dtype: str, nbytes: int) -> None:
-    assert arrays(f"{dtype}[4]{{0}}")[0].nbytes == nbytes
+# The other dimension may be in the lanes; without a tile nothing is known to be padded.
+ARRAYS = Names(__file__, "arrays")
+
+test_widths_and_bytes_of_arrays = ARRAYS.test(dict.fromkeys(ARRAYS, stored))
 
 
 def test_text_without_arrays_has_none() -> None:
