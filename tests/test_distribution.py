@@ -25,7 +25,7 @@ SHELLS = {
 }
 
 MOST_BYTES = 6_200_000
-"""Of the source archive: its largest parts are sample traces and pictures; golden texts of tests are 0.1 MB of it."""
+"""Of the source archive: its largest parts are sample traces and pictures; golden texts of tests are 0.1 MB."""
 
 
 def run(*command: str | Path, cwd: Path, **variables: str) -> str:
