@@ -186,9 +186,8 @@ def _wrapper(point: Point, caller: Callable[[int], FrameType]) -> Callable[..., 
 
     def call(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401  # those of any function
         held: Held = []
-        # Of a call that is noted briefly, or is part of one; and how it is left where it is not to its end:
-        over: Callable[[], bool] | None = None
-        later: Foreign = None
+        over: Callable[[], bool] | None = None  # of a call that is noted briefly, or is part of one
+        later: Foreign = None  # how it is left where it is not noted to its end
         try:
             repeats = point.repeats
             if repeats is not None and repeats.brief is not None:

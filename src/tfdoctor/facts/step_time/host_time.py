@@ -175,9 +175,13 @@ def _held(line: Line, start: int, end: int) -> tuple[NDArray[np.int32], Times, T
     starts, until = np.maximum(line.start_ps, start), np.minimum(line.start_ps + line.duration_ps, end)
     rows = np.flatnonzero(starts < until)
     starts, ends = starts[rows], until[rows]
-    while True:  # once, unless events overlap without one in the other
+    around = enclosing(starts, ends, [len(rows)])
+    if (np.append(ends, end)[around] < ends).any():  # some overlap without one in the other
+        stack: list[int] = []
+        for row, starts_at in enumerate(starts.tolist()):
+            while stack and ends[stack[-1]] <= starts_at:
+                stack.pop()
+            ends[row] = min(ends[row], ends[stack[-1]] if stack else end)
+            stack.append(row)
         around = enclosing(starts, ends, [len(rows)])
-        cut = np.minimum(until[rows], np.append(ends, end)[around])
-        if (cut == ends).all():
-            return line.kind[rows], starts, ends, around
-        ends = cut
+    return line.kind[rows], starts, ends, around
