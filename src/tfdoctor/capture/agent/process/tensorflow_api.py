@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from .declared import Foreign, Graph, TraceMarker
 
 
-TRAINERS = ("tensorflow", "jax", "torch")  # Frameworks that train
-
-
 def in_use() -> bool:
     """Say whether TensorFlow's context is made, or a session of version 1 is: with it, threads that no fork has."""
     context = sys.modules.get("tensorflow.python.eager.context")
@@ -100,17 +97,3 @@ def on_host() -> Foreign:
     from tensorflow.python.framework import ops
 
     return ops.device("/CPU:0")
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what the script has imported."""
-    known = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in (*TRAINERS, "keras", "tf_keras", "numpy"):
-        version = getattr(sys.modules.get(name), "__dict__", {}).get("__version__")
-        if isinstance(version, str):
-            known[name] = str(version)
-    build = getattr(sys.modules.get("tensorflow.python.platform.build_info"), "build_info", {})
-    for name in ("cuda", "cudnn"):
-        if build.get(f"{name}_version"):
-            known[name] = str(build[f"{name}_version"])
-    return known

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..process import all_threads
+from ..process.imports import TRAINERS, versions
 from ..process.journal import guarded
 from ..process.kept import os, threads, time
 from ..process.stack import user_file
-from ..process.tensorflow_api import TRAINERS, versions
 from .account import Buckets, LogFile
 from .clock import CallClock
 from .pace import OFTEN_S, SamplePace

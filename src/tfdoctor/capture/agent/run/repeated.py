@@ -20,9 +20,36 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType, FrameType
+    from typing import Protocol
 
-    from .clock import CallClock
     from .places import CallSite
+    from .step_times import RunStepTimes
+
+    class RepeatedClock(Protocol):
+        """The state of `CallClock` that such steps change, times in ns."""
+
+        began: int
+        thread: int | None
+        now: tuple[CallSite, int] | None
+        current: CallSite
+        totals: dict[CallSite, int]
+        entered: dict[CallSite, int]
+        steps: RunStepTimes
+        inside: int
+        stepped: int
+        running: bool
+        first: bool
+        profiled: bool
+        trained: CallSite | None
+        caller: FrameType | None
+
+        repeats: RepeatedSteps
+
+        def switch(self, place: CallSite, now: int | None = None) -> int:
+            """Another call is under way from a moment on; return the time."""
+
+        def abandon(self) -> None:
+            """No call is under way."""
 
     # What was under way before a call, when it began, and the call itself:
     Enter = tuple[CallSite, int, CallSite]
@@ -87,7 +114,7 @@ class RepeatedSteps:
         *("opened", "waiting", "around", "entered", "known", "ran"),
     )
 
-    def __init__(self, clock: CallClock) -> None:
+    def __init__(self, clock: RepeatedClock) -> None:
         self.clock = clock
         self.begin()
 
@@ -337,7 +364,7 @@ def add(totals: dict[CallSite, int], noted: Iterable[Noted], last: int) -> int:
     return last
 
 
-def snapshot(clock: CallClock) -> tuple[dict[CallSite, int], int]:
+def snapshot(clock: RepeatedClock) -> tuple[dict[CallSite, int], int]:
     """Return the time of each call so far and the present time, as another thread sees the clock.
 
     No ns is lost or counted twice.

@@ -13,9 +13,9 @@ import sys
 
 from ..process import early_end
 from ..process.budget import FEWEST_CALLS, CaptureBudget
+from ..process.imports import versions
 from ..process.journal import guarded
 from ..process.kept import main_thread, threads, time
-from ..process.tensorflow_api import versions
 from .captures import USERS, Capture
 from .collectives import UnsafeError
 from .function_traces import FunctionTraces
