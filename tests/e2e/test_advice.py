@@ -12,7 +12,8 @@ from tests.capture.running import ended, environment
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.input import padding_waste
-from tfdoctor.rules.input.padding_waste import BatchMaker, BatchSource, LengthWork
+from tfdoctor.rules.input.padding_waste import LengthWork
+from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.operations import unfused_batch_norm
 from tfdoctor.terms.verdict import Finding
 

@@ -2,7 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.recording.manifest import EndedProcess
-from tfdoctor.rules.execution.busy_workers import PY_DATASET, JobProcesses, check
+from tfdoctor.rules.execution.busy_workers import PY_DATASET, check
+from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 
 
 def example(

@@ -2,7 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.rules.execution import debug_checks
-from tfdoctor.rules.execution.debug_checks import DebugChecks, check
+from tfdoctor.rules.execution.debug_checks import check
+from tfdoctor.rules.execution.debug_checks.checking_operations import DebugChecks
 
 
 def example(

@@ -3,7 +3,8 @@
 from tests.rules.kit import *
 from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules.execution import deterministic_operations
-from tfdoctor.rules.execution.deterministic_operations import Determinism, Limits, check
+from tfdoctor.rules.execution.deterministic_operations import Limits, check
+from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism
 
 T4 = Hardware(DeviceKind.GPU, "Tesla T4", "Tensor Core", bandwidth_bytes_s=320e9, peak_flop_s=65e12)
 

@@ -2,7 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.recording.agent import TracedFunction
-from tfdoctor.rules.run.known_fault import KERAS, BatchTracing, check
+from tfdoctor.rules.run.known_fault import KERAS, check
+from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 
 
 def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0) -> Verdict:

@@ -2,7 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.recording.program import MissingLibrary
-from tfdoctor.rules.scale.missing_gpu import Boards, check
+from tfdoctor.rules.scale.missing_gpu import check
+from tfdoctor.rules.scale.missing_gpu.boards import Boards
 
 CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from tests.rules.kit import *
 from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.rules.scale.oversubscribed_cores import WorkerThreads, check
+from tfdoctor.rules.scale.oversubscribed_cores import check
+from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
 
 
 def example(

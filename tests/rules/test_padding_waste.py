@@ -8,7 +8,8 @@ from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.given import Given
 from tfdoctor.rules.input import padding_waste
-from tfdoctor.rules.input.padding_waste import BatchMaker, BatchSource, LengthWork
+from tfdoctor.rules.input.padding_waste import LengthWork
+from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 
 
 def example(

@@ -2,7 +2,8 @@
 
 from tests.rules.kit import *
 from tests.run_logs import Run
-from tfdoctor.rules.run.sample_weight_scan import WeightScan, WeightScans, check
+from tfdoctor.rules.run.sample_weight_scan import check
+from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScan, WeightScans
 
 
 def example(ms_of_scans: float = 40_000.0, total_ms: float = 90_000.0) -> Verdict:

@@ -4,7 +4,8 @@ from tests.builders import Row
 from tests.facts.step_time.sampled import place, sampled
 from tests.rules.kit import *
 from tfdoctor.rules.execution import slow_call
-from tfdoctor.rules.execution.slow_call import INSTEAD, SingleCall, SingleCalls
+from tfdoctor.rules.execution.slow_call import INSTEAD
+from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCalls
 
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them

@@ -4,7 +4,8 @@ from tests.rules.kit import *
 from tests.rules.run_facts import line, made
 from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.rules.run import slow_start
-from tfdoctor.rules.run.slow_start import StartLoad, check
+from tfdoctor.rules.run.slow_start import check
+from tfdoctor.rules.run.slow_start.start_load import StartLoad
 
 IMPORTED = run_line(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
 

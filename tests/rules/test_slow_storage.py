@@ -3,7 +3,8 @@
 import pytest
 
 from tests.rules.kit import *
-from tfdoctor.rules.files.slow_storage import LITTLE_MORE, MOST_READS, PRECONDITIONS, ReadRate, check
+from tfdoctor.rules.files.slow_storage import LITTLE_MORE, MOST_READS, PRECONDITIONS, check
+from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 
 
 def example(

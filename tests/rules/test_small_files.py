@@ -3,7 +3,8 @@
 from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.files import small_files
-from tfdoctor.rules.files.small_files import PRECONDITIONS, ReadSizes, check
+from tfdoctor.rules.files.small_files import PRECONDITIONS, check
+from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
 
 def example(

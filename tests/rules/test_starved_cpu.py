@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.facts.input.map_functions import DecodedImage
 from tfdoctor.rules.input import sequential_map, starved_cpu
-from tfdoctor.rules.input.starved_cpu import CpuPressure
+from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 
 
 def example(

@@ -2,7 +2,8 @@
 
 from tests.rules.kit import *
 from tfdoctor.recording.agent import GradientsTaken
-from tfdoctor.rules.execution.unused_gradients import UnusedWork, check
+from tfdoctor.rules.execution.unused_gradients import check
+from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
 
 MOST = GradientsTaken(
     variables=10,

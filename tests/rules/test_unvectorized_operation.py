@@ -1,7 +1,8 @@
 """unvectorized-operation: the loops of vectorized_map in the step and in the pipeline, and what is none."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations.unvectorized_operation import FallbackLoop, FallbackLoops, check
+from tfdoctor.rules.operations.unvectorized_operation import check
+from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 
 NAME = "loop_body/adjust_contrast"
 RUNNING = GraphLoop(name=f"{NAME}/pfor/while", iterations=64.0, operations=0.0, ms=0.0)

@@ -4,7 +4,8 @@ from tests.rules.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.recording.agent import ZeroRate
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.rules.operations.zero_learning_rate import UselessWork, check
+from tfdoctor.rules.operations.zero_learning_rate import check
+from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
 
 GRADIENT = OperationTime(name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12))
 UPDATE = OperationTime(name="adam/Mul", type="Mul", ms=2.0, at=Location("train.py", 30))

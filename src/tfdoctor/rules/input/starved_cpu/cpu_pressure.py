@@ -1,0 +1,55 @@
+"""How long the run's tasks waited for a processor while the steps were traced."""
+
+from tfdoctor.families.kit import *
+from tfdoctor.recording import Recording
+
+NS_PER_US = 1000  # Nanoseconds in a microsecond
+
+
+class CpuPressure(Record):
+    """Counters of the kernel over the traced window, or the samples around it; None is unknown.
+
+    ``throttled`` is the time for which the control group's quota stopped the run, per time that
+    passed; each processor's queue counts, so it may exceed 1. ``waiting`` (0 to 1) is the share of the
+    time in which some task of the machine was ready to run and had no processor (PSI, "some").
+    """
+
+    throttled: float | None = None
+    waiting: float | None = None
+    quota: float | None = None  # of the control group, in cores
+
+    @property
+    def throttling(self) -> str:
+        """A clause that names the quota."""
+        quota = f" of {number(self.quota)} cores" if self.quota else ""
+        return f"the control group's quota{quota} throttles the run"
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Take the counters' differences from before the window to after it.
+
+        Raises:
+            Unavailable: the host was not sampled, or only once.
+        """
+        rows = [row for row in recording.samples if row.host]
+        window = recording.manifest.window if recording.manifest else None
+        if window and window.stopped_unix_ns:  # from the last sample before it to the first after it
+            before = [row.unix_ns for row in rows if row.unix_ns <= window.started_unix_ns]
+            after = [row.unix_ns for row in rows if row.unix_ns >= window.stopped_unix_ns]
+            start, stop = [window.started_unix_ns, *before][-1], [*after, window.stopped_unix_ns][0]
+            rows = [row for row in rows if start <= row.unix_ns <= stop]
+        counts = [(row.unix_ns, row.host) for row in rows if row.host]
+        if len(counts) < 2:  # noqa: PLR2004 - a difference needs two
+            raise Unavailable("the CPU was sampled less than twice; record with `tfdoctor profile`")
+        throttled = _rate((at, host.throttled_us) for at, host in counts)
+        return cls(throttled, _rate((at, host.psi_cpu_us) for at, host in counts), counts[-1][1].quota_cores)
+
+
+def _rate(counts: Iterable[tuple[int, float | None]]) -> float | None:
+    """Return how fast a counter of microseconds ran, per microsecond that passed."""
+    known = [(unix_ns, float(us)) for unix_ns, us in counts if us is not None]
+    if len(known) < 2:  # noqa: PLR2004 - a difference needs two
+        return None
+    (first_ns, first), (last_ns, last) = known[0], known[-1]
+    passed = (float(last_ns) - float(first_ns)) / NS_PER_US
+    return max(0.0, (last - first) / passed) if passed > 0 else None

@@ -1,0 +1,45 @@
+from tfdoctor.families.kit import *
+from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
+
+__doc__, CODE = page(__file__)
+
+KERAS = "keras"
+
+# Versions of Keras between which train_on_batch gives its function a new generator in each call (tf 67033).
+FIRST, REPAIRED = (3, 0), (3, 7)
+
+
+class Limits(RuleLimits):
+    share: float = share_limit(0.9)
+    calls: float = limit(10.0)
+
+
+def check(tracing: BatchTracing, limits: Limits = Limits()) -> Verdict:
+    """Look for the sign of the fault of the version in use."""
+    version = tracing.versions.get(KERAS)
+    if version is None or not FIRST <= version < REPAIRED:
+        known = (f"{name} {tracing.texts[name]}" for name in ("tensorflow", KERAS) if name in tracing.texts)
+        used = " and ".join(known)
+        used = f"{used} that slows training" if used else "the libraries in use"
+        return Healthy(summary=f"No fault is known of {used}", concern=Concern.RUN)
+    keras, where = f"Keras {tracing.texts[KERAS]}", f" at {location(tracing.at)}" if tracing.at else ""
+    # the time of all traces but the first, about the same time as any other finding on this function
+    effect = RunEffect(
+        phase=Phase.TRACING,
+        of=ms(tracing.again_ms or 0.0),
+        subject=f"{tracing.name} {location(tracing.at)}" if tracing.at else tracing.name,
+        recurs=Recurrence.PER_STEP,
+        times=max(1, tracing.tracings - 1),
+        bound=Bound.AT_MOST,
+    )
+    return judged(
+        Measure("calls of train_on_batch", count(tracing.calls), count(limits.calls)),
+        Measure.share("share of these calls that trace", tracing.share, limits.share),
+        healthy=f"{keras} traces train_on_batch in each call, which this run does not show",
+        finding=f"{keras} traces its training function in {number(tracing.tracings)} of {number(tracing.calls)} "
+        f"calls of train_on_batch{where}, a fault that Keras 3.7 repairs",
+        remedies=[Remedy("Install Keras 3.7 or later", CODE["upgrade"], tracing.at)],
+        run_effects=[effect] if tracing.again_ms else [],
+        severity=None if tracing.again_ms else Severity.WARNING,
+        concern=Concern.RUN,
+    )

@@ -1,0 +1,45 @@
+"""The versions of the run, and the calls of train_on_batch that traced Keras' own function again."""
+
+import re
+
+from tfdoctor.families.kit import *
+from tfdoctor.recording import Recording
+
+# Functions of Keras 3 that train on a batch (keras/src/backend/tensorflow/trainer.py).
+OWN = re.compile(r"one_step_on_iterator|multi_step_on_iterator|train_function")
+NUMBER = re.compile(r"(\d+)\.(\d+)")  # The parts of a version that a fault depends on
+
+
+class BatchTracing(Record):
+    """The calls of train_on_batch of a function of Keras; ``again_ms`` are its traces but the first, in the run."""
+
+    versions: Mapping[str, tuple[int, int]]  # by package; those that the script imported
+    texts: Mapping[str, str]  # the same as written
+    calls: int = 0
+    tracings: int = 0
+    again_ms: float | None = None
+    name: str = ""
+    at: Location | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of the calls that traced, 0 to 1."""
+        return min(1.0, self.tracings / self.calls) if self.calls else 0.0
+
+    @classmethod
+    def measure(cls, recording: Recording, traces: RunTraces | None) -> Self:
+        """Read what the agent counted."""
+        manifest = recording.manifest
+        if manifest is None or not manifest.versions:
+            raise Unavailable("the versions of the libraries were not recorded")
+        known = {name: NUMBER.match(text) for name, text in manifest.versions.items()}
+        versions = {name: (int(m[1]), int(m[2])) for name, m in known.items() if m}
+        functions = [one for one in manifest.steps.functions if OWN.fullmatch(one.name)]
+        if not functions or manifest.steps.source != StepSource.KERAS_TRAIN_ON_BATCH:
+            return cls(versions, manifest.versions)
+        traced = max(functions, key=lambda one: one.tracings)
+        at = Places.of(recording)(traced.at)
+        same = (
+            one.again_ms for one in (traces.functions if traces else ()) if (one.name, one.at) == (traced.name, at)
+        )
+        return cls(versions, manifest.versions, traced.calls, traced.tracings, next(same, None), traced.name, at)

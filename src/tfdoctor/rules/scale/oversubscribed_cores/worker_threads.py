@@ -1,0 +1,42 @@
+"""How many processes of a job train on this machine, and how many threads each of them computes with."""
+
+from tfdoctor.facts.machine.samples import in_window, window_of
+from tfdoctor.families.kit import *
+from tfdoctor.recording import Recording
+
+VARIABLE = "TF_NUM_INTRAOP_THREADS"
+
+# Mean number of cores of a process from which it counts as one that trains: with a GPU, it launches kernels.
+WORKING = 0.25
+
+
+class WorkerThreads(Record):
+    """Training processes of one machine, and the threads that each has for one operation."""
+
+    workers: int
+    threads: int  # of TensorFlow's intra-op pool, in each process
+    given: bool = False  # the program or the variable sets them
+
+    @classmethod
+    def measure(cls, recording: Recording, program: Program) -> Self:
+        """Count the recorded workers that the samples of this machine show at work."""
+        manifest = recording.manifest
+        size = (manifest.worker.size if manifest and manifest.worker else None) or 1
+        trained = max(len(recording.workers), size)
+        if manifest is None or trained == 1:
+            raise Unavailable("one process trains")
+        rows = in_window(window_of(recording), [row for row in recording.samples if row.host])
+        told = [row.host.processes_pct for row in rows if row.host and row.host.processes_pct]
+        if not told:
+            raise Unavailable("the processes of the run were not sampled one by one")
+        cores: defaultdict[str, float] = defaultdict(float)
+        for shares in told:
+            for pid, pct in shares.items():
+                cores[pid] += 0.01 * pct / len(told)
+        settings = program.settings
+        variable = settings.intra_op_variable or manifest.environment.get(VARIABLE, "")
+        given = settings.intra_op_threads or (int(variable) if variable.isdecimal() else 0)
+        threads = given or settings.affinity or manifest.host.cores_logical
+        if not threads:
+            raise Unavailable("the threads of the processes were not recorded")
+        return cls(min(trained, sum(one >= WORKING for one in cores.values())), threads, bool(given))
