@@ -98,7 +98,6 @@ STORED = {
     "full": "an input-bound run on a GPU, with all that a report can show",
     "run": "the run with its account of ten epochs, and findings in each unit",
     "run-predicts": "a run that trains nothing",
-    "run-window": "the account covers the traced window alone",
     "gated": "a budget in each state, and a baseline that knows one finding",
     "configured": "as judged by what a user chose and set, with findings that bear on each other",
     "several-hosts": "one host among four",
@@ -108,11 +107,10 @@ STORED = {
     "unexplained": "no rule explains the host time, and only a part of the compute",
     "no-steps": "no step can be seen, so that hardly a rule applies",
     "errored": "the only rule crashed",
-    "energy": "a counter of energy, with prices, and a finding that saves some",
     "single-step": "one step, which tells nothing of the spread",
 }
 
-full, run, run_window = partial(stored, "full"), partial(stored, "run"), partial(stored, "run-window")
+full, run = partial(stored, "full"), partial(stored, "run")
 tried, caused, gated = partial(stored, "tried"), partial(stored, "caused"), partial(stored, "gated")
 healthy, unexplained = partial(stored, "healthy"), partial(stored, "unexplained")
 no_steps, single_step = partial(stored, "no-steps"), partial(stored, "single-step")
@@ -205,6 +203,14 @@ def spent(times: dict[Phase, float], **changes: Any) -> RunAccount:
 
 def of_run(run: RunAccount, **changes: Any) -> Diagnosis:
     return replace(full(), run=run, **changes)
+
+
+def run_window() -> Diagnosis:
+    """Return a report on a trace from elsewhere: the account covers its window."""
+    window = spent({Phase.STEPS: 1.1, Phase.UNNAMED: 0.1}, segments=(), whole=False, window_steps=20)
+    return of_run(
+        replace(window, missing="the rest of the run was not recorded: a trace contains the traced window only")
+    )
 
 
 def with_trials(*rows: Trial, base: Diagnosis | None = None, **more: Any) -> Diagnosis:

@@ -4,17 +4,17 @@ from tests.report.kit import *
 from tfdoctor.report.formats import render
 from tfdoctor.stored.report import write
 
-(BOARDS,) = diagnoses.stored("energy").energy.rows  # type: ignore[union-attr] # that report has it
+(BOARDS,) = diagnoses.full().energy.rows  # type: ignore[union-attr] # that report has it
 ENERGY = EnergyAccount(rows=(BOARDS,), measured_s=61.0, epoch_steps=1000, usd_per_kwh=0.3, gco2_per_kwh=360.0)
 
 
 def test_without_a_counter_nothing_is_said_of_energy() -> None:
-    full = diagnoses.full()
-    assert not energy_brief(full)
-    assert "energy" not in write(full)
+    run = diagnoses.run()
+    assert not energy_brief(run)
+    assert "energy" not in write(run)
     for name in ("html", "md", "llm"):
-        assert "Energy" not in render(name, full).replace("energy", "")
-    assert "Energy" not in terminal.render(full, width=100, color=False)
+        assert "Energy" not in render(name, run).replace("energy", "")
+    assert "Energy" not in terminal.render(run, width=100, color=False)
 
 
 def test_without_prices_there_is_no_money() -> None:

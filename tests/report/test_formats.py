@@ -51,7 +51,7 @@ def test_markdown(kind: str, golden: Compare) -> None:
     golden(f"{kind}.md", rendered("md", kind))
 
 
-@pytest.mark.parametrize("kind", ["full", "tried", "gated", "run", "energy", "hostile"])
+@pytest.mark.parametrize("kind", ["full", "tried", "gated", "run", "hostile"])
 def test_text_for_a_language_model(kind: str, golden: Compare) -> None:
     golden(f"{kind}.llm.txt", rendered("llm", kind))
 
@@ -69,7 +69,7 @@ def test_terminal(kind: str, golden: Compare) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run", "energy"]
+    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run"]
 )
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(finished(diagnoses.ALL[kind]())))
