@@ -23,25 +23,6 @@ from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
 from tfdoctor.trace import Event, EventType, Intervals, Line, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
 
-__all__ = ["Any", "Bound", "Callable", "ClassVar", "Collection", "Counter", "DeviceKind", "Effect", "Event"]
-__all__ += ["EventType", "Intervals", "Iterable", "Iterator", "Line", "Location", "Mapping", "NDArray", "Phase"]
-__all__ += ["Plane", "Record", "Recording", "RunCall", "RunWork", "Self", "Sequence", "Stage", "StepSource"]
-__all__ += ["StrEnum", "Table", "Trace", "Unavailable", "by_key", "cached_property", "ceil", "count", "defaultdict"]
-__all__ += [
-    "exclusive",
-    "field",
-    "inf",
-    "milliseconds",
-    "ms",
-    "nbytes",
-    "np",
-    "number",
-    "pairs_of",
-    "pairwise",
-    "percent",
-]
-__all__ += ["prod", "re", "replace", "summed"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 N = TypeVar("N", int, float)

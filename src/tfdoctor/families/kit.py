@@ -99,26 +99,3 @@ from tfdoctor.terms.verdict import (
     Table,
     Verdict,
 )
-
-__all__ = [
-    "BYTES_PER_MS", "CONVOLUTIONS", "GRADIENT_SCOPE", "JAX", "MAPS", "MATMULS", "ONE_BY_ONE", "ONE_THREAD",
-    "PART", "READERS", "SHARE", "SHOWN", "SHOWN_ROWS", "TENSOR", "UPDATES", "Activity", "Any", "Bound",
-    "Breakdown", "Cacheable", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "CompileTime",
-    "Concern", "Conversions", "Cores", "Counter", "CpuContention", "DataOptions", "Dataflow", "Dataset",
-    "DatasetProperties", "Device", "DeviceKind", "EagerWork", "Effect", "Enum", "Evidence", "Finding",
-    "Framework", "GpuBoards", "Hardware", "Healthy", "HostLines", "HostMemory", "InputKind", "InputPipeline",
-    "Iterable", "Iterator", "LineWork", "Location", "LoopBody", "LoopWork", "MadeCall", "Mapping", "Measure",
-    "MemoryTrends", "NotApplicable", "Operation", "OperationRows", "OperationTime", "Operations",
-    "OptimizerWork", "PartTime", "Phase", "Places", "Program", "PythonOverhead", "Record", "Recurrence",
-    "Remedy", "Replicas", "RuleLimits", "RunCall", "RunCalls", "RunEffect", "RunFailure", "RunGrowth",
-    "RunPhases", "RunPlace", "RunSteps", "RunTraces", "RunWork", "Self", "Sequence", "SequencePadding",
-    "Severity", "Shape", "SingleOperations", "SlowCall", "SlowCalls", "SlowPlaces", "StackSamples", "Stage",
-    "StageTime", "SteadySteps", "StepSource", "StepWork", "Steps", "Table", "TimedLine", "Trend", "Unavailable",
-    "Unexplained", "Verdict", "awaited", "bandwidth", "bound_by", "bucketing", "changes", "clause", "count",
-    "counted", "counts_table", "defaultdict", "duration", "feeds", "figures_per_step", "flop_rate", "flop_s",
-    "found", "growing_counts", "heaviest", "in_body", "in_function", "inf", "is_backward", "is_small", "judged",
-    "kind_of", "layer_table", "left_on_all_cores", "limit", "line_groups", "line_table", "location",
-    "milliseconds", "ms", "nbytes", "none_seen", "not_on", "nothing", "number", "page", "percent",
-    "pipeline_ran", "prod", "quantity", "ratio", "re", "repeatable", "replace", "rows_per_batch", "run_course",
-    "share_limit", "small_calls", "spared", "summed", "timed_steps", "whole_run", "why_not", "work_table",
-]  # fmt: skip
