@@ -5,6 +5,7 @@ import gc
 import inspect
 import threading
 import time
+import weakref
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
@@ -312,6 +313,22 @@ def test_a_step_of_an_earlier_recording_ends_unseen() -> None:
         assert not clock.inside
         assert not clock.running
         assert not clock.repeats.waiting
+
+
+@pytest.mark.parametrize("ends", ["pass_over", "save"])
+def test_what_is_over_keeps_no_function_and_no_graph_alive(ends: str) -> None:
+    """Trap: a model of an earlier experiment would keep its memory."""
+    with fake_time() as time:
+        clock = started()
+        script = Hooked(clock, time, repeats=True)
+        script.run([("function", 0, 1.003, None)] * 20)
+        assert clock.repeats.brief is script.functions[0]
+        gone = [weakref.ref(script.functions[0]), weakref.ref(script.concrete[0])]
+        script.run([("pass over",)] if ends == "pass_over" else [("save", 1.0)])
+        script.functions.clear()
+        script.concrete.clear()
+        gc.collect()
+        assert [reference() for reference in gone] == [None, None]
 
 
 class Training(threading.Thread):

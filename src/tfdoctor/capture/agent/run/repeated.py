@@ -178,7 +178,7 @@ class RepeatedSteps:
         last, began, clock = self.last, self.began, self.clock
         if last is None or last.called is None:
             return
-        last.sure, self.brief = 0, None
+        last.sure, self.brief, self.inner = 0, None, None
         self.opened, self.began = (last, began, None), 0
         clock.current, clock.running, clock.inside = last.called, False, 1
 
@@ -223,7 +223,7 @@ class RepeatedSteps:
             self.began, self.left = 0, self.left - 1
             clock.current, clock.running, clock.caller = last.between, False, None
             if not self.left or now >= self.due:
-                self.brief = None  # the next one is noted in full, and these are accounted for
+                self.brief = self.inner = None  # the next one is noted in full, and these are accounted for
             return True
         return self._over_in_full()
 
@@ -294,7 +294,7 @@ class RepeatedSteps:
 
     def settle(self) -> None:
         """Account for what waits, and for the call under way as far as it has come; something else happens."""
-        self.brief = None
+        self.brief = self.inner = None
         if self.waiting:
             self._account(time.perf_counter_ns())
         if self.began:
@@ -305,7 +305,7 @@ class RepeatedSteps:
             self._open()
 
     def _account(self, now: int) -> None:
-        clock, self.due, self.brief = self.clock, now + WAIT_NS, None
+        clock, self.due, self.brief, self.inner = self.clock, now + WAIT_NS, None, None
         since, clock.now = clock.now, None  # who reads meanwhile waits
         waiting, self.waiting = self.waiting, []
         last = since[1] if since is not None else clock.began + sum(clock.totals.values())
