@@ -33,18 +33,40 @@ def test_its_end_is_that_of_the_command(what: str, code: int, said: str) -> None
     assert ("Traceback" in done.stderr) == (code == 1)
 
 
+EARLY = """\
+import os, signal, time
+from tfdoctor import own_process
+fork = os.fork
+
+def interrupted():
+    child = fork()
+    if child:
+        print(child, flush=True)
+        os.kill(os.getpid(), {number:d})
+    return child
+
+os.fork = interrupted
+own_process.enter()
+time.sleep(120)
+"""
+"""The signal comes before the command can do anything more."""
+
+LATE = RUN.format("[print(os.getpid(), flush=True), time.sleep(120)]")
+"""The child names itself, and waits."""
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_the_command_ends_both(number: signal.Signals) -> None:
-    """The child names itself before it waits."""
-    with subprocess.Popen(
-        command("[print(os.getpid(), flush=True), time.sleep(60)]"), stdout=subprocess.PIPE, text=True
-    ) as running:
+@pytest.mark.parametrize("source", [EARLY, LATE])
+def test_a_signal_to_the_command_ends_both(source: str, number: signal.Signals) -> None:
+    called = [sys.executable, "-c", source.format(number=number)]
+    with subprocess.Popen(called, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         child = int(running.stdout.readline())
         assert child != running.pid
-        running.send_signal(number)
+        if source == LATE:
+            running.send_signal(number)
         assert running.wait(timeout=30) == -number
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 30
     alive = f"/proc/{child}/cwd"  # none of a process that has ended, though nobody has asked how yet
     while os.path.exists(alive) and time.monotonic() < deadline:  # noqa: PTH110 - as short
         time.sleep(0.01)

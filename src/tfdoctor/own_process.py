@@ -19,8 +19,10 @@ FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 def enter() -> None:
     """Go on in a child with limits; the parent ends as the child has ended."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # they wait until they can be forwarded
     child = os.fork()
     if not child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
         ROOM.begin()
         return
 
@@ -29,6 +31,7 @@ def enter() -> None:
             os.kill(child, number)
 
     before = {number: signal.signal(number, forward) for number in FORWARDED}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     while True:
         try:
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
