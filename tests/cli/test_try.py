@@ -4,7 +4,7 @@ import errno
 import tempfile
 
 from tests.cli.kit import *
-from tests.report.diagnoses import full, tried
+from tests.report.diagnoses import tried, untried
 from tfdoctor.recording import Recording
 from tfdoctor.trial import of_recording, stored, taking_out
 from tfdoctor.trial.program import Variant, texts_of
@@ -181,7 +181,7 @@ def test_a_damaged_earlier_trial_does_not_stop_a_new_one(tmp_path: Path, monkeyp
     monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
     code, output = tried_with(str(recording), "--env", "A=1")
     assert code == 0, output
-    assert stored.with_last(full(), Recording.open(recording)) == tried()
+    assert stored.with_last(untried(), Recording.open(recording)) == tried()
 
 
 def test_a_kept_change_that_is_not_in_the_diff_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,12 @@ healthy, unexplained = partial(stored, "healthy"), partial(stored, "unexplained"
 no_steps, single_step = partial(stored, "no-steps"), partial(stored, "single-step")
 several_hosts = partial(stored, "several-hosts")
 
+
+def untried() -> Diagnosis:
+    """Return the tried one as it was before its trial."""
+    return replace(tried(), trials=None, results=tuple(replace(one, measured=None) for one in tried().results))
+
+
 RATE = "Matmuls run at 71 % of the rate that this GPU reaches"
 WHOLE = ("html", "json", "md")
 """Formats that contain all of a diagnosis."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.report.diagnoses import full, tried
+from tests.report.diagnoses import tried, untried
 from tfdoctor import cli
 from tfdoctor.diagnosis.savings import RunSaving
 from tfdoctor.diagnosis.trials import Trials
@@ -35,9 +35,9 @@ def kept(recording: Recording) -> Path:
 
 
 def test_a_report_of_the_recording_has_all_that_was_measured(recording: Recording) -> None:
-    assert stored.with_last(full(), recording) == full()  # it was never tried
+    assert stored.with_last(untried(), recording) == untried()  # it was never tried
     stored.keep(TRIED, recording)
-    assert stored.with_last(full(), recording) == tried()
+    assert stored.with_last(untried(), recording) == tried()
 
 
 EARLIER = {
@@ -64,13 +64,13 @@ def test_a_trial_of_an_earlier_version_is_read(recording: Recording) -> None:
             row[promise] = {**told, **timed} or None
     path.write_text(json.dumps(data))
     assert '"per_step": {"value"' in path.read_text()
-    assert stored.with_last(full(), recording).trials == trials
+    assert stored.with_last(untried(), recording).trials == trials
 
 
 def test_the_last_trial_counts(recording: Recording) -> None:
     stored.keep(TRIED, recording)
     stored.keep(replace(TRIED, rows=TRIED.rows[1:]), recording)
-    again = stored.with_last(full(), recording)
+    again = stored.with_last(untried(), recording)
     assert again.trials is not None
     assert again.trials.rows == TRIED.rows[1:]
     assert again.results[0].measured is None
@@ -80,10 +80,10 @@ def test_the_last_trial_counts(recording: Recording) -> None:
 def test_a_trial_without_figures_leaves_an_earlier_one_with_them(recording: Recording) -> None:
     kept(recording).write_text("{")
     assert stored.keep(UNMEASURED, recording)  # in place of a damaged one
-    assert stored.with_last(full(), recording).trials == UNMEASURED
+    assert stored.with_last(untried(), recording).trials == UNMEASURED
     assert stored.keep(TRIED, recording)
     assert not stored.keep(UNMEASURED, recording)
-    assert stored.with_last(full(), recording) == tried()
+    assert stored.with_last(untried(), recording) == tried()
 
 
 def test_the_report_command_shows_the_measured_column(recording: Recording) -> None:
@@ -100,4 +100,4 @@ ODD_STATE = '{"rows": [{"name": "a", "training": {"state": "odd"}}]}'
 def test_a_damaged_file_is_one_sentence(recording: Recording, damaged: str) -> None:
     kept(recording).write_text(damaged)
     with pytest.raises(InputError, match="is damaged: remove it"):
-        stored.with_last(full(), recording)
+        stored.with_last(untried(), recording)
