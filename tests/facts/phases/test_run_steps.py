@@ -44,6 +44,10 @@ told.rows(
             (10, 100.0),
         ),
         "without traced steps there is no share of the window": of((200, 5.0)),
+        # A regression: a fit of toy data was traced, and the report said nothing of the steps that took the time.
+        "traced steps of another loop stand for little": made(
+            steps(20, 2.0, "toy.py:3", traced=True), steps(90, 1e3, LOOP)
+        ),
         "no step is trained": short(),
     },
 )

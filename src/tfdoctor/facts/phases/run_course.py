@@ -238,8 +238,12 @@ def main_loop(log: RunLog) -> tuple[str, SourceLine | None]:
 def main_steps(log: RunLog) -> list[tuple[int, BucketSteps]]:
     """Return the steps of the loop with the most time, bucket by bucket, each with the bucket's number."""
     loop = main_loop(log)
-    own = ((number, steps) for number, bucket in enumerate(log.buckets) for steps in bucket.steps)
-    return [(number, steps) for number, steps in own if (steps.source, steps.at) == loop and steps.calls]
+    return [(number, steps) for number, steps in all_steps(log) if (steps.source, steps.at) == loop]
+
+
+def all_steps(log: RunLog) -> list[tuple[int, BucketSteps]]:
+    """Return the steps of all loops, bucket by bucket, each with the bucket's number."""
+    return [(number, one) for number, bucket in enumerate(log.buckets) for one in bucket.steps if one.calls]
 
 
 def usual_step(log: RunLog) -> float:

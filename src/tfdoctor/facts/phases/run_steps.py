@@ -3,7 +3,15 @@
 from statistics import median
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
+from tfdoctor.facts.phases.run_course import (
+    MIDDLE,
+    StepDurations,
+    all_steps,
+    main_loop,
+    main_steps,
+    sampled,
+    whole_run,
+)
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -115,8 +123,9 @@ class RunSteps(Record, kw_only=True):
     Calls that trace a function are none of them (see RunTraces). Where input comes in bursts, every second or third
     step takes long, and ``long`` has only those that took much longer than the traced ones.
     ``window_share`` is the share of the time of all steps that is in steps like the traced ones (between 0.67 and
-    1.5 times their median), None without a window. ``wait_longer`` says that the traced steps wait for input more
-    than they do anything else, and that the stack in long ones is where they wait: then these are like them, too.
+    1.5 times their median), None without a window; of all loops' steps where those of another loop were traced.
+    ``wait_longer`` says that the traced steps wait for input more than they do anything else, and that the stack in
+    long ones is where they wait: then these are like them, too.
     """
 
     at: Location | None
@@ -153,18 +162,20 @@ class RunSteps(Record, kw_only=True):
         if not count or not times.count:
             raise Unavailable("no training step was seen in the run")
         bursts = in_trace.steps if in_trace and in_trace.in_bursts else ()
-        traced, share = _window(steps, times, recording.manifest, in_bursts=bool(bursts))
+        of_main = any(one.traced for _, one in steps)  # else those of another loop may be traced
+        own = steps if of_main else all_steps(log)
+        traced, share = _window(own, StepDurations.of(*own), recording.manifest, in_bursts=bool(bursts))
         slowest = max((step.total_ms for step in bursts), default=0.0)
         long = long_steps([step for step in log.long_steps if step.ms > LIKE[1] * slowest])
         parts = breakdown.median if breakdown and breakdown.waits_for_input else {}
         waits = bool(parts) and parts[Stage.INPUT] == max(parts.values())  # more than anything else
-        waiting = seen.waiting if seen and long and waits else 0.0
+        waiting = seen.waiting if seen and long and waits and of_main else 0.0
         if long and share is not None:
             share = min(1.0, share + waiting * long.ms / total)
         return cls(
             at=Places.of(recording)(at), source=source, count=count, total_ms=total, mean_ms=total / count,
             median_ms=times.quantile(MIDDLE), p10_ms=times.quantile(0.1), p90_ms=times.quantile(0.9), long=long,
-            traced_ms=traced, window_share=share, wait_longer=waiting >= MOST,
+            traced_ms=traced if of_main else None, window_share=share, wait_longer=waiting >= MOST,
             loops=len({(one.source, one.at) for bucket in log.buckets for one in bucket.steps}),
         )  # fmt: skip
 
