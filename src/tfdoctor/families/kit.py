@@ -77,25 +77,4 @@ from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork,
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import bandwidth, count, flop_rate, ms, nbytes, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Cell,
-    Concern,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    RunFailure,
-    Severity,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import *

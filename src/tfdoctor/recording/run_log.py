@@ -273,6 +273,11 @@ class RunLog(Record):
         return next(iter([*on_keras, *others]), None)
 
     @property
+    def steps(self) -> list[tuple[int, BucketSteps]]:
+        """The steps of all loops, bucket by bucket, each with the bucket's number."""
+        return [(number, one) for number, bucket in enumerate(self.buckets) for one in bucket.steps]
+
+    @property
     def tracing_ms(self) -> float:
         """The time of the calls that traced a tf.function."""
         return sum(trace.ms for trace in self.traces)

@@ -231,19 +231,13 @@ class StepDurations(Record):
 
 def main_loop(log: RunLog) -> tuple[str, SourceLine | None]:
     """Return the source and the line of the loop whose steps took most time; "" and None where none is known."""
-    steps = (one for bucket in log.buckets for one in bucket.steps)
-    return next(iter(summed(((one.source, one.at), one.ms) for one in steps)), ("", None))
+    return next(iter(summed(((one.source, one.at), one.ms) for _, one in log.steps)), ("", None))
 
 
 def main_steps(log: RunLog) -> list[tuple[int, BucketSteps]]:
     """Return the steps of the loop with the most time, bucket by bucket, each with the bucket's number."""
     loop = main_loop(log)
-    return [(number, steps) for number, steps in all_steps(log) if (steps.source, steps.at) == loop]
-
-
-def all_steps(log: RunLog) -> list[tuple[int, BucketSteps]]:
-    """Return the steps of all loops, bucket by bucket, each with the bucket's number."""
-    return [(number, one) for number, bucket in enumerate(log.buckets) for one in bucket.steps if one.calls]
+    return [(number, steps) for number, steps in log.steps if (steps.source, steps.at) == loop and steps.calls]
 
 
 def usual_step(log: RunLog) -> float:

@@ -3,15 +3,7 @@
 from statistics import median
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.phases.run_course import (
-    MIDDLE,
-    StepDurations,
-    all_steps,
-    main_loop,
-    main_steps,
-    sampled,
-    whole_run,
-)
+from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -163,7 +155,7 @@ class RunSteps(Record, kw_only=True):
             raise Unavailable("no training step was seen in the run")
         bursts = in_trace.steps if in_trace and in_trace.in_bursts else ()
         of_main = any(one.traced for _, one in steps)  # else those of another loop may be traced
-        own = steps if of_main else all_steps(log)
+        own = steps if of_main else log.steps
         traced, share = _window(own, StepDurations.of(*own), recording.manifest, in_bursts=bool(bursts))
         slowest = max((step.total_ms for step in bursts), default=0.0)
         long = long_steps([step for step in log.long_steps if step.ms > LIKE[1] * slowest])
@@ -176,7 +168,7 @@ class RunSteps(Record, kw_only=True):
             at=Places.of(recording)(at), source=source, count=count, total_ms=total, mean_ms=total / count,
             median_ms=times.quantile(MIDDLE), p10_ms=times.quantile(0.1), p90_ms=times.quantile(0.9), long=long,
             traced_ms=traced if of_main else None, window_share=share, wait_longer=waiting >= MOST,
-            loops=len({(one.source, one.at) for bucket in log.buckets for one in bucket.steps}),
+            loops=len({(one.source, one.at) for _, one in log.steps}),
         )  # fmt: skip
 
     @property

@@ -66,7 +66,7 @@ class RunParts(Record):
         """
         log, place = whole_run(recording), Places.of(recording)
         own = {one.at for one in log.calls.values() if one.at} | {one.at for one in log.stacks.values() if one.at}
-        own |= {steps.at for bucket in log.buckets for steps in bucket.steps if steps.at}
+        own |= {steps.at for _, steps in log.steps if steps.at}
         lines: Mapping[Location | None, SourceLine] = {place(line): line for line in own}
         fits = {one.at for one in log.calls.values() if one.call is RunCall.FIT and one.at}
         callbacks = [*_callbacks(log, place)]

@@ -100,10 +100,10 @@ class Buffers(Record):
 
 
 # The bytes of an element there, the stage that changes them, and whether that enlarges them.
-Place = tuple[int, Dataset | None, bool]
+Target = tuple[int, Dataset | None, bool]
 
 
-def _places(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
+def _places(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Target]:
     """Yield each place before an upstream stage, then each after a downstream stage, that the buffer may move to.
 
     A shuffle before a cache would fix one order, and a cache before an expensive function would repeat the
