@@ -1,5 +1,6 @@
 """What tests of facts are written with: ``from tests.facts.kit import *``."""
 
+import gzip
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -7,6 +8,7 @@ from functools import cache, partial
 from itertools import pairwise
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,7 +37,7 @@ from tests.builders import (
     v100,
     wait,
 )  # fmt: skip
-from tests.cases import cases, each, unavailable
+from tests.cases import answers, cases, each, nearly, unavailable
 from tests.h100 import h100
 from tests.run_logs import Run
 from tests.xspaces import TRACES
@@ -129,6 +131,17 @@ from tfdoctor.terms.verdict import *
 from tfdoctor.trace import Event, EventType, Intervals, Line, Trace, xplane
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass
 
+
+@cache
+def recorded_trace(name: str) -> Chart:
+    """Return the chart of a trace that lies beside these tests."""
+    with TemporaryDirectory() as folder:
+        data = gzip.decompress((Path(__file__).parent / "traces" / f"{name}.xplane.pb.gz").read_bytes())
+        (Path(folder) / "host.xplane.pb").write_bytes(data)
+        opened = Recording.open(Path(folder))
+        return Chart([xplane.read(opened.traces[0]), opened])
+
+
 # What facts say, in golden texts
 
 LONGEST = 100  # characters of a text in a record
@@ -208,27 +221,35 @@ def of_records(found: object) -> bool:
     return isinstance(found, tuple | list) and any(isinstance(one, Record) for one in found)
 
 
-class Told(dict[str, Callable[[], object]]):
+def answer(case: Callable[[], object]) -> object:
+    """Ask a case that needs no values."""
+    return case()
+
+
+class Told:
     """Cases by their names; all that the facts say of them is in one golden text beside the test.
 
-    A case is a function that returns the fact, or what it is about of it; its name is the case's.
+    A case is a function that returns the fact, or what it is about of it; a decorated one has the case's name.
+    Cases that ask the same of different values, some of them or one, are added by ``told[ask] = {name: values}``.
     """
+
+    def __init__(self) -> None:
+        self.cases: dict[str, Callable[[], object]] = {}
 
     def __call__(self, case: Callable[[], object]) -> Callable[[], object]:
         self.add(case.__name__.replace("_", " "), case)
         return case
 
-    def add(self, name: str, case: Callable[[], object]) -> None:
-        assert name not in self, name
-        self[name] = case
-
-    def rows(self, ask: Callable[..., object], rows: dict[str, Any]) -> None:
-        """Add cases that ask the same of different values: some of them, or one."""
+    def __setitem__(self, ask: Callable[..., object], rows: Mapping[str, Any]) -> None:
         for name, values in rows.items():
             self.add(name, partial(ask, *(values if isinstance(values, tuple | list) else (values,))))
 
+    def add(self, name: str, case: Callable[[], object]) -> None:
+        assert name not in self.cases, name
+        self.cases[name] = case
+
     def lines(self) -> Iterable[str]:
-        for name, case in self.items():
+        for name, case in self.cases.items():
             yield f"## {name}"
             try:
                 yield from told_of(case())
@@ -257,17 +278,16 @@ class Names(dict[str, list[str]]):
             heading, *rows = part.splitlines()
             self[heading] = [row.partition(" |")[0] for row in rows if " |" in row]
 
-    def test(self, tell: Mapping[str, Callable[[str], object]]) -> Callable[..., None]:
-        """Return the test that compares what each heading's function tells of its names."""
+    def test(self, tell: Callable[[str], object] | Mapping[str, Callable[[str], object]]) -> Callable[..., None]:
+        """Return the test that compares what a function tells of the names: one for all, or each heading's."""
 
         def test(golden: Callable[[str, str], None]) -> None:
-            parts = (
-                "".join(f"{row}\n" for row in (f"## {heading}", "", *told(names, tell[heading])))
-                for heading, names in self.items()
-            )
+            parts = []
+            for heading, names in self.items():
+                ask = tell[heading] if isinstance(tell, Mapping) else tell
+                parts.append(
+                    "\n".join([f"## {heading}", "", *(f"{one} | {in_words(ask(one))}" for one in names), ""])
+                )
             golden(self.path.name, "\n".join(parts))
-
-        def told(names: list[str], ask: Callable[[str], object]) -> Iterable[str]:
-            return (f"{name} | {in_words(ask(name))}" for name in names)
 
         return test

@@ -106,7 +106,7 @@ def of_event(event: str) -> object:
     return fields(chart(trace([line("python", (event, 0, 1))])).fact(Framework), "name evidence")
 
 
-test_the_framework_by_its_events = Names(__file__, "frameworks").test({"the framework by an event": of_event})
+test_the_framework_by_its_events = Names(__file__, "frameworks").test(of_event)
 
 
 @cases(("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"), ("PjRtComputationClient::Get", "xp.StepTrace"))

@@ -118,29 +118,26 @@ def own_step(waits: list[tuple[int, int]], *runs: Row) -> Chart:
     return chart(trace([line("tf_data_iterator_get_next/1", *rows), line("tf_Compute/1", *runs)], gpus=[gpu]))
 
 
-told.rows(
-    time,
-    {
-        "kernels are a union over streams and hold no copies": gpus(v100(*STREAMS)),
-        "every gpu has its own figures": gpus(working(0, 3), working(0, 8), v100()),
-        "without steps the figures are of the whole trace": facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11))),
-        "a gpus own step leaves out the wait before its first work": own_step(
-            [(1, 1), (5, 5)], executor(4, 6, 1), executor(8, 15, 5)
-        ),
-        "but not one of several replicas, or of a loop, in one": own_step([(5, 5), (13, 5)], executor(4, 19, 5)),
-        "JAX without tf.data makes its batches unseen, so no wait is no measured zero": of_jax(),
-        "with tf.data zero is measured": of_jax(("Iterator::Root", 1, 2)),
-        "an outlier is left out": outlying(),
-        # The first of two replicas began its step, and its kernels, before the trace's only whole step.
-        "a gpu that works outside the step shown is not called idle": gpus(working(-9, -2), working(4, 10)),
-        "the report shows the step and its gaps": copying(""),
-        "a small copy has no rate": copying("kind_src:pageable kind_dst:device size:4 dest:0"),
-        "a large one has": copying("kind_src:pageable kind_dst:device size:4000000 dest:0"),
-        "the kind of its memory may be unknown": copying("size:4000000 dest:0 async:1"),
-        "a run on the cpu has no gpu": chart(trace([markers(2, step=10)])),
-        "collectives are hidden by kernels alone": collective(),
-    },
-)
+told[time] = {
+    "kernels are a union over streams and hold no copies": gpus(v100(*STREAMS)),
+    "every gpu has its own figures": gpus(working(0, 3), working(0, 8), v100()),
+    "without steps the figures are of the whole trace": facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11))),
+    "a gpus own step leaves out the wait before its first work": own_step(
+        [(1, 1), (5, 5)], executor(4, 6, 1), executor(8, 15, 5)
+    ),
+    "but not one of several replicas, or of a loop, in one": own_step([(5, 5), (13, 5)], executor(4, 19, 5)),
+    "JAX without tf.data makes its batches unseen, so no wait is no measured zero": of_jax(),
+    "with tf.data zero is measured": of_jax(("Iterator::Root", 1, 2)),
+    "an outlier is left out": outlying(),
+    # The first of two replicas began its step, and its kernels, before the trace's only whole step.
+    "a gpu that works outside the step shown is not called idle": gpus(working(-9, -2), working(4, 10)),
+    "the report shows the step and its gaps": copying(""),
+    "a small copy has no rate": copying("kind_src:pageable kind_dst:device size:4 dest:0"),
+    "a large one has": copying("kind_src:pageable kind_dst:device size:4000000 dest:0"),
+    "the kind of its memory may be unknown": copying("size:4000000 dest:0 async:1"),
+    "a run on the cpu has no gpu": chart(trace([markers(2, step=10)])),
+    "collectives are hidden by kernels alone": collective(),
+}
 
 
 def test_a_run_on_the_cpu_says_once_that_it_has_no_gpu() -> None:
@@ -242,7 +239,7 @@ def copied(name: str, text: str) -> Transfer:
     return found
 
 
-test_directions = Names(__file__, "names").test({"directions of copies": lambda name: copied(name, "")})
+test_directions = Names(__file__, "names").test(lambda name: copied(name, ""))
 
 
 @cases(
@@ -310,15 +307,12 @@ def syncs(*, reads: bool, launched: float) -> HostSyncs:
     return chart(trace(host=[line("python", *host)], gpus=[gpu])).fact(HostSyncs)
 
 
-told.rows(
-    lambda reads, launched: syncs(reads=reads, launched=launched),
-    {
-        "what is launched after the value is read waits for the host": (True, 1.0),
-        # Trap: the loss is copied back at each step's end, and nobody waits for it.
-        "what is launched before does not": (True, -5.0),
-        "nor does it where nothing is read": (False, 1.0),
-    },
-)
+told[lambda reads, launched: syncs(reads=reads, launched=launched)] = {
+    "what is launched after the value is read waits for the host": (True, 1.0),
+    # Trap: the loss is copied back at each step's end, and nobody waits for it.
+    "what is launched before does not": (True, -5.0),
+    "nor does it where nothing is read": (False, 1.0),
+}
 
 
 # Detours over the host: by the names of copies, and by the operations of the host between them.
@@ -347,14 +341,11 @@ def measured(*args: Any, **more: Any) -> Detours:
     return traced(*args, **more).fact(Detours)
 
 
-told.rows(
-    lambda stat: measured(stat=stat),
-    {
-        "a detour costs both copies and the wait": "tf_op",
-        "by annotations too": "annotation",
-        "and by levels": "level 0",
-    },
-)
+told[lambda stat: measured(stat=stat)] = {
+    "a detour costs both copies and the wait": "tf_op",
+    "by annotations too": "annotation",
+    "and by levels": "level 0",
+}
 
 
 @cases((WORK, 0.0), ("other/Mul:Mul", 1.0))

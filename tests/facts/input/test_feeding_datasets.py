@@ -30,11 +30,7 @@ SOURCE = fed_dataset(0, "_TensorSliceDataset")
 
 
 test_the_bytes_of_an_element = Names(__file__, "specs").test(
-    {
-        "bytes of an element, and of one of a batch of 32": lambda spec: [
-            spec_bytes(spec, batch) for batch in (None, 32)
-        ]
-    }
+    lambda spec: [spec_bytes(spec, batch) for batch in (None, 32)]
 )
 
 
@@ -195,21 +191,18 @@ def listed(**files: Any) -> Dataset:
     return dataset(0, "_TensorSliceDataset", files=FileList(count=40, **files))
 
 
-told.rows(
-    measured,
-    {
-        "a list of files says how many and where": (listed(scheme="gs", nbytes=None), AGAIN, RECORDS),
-        "a mount of NFS is across a network": (listed(file_system="nfs4"), MAPS),
-        "so is one of Cloud Storage": (listed(file_system="fuse.gcsfuse"), MAPS),
-        "one of a disk is local": (listed(file_system="ext4"), MAPS),
-        "an overlay may be either": (listed(file_system="overlay"), MAPS),
-        "so may a mount of a virtual machine": (listed(file_system="9p"), MAPS),
-        "so may an unknown one": (listed(file_system=""), MAPS),
-        "an older record says how many elements an interleave takes": (LISTED, AGAIN, RECORDS),
-        "texts that nothing opens are no files": (LISTED, dataset(1, "_BatchDataset")),
-        "two lists are not guessed from": (*LISTS, ZIPPED),
-    },
-)
+told[measured] = {
+    "a list of files says how many and where": (listed(scheme="gs", nbytes=None), AGAIN, RECORDS),
+    "a mount of NFS is across a network": (listed(file_system="nfs4"), MAPS),
+    "so is one of Cloud Storage": (listed(file_system="fuse.gcsfuse"), MAPS),
+    "one of a disk is local": (listed(file_system="ext4"), MAPS),
+    "an overlay may be either": (listed(file_system="overlay"), MAPS),
+    "so may a mount of a virtual machine": (listed(file_system="9p"), MAPS),
+    "so may an unknown one": (listed(file_system=""), MAPS),
+    "an older record says how many elements an interleave takes": (LISTED, AGAIN, RECORDS),
+    "texts that nothing opens are no files": (LISTED, dataset(1, "_BatchDataset")),
+    "two lists are not guessed from": (*LISTS, ZIPPED),
+}
 
 
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
@@ -253,15 +246,12 @@ def conversions(*arguments: dict[str, Any], function: str = "step", rows: list[R
     return chart(trace(host=[line("python", *shown)]), beside).fact(Conversions)
 
 
-told.rows(
-    conversions,
-    {
-        # The last step has no end, and the first conversion lies before the first step.
-        "each argument has the time of its conversions, and tensors are none": (MATRIX, LABELS, TENSOR),
-        "one argument for two conversions": MATRIX,
-        "arguments of an older version": {"shape": [300, 300], "anew": True},
-    },
-)
+told[conversions] = {
+    # The last step has no end, and the first conversion lies before the first step.
+    "each argument has the time of its conversions, and tensors are none": (MATRIX, LABELS, TENSOR),
+    "one argument for two conversions": MATRIX,
+    "arguments of an older version": {"shape": [300, 300], "anew": True},
+}
 told.add("conversions of another function", lambda: conversions(MATRIX, LABELS, function="another"))
 
 
@@ -308,18 +298,15 @@ def fed(*arguments: dict[str, Any], starts: bool = True) -> Chart:
     return chart(trace(host=host), recording({"python": {"places": [], "feeds": feeds}}))
 
 
-told.rows(
-    lambda *arguments: fed(*arguments).fact(Conversions),
-    {
-        "the time before a session starts its graph goes to the arrays by their bytes": (
-            {**TABLE, "fed_as": "float32"},
-            {**TABLE, "fed_as": "float64"},
-        ),
-        # Trap: weights of ten classes, alone beside a small batch.
-        "a small array gets none of pythons own work": ({**TOKENS, "shape": [10], "same": True}, TOKENS),
-        "fed lists beside arrays": (TABLE, {"place": "rows", "kind": "python"}),
-    },
-)
+told[lambda *arguments: fed(*arguments).fact(Conversions)] = {
+    "the time before a session starts its graph goes to the arrays by their bytes": (
+        {**TABLE, "fed_as": "float32"},
+        {**TABLE, "fed_as": "float64"},
+    ),
+    # Trap: weights of ten classes, alone beside a small batch.
+    "a small array gets none of pythons own work": ({**TOKENS, "shape": [10], "same": True}, TOKENS),
+    "fed lists beside arrays": (TABLE, {"place": "rows", "kind": "python"}),
+}
 told.add("a session whose start is not shown", lambda: fed(TABLE, starts=False).fact(Conversions))
 
 
@@ -350,19 +337,16 @@ STACKS = place(36, 3, calls="numpy.stack", caller=("train.py", 48))
 LOADS = place(36, 6, calls="numpy.load", caller=("train.py", 48))
 
 
-told.rows(
-    input_lines,
-    {
-        "the places of a line are joined": (STACKS, LOADS, place(39, 3)),
-        "other threads do not count while input works": (place(36, 9), place(80, 30, entry="")),
-        "where input waits the users own threads count": (
-            place(36, 9, runs=WAIT),
-            place(80, 30, entry=""),
-            place(81, 9, "", runs=WAIT),
-        ),
-        "worker processes are waited for": place(36, 9, runs="multiprocessing.connection.wait"),
-    },
-)
+told[input_lines] = {
+    "the places of a line are joined": (STACKS, LOADS, place(39, 3)),
+    "other threads do not count while input works": (place(36, 9), place(80, 30, entry="")),
+    "where input waits the users own threads count": (
+        place(36, 9, runs=WAIT),
+        place(80, 30, entry=""),
+        place(81, 9, "", runs=WAIT),
+    ),
+    "worker processes are waited for": place(36, 9, runs="multiprocessing.connection.wait"),
+}
 told.add(
     "input on the thread that trains counts there, and is no thread of its own",
     lambda: input_lines(trainer=(place(36, 9, inside=True), FIT)),
@@ -377,14 +361,11 @@ def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
 
 IN_STEP = Program(operations=(Operation(name="py", type="EagerPyFunc"),))
 
-told.rows(
-    lambda program, *others: input_lines(*others, program=program),
-    {
-        "python within the training function is told from input": (IN_STEP, place(36, 9), place(20, 9, TF_DATA)),
-        "alone it is no input": (IN_STEP, place(20, 9, TF_DATA)),
-        "python of tf.data is": (Program(), place(20, 9, TF_DATA)),
-    },
-)
+told[lambda program, *others: input_lines(*others, program=program)] = {
+    "python within the training function is told from input": (IN_STEP, place(36, 9), place(20, 9, TF_DATA)),
+    "alone it is no input": (IN_STEP, place(20, 9, TF_DATA)),
+    "python of tf.data is": (Program(), place(20, 9, TF_DATA)),
+}
 
 
 test_input = told.test("feeding_datasets")

@@ -66,23 +66,20 @@ REPLICA = same(
 )
 MAPS = ROOT, iterator("Root::Map", 0, 30, 2, 1)
 
-told.rows(
-    lambda *lanes: said(pipeline(*lanes)),
-    {
-        "each stage of a sequential pipeline has its own work beside the step": (TRAINER, SEQUENTIAL),
-        # The generator by which tf.distribute hands a device its batches runs no Python.
-        "waiting for the batches of a replicas device is neither work nor python": (REPLICA, HANDS),
-        "without a prefetch the trainer does the work itself": same(
-            wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)
-        ),
-        "a prefetch above nothing but heavy work is not near the root": same(
-            *MAPS, iterator("Root::Map::Prefetch", 0, 10, 3, 2)
-        ),
-        "several batches in a step add up": same(
-            *MAPS, iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)
-        ),
-    },
-)
+told[lambda *lanes: said(pipeline(*lanes))] = {
+    "each stage of a sequential pipeline has its own work beside the step": (TRAINER, SEQUENTIAL),
+    # The generator by which tf.distribute hands a device its batches runs no Python.
+    "waiting for the batches of a replicas device is neither work nor python": (REPLICA, HANDS),
+    "without a prefetch the trainer does the work itself": same(
+        wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)
+    ),
+    "a prefetch above nothing but heavy work is not near the root": same(
+        *MAPS, iterator("Root::Map::Prefetch", 0, 10, 3, 2)
+    ),
+    "several batches in a step add up": same(
+        *MAPS, iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)
+    ),
+}
 
 
 @told
@@ -123,17 +120,14 @@ def parallel(kind: str, produces: str) -> tuple[Thread, ...]:
 FUSED = parallel("MapAndBatch", "MapAndBatchProduce")
 AFTER = lane("tf_data_private_threadpool/4", lambda at: [executor(at + 70, at + 99, int(at) + 11)])
 
-told.rows(
-    lambda *lanes: said(pipeline(*lanes)),
-    {
-        "a parallel map is a segment of its own and its source another": parallel(
-            "ParallelMapV2", "ParallelMapProduce"
-        ),
-        "so is one of older versions": parallel("LegacyParallelMapV2", "LegacyParallelMapProduce"),
-        "the threads of a fused map are counted": FUSED,
-        "a fused map on one thread is seen to be sequential": (*FUSED[:3], AFTER),
-    },
-)
+told[lambda *lanes: said(pipeline(*lanes))] = {
+    "a parallel map is a segment of its own and its source another": parallel(
+        "ParallelMapV2", "ParallelMapProduce"
+    ),
+    "so is one of older versions": parallel("LegacyParallelMapV2", "LegacyParallelMapProduce"),
+    "the threads of a fused map are counted": FUSED,
+    "a fused map on one thread is seen to be sequential": (*FUSED[:3], AFTER),
+}
 
 
 @told
@@ -231,15 +225,12 @@ def work_in_outlying_steps_does_not_count() -> object:
 
 FILES = [("r:ReadFile", a, b) for a, b in [(18, 28), (30, 35), (58, 60)]]
 
-told.rows(
-    lambda *runs: stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP),
-    {
-        "other threads work for a map": [executor(17, 55, 50)],
-        "python that they run for it": [executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)],
-        "python outside of the pipeline": [executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)],
-        "files that they read for it, and one outside of the function": [executor(17, 55, 50), *FILES],
-    },
-)
+told[lambda *runs: stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP)] = {
+    "other threads work for a map": [executor(17, 55, 50)],
+    "python that they run for it": [executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)],
+    "python outside of the pipeline": [executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)],
+    "files that they read for it, and one outside of the function": [executor(17, 55, 50), *FILES],
+}
 
 
 @told
@@ -251,14 +242,11 @@ def a_generators_work_is_python_of_its_datasets_line_or_of_the_method_of_a_keras
     return [one for given in (record, of_keras) for one in pipeline(rows, program=given).stages]
 
 
-told.rows(
-    lambda *row: pipeline(same(row, name="tf_Compute/1")),
-    {
-        "a producer outside of the window": wait(0, 60),
-        "input from elsewhere": ("m/c:Conv2D", 0, 5),
-        "a profiler that leaves out the handle": iterator(PREFETCH, 1, 5, 2),
-    },
-)
+told[lambda *row: pipeline(same(row, name="tf_Compute/1"))] = {
+    "a producer outside of the window": wait(0, 60),
+    "input from elsewhere": ("m/c:Conv2D", 0, 5),
+    "a profiler that leaves out the handle": iterator(PREFETCH, 1, 5, 2),
+}
 
 
 # What the user wrote
@@ -304,5 +292,5 @@ test_input_pipeline = told.test("input_pipeline")
 
 
 test_the_place_of_a_node_in_the_pipeline = Names(__file__, "nodes").test(
-    {"the kind of a node, and its consumer": lambda path: [Node(path).kind, consumer(path)]}
+    lambda path: [Node(path).kind, consumer(path)]
 )

@@ -58,7 +58,7 @@ def test_a_trace_without_shapes_has_none() -> None:
     assert found.fact(TracedShapes).operations == {}
 
 
-test_texts_of_shapes = Names(__file__, "shapes").test({"texts of shapes": parse})
+test_texts_of_shapes = Names(__file__, "shapes").test(parse)
 
 # Bodies of loops: which of them pass nothing to the next iteration, and what only looks like it.
 

@@ -28,29 +28,26 @@ def short() -> Run:
     return made(during(RunCall.PREDICT, 1.0, "p.py:3", "Model.predict"))
 
 
-told.rows(
-    measured,
-    {
-        "all steps of the main loop are added up": made(
-            steps(30, 2.0, "pretrain.py:3"),
-            steps(300, 4.0, LOOP, between_ms=1.0),
-            steps(100, 9.0, LOOP, between_ms=1.0),
-        ),
-        "the window stands for steps like the traced ones": of((200, 5.0), (200, 5.0, True), (100, 20.0)),
-        "only the profiler slows the traced steps": of((400, 5.0), (100, 12.0, True), (400, 5.0)),
-        # XLA compiles for every second shape: the median says whether more than half of them were compiled.
-        "a window of slow and fast steps stands for both": of(
-            *(10 * ((2, 5.0), (1, 800.0)) + 10 * ((2, 5.0, True), (3, 800.0, True)) + 10 * ((2, 5.0), (1, 800.0))),
-            (10, 100.0),
-        ),
-        "without traced steps there is no share of the window": of((200, 5.0)),
-        # A regression: a fit of toy data was traced, and the report said nothing of the steps that took the time.
-        "traced steps of another loop stand for little": made(
-            steps(20, 2.0, "toy.py:3", traced=True), steps(90, 1e3, LOOP)
-        ),
-        "no step is trained": short(),
-    },
-)
+told[measured] = {
+    "all steps of the main loop are added up": made(
+        steps(30, 2.0, "pretrain.py:3"),
+        steps(300, 4.0, LOOP, between_ms=1.0),
+        steps(100, 9.0, LOOP, between_ms=1.0),
+    ),
+    "the window stands for steps like the traced ones": of((200, 5.0), (200, 5.0, True), (100, 20.0)),
+    "only the profiler slows the traced steps": of((400, 5.0), (100, 12.0, True), (400, 5.0)),
+    # XLA compiles for every second shape: the median says whether more than half of them were compiled.
+    "a window of slow and fast steps stands for both": of(
+        *(10 * ((2, 5.0), (1, 800.0)) + 10 * ((2, 5.0, True), (3, 800.0, True)) + 10 * ((2, 5.0), (1, 800.0))),
+        (10, 100.0),
+    ),
+    "without traced steps there is no share of the window": of((200, 5.0)),
+    # A regression: a fit of toy data was traced, and the report said nothing of the steps that took the time.
+    "traced steps of another loop stand for little": made(
+        steps(20, 2.0, "toy.py:3", traced=True), steps(90, 1e3, LOOP)
+    ),
+    "no step is trained": short(),
+}
 
 
 def changed(log: RunLog, change: Callable[[BucketSteps], BucketSteps]) -> RunLog:
@@ -74,13 +71,10 @@ def binned(run: Run) -> RunSteps:
     return measured(run, changed(run.log(), counted))
 
 
-told.rows(
-    binned,
-    {
-        "bins give the quantiles to two percent": of((300, 5.0), (100, 10.0)),
-        "steps that were only counted weigh as many": of((400, 5.0), (100, 10.0, True)),
-    },
-)
+told[binned] = {
+    "bins give the quantiles to two percent": of((300, 5.0), (100, 10.0)),
+    "steps that were only counted weigh as many": of((400, 5.0), (100, 10.0, True)),
+}
 
 
 @told
@@ -99,23 +93,17 @@ def long(number: int, ms: float = 15.0, *, first: bool = False) -> LongStep:
     return LongStep(number, number * 0.005, ms, 5.0, first)
 
 
-told.rows(
-    long_steps,
-    {
-        "long steps say what they cost": ([long(0, 100.0, first=True), long(7), long(50, 45.0, first=True)],),
-        "without long steps there is nothing to say": ([],),
-    },
-)
-told.rows(
-    lambda *numbers: sure(long_steps([long(0, first=True), *map(long, numbers)])).every,
-    {
-        "long steps at equal distances have a period": (99, 199, 299, 399),
-        "a few at other distances do not hide it": (99, 200, 299, 400, 499),
-        "three are too few for a period": (99, 199, 299),
-        "long steps anywhere have none": (3, 50, 61, 200, 277, 300),
-        "where all steps are long there is none": (10, 11, 12, 13, 14),
-    },
-)
+told[long_steps] = {
+    "long steps say what they cost": ([long(0, 100.0, first=True), long(7), long(50, 45.0, first=True)],),
+    "without long steps there is nothing to say": ([],),
+}
+told[lambda *numbers: sure(long_steps([long(0, first=True), *map(long, numbers)])).every] = {
+    "long steps at equal distances have a period": (99, 199, 299, 399),
+    "a few at other distances do not hide it": (99, 200, 299, 400, 499),
+    "three are too few for a period": (99, 199, 299),
+    "long steps anywhere have none": (3, 50, 61, 200, 277, 300),
+    "where all steps are long there is none": (10, 11, 12, 13, 14),
+}
 
 
 @told
@@ -178,15 +166,12 @@ def of_fit(work: RunWork) -> object:
     return [(line, line.sure) for line in RunLongLines.measure(replace(recording(), run=log)).lines]
 
 
-told.rows(
-    of_fit,
-    {
-        "the call that trains is no cause": RunWork.OTHER,
-        "nor is the model that it calls": RunWork.MODEL,
-        "but a checkpoint of fits is": RunWork.SAVING,
-        "and its input is": RunWork.INPUT,
-    },
-)
+told[of_fit] = {
+    "the call that trains is no cause": RunWork.OTHER,
+    "nor is the model that it calls": RunWork.MODEL,
+    "but a checkpoint of fits is": RunWork.SAVING,
+    "and its input is": RunWork.INPUT,
+}
 
 
 # The calls of a run by the line that makes them.
@@ -207,14 +192,11 @@ def predicts(times: int) -> Run:
     return made(call(traces(0.5, "p.py:7", "predict_function")), *(times - 1) * [call()])
 
 
-told.rows(
-    lambda number: only(predicts(number), RunCall.PREDICT),
-    {
-        "three calls of a line, one row without what they trace, are made by a loop": 3,
-        "two calls of a line are not": 2,
-        "nor is one": 1,
-    },
-)
+told[lambda number: only(predicts(number), RunCall.PREDICT)] = {
+    "three calls of a line, one row without what they trace, are made by a loop": 3,
+    "two calls of a line are not": 2,
+    "nor is one": 1,
+}
 told.add(
     "a function called from several lines is no loop",
     lambda: only(
@@ -242,17 +224,14 @@ SETTINGS = ProgramRecord(run=RunSettings(epochs=90, steps_per_epoch=40))
 EPOCHS = "fits epochs planned_epochs epoch_steps"
 
 told.add("validation is told from evaluation by what is around it", lambda: RunCalls.measure(fits(4).recording()))
-told.rows(
-    lambda run, program=None: fields(RunCalls.measure(replace(run.recording(), program=program)), EPOCHS),
-    {
-        "epochs are counted": fits(4),
-        "the only fit plans the epochs": (fits(4), SETTINGS),
-        "one of several fits plans none": (made(during(RunCall.FIT, 1.0, "t.py:30", "fit"), to=fits(2)), SETTINGS),
-        "passes of a loop of ones own are epochs": made(
-            *5 * (steps(100, 4.0, "t.py:8"), pass_over, python(0.3, "t.py:10"))
-        ),
-    },
-)
+told[lambda run, program=None: fields(RunCalls.measure(replace(run.recording(), program=program)), EPOCHS)] = {
+    "epochs are counted": fits(4),
+    "the only fit plans the epochs": (fits(4), SETTINGS),
+    "one of several fits plans none": (made(during(RunCall.FIT, 1.0, "t.py:30", "fit"), to=fits(2)), SETTINGS),
+    "passes of a loop of ones own are epochs": made(
+        *5 * (steps(100, 4.0, "t.py:8"), pass_over, python(0.3, "t.py:10"))
+    ),
+}
 
 
 @told
@@ -264,27 +243,26 @@ def parts_of_loops_are_no_calls() -> object:
 told.add("no line is known where no step takes long", lambda: lines(Bucket(0, 1, {}, {}, {"3": 700.0}, {"3": 14})))
 told.add("a run that is too short has no growth", lambda: growth(short()))
 told.add("without a log no steps are known", lambda: RunSteps.measure(recording(), None, None, None))
-told.rows(
-    lambda kind: kind.measure(recording()),
-    {"nor long lines": RunLongLines, "nor calls": RunCalls, "nor traces": RunTraces, "nor growth": RunGrowth},
-)
+told[lambda kind: kind.measure(recording())] = {
+    "nor long lines": RunLongLines,
+    "nor calls": RunCalls,
+    "nor traces": RunTraces,
+    "nor growth": RunGrowth,
+}
 
 
-told.rows(
-    lambda *acts: only(made(*acts), RunCall.PREDICT),
-    {
-        "calls in the last bucket of fit come after training": (
-            fit("t.py:5", epoch("t.py:5", steps(200, 5.0, "t.py:5"))),
-            *4 * (during(RunCall.PREDICT, 0.01, "t.py:9", "Model.predict"),),
-        ),
-        "calls after a loop of ones own come after training": (
-            traces(1.0, "t.py:20", "step", trains=True),
-            steps(400, 5.0, "t.py:20"),
-            python(3.0, "t.py:30"),
-            *4 * (during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict"),),
-        ),
-    },
-)
+told[lambda *acts: only(made(*acts), RunCall.PREDICT)] = {
+    "calls in the last bucket of fit come after training": (
+        fit("t.py:5", epoch("t.py:5", steps(200, 5.0, "t.py:5"))),
+        *4 * (during(RunCall.PREDICT, 0.01, "t.py:9", "Model.predict"),),
+    ),
+    "calls after a loop of ones own come after training": (
+        traces(1.0, "t.py:20", "step", trains=True),
+        steps(400, 5.0, "t.py:20"),
+        python(3.0, "t.py:30"),
+        *4 * (during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict"),),
+    ),
+}
 
 
 @told
@@ -360,12 +338,11 @@ def test_the_source_says_which_line_assigned_a_number() -> None:
     assert found.numbers == (LR,)
 
 
-told.rows(
+told[
     lambda kept: (
         functions(*(FunctionTrace("step", None, float(n), 9.0, n, kept=kept and n > 0) for n in range(3))).functions
-    ),
-    {"a definition is run again where its Python functions are new": False, "not where they were kept": True},
-)
+    )
+] = {"a definition is run again where its Python functions are new": False, "not where they were kept": True}
 
 
 def test_traces_without_numbers_after_the_first_50_count_for_nothing() -> None:
@@ -462,13 +439,10 @@ def found(run: Run, what: Grows) -> object:
     return {**dict(stated(trend)), **fields(trend, "grows last over_steps")}
 
 
-told.rows(
-    lambda *loops: found(of(*loops), Grows.STEP),
-    {
-        "steps that take longer and longer grow": [(1, 41 + number * 55 / 300) for number in range(300)],
-        "traced steps and long ones are no trend": ((300, 5.0), *[(9, 5.0), (1, 80.0)] * 100, (400, 15.0, True)),
-    },
-)
+told[lambda *loops: found(of(*loops), Grows.STEP)] = {
+    "steps that take longer and longer grow": [(1, 41 + number * 55 / 300) for number in range(300)],
+    "traced steps and long ones are no trend": ((300, 5.0), *[(9, 5.0), (1, 80.0)] * 100, (400, 15.0, True)),
+}
 
 
 def counted(resident: Callable[[float], float], *, prepares: bool = False) -> Run:
@@ -517,22 +491,17 @@ def test_a_graph_grows_also_while_no_step_runs() -> None:
     assert graph(*((500 + 100 * n, 0, 600.0) for n in range(40)), *[(4500, 40, 15.0)] * 3, run=run).steady
 
 
-told.rows(
-    lambda run: found(run, Grows.RESIDENT),
-    {
-        "memory that grows with each step leaks": counted(lambda number: 10**9 + number * 10**7),
-        "data that are loaded before training are no leak": counted(
-            lambda number: 10**10 + number % 3, prepares=True
-        ),
-        "memory leaks although the loop waits for the end of its data": made(
-            *100 * (count(rss=2 * 10**9), python(0.5, LOOP, looped=True)),
-            to=counted(lambda number: 10**9 + number * 10**7),
-        ),
-        "memory of a program that trains nothing is seen as well": made(
-            *(act for second in range(60) for act in (count(rss=second * 10**8), python(0.5, "load.py:3")))
-        ),
-    },
-)
+told[lambda run: found(run, Grows.RESIDENT)] = {
+    "memory that grows with each step leaks": counted(lambda number: 10**9 + number * 10**7),
+    "data that are loaded before training are no leak": counted(lambda number: 10**10 + number % 3, prepares=True),
+    "memory leaks although the loop waits for the end of its data": made(
+        *100 * (count(rss=2 * 10**9), python(0.5, LOOP, looped=True)),
+        to=counted(lambda number: 10**9 + number * 10**7),
+    ),
+    "memory of a program that trains nothing is seen as well": made(
+        *(act for second in range(60) for act in (count(rss=second * 10**8), python(0.5, "load.py:3")))
+    ),
+}
 
 
 def with_objects(*counts: int) -> object:
@@ -543,15 +512,12 @@ def with_objects(*counts: int) -> object:
     return [fields(one, "name first last") for one in growth(run).objects]
 
 
-told.rows(
-    with_objects,
-    {
-        "types of objects that grow in number are named": (100, 200, 300, 400, 500, 600),
-        "those that are counted seldom are not": (100, 200, 300),
-        "nor those that stay": (100, 300, 400, 401, 402, 402),
-        "nor those that come and go": (5, 9, 3, 8, 4),
-    },
-)
+told[with_objects] = {
+    "types of objects that grow in number are named": (100, 200, 300, 400, 500, 600),
+    "those that are counted seldom are not": (100, 200, 300),
+    "nor those that stay": (100, 300, 400, 401, 402, 402),
+    "nor those that come and go": (5, 9, 3, 8, 4),
+}
 
 
 @told

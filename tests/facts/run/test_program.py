@@ -125,7 +125,7 @@ def done(kind: str) -> object:
     return [*(name for name, found in patterns.items() if found(kind)), *(["a shape"] if kind in SHAPES else [])]
 
 
-test_what_each_type_of_operation_does = Names(__file__, "types").test({"what each type of operation does": done})
+test_what_each_type_of_operation_does = Names(__file__, "types").test(done)
 
 
 @each("ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp")

@@ -163,18 +163,15 @@ def account(meter: EnergyMeter) -> object:
     return {**dict(stated(meter)), **fields(meter, "waiting_w busy_w")}
 
 
-told.rows(
-    lambda rows, *span: account(boards(*rows, **dict(zip(("start", "stop"), span, strict=False)))),
-    {
-        "power is what the counter gained while training": (trained(),),
-        "also where it is not read then": (trained(), 112.5, 117.25),
-        "the time without kernels takes at least idle power": (trained(load=75.0),),
-        "a board that was never seen idle has no idle power": (trained()[10:],),
-        "a board that the run may not use does not count": (with_second(1e6, visible=False),),
-        "a board without a counter is mentioned": (with_second(None),),
-        "two boards add up, and the second one was never idle": (with_second(100.0),),
-    },
-)
+told[lambda rows, *span: account(boards(*rows, **dict(zip(("start", "stop"), span, strict=False))))] = {
+    "power is what the counter gained while training": (trained(),),
+    "also where it is not read then": (trained(), 112.5, 117.25),
+    "the time without kernels takes at least idle power": (trained(load=75.0),),
+    "a board that was never seen idle has no idle power": (trained()[10:],),
+    "a board that the run may not use does not count": (with_second(1e6, visible=False),),
+    "a board without a counter is mentioned": (with_second(None),),
+    "two boards add up, and the second one was never idle": (with_second(100.0),),
+}
 
 
 test_without_a_counter_there_is_no_figure = unavailable(
@@ -249,21 +246,18 @@ def twice(second: list[dict[str, Any]], *between: dict[str, Any]) -> object:
 WRITE = graph_operation("write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]})
 AGAIN = graph_operation("again", "Sin", [X], [X], computes="sin", **{"from": [0]})
 
-told.rows(
-    twice,
-    {
-        "calls have their lines and callers, and another tensor is not equal": (call(1, 0),),
-        "calls on the same value are equal": (call(1, 2),),
-        "another result of the same operation is not": (call(1, 2, ports=[1, 0]),),
-        "nor is one without attributes, or whose results differ": (call(1, 2, read=""),),
-        "a variable that is written in between has another value": (call(1, 2, shift=1), WRITE),
-        # A helper that concatenates its arguments makes another operation in each call.
-        "equal values of different operations are equal inputs": (call(1, 5, shift=1), AGAIN),
-        "one call and its gradient are no calls of interest": (
-            [graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")],
-        ),
-    },
-)
+told[twice] = {
+    "calls have their lines and callers, and another tensor is not equal": (call(1, 0),),
+    "calls on the same value are equal": (call(1, 2),),
+    "another result of the same operation is not": (call(1, 2, ports=[1, 0]),),
+    "nor is one without attributes, or whose results differ": (call(1, 2, read=""),),
+    "a variable that is written in between has another value": (call(1, 2, shift=1), WRITE),
+    # A helper that concatenates its arguments makes another operation in each call.
+    "equal values of different operations are equal inputs": (call(1, 5, shift=1), AGAIN),
+    "one call and its gradient are no calls of interest": (
+        [graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")],
+    ),
+}
 
 
 def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:
@@ -273,17 +267,14 @@ def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:
 TWO = ("net/a/dense_1/MatMul", "net/b/dense_1/MatMul")
 DENSE = {"name": "dense", "class": "Dense"}
 
-told.rows(
-    lambda one, other, kind="MatMul", **more: called(measured(scoped(one), scoped(other, kind), **more)),
-    {
-        # Trap: TensorFlow repeats the layer's scope for the loop's own operations.
-        "a loop inside is no call": ("net/dense_1/MatMul", "net/dense_1/while/net/dense_1/while/MatMul"),
-        "building a layer is no call": ("net/dense_1/MatMul", "net_1/build/dense/MatMul"),
-        # Keras calls a recurrent layer's cell before the loop, for the shapes.
-        "nor is one whose result nothing uses": ("net/while/dense_1/MatMul", "net/dense_2/Cast", "Cast"),
-        "calls in two layers are of one": TWO,
-    },
-)
+told[lambda one, other, kind="MatMul", **more: called(measured(scoped(one), scoped(other, kind), **more))] = {
+    # Trap: TensorFlow repeats the layer's scope for the loop's own operations.
+    "a loop inside is no call": ("net/dense_1/MatMul", "net/dense_1/while/net/dense_1/while/MatMul"),
+    "building a layer is no call": ("net/dense_1/MatMul", "net_1/build/dense/MatMul"),
+    # Keras calls a recurrent layer's cell before the loop, for the shapes.
+    "nor is one whose result nothing uses": ("net/while/dense_1/MatMul", "net/dense_2/Cast", "Cast"),
+    "calls in two layers are of one": TWO,
+}
 told.add(
     "layers that share their name are not one", lambda: called(measured(*map(scoped, TWO), layers=[DENSE, DENSE]))
 )
@@ -322,29 +313,26 @@ def timed(kind: str = "Mul", name: str = "x", **more: Any) -> OperationTime:
 STREAMS = timed("Sub", "s", ms=1.0)
 
 
-test_the_loop_is_in_the_name = Names(__file__, "loops").test({"the loop of an operation": loop_of})
+test_the_loop_is_in_the_name = Names(__file__, "loops").test(loop_of)
 
 LOOPED = Program(operations=(Operation(name="map/while", type="While", at=AT),))
 
-told.rows(
-    groups,
-    {
-        "bytes count in 16 bits": matmul(ms=10.0, nbytes=1e9, flops=2e11),
-        "FLOPs are those of 16 bits": matmul(ms=10.0, nbytes=1e9, flops=2e11, dtype="float16"),
-        "more bytes than FLOPs": matmul(ms=10.0, nbytes=6e9, flops=2e11),
-        "an operation without bytes": matmul(flops=1e9),
-        "one without FLOPs": matmul(nbytes=1e9),
-        "FLOPs of another type are unknown": matmul(nbytes=1e9, flops=1e9, dtype="float64"),
-        "bytes bound what streams, and exponentials on a GPU, and no search": (
-            timed("Mul"),
-            timed("Exp", "y"),
-            timed("TopKV2", "z"),
-        ),
-        "operations of a type and line are one group": [
-            timed(name=f"{n}/Mul", ms=2.0, calls=4.0, nbytes=1e6, at=AT, layer=n) for n in ("a", "b")
-        ],
-    },
-)
+told[groups] = {
+    "bytes count in 16 bits": matmul(ms=10.0, nbytes=1e9, flops=2e11),
+    "FLOPs are those of 16 bits": matmul(ms=10.0, nbytes=1e9, flops=2e11, dtype="float16"),
+    "more bytes than FLOPs": matmul(ms=10.0, nbytes=6e9, flops=2e11),
+    "an operation without bytes": matmul(flops=1e9),
+    "one without FLOPs": matmul(nbytes=1e9),
+    "FLOPs of another type are unknown": matmul(nbytes=1e9, flops=1e9, dtype="float64"),
+    "bytes bound what streams, and exponentials on a GPU, and no search": (
+        timed("Mul"),
+        timed("Exp", "y"),
+        timed("TopKV2", "z"),
+    ),
+    "operations of a type and line are one group": [
+        timed(name=f"{n}/Mul", ms=2.0, calls=4.0, nbytes=1e6, at=AT, layer=n) for n in ("a", "b")
+    ],
+}
 told.add("the bandwidth of a CPU may be unknown", lambda: groups(matmul(nbytes=1e9, flops=1e9), hardware=CPU))
 # Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes.
 told.add(
@@ -413,20 +401,17 @@ def same(found: Dataflow) -> frozenset[str]:
     return repeated(found, frozen_reads(found))
 
 
-told.rows(
-    lambda found: (same(found), frozen_reads(found), results_bytes(found, same(found))),
-    {
-        "the frozen part and what prepares its input": graph(before="resize"),
-        "what random numbers prepare is not frozen": graph(before="drop"),
-        # Trap: a perceptual loss on what a trained network makes.
-        "nor what a trained network makes": graph(before="head/first"),
-        # Trap: the discriminator in the generator's step trains in a step of its own.
-        "nor a base that is trained elsewhere": graph(trainable=True),
-        # Trap: a teacher that is a moving average of the student.
-        "nor a base that something assigns": graph(op("ema", "AssignVariableOp", "w", "base/relu")),
-        "what an opaque call makes is not known": graph(op("call", "StatefulPartitionedCall", "base/relu")),
-    },
-)
+told[lambda found: (same(found), frozen_reads(found), results_bytes(found, same(found)))] = {
+    "the frozen part and what prepares its input": graph(before="resize"),
+    "what random numbers prepare is not frozen": graph(before="drop"),
+    # Trap: a perceptual loss on what a trained network makes.
+    "nor what a trained network makes": graph(before="head/first"),
+    # Trap: the discriminator in the generator's step trains in a step of its own.
+    "nor a base that is trained elsewhere": graph(trainable=True),
+    # Trap: a teacher that is a moving average of the student.
+    "nor a base that something assigns": graph(op("ema", "AssignVariableOp", "w", "base/relu")),
+    "what an opaque call makes is not known": graph(op("call", "StatefulPartitionedCall", "base/relu")),
+}
 
 
 def flipped(*kinds: str, cardinality: int | None = 100) -> str:
@@ -439,17 +424,14 @@ def flipped(*kinds: str, cardinality: int | None = 100) -> str:
     return why_different(DatasetProperties(tuple(reversed(chain)), 4.0))
 
 
-told.rows(
-    lambda kinds, cardinality=100: flipped(*kinds.split(), cardinality=cardinality),
-    {
-        "a cache after random draws keeps them": "TensorSlice Map Cache",
-        "also before a shuffle": "TensorSlice Map Cache Shuffle",
-        "and before a repeat": "TensorSlice Map Cache Repeat",
-        "draws without a cache differ": "TensorSlice Map",
-        "draws after a cache differ": "TensorSlice Cache Map",
-        "a cache after an endless repeat is never complete": ("TensorSlice Map Repeat Cache", -1),
-    },
-)
+told[lambda kinds, cardinality=100: flipped(*kinds.split(), cardinality=cardinality)] = {
+    "a cache after random draws keeps them": "TensorSlice Map Cache",
+    "also before a shuffle": "TensorSlice Map Cache Shuffle",
+    "and before a repeat": "TensorSlice Map Cache Repeat",
+    "draws without a cache differ": "TensorSlice Map",
+    "draws after a cache differ": "TensorSlice Cache Map",
+    "a cache after an endless repeat is never complete": ("TensorSlice Map Repeat Cache", -1),
+}
 
 
 # The time to dispatch operations: what general rules may count, and what goes with those that are removed.

@@ -108,15 +108,6 @@ def test_two_effects_on_one_subject_do_not_save_the_same_milliseconds_twice(
     assert any_model.saving(both) <= sum(any_model.saving([e]) for e in both) + EXACT
 
 
-def test_an_operation_goes_below_its_floor_only_where_it_is_not_run_at_all() -> None:
-    bounded = replace(model(device=20.0), device=DeviceKind.CPU, floors={"op": 4.0})
-    gone = Effect(Stage.DEVICE, 0.0, "op", ms(10.0))
-    assert bounded.saving([gone]) == pytest.approx(10.0)
-    assert bounded.saving([replace(gone, scales=0.1)]) == pytest.approx(6.0)
-    # Their product is too small for a float, and nothing is removed.
-    assert bounded.saving([replace(gone, scales=scales) for scales in (6e-56, 3e-290)]) == pytest.approx(6.0)
-
-
 @given(models, cores, st.floats(0.01, 1), sets)
 def test_work_that_moves_or_spreads_keeps_the_cores_busy(
     any_model: StepModel, usable: float, share: float, some: list[Effect]
@@ -169,42 +160,58 @@ SLOWEST = fed(model(input=40, device=10), {"a": 30.0, "b": 15.0}, {"c": 20.0})
 WORKERS = replace(model(input=73.4, device=2.4), device=DeviceKind.CPU, cores=Cores(2.0, 2.0), input_ms=73.4)
 HALVED, TENTH, AHEAD = Effect(Stage.DEVICE, 0.5), Effect(Stage.DEVICE, 0.1), Effect(Stage.INPUT, overlaps=True)
 CONV, BN = Effect(Stage.DEVICE, 0.5, "conv", ms(8.0)), Effect(Stage.DEVICE, 0.5, "bn", ms(4.0))
+SHARED = fed(model(input=40, device=60), serial={MAP: 40.0})
+ON_TWO_CORES = replace(SHARED, device=DeviceKind.CPU, cores=Cores(2.0, 1.6), input_ms=40.0)
+PARALLEL = Effect(Stage.INPUT, 0.5, MAP, spreads=True)
+FLOORED, A_HALVED = replace(model(device=10.0), floors={"a": 8.0}), Effect(Stage.DEVICE, 0.5, "a", ms(10.0))
+BOUNDED = replace(model(device=20.0), device=DeviceKind.CPU, floors={"op": 4.0})
+GONE = Effect(Stage.DEVICE, 0.0, "op", ms(10.0))
 
 
-@cases(
+test_stages_hide_each_other_or_add_up = answers(
+    lambda run, *changes: run.predict(changes),
     # input made beside the step hides the compute
-    (BESIDE, [HALVED], 50),
-    (BESIDE, [Effect(Stage.INPUT, 0.1, MAP)], 10),
-    (BESIDE, [Effect(Stage.INPUT, 0.1, MAP), HALVED], 5),
+    (BESIDE, HALVED, 50.0),
+    (BESIDE, Effect(Stage.INPUT, 0.1, MAP), 10.0),
+    (BESIDE, Effect(Stage.INPUT, 0.1, MAP), HALVED, 5.0),
     # made while the trainer waits it adds to the compute
-    (SERIAL, [HALVED], 50),
-    (SERIAL, [AHEAD], 40),
-    (SERIAL, [Effect(Stage.INPUT, 0.25, MAP)], 30),
+    (SERIAL, HALVED, 50.0),
+    (SERIAL, AHEAD, 40.0),
+    (SERIAL, Effect(Stage.INPUT, 0.25, MAP), 30.0),
     # a pipeline that is not known is work of unknown origin
-    (model(input=40, device=20), [Effect(Stage.INPUT, 0.0)], 20),
-    (model(input=40, device=20), [Effect(Stage.INPUT, 0.0, MAP)], 60),
+    (model(input=40, device=20), Effect(Stage.INPUT, 0.0), 20.0),
+    (model(input=40, device=20), Effect(Stage.INPUT, 0.0, MAP), 60.0),
     # the slowest segment takes the step: its stages were measured at 45 ms, and the pace says 50
-    (SLOWEST, [Effect(Stage.INPUT, 0.5, "a")], 50 * (15 + 15) / 45),
-    (SLOWEST, [Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")], 20),
+    (SLOWEST, Effect(Stage.INPUT, 0.5, "a"), 50 * (15 + 15) / 45),
+    (SLOWEST, Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b"), 20.0),
     # a pipeline that keeps up is at least as fast as the step
-    (fed(model(device=50), {"a": 80.0}), [HALVED], 50),
-    (fed(model(device=50), {"a": 30.0}), [HALVED], 30),
+    (fed(model(device=50), {"a": 80.0}), HALVED, 50.0),
+    (fed(model(device=50), {"a": 30.0}), HALVED, 30.0),
     # launching that the device hides stays; a host that leaves it idle limits the step; a CPU hides nothing
-    (replace(model(host=2, device=10), host_work=9), [TENTH], 2 + 7),
-    (replace(model(host=9, device=1), host_work=9), [TENTH], 10),
-    (replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9), [TENTH], 3),
+    (replace(model(host=2, device=10), host_work=9), TENTH, 9.0),
+    (replace(model(host=9, device=1), host_work=9), TENTH, 10.0),
+    (replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9), TENTH, 3.0),
     # what is unknown stays
-    (model(unknown=7, input=1, device=2, between=3), [Effect(stage, 0.0) for stage in Stage], 7),
+    (model(unknown=7, input=1, device=2, between=3), *(Effect(stage, 0.0) for stage in Stage), 7.0),
     # time between steps saves although the trainer waits a little for its input
-    (fed(model(input=3.0, host=2.0, device=6.3, between=16.5), {"a": 9.0}), [Effect(Stage.BETWEEN, 0.0)], 12.0),
+    (fed(model(input=3.0, host=2.0, device=6.3, between=16.5), {"a": 9.0}), Effect(Stage.BETWEEN, 0.0), 12.0),
     # Two processes that make the batches use both cores; the step's own work uses them 2.4 of 76 ms.
-    (WORKERS, [Effect(Stage.INPUT, 0.0)], 2.4),
+    (WORKERS, Effect(Stage.INPUT, 0.0), 2.4),
     # effects on several parts of a stage add up, and those on one multiply
-    (model(device=20), [CONV, BN], 14),
-    (model(device=20), [CONV, CONV], 14),
+    (model(device=20), CONV, BN, 14.0),
+    (model(device=20), CONV, CONV, 14.0),
+    # Two cores: 40 ms of input on one of them, then 60 ms of compute on both. Threads share what that leaves.
+    *((ON_TWO_CORES, *changes, 80.0) for changes in ([AHEAD], [PARALLEL], [AHEAD, PARALLEL])),
+    (ON_TWO_CORES, AHEAD, PARALLEL, HALVED, 50.0),
+    # memory limits narrower tensors less
+    (FLOORED, A_HALVED, 8.0),
+    (FLOORED, replace(A_HALVED, narrows=True), 5.0),
+    # An operation goes below its floor only where it is not run at all.
+    (BOUNDED, GONE, 10.0),
+    (BOUNDED, replace(GONE, scales=0.1), 14.0),
+    # Their product is too small for a float, and nothing is removed.
+    (BOUNDED, *(replace(GONE, scales=scales) for scales in (6e-56, 3e-290)), 14.0),
 )
-def test_stages_hide_each_other_or_add_up(run: StepModel, changes: list[Effect], left: float) -> None:
-    assert run.predict(changes) == pytest.approx(left)
 
 
 def test_where_the_host_begins_to_limit_the_step_nothing_jumps() -> None:
@@ -269,13 +276,6 @@ def test_savings_that_need_cores_nobody_is_certain_of_are_ceilings(cores: Cores 
     assert not replace(on_cpu, device=DeviceKind.GPU).guesses_cores([AHEAD])
 
 
-@cases((False, 8.0), (True, 4.0))
-def test_memory_limits_narrower_tensors_less(*, narrows: bool, left: float) -> None:
-    run = replace(model(device=10.0), floors={"a": 8.0})
-    effect = Effect(Stage.DEVICE, 0.5, "a", ms(10.0), narrows=narrows)
-    assert run.predict([effect]) == pytest.approx(max(left, 5.0))
-
-
 @cases(
     (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.CPU, True),
     (Effect(Stage.INPUT, 0.5, "a", spreads=True), DeviceKind.CPU, False),
@@ -287,20 +287,6 @@ def test_work_that_is_gone_leaves_a_cpus_cores_free(effect: Effect, device: Devi
     run = replace(model(input=6.0, device=4.0), device=device)
     assert run.frees_cores([effect]) is frees
     assert not run.frees_cores([effect, Effect(Stage.DEVICE, 0.9)])  # says what that gives
-
-
-def test_threads_share_the_cores_that_the_compute_leaves() -> None:
-    """Two cores: 40 ms of input on one of them, then 60 ms of compute on both."""
-    run = fed(model(input=40, device=60), serial={MAP: 40.0})
-    on_cpu = replace(run, device=DeviceKind.CPU, cores=Cores(2.0, 1.6), input_ms=40.0)
-    parallel = Effect(Stage.INPUT, 0.5, MAP, spreads=True)
-    for changes, left in (
-        ([AHEAD], 80),
-        ([parallel], 80),
-        ([AHEAD, parallel], 80),
-        ([AHEAD, parallel, HALVED], 50),
-    ):
-        assert on_cpu.predict(changes) == pytest.approx(left)
 
 
 # Elements that tracing makes slow
@@ -368,20 +354,16 @@ def test_an_upper_bound_counts_cores_that_the_input_frees(busy: float, device: D
     assert crowded.frees_cores([bound]) == uncounted  # the report says so then
 
 
-@cases((1.0, 20.0), (0.25, 12.5))
-def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(product: float, left: float) -> None:
-    """Two changes to the input each count the cores they leave, beside a profiler that may have slowed the rest."""
-    on_cpu = replace(
-        model(input=20.0, device=40.0),
-        device=DeviceKind.CPU,
-        cores=Cores(2.0, 1.9),
-        input_ms=60.0,
-        tracing=TracingCost.of(model(input=32.0, device=64.0).exposed, {}, 1.6),
-    )
-    change = (
-        Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST),
-        Effect(Stage.DEVICE, 0.5, of=ms(40.0), bound=Bound.AT_MOST),
-    )
+def left(product: float, times: int) -> float:
+    """Changes to the input each count the cores they leave, beside a profiler that may have slowed the rest."""
+    cost = TracingCost.of(model(input=32.0, device=64.0).exposed, {}, 1.6)
+    on_two: dict[str, Any] = {"device": DeviceKind.CPU, "cores": Cores(2.0, 1.9), "input_ms": 60.0, "tracing": cost}
+    bound = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+    change = bound, Effect(Stage.DEVICE, 0.5, of=ms(40.0), bound=Bound.AT_MOST)
     faster = Effect(Stage.DEVICE, product, "conv", ms(32.0))  # 20 ms untraced
-    assert on_cpu.predict([*change, faster]) == pytest.approx(left)
-    assert on_cpu.predict([*change, *change, faster]) == pytest.approx(left)
+    return replace(model(input=20.0, device=40.0), **on_two).predict([*times * change, faster])
+
+
+test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays = answers(
+    left, (1.0, 1, 20.0), (1.0, 2, 20.0), (0.25, 1, 12.5), (0.25, 2, 12.5)
+)

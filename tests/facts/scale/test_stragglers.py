@@ -193,5 +193,5 @@ def test_a_reduction_over_hosts_is_no_computing() -> None:
 
 
 test_operations_in_which_hosts_wait_are_known_by_type = Names(__file__, "names").test(
-    {"operations in which hosts wait": lambda kind: bool(COLLECTIVE_OPERATION.fullmatch(kind))}
+    lambda kind: bool(COLLECTIVE_OPERATION.fullmatch(kind))
 )

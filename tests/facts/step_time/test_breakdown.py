@@ -95,21 +95,19 @@ def outlying() -> Trace:
 
 FOUR = line("p", marker(0, 0, 40, steps=4), ("tfdoctor_end", 40, 40))
 
-told.rows(
-    breakdown,
-    {
-        "work that runs into the next step is divided": gpu_trace(markers(2, step=10), (KERNEL, 5, 12)),
-        "infeed of a TPU is input": infeed(),
-        "several training steps in a call share its time": gpu_trace(FOUR, (KERNEL, 0, 20)),
-        "an outlying first step does not colour the others": outlying(),
-    },
-)
+told[breakdown] = {
+    "work that runs into the next step is divided": gpu_trace(markers(2, step=10), (KERNEL, 5, 12)),
+    "infeed of a TPU is input": infeed(),
+    "several training steps in a call share its time": gpu_trace(FOUR, (KERNEL, 0, 20)),
+    "an outlying first step does not colour the others": outlying(),
+}
 
 
-told.rows(
-    lambda wait: Breakdown.of(input=wait, device=100.0 - wait).little_wait,
-    {"no wait is told as such": 0.0, "hardly a wait too": 0.4, "a wait below the limit is told": 4.7},
-)
+told[lambda wait: Breakdown.of(input=wait, device=100.0 - wait).little_wait] = {
+    "no wait is told as such": 0.0,
+    "hardly a wait too": 0.4,
+    "a wait below the limit is told": 4.7,
+}
 
 
 @cases(
@@ -128,15 +126,12 @@ def cost(events: dict[str, float], slower: float, parts: dict[str, float] = TRAC
     return [found, {f"kept of {part}": found.kept(part) for part in parts}]
 
 
-told.rows(
-    cost,
-    {
-        "the cost belongs to the parts with the events": ({"host": 2000.0, "device": 0.0}, 2.0),
-        # Trap: another program that ran beside the traced steps.
-        "what events cannot explain slows all parts alike": ({"host": 100.0}, 2.0),
-        "no part disappears": ({"device": 100_000.0}, 1.5),
-    },
-)
+told[cost] = {
+    "the cost belongs to the parts with the events": ({"host": 2000.0, "device": 0.0}, 2.0),
+    # Trap: another program that ran beside the traced steps.
+    "what events cannot explain slows all parts alike": ({"host": 100.0}, 2.0),
+    "no part disappears": ({"device": 100_000.0}, 1.5),
+}
 
 
 @each(1.1, 1.6, 3.0)
@@ -272,19 +267,16 @@ def events(mark: tuple[float, float], *rows: Any) -> object:
     return six(mark, *rows).fact(PartEvents).by_part
 
 
-told.rows(
-    events,
-    {
-        # A call of 10 ms: 2 of conversion before the marker, and 6 in it of which 5 are in a product.
-        "the innermost event gets the time of its part": (
-            (2, 8),
-            ("step: 7", 0, 9),
-            ("tf.constant", 0, 2),
-            ("A::B: c", 3, 8),
-        ),
-        "it is also found after an inner one ends": ((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)),
-    },
-)
+told[events] = {
+    # A call of 10 ms: 2 of conversion before the marker, and 6 in it of which 5 are in a product.
+    "the innermost event gets the time of its part": (
+        (2, 8),
+        ("step: 7", 0, 9),
+        ("tf.constant", 0, 2),
+        ("A::B: c", 3, 8),
+    ),
+    "it is also found after an inner one ends": ((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)),
+}
 
 
 @given(

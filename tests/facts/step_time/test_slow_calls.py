@@ -39,35 +39,30 @@ def found(
     return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
 
 
-test_functions_are_known_by_package_and_name = Names(__file__, "names").test(
-    {"functions that are known by package and name": slow_call}
-)
+test_functions_are_known_by_package_and_name = Names(__file__, "names").test(slow_call)
 
 OFTEN = [4.5 + number / 20 for number in range(20)]
 CALLER = ["/home/me/train.py", 74]
 BETWEEN = place(3, 5.0, calls=PREDICT)
 
-told.rows(
-    found,
-    {
-        "the time of a call is its samples": (place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0)),
-        "the compiled function of a call is its useful work": (
-            BETWEEN,
-            place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True),
-        ),
-        "a line that mostly does something else is none": (BETWEEN, place(3, 6.0, 7.0)),
-        "one that does so half of its time is": (BETWEEN, place(3, 6.0)),
-        "a call in every second step is one": place(3, *OFTEN, steps=range(0, STEPS - 1, 2), calls=PREDICT),
-        # Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps.
-        "a call in few steps is left out": place(3, *OFTEN, steps=range(0, STEPS - 1, 10), calls=PREDICT),
-        "the arithmetic between reading and setting weights belongs to them": (
-            place(54, 5.0, caller=CALLER, calls=GET),
-            place(57, 6.0, caller=CALLER),
-            place(58, 7.0, caller=CALLER, calls=SET),
-            place(60, 8.0, caller=CALLER),
-        ),
-    },
-)
+told[found] = {
+    "the time of a call is its samples": (place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0)),
+    "the compiled function of a call is its useful work": (
+        BETWEEN,
+        place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True),
+    ),
+    "a line that mostly does something else is none": (BETWEEN, place(3, 6.0, 7.0)),
+    "one that does so half of its time is": (BETWEEN, place(3, 6.0)),
+    "a call in every second step is one": place(3, *OFTEN, steps=range(0, STEPS - 1, 2), calls=PREDICT),
+    # Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps.
+    "a call in few steps is left out": place(3, *OFTEN, steps=range(0, STEPS - 1, 10), calls=PREDICT),
+    "the arithmetic between reading and setting weights belongs to them": (
+        place(54, 5.0, caller=CALLER, calls=GET),
+        place(57, 6.0, caller=CALLER),
+        place(58, 7.0, caller=CALLER, calls=SET),
+        place(60, 8.0, caller=CALLER),
+    ),
+}
 
 
 @cases((0.5, True), (5.0, False))
@@ -128,20 +123,17 @@ def host_lines(*places: dict[str, Any], **python: Any) -> HostLines:
     return sampled((row for n in range(FEW) for row in busy_step(n)), *places, **python).fact(HostLines)
 
 
-told.rows(
-    host_lines,
-    {
-        "samples count where the device is idle": (
-            seen_each(3, 1.0, 7.0),
-            seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True),
-        ),
-        "a part is divided by samples": (seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0)),
-        "a wait between two operations is not the lines own work": (
-            seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True),
-            seen_each(3, 7.0),
-        ),
-    },
-)
+told[host_lines] = {
+    "samples count where the device is idle": (
+        seen_each(3, 1.0, 7.0),
+        seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True),
+    ),
+    "a part is divided by samples": (seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0)),
+    "a wait between two operations is not the lines own work": (
+        seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True),
+        seen_each(3, 7.0),
+    ),
+}
 
 
 def test_a_part_is_divided_among_its_lines() -> None:
@@ -184,15 +176,12 @@ def sampled_in(*places: dict[str, Any]) -> object:
     return known.fact(HostLines), known.fact(StackSamples)
 
 
-told.rows(
-    sampled_in,
-    {
-        "samples of calls that are not measured count too": (later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0)),
-        "those of a long call at the end of an epoch do not": later(4, 3, 1.0, 9.0, 19.0),
-        "nor those of one that had no batch": later(4, 4, 1.0, 9.0, 19.0),
-        "nor those of the last one, after which the loop may have been left": later(4, 8, 1.0, 9.0, 19.0),
-    },
-)
+told[sampled_in] = {
+    "samples of calls that are not measured count too": (later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0)),
+    "those of a long call at the end of an epoch do not": later(4, 3, 1.0, 9.0, 19.0),
+    "nor those of one that had no batch": later(4, 4, 1.0, 9.0, 19.0),
+    "nor those of the last one, after which the loop may have been left": later(4, 8, 1.0, 9.0, 19.0),
+}
 
 
 @cases((5, [Location("train.py", 90)]), (6, []))
@@ -327,15 +316,12 @@ def compiling(name: str, ms: float, *starts: float) -> CompileTime:
     return chart(trace(host=[line("python", *rows, *compiles)])).fact(CompileTime)
 
 
-told.rows(
-    compiling,
-    {
-        "the compilers time is the hosts": ("CpuCompiler::RunBackend", 4.0, 32.0, 42.0, 52.0),
-        "XLAs too": ("XlaCompileBackend:#module=step#", 4.0, 32.0, 42.0, 52.0),
-        "and on a GPU": ("GpuCompiler::RunHloPasses", 4.0, 32.0, 42.0, 52.0),
-        "what few steps compile is told apart from the usual ones": ("XlaCompile", 8.0, 10.0, 50.0),
-    },
-)
+told[compiling] = {
+    "the compilers time is the hosts": ("CpuCompiler::RunBackend", 4.0, 32.0, 42.0, 52.0),
+    "XLAs too": ("XlaCompileBackend:#module=step#", 4.0, 32.0, 42.0, 52.0),
+    "and on a GPU": ("GpuCompiler::RunHloPasses", 4.0, 32.0, 42.0, 52.0),
+    "what few steps compile is told apart from the usual ones": ("XlaCompile", 8.0, 10.0, 50.0),
+}
 
 
 def seen(**python: Any) -> object:
@@ -349,10 +335,10 @@ MAKING = [
 ]
 FED = {"at": ["/home/me/train.py", 4], "arguments": [{"shape": [8, 4], "anew": True}]}
 
-told.rows(
-    lambda fed: seen(places=MAKING, fed=fed),
-    {"the lines that make batches count where they make them anew": FED, "else they do not": None},
-)
+told[lambda fed: seen(places=MAKING, fed=fed)] = {
+    "the lines that make batches count where they make them anew": FED,
+    "else they do not": None,
+}
 
 
 def test_the_source_says_which_lines_make_batches() -> None:

@@ -248,9 +248,7 @@ def stored(text: str) -> object:
 
 
 # The other dimension may be in the lanes; without a tile nothing is known to be padded.
-ARRAYS = Names(__file__, "arrays")
-
-test_widths_and_bytes_of_arrays = ARRAYS.test(dict.fromkeys(ARRAYS, stored))
+test_widths_and_bytes_of_arrays = Names(__file__, "arrays").test(stored)
 
 
 def test_text_without_arrays_has_none() -> None:
