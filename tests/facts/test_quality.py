@@ -2,7 +2,6 @@
 
 from tests.facts.kit import *
 from tests.run_logs import made, python, steps
-from tfdoctor.facts.steps.steps import FEWEST_STEPS
 
 SECOND = 1_000_000_000
 
@@ -115,7 +114,6 @@ def samples(*rows: dict[str, Any], window: tuple[float, float | None] | None = N
 
 ROWS = [sample(at, run_cpu_pct=at * 100) for at in range(1, 10)]
 
-
 GPUS = [
     {"unix_ns": 1, "gpu": [{"gpu_pct": 10}, {"gpu_pct": 30}], "host": {"run_rss_bytes": 5}},
     {"unix_ns": 2, "gpu": [{"gpu_pct": 80}, {}], "host": {"run_rss_bytes": 3}},
@@ -167,13 +165,11 @@ def of_another(ms: float) -> object:
 
 told[of_another] = {"short steps that nothing timed without the profiler": 0.9, "longer ones": 1.1}
 
-
 told[lambda plan, seen: said(of_run(plan=plan, steps=StepsSeen(seen=seen)).fact(Quality))] = {
     "an account of a run that trains nothing needs no traced step": (CapturePlan(), 0),
     "nor does one that was not to be traced": (CapturePlan(trace=False), 500),
     "one that trains does": (CapturePlan(), 7),
 }
-
 
 WAITING = made(python(3.0, "launch.py:4", calls="subprocess.run"))
 TRAINING = made(python(3.0, "train.py:4", calls="subprocess.run"), steps(100, 10.0, "train.py:12"))

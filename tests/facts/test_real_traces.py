@@ -4,15 +4,12 @@ from tests.facts.kit import *
 from tfdoctor.facts.gpu.activity import D2D, H2D, UNKNOWN
 from tfdoctor.facts.kit import summed
 from tfdoctor.facts.operations.kernel_kinds import kernel
-from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
-from tfdoctor.facts.run.xla_programs import module_runs
 from tfdoctor.facts.steps.steps import STEP
 from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE
 from tfdoctor.rules.precision import float32_matmul, idle_matrix_unit
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
-
 
 Measured = TypeVar("Measured")
 

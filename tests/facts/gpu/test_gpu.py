@@ -7,7 +7,6 @@ from tfdoctor.facts.gpu.activity import H2D, PAGEABLE, PINNED, UNKNOWN
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"
 
-
 told = Told()
 
 
@@ -366,7 +365,6 @@ def test_what_is_no_detour(changed: dict[str, Any]) -> None:
 
 
 test_gpu = told.test("gpu")
-
 
 test_what_is_not_known = unavailable(
     (lambda: chart(trace([markers(ROUNDS, 20.0)])).fact(Detours), "GPU"),

@@ -3,9 +3,7 @@
 import json
 
 from tests.facts.kit import *
-from tests.run_logs import FOLDER
 from tfdoctor.facts.growth.memory_trends import LEAST, about_span, clause, counts_table, growing_counts, kept_table
-from tfdoctor.recording.files import run_log
 
 RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
 DEVICE = replace(RESIDENT, what=Grows.DEVICE, last=9e9)
@@ -94,7 +92,12 @@ HISTORY = KeptResult(Location("train.py", 61), "runs", "run", KeptValue.HISTORY,
 
 def test_statements_become_places_in_the_order_of_lines(tmp_path: Path) -> None:
     """The log is read as the agent writes it, but for a statement without a line."""
-    kept: dict[str, Any] = {"kind": "kept", "at": [f"{FOLDER}/train.py", 47], "container": "history", "value": "(loss, z)"}
+    kept: dict[str, Any] = {
+        "kind": "kept",
+        "at": [f"{FOLDER}/train.py", 47],
+        "container": "history",
+        "value": "(loss, z)",
+    }
     kept |= {"what": "result", "fits": False, "each": True}
     lines = {"kind": "process", "pid": 7}, kept, {"kind": "kept", "container": "no line"}
     (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -127,7 +130,6 @@ test_one_is_named_only_if_it_is_the_only_one = answers(
     (MODEL, HISTORY, (None, None)),
     (KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True), (None, None)),
 )
-
 
 told["{}".format] = {
     **{f"a statement that keeps {one.value}": one.clause for one in (LOSSES, OTHER, MODEL, HISTORY)},

@@ -1,15 +1,12 @@
 """What datasets are like, from the record that the agent wrote."""
 
-from tests.builders import program_of
 from tests.facts.kit import *
-from tfdoctor.facts.input.dataset_properties import repeatable, spec_bytes
 from tfdoctor.facts.input.feeding_datasets import PATHS
 from tfdoctor.facts.run.program import kind_of
 
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"
 PAIR = f"({IMAGE}, {LABEL})"
-
 
 told = Told()
 
@@ -28,7 +25,6 @@ def properties(*datasets: Dataset, seen: int = 0, stop_after: bool = False, **se
 
 SOURCE = fed_dataset(0, "_TensorSliceDataset")
 
-
 test_the_bytes_of_an_element = Names(__file__, "specs").test(
     lambda spec: [spec_bytes(spec, batch) for batch in (None, 32)]
 )
@@ -40,28 +36,24 @@ def test_a_kind_has_one_name_in_all_versions(name: str) -> None:
     assert kind_of(Dataset(id=0, kind="TextLineDatasetV2")) == "TextLine"
 
 
-@cases(
-    ({"Cast", "DecodePng"}, set(), True),
-    ({"RandomUniform", "Cast"}, {"RandomUniform"}, False),
-    ({"StatelessRandomUniformV2"}, set(), False),
-    ({"SampleDistortedBoundingBoxV2"}, {"SampleDistortedBoundingBoxV2"}, False),
-    ({"Assert", "If", "LookupTableFindV2"}, {"Assert", "If", "LookupTableFindV2"}, True),
-    ({"TFRecordDataset"}, {"TFRecordDataset"}, True),
-    ({"ReadVariableOp"}, {"ReadVariableOp"}, None),
-    ({"EagerPyFunc"}, {"EagerPyFunc"}, None),
+def of_function(types: str | None, stateful: str | None) -> bool | None:
+    known = [None if one is None else frozenset(one.split()) for one in (types, stateful)]
+    return repeatable(Dataset(id=0, kind="_MapDataset", function="decode", types=known[0], stateful=known[1]))
+
+
+test_whether_a_function_does_the_same_each_time = answers(
+    of_function,
+    ("Cast DecodePng", "", True),
+    ("RandomUniform Cast", "RandomUniform", False),
+    ("StatelessRandomUniformV2", "", False),
+    ("SampleDistortedBoundingBoxV2", "SampleDistortedBoundingBoxV2", False),
+    ("Assert If LookupTableFindV2", "Assert If LookupTableFindV2", True),
+    *(
+        (kind, kind, same)
+        for kind, same in (("TFRecordDataset", True), ("ReadVariableOp", None), ("EagerPyFunc", None))
+    ),
     (None, None, None),
 )
-def test_whether_a_function_does_the_same_each_time(
-    *, types: set[str] | None, stateful: set[str] | None, same: bool | None
-) -> None:
-    mapped = Dataset(
-        id=0,
-        kind="_MapDataset",
-        function="decode",
-        types=None if types is None else frozenset(types),
-        stateful=None if stateful is None else frozenset(stateful),
-    )
-    assert repeatable(mapped) is same
 
 
 @cases(
@@ -133,12 +125,10 @@ def test_the_training_function_may_know_the_shape_of_a_batch(given: tuple[str, .
 
 def test_the_passes_that_the_trace_shows_are_the_least() -> None:
     """Records in files are not counted before they are read."""
-    records = fed_dataset(0, "TFRecordDatasetV2", cardinality=None)
-    program = Program(datasets=(records,), feeds=0)
-    for completed, passes in ((1, None), (2, 2.0)):
-        nodes = {"Root": Node("Root", repetition=completed)}
-        found = DatasetProperties.measure(program, recording(manifest=manifest()), Iterators(nodes))
-        assert found.passes == passes
+    records = Program(datasets=(fed_dataset(0, "TFRecordDatasetV2", cardinality=None),), feeds=0)
+    nodes = [Iterators({"Root": Node("Root", repetition=completed)}) for completed in (1, 2)]
+    found = [DatasetProperties.measure(records, recording(manifest=manifest()), one).passes for one in nodes]
+    assert found == [None, 2.0]
 
 
 @cases(
@@ -181,7 +171,6 @@ def dataset(number: int, kind: str, **more: Any) -> Dataset:
 RECORDS, MAPS = dataset(2, "_InterleaveDataset"), dataset(1, "_MapDataset")
 ZIPPED = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
 
-
 LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
 LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
 AGAIN = dataset(1, "_RepeatDataset", element=PATHS, cardinality=-1)
@@ -203,7 +192,6 @@ told[measured] = {
     "texts that nothing opens are no files": (LISTED, dataset(1, "_BatchDataset")),
     "two lists are not guessed from": (*LISTS, ZIPPED),
 }
-
 
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
 
@@ -321,21 +309,18 @@ def place(line: int, seen: int, entry: str = KERAS, **more: Any) -> SeenPlace:
     return SeenPlace(seen, ("train.py", line), entry=entry, **more)
 
 
-def recorded(record: ProgramRecord) -> Recording:
-    return Recording(None, None, (), record, (), ())
+def lines_of(python: PythonRecord, program: Program | None = None) -> InputLines:
+    record = Recording(None, None, (), ProgramRecord(python=python), (), ())
+    return InputLines.measure(record, Framework(), program, None)
 
 
-def input_lines(
-    *others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), program: Program | None = None
-) -> InputLines:
-    record = ProgramRecord(python=PythonRecord(places=trainer, others=others))
-    return InputLines.measure(recorded(record), Framework(), program, None)
+def input_lines(*others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), **more: Any) -> InputLines:
+    return lines_of(PythonRecord(places=trainer, others=others), **more)
 
 
 FIT = place(56, 90, entry="", inside=True)
 STACKS = place(36, 3, calls="numpy.stack", caller=("train.py", 48))
 LOADS = place(36, 6, calls="numpy.load", caller=("train.py", 48))
-
 
 told[input_lines] = {
     "the places of a line are joined": (STACKS, LOADS, place(39, 3)),
@@ -347,10 +332,7 @@ told[input_lines] = {
     ),
     "worker processes are waited for": place(36, 9, runs="multiprocessing.connection.wait"),
 }
-told.add(
-    "input on the thread that trains counts there, and is no thread of its own",
-    lambda: input_lines(trainer=(place(36, 9, inside=True), FIT)),
-)
+told.add("input on the thread that trains", lambda: input_lines(trainer=(place(36, 9, inside=True), FIT)))
 
 
 def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
@@ -367,15 +349,10 @@ told[lambda program, *others: input_lines(*others, program=program)] = {
     "python of tf.data is": (Program(), place(20, 9, TF_DATA)),
 }
 
-
 test_input = told.test("feeding_datasets")
-
 
 test_what_is_not_known = unavailable(
     (lambda: DatasetProperties.measure(Program(), recording(), None), r"no recorded tf\.data pipeline"),
     (lambda: chart(trace(host=[line("p", *converting(0))]), recording()).fact(Conversions), "tfdoctor profile"),
-    (
-        lambda: InputLines.measure(recorded(ProgramRecord(python=PythonRecord())), Framework(), None, None),
-        "not sampled",
-    ),  # by an older version
+    (lambda: lines_of(PythonRecord()), "not sampled"),  # by an older version
 )

@@ -1,7 +1,6 @@
 """What the iterators of tf.data tell: each stage's work, and what limits the pipeline."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.input.iterators import consumer
 
 STEPS, EACH = 4, 100
 
@@ -54,7 +53,6 @@ PRODUCED = (  # a batch: 40 ms of a map on one thread, 10 ms of its source
 )
 SEQUENTIAL = same(*PRODUCED, name="tf_data_iterator_resource/2")
 CALLING = same(*PRODUCED, captured(17, 56, 50), name="tf_data_iterator_resource/2")
-
 
 HANDS = same(
     ("PrefetchProduce", 5, 60),
@@ -289,7 +287,6 @@ def test_a_stage_is_joined_to_its_line_by_the_name_that_tf_data_gave_it(
 
 
 test_input_pipeline = told.test("input_pipeline")
-
 
 test_the_place_of_a_node_in_the_pipeline = Names(__file__, "nodes").test(
     lambda path: [Node(path).kind, consumer(path)]

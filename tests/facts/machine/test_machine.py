@@ -1,7 +1,6 @@
 """How many threads and cores a run kept at work, told by its trace or by the samples."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.machine.cores import CROWDED
 
 told = Told()
 
@@ -24,10 +23,8 @@ def steps_with(*threads: Thread, tasks: tuple[tuple[float, float], ...] = ()) ->
 
 LATE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
 
-
 DATA = line("tf_data_private_threadpool/1", executor(0, 30))
 WAITS = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
-
 
 UNKNOWN = Hardware(DeviceKind.CPU, "x")
 
@@ -57,7 +54,6 @@ told[lambda samples, threads, hardware=FOUR: Cores.measure(hardware, samples, th
 
 CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)
-
 
 told[lambda device, cores: CpuContention.measure(device, cores, STEP)] = {
     "a CPU whose cores are at work is crowded": (CPU, Cores(2.0, 2.0 * CROWDED)),

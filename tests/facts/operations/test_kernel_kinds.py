@@ -11,7 +11,6 @@ from tfdoctor.facts.operations.kernel_kinds import (
     of_operation,
     precision_of,
 )
-from tfdoctor.facts.operations.matmuls import is_eligible
 from tfdoctor.facts.timeline.host_events import UNNAMED
 
 KERNELS = Names(__file__, "kernels")
@@ -36,7 +35,6 @@ def test_synthetic_kernels_tell_unit_and_precision(table: Mapping[tuple[str, str
 
 ON_UNIT, OFF_UNIT = "volta_h884gemm_64x128_ldg8_nn", "volta_sgemm_128x64_nn"
 WINOGRAD = "void cudnn::winograd_nonfused::winogradForwardData4x4<__half, __half>"
-
 
 test_where_an_operation_ran = answers(
     lambda *names: of_operation(names),

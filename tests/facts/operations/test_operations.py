@@ -4,11 +4,8 @@ from itertools import product as every
 
 from tests.facts.kit import *
 from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
-from tfdoctor.facts.operations.operation_time import by_layer
-from tfdoctor.facts.operations.shapes import einsum_flops, flops_of, shared_dimension_flops
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.run.program import Shape
-from tfdoctor.terms.units import ratio
 
 HERE = ["/home/me/train.py", 7]
 
@@ -77,7 +74,6 @@ test_names_of_types_and_kernels = Names(__file__, "names").test(
         ),
     }
 )
-
 
 FUSED = program(
     graph_operation("seq/c0/convolution", "Conv2D", layer="c0"),
@@ -156,7 +152,6 @@ told[of_kernels] = {
 
 
 # Arithmetic, by hand
-
 
 IMAGES, WEIGHTS, MAPS = f32(32, 28, 28, 16), f32(3, 3, 16, 24), f32(32, 26, 26, 24)
 
@@ -366,7 +361,6 @@ test_how_fast_an_operation_can_get = answers(
     # A CPU's rate is what the run's own operations stream: 20 GB/s.
     (matmul(ms=10.0, nbytes=8e7), CPU, OperationTime(name="add", type="AddV2", ms=2.0, nbytes=4e7), 2.0),
 )
-
 
 test_what_is_not_known = unavailable(
     (lambda: chart(trace([markers(1, 10)], gpus=[v100()], errors=("libcupti",))).fact(Operations), "CUPTI"),

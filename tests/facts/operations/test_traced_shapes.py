@@ -114,7 +114,6 @@ NOISE = op("noise", "RandomStandardNormal", "one")
 BEFORE = op("before", "TensorListGetItem", "list", "index")
 ROW_OF = op("row", "ResourceGather", "table", "index")
 
-
 TABLE, STATES = entering("table", "resource", SCALAR), entering("table")
 TOTAL = op("total", "AddV2", "state", "read")
 TOKEN = entering("token", "int32", SCALAR)

@@ -2,7 +2,6 @@
 
 from tests.facts.kit import *
 from tests.run_logs import *
-from tfdoctor.facts.phases.run_phases import MOST_SPANS
 
 FIT, LOOP = "train.py:20", "train.py:12"
 WORKER: dict[str, Any] = {"runs": "threading.Condition.wait", "children": True}
@@ -328,7 +327,6 @@ told[costly] = {
     "a profiler that did not is not told": (8, False),
 }
 
-
 told.add(
     "a trace alone is an account of its window", lambda: RunPhases.measure(recording(), Steps.uniform(20, 5.0))
 )
@@ -481,13 +479,11 @@ told.add(
     lambda: ended("ResourceExhaustedError", TENSOR, at=("/job/train.py", 41)),
 )
 
-
 told[MemoryWanted.of] = {
     "an array of numpy is read": ARRAY,
     "of an odd type, its size in bytes": ARRAY.replace("float64", "object"),
     "something else tells no memory": "something else",
 }
-
 
 told[killed] = {
     "the launcher sees that the kernel killed it": (9, 137, 1),
@@ -499,7 +495,6 @@ told[killed] = {
     "of another process of the run the exit code says nothing": (None, 0, 0, PID + 1),
     "but a kill by the kernel does": (None, 1, 1, PID + 1),
 }
-
 
 told.add(
     "an error in evaluation ends there",

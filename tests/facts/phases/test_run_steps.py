@@ -5,11 +5,8 @@ from collections import Counter
 
 from tests.facts.kit import *
 from tests.run_logs import *
-from tfdoctor.facts.phases.run_calls import NUMBERED
-from tfdoctor.facts.phases.run_steps import long_steps
 
 LOOP = "train.py:12"
-
 
 told = Told()
 
@@ -136,7 +133,6 @@ told.add("long steps are like traced ones that wait as well", lambda: waits(inpu
 told.add("not like those that compute longer than they wait", lambda: waits(input=2.0, device=3.0))
 told.add("nor like those that do not wait", lambda: waits(device=5.0))
 
-
 SAVES = SeenStack(1, at=("train.py", 30), calls="keras.Model.save", work=RunWork.SAVING, long=True)
 AGAIN = replace(SAVES, id=2, runs="h5py.File")
 USUAL = SeenStack(3, at=("train.py", 31))
@@ -249,7 +245,6 @@ told[lambda kind: kind.measure(recording())] = {
     "nor traces": RunTraces,
     "nor growth": RunGrowth,
 }
-
 
 told[lambda *acts: only(made(*acts), RunCall.PREDICT)] = {
     "calls in the last bucket of fit come after training": (

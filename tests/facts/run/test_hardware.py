@@ -1,13 +1,10 @@
 """What is known of a machine, and what is not; and which of its devices the report is about."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION
-from tfdoctor.facts.run.hardware import AMD_RATES, GPU_RATES
 
 told = Told()
 
 KERNEL = line("Stream #1(Compute)", ("k", 0, 5))
-
 
 AMPERE = ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 TPUS = ("TPU v2", "TPU v3", "TPU v4", "TPU v5 lite", "TPU v5p", "TPU v6 lite", "TPU v7x", "TPU7x")

@@ -116,7 +116,6 @@ def done(kind: str) -> object:
 
 test_what_each_type_of_operation_does = Names(__file__, "types").test(done)
 
-
 test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too = answers(
     lambda kind: bool(OptimizerWork.measure(Operations((OperationTime(name="update", type=kind, ms=1.0),))).rows),
     *((kind, True) for kind in ("ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl")),

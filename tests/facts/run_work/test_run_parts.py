@@ -3,7 +3,6 @@
 from tests.facts.kit import *
 from tests.rules.test_hot_operation import one_group as group
 from tests.run_logs import Act, during, epoch, fit, made, python, steps, within
-from tfdoctor.facts.run_work.line_groups import called_work, line_groups
 
 told = Told()
 

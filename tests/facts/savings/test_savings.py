@@ -1,17 +1,14 @@
 """What effects save of the run: never a ms twice, never more than a phase takes."""
 
-from tests.builders import all_ran
 from tests.facts.kit import *
 from tests.rules.test_hot_operation import one_group as group
 from tfdoctor.facts.run.program import Shape
 from tfdoctor.facts.savings.layer_work import frozen_reads, repeated, results_bytes, why_different
-from tfdoctor.facts.savings.operation_groups import loop_of
 
 TIMES = {Phase.PREPARING: 20_000.0, Phase.STEPS: 60_000.0, Phase.BOUNDARIES: 10_000.0}
 RUN_PARTS = {stage.value: 0.0 for stage in Stage} | {"device": 60.0, "host": 40.0, "unknown": 0.0}
 HALF_STEP = Effect(Stage.DEVICE, scales=1 / 6)
 """Saves 50 of 100 ms."""
-
 
 told = Told()
 
@@ -82,7 +79,6 @@ told.add(
     "a run without traced steps saves in its phases",
     lambda: RunModel(model().phases, None, None).saving_ms([HALF_STEP], [EIGHT]),
 )
-
 
 RUN_EFFECTS = st.lists(
     st.builds(
@@ -172,7 +168,6 @@ told[lambda rows, *span: account(boards(*rows, **dict(zip(("start", "stop"), spa
     "a board without a counter is mentioned": (with_second(None),),
     "two boards add up, and the second one was never idle": (with_second(100.0),),
 }
-
 
 test_without_a_counter_there_is_no_figure = unavailable(
     (lambda: meters(window(105, 115), *[board(100 + at, None, 75.0) for at in range(20)]), ""),
@@ -311,7 +306,6 @@ def timed(kind: str = "Mul", name: str = "x", **more: Any) -> OperationTime:
 
 
 STREAMS = timed("Sub", "s", ms=1.0)
-
 
 test_the_loop_is_in_the_name = Names(__file__, "loops").test(loop_of)
 

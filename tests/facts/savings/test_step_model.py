@@ -1,7 +1,6 @@
 """What the step model promises, for every step and every set of effects."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL
 
 EXACT = 1e-6
 """Milliseconds; steps are below a second."""
@@ -166,7 +165,6 @@ PARALLEL = Effect(Stage.INPUT, 0.5, MAP, spreads=True)
 FLOORED, A_HALVED = replace(model(device=10.0), floors={"a": 8.0}), Effect(Stage.DEVICE, 0.5, "a", ms(10.0))
 BOUNDED = replace(model(device=20.0), device=DeviceKind.CPU, floors={"op": 4.0})
 GONE = Effect(Stage.DEVICE, 0.0, "op", ms(10.0))
-
 
 test_stages_hide_each_other_or_add_up = answers(
     lambda run, *changes: run.predict(changes),

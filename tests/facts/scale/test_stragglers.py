@@ -176,7 +176,6 @@ def a_reduction_over_hosts_is_no_computing() -> object:
 
 test_stragglers = told.test("stragglers")
 
-
 test_operations_in_which_hosts_wait_are_known_by_type = Names(__file__, "names").test(
     lambda kind: bool(COLLECTIVE_OPERATION.fullmatch(kind))
 )

@@ -3,7 +3,6 @@
 from hypothesis import example
 
 from tests.facts.kit import *
-from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS
 from tfdoctor.facts.step_time.host_time import _held
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
@@ -13,7 +12,6 @@ spans = st.lists(
 )
 
 TRACED = {"host": 3.0, "device": 1.0, "input": 0.0}
-
 
 told = Told()
 
@@ -101,7 +99,6 @@ told[breakdown] = {
     "several training steps in a call share its time": gpu_trace(FOUR, (KERNEL, 0, 20)),
     "an outlying first step does not colour the others": outlying(),
 }
-
 
 told[lambda wait: Breakdown.of(input=wait, device=100.0 - wait).little_wait] = {
     "no wait is told as such": 0.0,
@@ -305,7 +302,6 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
 
 
 test_breakdown = told.test("breakdown")
-
 
 test_what_is_not_known = unavailable(
     (lambda: traced(None).fact(TracingCost), "without tracing"), (lambda: chart(trace()).fact(PartEvents), "")

@@ -3,7 +3,6 @@
 from tests.facts.kit import *
 from tests.facts.step_time.sampled import place as seen_at
 from tests.facts.step_time.sampled import sampled, traced
-from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import by_caller, shown, slow_call, work_of
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.xplane import measured
@@ -12,7 +11,6 @@ STEPS = 20
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
-
 
 told = Told()
 
@@ -258,7 +256,6 @@ PLACES = (
     seen_at(20, *(start(n) + 6.0 for n in range(5))),
 )
 
-
 told.add("each sample counts in its part of a long step", lambda: sampled(rows(), *PLACES).fact(LongStepLines))
 told.add(
     "without times callbacks between calls stand for them",
@@ -355,7 +352,6 @@ def test_the_source_says_which_lines_make_batches() -> None:
 UNNAMED = line("python", *(marker(n, n, n + 1) for n in range(4)))
 
 test_slow_calls = told.test("slow_calls")
-
 
 test_what_is_not_known = unavailable(
     (lambda: found(place(3, 5.0, calls=PREDICT), began_unix_ns=None), "no time in the trace"),

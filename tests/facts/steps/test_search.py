@@ -1,14 +1,10 @@
 """Steps that nobody marked: loops inside graphs, repeated calls, eager loops; or no answer."""
 
-from itertools import groupby
 from random import Random
 
 from tests.facts.kit import *
 from tests.facts.test_jax import calls, gpu_work, marked
-from tests.h100 import TIMED_MS
-from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
 from tfdoctor.facts.steps.search import search
-from tfdoctor.facts.steps.xla_steps import compiled_steps
 
 FORWARD, GRADIENT = "net/MatMul:MatMul", "gradient_tape/net/MatMul:MatMul"
 UPDATES = tuple(f"adam/AssignSubVariableOp_{n}:AssignSubVariableOp" for n in range(4))
@@ -327,7 +323,6 @@ def every(count: int, each: float, first: float = 0.0) -> list[float]:
 
 update, log = (partial(rhythm, name, gradients=False) for name in ("apply_update", "log"))
 
-
 TEN = every(10, 10)
 
 
@@ -345,9 +340,7 @@ test_which_program_is_the_step = answers(
     (rhythm("generator", TEN, each=4), rhythm("critic", every(10, 10, 5)), ("generator", 10, {10.0})),
 )
 
-
 test_the_names_of_backward_passes = Names(__file__, "names").test(lambda name: takes_gradients([name]))
-
 
 test_what_changes_weights = answers(
     lambda module, donates, *names: changes_weights(module, [*names], donates=donates),

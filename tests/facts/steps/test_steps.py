@@ -1,7 +1,6 @@
 """Where the steps are: markers, a device's own line, calls of Keras' train function, or nowhere."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.steps.untraced_pace import slowdown
 
 told = Told()
 

@@ -1,14 +1,10 @@
 """What ran when, on whose account."""
 
-from tests.builders import only_line
 from tests.facts.kit import *
 from tfdoctor.facts.timeline import host_events as nesting
-from tfdoctor.facts.timeline.activity import kernel_operations
-from tfdoctor.facts.timeline.host_events import leaves, operation_label
 from tfdoctor.trace.hlo import Shape
 
 spans = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 50)).map(lambda x: (x[0], sum(x))))
-
 
 told = Told()
 

@@ -260,7 +260,6 @@ CONVOLUTION = (
     "bf16[3,3,1,144]{{3,2,1,0}} %p.1), window={{size=3x3}}, dim_labels=b01f_01io->b01f{}"
 )
 
-
 test_a_depthwise_convolution_has_a_group_per_feature = answers(
     lambda features, groups: convolves_each_alone(CONVOLUTION.format(features, groups)),
     (144, ", feature_group_count=144", True),
