@@ -59,40 +59,49 @@ def own_loop(to: Run | None = None, *, tail: bool = True) -> Run:
 
 
 MODEL: dict[str, Any] = {"work": RunWork.MODEL}
-TRAINS = steps(200, 4.0, LOOP, between_ms=2.0)
+IMPORTS, PAUSE = python(1.0, "train.py:1", **IMPORTING), python(0.5, FIT)
+TRAINS, FAST, EPOCH = steps(200, 4.0, LOOP, between_ms=2.0), steps(200, 5.0, LOOP), steps(300, 4.0, FIT)
+WAY_IN = within(RunCall.FUNCTION, LOOP, "train_step", python(0.05, LOOP), traces(1.5, LOOP, "train_step"))
+TESTS = within(RunCall.TEST, LOOP, "train_step", python(0.8, LOOP, looped=True))
+EARLY = within(RunCall.FUNCTION, LOOP, "train_step", python(2.0, LOOP, looped=True))
+PREDICTS = python(0.01, "predict.py:6"), during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")
+CHILD = python(2.0, "train.py:13", looped=True, calls="subprocess.run")
+MAKER = python(2.0, "train.py:13", looped=True, runs="select.poll.poll", children=True)
+WAITS = python(1.0, FIT, **WORKER)
+TUNES = python(1.0, "tune.py:5", looped=True, calls="numpy.load")
+FITS = fit("tune.py:9", epoch("tune.py:9", steps(100, 5.0, "tune.py:9")))
+TRACED = traces(1.0, "p.py:3", "predict_function"), python(1.0, "p.py:3")
+COMPILES = during(RunCall.COMPILE, 0.02, "train.py:8", "Model.compile")
+SHORT = [
+    fit(FIT, epoch(FIT, traces(1.1, FIT, "step", trains=True, made=number), steps(9, 3.8, FIT)))
+    for number in range(10)
+]
+FIRST_TRACES = traces(1.5, FIT, "train_step", trains=True), steps(300, 5.0, FIT)
+OPENS = python(1.0, "data.py:7", calls="PIL.Image.open", caller="train.py:30")
+MAKES = python(0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__")
+EXECUTES = python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute")
 
 told[lambda *acts: seconds(made(*acts))] = {
     "a run of fit is divided into its phases": keras,
     "so is one with a loop of its own": own_loop,
     # Trap: the call of the training function begins in one bucket, and its first step ends in a later one.
-    "the way into the first tracing is no evaluation": (
-        within(RunCall.FUNCTION, LOOP, "train_step", python(0.05, LOOP), traces(1.5, LOOP, "train_step")),
-        steps(200, 4.0, LOOP),
-    ),
+    "the way into the first tracing is no evaluation": (WAY_IN, steps(200, 4.0, LOOP)),
     # It waits for the threads of a generator: more epochs do not make it longer.
     "what fit does after its last epoch is the end": fit(
-        FIT,
-        epoch(FIT, steps(300, 4.0, FIT)),
-        python(0.5, FIT),
-        epoch(FIT, steps(300, 4.0, FIT), number=1),
-        python(3.0, FIT),
+        FIT, epoch(FIT, EPOCH), PAUSE, epoch(FIT, EPOCH, number=1), python(3.0, FIT)
     ),
     "a function that trains evaluates where it does not": (
         own_loop,
         TRAINS,
-        within(RunCall.TEST, LOOP, "train_step", python(0.8, LOOP, looped=True)),
+        TESTS,
         steps(1, 4.0, LOOP, between_ms=2.0),
     ),
-    "a function that trains later evaluates before the first step": (
-        python(1.0, "train.py:1", **IMPORTING),
-        within(RunCall.FUNCTION, LOOP, "train_step", python(2.0, LOOP, looped=True)),
-        TRAINS,
-    ),
+    "a function that trains later evaluates before the first step": (IMPORTS, EARLY, TRAINS),
     "a loop whose data have ended takes no steps": (TRAINS, python(6.0, LOOP, looped=True, calls="")),
     "a program that only predicts prepares and predicts": (
         python(1.0, "predict.py:1", **IMPORTING),
         python(0.5, "predict.py:3"),
-        *40 * [python(0.01, "predict.py:6"), during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")],
+        *40 * PREDICTS,
         python(0.4, "predict.py:9"),
     ),
     "python without a model prepares": python(2.0, "tokenize.py:7"),
@@ -107,44 +116,16 @@ told[lambda *acts: seconds(made(*acts))] = {
         python(0.3, "train.py:20"),
         python(0.7, "train.py:20", tested=True),
     ),
-    "a wait for child processes between steps is the loops": (
-        steps(200, 5.0, LOOP),
-        python(2.0, "train.py:13", looped=True, calls="subprocess.run"),
-        steps(200, 5.0, LOOP),
-    ),
-    "so is one for those that make batches": (
-        steps(200, 5.0, LOOP),
-        python(2.0, "train.py:13", looped=True, runs="select.poll.poll", children=True),
-        steps(200, 5.0, LOOP),
-    ),
-    "and a wait for the workers of fit": fit(
-        FIT, python(1.0, FIT, **WORKER), epoch(FIT, python(1.0, FIT, **WORKER), steps(100, 10.0, FIT))
-    ),
-    "a loop around fit is no training loop": 3
-    * (
-        python(1.0, "tune.py:5", looped=True, calls="numpy.load"),
-        fit("tune.py:9", epoch("tune.py:9", steps(100, 5.0, "tune.py:9"))),
-    ),
-    "a trace within a prediction is tracing": within(
-        RunCall.PREDICT, "p.py:3", "predict", traces(1.0, "p.py:3", "predict_function"), python(1.0, "p.py:3")
-    ),
-    "compiling in each epoch leaves little for steps": [
-        act
-        for number in range(10)
-        for act in (
-            during(RunCall.COMPILE, 0.02, "train.py:8", "Model.compile"),
-            fit(FIT, epoch(FIT, traces(1.1, FIT, "step", trains=True, made=number), steps(9, 3.8, FIT))),
-        )
-    ],
+    "a wait for child processes between steps is the loops": (FAST, CHILD, FAST),
+    "so is one for those that make batches": (FAST, MAKER, FAST),
+    "and a wait for the workers of fit": fit(FIT, WAITS, epoch(FIT, WAITS, steps(100, 10.0, FIT))),
+    "a loop around fit is no training loop": 3 * (TUNES, FITS),
+    "a trace within a prediction is tracing": within(RunCall.PREDICT, "p.py:3", "predict", *TRACED),
+    "compiling in each epoch leaves little for steps": [act for fits in SHORT for act in (COMPILES, fits)],
     "where every step traces no usual step is made up": 5 * (traces(1.0, FIT, "train_step", trains=True),),
     "a first step that traces is no boundary": fit(
         FIT,
-        epoch(
-            FIT,
-            lambda run: run.long_steps.append(LongStep(0, run.now, 1500.0, 5.0, first=True)),
-            traces(1.5, FIT, "train_step", trains=True),
-            steps(300, 5.0, FIT),
-        ),
+        epoch(FIT, lambda run: run.long_steps.append(LongStep(0, run.now, 1500.0, 5.0, first=True)), *FIRST_TRACES),
     ),
     "a first step that is hardly longer is no boundary": fit(
         FIT, epoch(FIT, long_step(7.0, 5.0, FIT, first=True), steps(300, 5.0, FIT))
@@ -153,22 +134,10 @@ told[lambda *acts: seconds(made(*acts))] = {
 told[lambda *acts: phases(made(*acts)).lines] = {
     "lines say what each phase is spent on": keras,
     "python of the user within an evaluation is shown at its own line": within(
-        RunCall.EVALUATE,
-        "train.py:30",
-        "Model.evaluate",
-        python(1.0, "train.py:30"),
-        python(1.0, "data.py:7", calls="PIL.Image.open", caller="train.py:30"),
+        RunCall.EVALUATE, "train.py:30", "Model.evaluate", python(1.0, "train.py:30"), OPENS
     ),
     "a timed line tells how much of it tensorflow executes": 20
-    * (
-        within(
-            RunCall.PREDICT,
-            "p.py:7",
-            "Model.predict",
-            python(0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__"),
-            python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute"),
-        ),
-    ),
+    * (within(RunCall.PREDICT, "p.py:7", "Model.predict", MAKES, EXECUTES),),
 }
 
 
@@ -192,11 +161,11 @@ def test_what_comes_once_is_told_from_what_comes_again() -> None:
 @cases(
     ({"calls": "subprocess.run", "runs": "selectors.PollSelector.select"}, True),
     ({"calls": "subprocess.Popen.wait", "runs": "subprocess.Popen._wait"}, True),
-    ({"calls": "os.waitpid"}, True),
-    ({"calls": "os.spawnve", "runs": "os._spawnvef"}, True),
-    ({"calls": "posix.system"}, True),
-    ({"calls": "multiprocessing.pool.Pool.map", "children": True}, True),
-    ({"calls": "threading.Thread.join", "children": True}, True),
+    *(({"calls": calls}, True) for calls in ("os.waitpid", "os.spawnve", "posix.system")),
+    *(
+        ({"calls": calls, "children": True}, True)
+        for calls in ("multiprocessing.pool.Pool.map", "threading.Thread.join")
+    ),
     ({"calls": "threading.Thread.join"}, False),  # of a thread that works, or without children
     ({"calls": "socket.socket.recv", "children": True}, True),
     ({"calls": None, "children": True}, True),  # a line that reads a pipe
@@ -327,9 +296,7 @@ told[costly] = {
     "a profiler that did not is not told": (8, False),
 }
 
-told.add(
-    "a trace alone is an account of its window", lambda: RunPhases.measure(recording(), Steps.uniform(20, 5.0))
-)
+told.add("a trace alone tells of its window", lambda: RunPhases.measure(recording(), Steps.uniform(20, 5.0)))
 
 told.add("without log and steps nothing is known", lambda: RunPhases.measure(recording(manifest=manifest()), None))
 told.add("the end of a run without log is not known", lambda: RunEnding.measure(recording()))
@@ -474,10 +441,7 @@ told[ended] = {
         "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2147483648 bytes.",
     ),
 }
-told.add(
-    "the tensor that found no room is read",
-    lambda: ended("ResourceExhaustedError", TENSOR, at=("/job/train.py", 41)),
-)
+told.add("the tensor is read", lambda: ended("ResourceExhaustedError", TENSOR, at=("/job/train.py", 41)))
 
 told[MemoryWanted.of] = {
     "an array of numpy is read": ARRAY,
@@ -496,15 +460,9 @@ told[killed] = {
     "but a kill by the kernel does": (None, 1, 1, PID + 1),
 }
 
-told.add(
-    "an error in evaluation ends there",
-    lambda: ended(
-        "MemoryError",
-        into=made(
-            steps(200, 5.0, LOOP), during(RunCall.EVALUATE, 1.0, "t.py:12", "Model.evaluate"), python(0.1), to=run()
-        ),
-    ),
-)
+TESTED = steps(200, 5.0, LOOP), during(RunCall.EVALUATE, 1.0, "t.py:12", "Model.evaluate"), python(0.1)
+
+told.add("an error in evaluation ends there", lambda: ended("MemoryError", into=made(*TESTED, to=run())))
 
 
 @told

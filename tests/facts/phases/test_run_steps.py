@@ -25,24 +25,19 @@ def short() -> Run:
     return made(during(RunCall.PREDICT, 1.0, "p.py:3", "Model.predict"))
 
 
+MAIN = steps(300, 4.0, LOOP, between_ms=1.0), steps(100, 9.0, LOOP, between_ms=1.0)
+MIXED, TRACED_MIXED = 10 * ((2, 5.0), (1, 800.0)), ((2, 5.0, True), (3, 800.0, True))
+TOY = steps(20, 2.0, "toy.py:3", traced=True)
+
 told[measured] = {
-    "all steps of the main loop are added up": made(
-        steps(30, 2.0, "pretrain.py:3"),
-        steps(300, 4.0, LOOP, between_ms=1.0),
-        steps(100, 9.0, LOOP, between_ms=1.0),
-    ),
+    "all steps of the main loop are added up": made(steps(30, 2.0, "pretrain.py:3"), *MAIN),
     "the window stands for steps like the traced ones": of((200, 5.0), (200, 5.0, True), (100, 20.0)),
     "only the profiler slows the traced steps": of((400, 5.0), (100, 12.0, True), (400, 5.0)),
     # XLA compiles for every second shape: the median says whether more than half of them were compiled.
-    "a window of slow and fast steps stands for both": of(
-        *(10 * ((2, 5.0), (1, 800.0)) + 10 * ((2, 5.0, True), (3, 800.0, True)) + 10 * ((2, 5.0), (1, 800.0))),
-        (10, 100.0),
-    ),
+    "a window of slow and fast steps stands for both": of(*MIXED, *10 * TRACED_MIXED, *MIXED, (10, 100.0)),
     "without traced steps there is no share of the window": of((200, 5.0)),
     # A regression: a fit of toy data was traced, and the report said nothing of the steps that took the time.
-    "traced steps of another loop stand for little": made(
-        steps(20, 2.0, "toy.py:3", traced=True), steps(90, 1e3, LOOP)
-    ),
+    "traced steps of another loop stand for little": made(TOY, steps(90, 1e3, LOOP)),
     "no step is trained": short(),
 }
 
@@ -188,23 +183,17 @@ def predicts(times: int) -> Run:
     return made(call(traces(0.5, "p.py:7", "predict_function")), *(times - 1) * [call()])
 
 
+CALLED = [
+    within(RunCall.EVALUATE, "p.py:7", "evaluate", python(0.5, "p.py:7", caller=f"p.py:{line}"))
+    for line in (10, 20, 30)
+]
+
 told[lambda number: only(predicts(number), RunCall.PREDICT)] = {
     "three calls of a line, one row without what they trace, are made by a loop": 3,
     "two calls of a line are not": 2,
     "nor is one": 1,
 }
-told.add(
-    "a function called from several lines is no loop",
-    lambda: only(
-        made(
-            *(
-                within(RunCall.EVALUATE, "p.py:7", "evaluate", python(0.5, "p.py:7", caller=f"p.py:{line}"))
-                for line in (10, 20, 30)
-            )
-        ),
-        RunCall.EVALUATE,
-    ),
-)
+told.add("a function called from several lines is no loop", lambda: only(made(*CALLED), RunCall.EVALUATE))
 
 
 def fits(epochs: int) -> Run:
@@ -217,6 +206,7 @@ def fits(epochs: int) -> Run:
 
 
 SETTINGS = ProgramRecord(run=RunSettings(epochs=90, steps_per_epoch=40))
+PASS = steps(100, 4.0, "t.py:8"), pass_over, python(0.3, "t.py:10")
 EPOCHS = "fits epochs planned_epochs epoch_steps"
 
 told.add("validation is told from evaluation by what is around it", lambda: RunCalls.measure(fits(4).recording()))
@@ -224,9 +214,7 @@ told[lambda run, program=None: fields(RunCalls.measure(replace(run.recording(), 
     "epochs are counted": fits(4),
     "the only fit plans the epochs": (fits(4), SETTINGS),
     "one of several fits plans none": (made(during(RunCall.FIT, 1.0, "t.py:30", "fit"), to=fits(2)), SETTINGS),
-    "passes of a loop of ones own are epochs": made(
-        *5 * (steps(100, 4.0, "t.py:8"), pass_over, python(0.3, "t.py:10"))
-    ),
+    "passes of a loop of ones own are epochs": made(*5 * PASS),
 }
 
 
@@ -246,17 +234,16 @@ told[lambda kind: kind.measure(recording())] = {
     "nor growth": RunGrowth,
 }
 
-told[lambda *acts: only(made(*acts), RunCall.PREDICT)] = {
-    "calls in the last bucket of fit come after training": (
-        fit("t.py:5", epoch("t.py:5", steps(200, 5.0, "t.py:5"))),
-        *4 * (during(RunCall.PREDICT, 0.01, "t.py:9", "Model.predict"),),
-    ),
-    "calls after a loop of ones own come after training": (
-        traces(1.0, "t.py:20", "step", trains=True),
-        steps(400, 5.0, "t.py:20"),
-        python(3.0, "t.py:30"),
-        *4 * (during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict"),),
-    ),
+FITS = fit("t.py:5", epoch("t.py:5", steps(200, 5.0, "t.py:5")))
+HAND_MADE = traces(1.0, "t.py:20", "step", trains=True), steps(400, 5.0, "t.py:20"), python(3.0, "t.py:30")
+
+told[
+    lambda ms, *acts: only(
+        made(*acts, *4 * (during(RunCall.PREDICT, ms, "t.py:9", "Model.predict"),)), RunCall.PREDICT
+    )
+] = {
+    "calls in the last bucket of fit come after training": (0.01, FITS),
+    "calls after a loop of ones own come after training": (0.5, *HAND_MADE),
 }
 
 
@@ -406,7 +393,7 @@ def test_what_does_not_grow_is_rarely_called_growth(kind: str) -> None:
     assert alarms(NO_GROWTH.get(kind, walk)) < (0.08 if kind == "drift" else 0.01) * SEEDS
 
 
-@pytest.mark.parametrize("kind", GROWTH)
+@each(*GROWTH)
 def test_growth_is_found(kind: str) -> None:
     assert alarms(GROWTH[kind], 60) >= 57
 
@@ -439,17 +426,17 @@ told[lambda *loops: found(of(*loops), Grows.STEP)] = {
     "traced steps and long ones are no trend": ((300, 5.0), *[(9, 5.0), (1, 80.0)] * 100, (400, 15.0, True)),
 }
 
+LOADS = [act for second in range(100) for act in (count(rss=second * 10**8), python(0.5, "load.py:3"))]
+WAITS = 100 * [count(rss=2 * 10**9), python(0.5, LOOP, looped=True)]
 
-def counted(resident: Callable[[float], float], *, prepares: bool = False) -> Run:
-    run = Run()
-    if prepares:
-        for second in range(100):
-            run.count(rss=second * 10**8)
-            run.python(0.5, "train.py:3")
-    for number in range(100):
-        run.count(rss=round(resident(number)))
-        run.steps(100, 5.0, LOOP)
-    return run
+
+def leaks(number: float) -> float:
+    return 10**9 + number * 10**7
+
+
+def counted(resident: Callable[[float], float], before: Iterable[Act] = ()) -> Run:
+    each = ((count(rss=round(resident(number))), steps(100, 5.0, LOOP)) for number in range(100))
+    return made(*before, *(act for acts in each for act in acts))
 
 
 def graph(*counts: tuple[float, int, float], run: Run | None = None) -> Trend:
@@ -487,15 +474,10 @@ def test_a_graph_grows_also_while_no_step_runs() -> None:
 
 
 told[lambda run: found(run, Grows.RESIDENT)] = {
-    "memory that grows with each step leaks": counted(lambda number: 10**9 + number * 10**7),
-    "data that are loaded before training are no leak": counted(lambda number: 10**10 + number % 3, prepares=True),
-    "memory leaks although the loop waits for the end of its data": made(
-        *100 * (count(rss=2 * 10**9), python(0.5, LOOP, looped=True)),
-        to=counted(lambda number: 10**9 + number * 10**7),
-    ),
-    "memory of a program that trains nothing is seen as well": made(
-        *(act for second in range(60) for act in (count(rss=second * 10**8), python(0.5, "load.py:3")))
-    ),
+    "memory that grows with each step leaks": counted(leaks),
+    "data that are loaded before training are no leak": counted(lambda number: 10**10 + number % 3, LOADS),
+    "memory leaks although the loop waits for the end of its data": made(*WAITS, to=counted(leaks)),
+    "memory of a program that trains nothing is seen as well": made(*LOADS[:120]),
 }
 
 
