@@ -23,9 +23,6 @@ def near(value: float, least: float = 0.0) -> object:
     return pytest.approx(value, rel=0.05, abs=least)
 
 
-# GPUs
-
-
 @dataclass(frozen=True)
 class Real:
     """The README's row; milliseconds, of the busiest GPU, None where it says nothing."""

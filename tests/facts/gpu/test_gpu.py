@@ -69,9 +69,6 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     assert parts[Stage.COLLECTIVE] == pytest.approx(collectives.exposed_ms, abs=tiny)
 
 
-# Kernels
-
-
 STREAMS = (
     line("Stream #14(Kernel)", (KERNEL, 0, 4), (KERNEL, 4, 6)),
     line("Stream #15(Kernel)", (KERNEL, 3, 7), ("Memset", 8, 9)),
@@ -196,9 +193,6 @@ told.add(
     lambda: gaps(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4))),
 )
 
-
-# Waits
-
 ASYNC = ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4)
 EAGER, WINDOW = "EagerLocalExecute: ", ("tfdoctor_end", 10, 10)
 FETCH = (f"{EAGER}IteratorGetNext", 1, 9)
@@ -261,9 +255,6 @@ def rocms_copies_are_no_kernels() -> object:
     call = line("Host Threads/2768", ("hipMemcpyHtoDAsync", 0, 1, {"correlation_id": 5}))
     known = chart(trace([markers(1, step=10), call], gpus=[device(stream, device_vendor="AMD")]))
     return fields(known.fact(GpuUtilization).busiest, "kernel_ms copy_ms"), known.fact(Transfers)
-
-
-# Collectives
 
 
 told.add(

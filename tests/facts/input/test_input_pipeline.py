@@ -218,9 +218,6 @@ def work_in_outlying_steps_does_not_count() -> object:
     return said(chart(trace([line("python", *steps, end), line("x", *rows)])).fact(InputPipeline))
 
 
-# Python
-
-
 FILES = [("r:ReadFile", a, b) for a, b in [(18, 28), (30, 35), (58, 60)]]
 
 told[lambda *runs: stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP)] = {

@@ -54,9 +54,6 @@ def on_threads(*threads: Thread) -> object:
     return known(facts.fact(Operations)), facts.fact(Breakdown)["device"]
 
 
-# Names
-
-
 @told
 def an_operation_that_python_runs_is_not_the_graphs_of_the_same_name() -> object:
     """TensorFlow names both by their type: the casts of tf.summary and the first one of a compiled step."""
@@ -120,9 +117,6 @@ told[lambda name, record: seen((name, 0, 10), record=record)] = {
     "the line is the layers": ("seq/d/MatMul:MatMul", layered(3)),
     "where no two share its name": ("seq/d/MatMul:MatMul", layered(3, 4)),
 }
-
-
-# Time
 
 STARTS = [0, 1000, 1100, 1200, 1300, 1400]
 OUTLYING = line("p", *(marker(n, at, at + 90) for n, at in enumerate(STARTS)), ("tfdoctor_end", 1500, 1500))
@@ -211,9 +205,6 @@ def test_the_memorys_rate_is_that_of_large_elementwise_operations() -> None:
     found = on_cpu(("a:AddV2", 0, 6), ("b:AddV2", 6, 20), ("c:Tanh", 20, 90), record=record)
     assert found.streaming_rate == pytest.approx(12e6 / 6e-3)
     assert on_cpu(("c:Tanh", 0, 9)).streaming_rate is None  # such an operation; nor is a program needed
-
-
-# The program
 
 
 def test_the_batch_size_is_that_of_the_dataset_that_feeds_the_training() -> None:

@@ -301,8 +301,6 @@ told.add("a trace alone tells of its window", lambda: RunPhases.measure(recordin
 told.add("without log and steps nothing is known", lambda: RunPhases.measure(recording(manifest=manifest()), None))
 told.add("the end of a run without log is not known", lambda: RunEnding.measure(recording()))
 
-# The bar
-
 
 def test_the_bar_has_no_gaps_and_little_of_a_wrong_phase() -> None:
     found = phases(keras())
@@ -320,8 +318,6 @@ def test_a_long_run_has_a_bar_of_limited_length() -> None:
     assert 1 <= len(spans) <= MOST_SPANS
     assert all(a.end_ms == b.start_ms for a, b in pairwise(spans))
 
-
-# Any log
 
 KINDS = st.sampled_from(list(RunCall))
 MS_OF = st.dictionaries(st.integers(0, 6).map(str), st.floats(0, 2000), max_size=4)

@@ -409,9 +409,6 @@ told.add("few points are no trend", lambda: Trend.through(TIMES[:7], TIMES[:7]))
 told.add("points at one time are no trend", lambda: Trend.through(np.zeros(50), TIMES[:50]))
 
 
-# Of a run
-
-
 def growth(run: Run) -> RunGrowth:
     return RunGrowth.measure(run.recording())
 

@@ -29,74 +29,53 @@ def effect(phase: Phase, of: float, subject: str = "", scales: float = 0.0) -> R
     return RunEffect(phase=phase, of=ms(of), subject=subject, scales=scales)
 
 
-@cases(
-    (model(), 1 / 6, 30_000),
-    (model(steps(window_share=0.2)), 1 / 6, 6_000),  # steps unlike the traced ones save nothing
-    (model(steps(1000, mean_ms=60.0)), 1 / 6, 30_000),  # their share, where a traced one takes 100 ms
-    (model(steps(100, mean_ms=600.0)), 1 / 6, 5_000),  # slow ones no more than the model saves of each
-    (model(), 2.0, -36_000),
-)
-def test_a_cheaper_step_saves_in_each_step_of_the_run(run: RunModel, scales: float, saved: float) -> None:
-    assert run.saving_ms([Effect(Stage.DEVICE, scales=scales)], []) == pytest.approx(saved)
-
-
 EIGHT = effect(Phase.PREPARING, 8_000, "a.py:3")
 
+WRITING, WRITTEN = Effect(Stage.DEVICE, 0.0, "writing", ms(50.0)), partial(effect, Phase.STEPS, subject="writing")
+ANOTHER = effect(Phase.PREPARING, 6_000, "a.py:3")
 
-@cases(
-    ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3")], 8_000),  # about the same time
-    ([], [EIGHT, effect(Phase.PREPARING, 6_000, "a.py:3"), effect(Phase.PREPARING, 5_000, "a.py:9")], 13_000),
-    ([], [effect(Phase.PREPARING, 20_000, scales=0.5), EIGHT], 10_000 + 4_000),  # a phase and its subject
-    ([HALF_STEP], [effect(Phase.BOUNDARIES, 10_000)], 40_000),
-    ([HALF_STEP], [effect(Phase.STEPS, 60_000, "growing", scales=0.5)], 45_000),
-    ([], [effect(Phase.SAVING, 5_000)], 0),  # a phase that the run does not have
+test_what_effects_save_of_a_run = answers(
+    lambda run, of_step, *of_run: run.saving_ms(of_step, of_run),
+    # a cheaper step saves in each step of the run
+    (model(), [Effect(Stage.DEVICE, scales=1 / 6)], 30_000.0),
+    (model(steps(window_share=0.2)), [Effect(Stage.DEVICE, scales=1 / 6)], 6_000.0),  # steps unlike the traced ones
+    (model(steps(1000, mean_ms=60.0)), [HALF_STEP], 30_000.0),  # their share, where a traced one takes 100 ms
+    (model(steps(100, mean_ms=600.0)), [HALF_STEP], 5_000.0),  # slow ones no more than the model saves of each
+    (model(), [Effect(Stage.DEVICE, scales=2.0)], -36_000.0),
+    (RunModel(model().phases, None, None), [HALF_STEP], EIGHT, 8_000.0),  # without traced steps, in its phases
+    # no time is counted twice
+    (model(), [], EIGHT, ANOTHER, 8_000.0),  # about the same time
+    (model(), [], EIGHT, ANOTHER, effect(Phase.PREPARING, 5_000, "a.py:9"), 13_000.0),
+    (model(), [], effect(Phase.PREPARING, 20_000, scales=0.5), EIGHT, 14_000.0),  # a phase and its subject
+    (model(), [HALF_STEP], effect(Phase.BOUNDARIES, 10_000), 40_000.0),
+    (model(), [HALF_STEP], effect(Phase.STEPS, 60_000, "growing", scales=0.5), 45_000.0),
+    (model(), [], effect(Phase.SAVING, 5_000), 0.0),  # a phase that the run does not have
+    # The account of the same work is the least that steps save.
+    # Trap: a file that grows is written in each step, and the traced ones are among the first.
+    *((model(), [], WRITTEN(of), of) for of in (40_000.0, 20_000.0)),
+    *((model(), [WRITING], WRITTEN(of), saved) for of, saved in ((40_000.0, 40_000.0), (20_000.0, 30_000.0))),
 )
-def test_no_time_is_counted_twice(of_step: list[Effect], of_run: list[RunEffect], saved: float) -> None:
-    assert model().saving_ms(of_step, of_run) == pytest.approx(saved)
-
-
-@cases((40_000.0, 40_000.0), (20_000.0, 30_000.0))
-def test_the_account_of_the_same_work_is_the_least_that_steps_save(account_ms: float, saved: float) -> None:
-    """Trap: a file that grows is written in each step, and the traced ones are among the first."""
-    written = Effect(Stage.DEVICE, 0.0, "writing", ms(50.0))
-    run = effect(Phase.STEPS, account_ms, "writing")
-    assert model().saving_ms([written], [run]) == pytest.approx(saved)
-    assert model().saving_ms([], [run]) == pytest.approx(account_ms)
 
 
 @cases((Bound.AT_MOST, True, 30_000), (Bound.AT_MOST, False, 5_000), (Bound.EXPECTED, True, 5_000))
 def test_longer_waits_are_in_the_bound_of_less_waiting(bound: Bound, *, wait_longer: bool, saved: float) -> None:
     """100 steps of 600 ms; a traced one took 100 ms, half of them a wait for input."""
     parts = RUN_PARTS | {"input": 50.0, "device": 50.0, "host": 0.0}
-    step = StepModel(device=DeviceKind.GPU, exposed=parts)
     slow = replace(steps(100, mean_ms=600.0), wait_longer=wait_longer)
-    run = RunModel(RunPhases(total_ms=90_000.0, times=TIMES), slow, step)
-    effect = Effect(Stage.INPUT, scales=0.0, bound=bound)
-    assert run.saving_ms([effect], []) == pytest.approx(saved)
+    run = RunModel(model().phases, slow, StepModel(device=DeviceKind.GPU, exposed=parts))
+    assert run.saving_ms([Effect(Stage.INPUT, scales=0.0, bound=bound)], []) == pytest.approx(saved)
 
 
-told.add(
-    "a run without traced steps saves in its phases",
-    lambda: RunModel(model().phases, None, None).saving_ms([HALF_STEP], [EIGHT]),
-)
-
+SUBJECTS = st.sampled_from(["", "a.py:1", "a.py:2", "f"])
 RUN_EFFECTS = st.lists(
-    st.builds(
-        effect,
-        st.sampled_from([*TIMES, Phase.SAVING]),
-        st.floats(0, 100_000),
-        st.sampled_from(["", "a.py:1", "a.py:2", "f"]),
-        st.floats(0, 1),
-    ),
+    st.builds(effect, st.sampled_from([*TIMES, Phase.SAVING]), st.floats(0, 100_000), SUBJECTS, st.floats(0, 1)),
     max_size=6,
 )
 EFFECTS = st.lists(st.builds(Effect, st.sampled_from([Stage.DEVICE, Stage.HOST]), st.floats(0, 1)), max_size=3)
 
 
 @given(EFFECTS, RUN_EFFECTS, RUN_EFFECTS)
-def test_more_effects_save_more_but_never_the_same_time_twice(
-    of_step: list[Effect], some: list[RunEffect], others: list[RunEffect]
-) -> None:
+def test_more_effects_save_more_but_never_the_same_time_twice(of_step: Any, some: Any, others: Any) -> None:
     run = model()
     together = run.saving_ms(of_step, [*some, *others])
     first, second = run.saving_ms(of_step, some), run.saving_ms([], others)
@@ -310,6 +289,7 @@ STREAMS = timed("Sub", "s", ms=1.0)
 test_the_loop_is_in_the_name = Names(__file__, "loops").test(loop_of)
 
 LOOPED = Program(operations=(Operation(name="map/while", type="While", at=AT),))
+BOUND = timed("Mul"), timed("Exp", "y"), timed("TopKV2", "z")
 
 told[groups] = {
     "bytes count in 16 bits": matmul(ms=10.0, nbytes=1e9, flops=2e11),
@@ -318,25 +298,21 @@ told[groups] = {
     "an operation without bytes": matmul(flops=1e9),
     "one without FLOPs": matmul(nbytes=1e9),
     "FLOPs of another type are unknown": matmul(nbytes=1e9, flops=1e9, dtype="float64"),
-    "bytes bound what streams, and exponentials on a GPU, and no search": (
-        timed("Mul"),
-        timed("Exp", "y"),
-        timed("TopKV2", "z"),
-    ),
+    "bytes bound what streams, and exponentials on a GPU, and no search": BOUND,
     "operations of a type and line are one group": [
         timed(name=f"{n}/Mul", ms=2.0, calls=4.0, nbytes=1e6, at=AT, layer=n) for n in ("a", "b")
     ],
 }
-told.add("the bandwidth of a CPU may be unknown", lambda: groups(matmul(nbytes=1e9, flops=1e9), hardware=CPU))
-# Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes.
-told.add(
-    "on a CPU bytes do not bound exponentials",
-    lambda: groups(timed("Mul"), timed("Exp", "y"), timed("TopKV2", "z"), STREAMS, hardware=CPU),
-)
-told.add(
-    "operations of a loops body get the line of the loop",
-    lambda: groups(timed(name="map/while/body/_1/map/while/Mul"), program=LOOPED),
-)
+told[lambda hardware, program, *rows: groups(*rows, hardware=hardware, program=program)] = {
+    "the bandwidth of a CPU may be unknown": (CPU, None, matmul(nbytes=1e9, flops=1e9)),
+    # Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes.
+    "on a CPU bytes do not bound exponentials": (CPU, None, *BOUND, STREAMS),
+    "operations of a loops body get the line of the loop": (
+        GPU,
+        LOOPED,
+        timed(name="map/while/body/_1/map/while/Mul"),
+    ),
+}
 
 
 def flat(shape: Shape, layer: str = "") -> OperationTime:
@@ -448,39 +424,34 @@ HOST_BOUND = StepModel(
 )
 
 
-@cases(
-    ((), 1.0),
-    ((device_effect("large", 6.0),), 0.25),
-    ((device_effect("large", 6.0), device_effect("small", 2.0)), 0.0),
-    ((device_effect("large", 6.0, 0.05),), 1.0 - 0.95 * 0.75),
-    ((device_effect("large", 6.0, 0.06),), 1.0),
-    ((device_effect("small", 2.0),), 0.75),
-    ((device_effect("small", 2.0, bound=Bound.AT_MOST),), 0.1),
-    ((device_effect("large", 6.0, 0.5, Bound.AT_MOST),), 1.0 - 0.5 * 0.75),
-    ((device_effect("a group of them", 4.0),), 0.5),
-    ((device_effect(StepWork.LOOP_BODY, 4.0),), 1.0),
-    ((device_effect("", 8.0),), 1.0),
+# Faster operations are started as before; an upper bound also counts how many there are.
+test_the_hosts_work_goes_with_operations_that_are_removed = answers(
+    lambda *effects: DISPATCH.left(effects),
+    (1.0,),
+    (device_effect("large", 6.0), 0.25),
+    (device_effect("large", 6.0), device_effect("small", 2.0), 0.0),
+    (device_effect("large", 6.0, 0.05), 1.0 - 0.95 * 0.75),
+    (device_effect("large", 6.0, 0.06), 1.0),
+    (device_effect("small", 2.0), 0.75),
+    (device_effect("small", 2.0, bound=Bound.AT_MOST), 0.1),
+    (device_effect("large", 6.0, 0.5, Bound.AT_MOST), 1.0 - 0.5 * 0.75),
+    (device_effect("a group of them", 4.0), 0.5),
+    (device_effect(StepWork.LOOP_BODY, 4.0), 1.0),
+    (device_effect("", 8.0), 1.0),
 )
-def test_the_hosts_work_goes_with_operations_that_are_removed(effects: tuple[Effect, ...], share: float) -> None:
-    """Faster operations are started as before; an upper bound also counts how many there are."""
-    assert DISPATCH.left(effects) == pytest.approx(share)
-
 
 LARGE = device_effect("large", 6.0)
 SHORTER = device_effect("large", 6.0, 0.5, Bound.AT_MOST)
 STARTS_LESS = Effect(Stage.HOST, 0.5, StepWork.SCHEDULING, ms(2.0), bound=Bound.AT_MOST)
 
-
-@cases(
-    ((LARGE,), 6.0 + 3.0),
-    ((Effect(Stage.HOST, 0.5), LARGE), 6.0 + 3.5),
+test_the_step_model_takes_it_from_the_host = answers(
+    lambda *effects: HOST_BOUND.saving(effects),
+    (LARGE, 6.0 + 3.0),
+    (Effect(Stage.HOST, 0.5), LARGE, 6.0 + 3.5),
     # Operations on shorter sequences: the loop over time starts fewer, and calling the step stays.
-    ((replace(STARTS_LESS, narrows=True), SHORTER), 3.0 + 1.0),
-    ((STARTS_LESS, SHORTER), 3.0 + 1.0 + 0.375 * 3.0),
+    (replace(STARTS_LESS, narrows=True), SHORTER, 3.0 + 1.0),
+    (STARTS_LESS, SHORTER, 3.0 + 1.0 + 0.375 * 3.0),
 )
-def test_the_step_model_takes_it_from_the_host(effects: tuple[Effect, ...], saved: float) -> None:
-    assert HOST_BOUND.saving(effects) == pytest.approx(saved)
-
 
 TEN_CALLS = group(calls=10.0)
 

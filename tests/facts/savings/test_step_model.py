@@ -217,9 +217,6 @@ def test_where_the_host_begins_to_limit_the_step_nothing_jumps() -> None:
     assert just == pytest.approx(over, abs=0.005)
 
 
-# Trust
-
-
 @cases((50.0, True), (45.1, True), (44.9, False))
 def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(made: float, *, trusted: bool) -> None:
     found = fed(model(input=40, device=10), {"a": made})

@@ -13,6 +13,8 @@ FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
 
 told = Told()
+UNTIMED: dict[str, Any] = {"began_unix_ns": None}
+UNTRACED = ("step", 0, 5, {"tf_function_call": "notTraced"})
 
 
 def step(n: int, at: float | None = None) -> list[Row]:
@@ -190,7 +192,8 @@ def test_the_line_around_the_training_call_holds_the_training(called: int, aroun
     assert [*lines.around] == around
 
 
-@cases(
+test_what_a_line_does_follows_from_the_functions_below_it = answers(
+    lambda calls, runs, inside: work_of(SeenPlace(1, calls=calls, runs=runs, inside=inside)),
     ("numpy.histogram", "numpy.linspace", False, LineWork.PYTHON),
     ("", "", False, LineWork.PYTHON),
     ("tensorflow.ops._EagerTensorBase.numpy", "tensorflow.ops._numpy", False, LineWork.READING),
@@ -204,10 +207,6 @@ def test_the_line_around_the_training_call_holds_the_training(called: int, aroun
     ("keras.src.trainer.Trainer.call", "tensorflow.add", False, LineWork.OPERATIONS),
     (CALLS, RUNS, False, LineWork.OPERATIONS),
 )
-def test_what_a_line_does_follows_from_the_functions_below_it(
-    calls: str, runs: str, *, inside: bool, expected: LineWork
-) -> None:
-    assert work_of(SeenPlace(1, calls=calls, runs=runs, inside=inside)) is expected
 
 
 def test_within_a_compiled_function_s_call_the_innermost_function_is_shown() -> None:
@@ -222,14 +221,13 @@ def the_lines_of_a_function_are_merged_by_its_caller() -> object:
     return by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
 
 
-@cases(
-    ((), 2_000_000, []),
-    ((1, 2), 2_000_000, [3_000_000, 4_000_000]),
-    ((2**63,), 2_000_000, [LIMIT_PS]),
-    ((1,), -(2**70), [-LIMIT_PS]),  # of another year
+test_impossible_times_are_limited = answers(
+    lambda began_ps, *when_us: times_of(SeenPlace(seen=1, when_us=when_us), began_ps).tolist(),
+    (2_000_000, []),
+    (2_000_000, 1, 2, [3_000_000, 4_000_000]),
+    (2_000_000, 2**63, [LIMIT_PS]),
+    (-(2**70), 1, [-LIMIT_PS]),  # of another year
 )
-def test_impossible_times_are_limited(when_us: tuple[int, ...], began_ps: int, times_ps: list[int]) -> None:
-    assert times_of(SeenPlace(seen=1, when_us=when_us), began_ps).tolist() == times_ps
 
 
 def test_without_a_clock_they_have_no_time() -> None:
@@ -257,10 +255,7 @@ PLACES = (
 )
 
 told.add("each sample counts in its part of a long step", lambda: sampled(rows(), *PLACES).fact(LongStepLines))
-told.add(
-    "without times callbacks between calls stand for them",
-    lambda: sampled(rows(), *PLACES, began_unix_ns=None).fact(LongStepLines),
-)
+told.add("without times callbacks stand for them", lambda: sampled(rows(), *PLACES, **UNTIMED).fact(LongStepLines))
 
 
 # What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
@@ -293,10 +288,7 @@ def tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> object
     ).fact(Retracing)
 
 
-told.add(
-    "calls that do not trace are told from their marked part",
-    lambda: python(("step", 0, 5, {"tf_function_call": "notTraced"}), ("", 1, 5)).fact(Retracing),
-)
+told.add("calls that do not trace", lambda: python(UNTRACED, ("", 1, 5)).fact(Retracing))
 
 
 @told
@@ -354,8 +346,8 @@ UNNAMED = line("python", *(marker(n, n, n + 1) for n in range(4)))
 test_slow_calls = told.test("slow_calls")
 
 test_what_is_not_known = unavailable(
-    (lambda: found(place(3, 5.0, calls=PREDICT), began_unix_ns=None), "no time in the trace"),
-    (lambda: host_lines(seen_each(3, 1.0), began_unix_ns=None), "no time in the trace"),
+    (lambda: found(place(3, 5.0, calls=PREDICT), **UNTIMED), "no time in the trace"),
+    (lambda: host_lines(seen_each(3, 1.0), **UNTIMED), "no time in the trace"),
     (lambda: chart(trace(host=[line("python", *rows())])).fact(LongStepLines), "not sampled"),
     (lambda: chart(trace(host=[UNNAMED])).fact(EagerWork), "does not show what Python ran"),
     (

@@ -153,7 +153,7 @@ IN_GRAPH = StepsSeen(source="graph-loop")
 ONE_BEGINNING = ops("", (f"gradient_tape/first:{GRADIENT.rpartition(':')[2]}", GRADIENT, *UPDATES), 1, 400)
 ONE_BEGINNING += ops("", (GRADIENT, *UPDATES), 500, 900)
 
-told[lambda case: case()] = {
+told[answer] = {
     "the end of a window by time ends no step": lambda: said(trace([ENDED, line("t", executor(0, 99, 7), *WHOLE)])),
     "a program of XLA counts where it is known to train": lambda: said(in_graph(*COMPILED), steps=IN_GRAPH),
     "a marker around a graphs loop is no step": lambda: said(MARKED, window=TracedWindow(source="graph-loop")),
@@ -180,8 +180,6 @@ def dataset_loop(edges: list[float], iterator: int, names: tuple[str, ...], firs
 TRAINING = dataset_loop(EVERY_10, 1, STEP, 100)
 VALIDATION = dataset_loop([100 + 3.0 * n for n in range(50)], 2, (FORWARD, ADDS[0]), 200)
 LOST = line("tf_data_private_threadpool", *(row for row in TRAINING[1].rows if not 20 < row[1] < 30))
-
-# Calls
 
 FOUR = ((0, 8), (10, 18), (20, 28), (30, 38))
 TESTED = [(float(at), at + 2.0) for at in range(100, 400, 3)]
