@@ -29,18 +29,16 @@ def time(known: Chart) -> object:
 spans = st.lists(st.tuples(st.integers(0, 95), st.integers(0, 30)).map(lambda x: (x[0], sum(x))), max_size=8)
 
 
-def _events(name: str, pairs: list[tuple[int, int]]) -> tuple[Row, ...]:
+Pairs = list[tuple[int, int]]
+
+
+def _events(name: str, pairs: Pairs) -> tuple[Row, ...]:
     return tuple((name, start, end, {"correlation_id": 9}) for start, end in pairs)
 
 
 @given(spans, spans, spans, spans, spans, st.integers(1, 4))
 def test_the_parts_sum_and_no_part_exceeds_its_whole(
-    kernels: list[tuple[int, int]],
-    copies: list[tuple[int, int]],
-    nccl: list[tuple[int, int]],
-    waits: list[tuple[int, int]],
-    runs: list[tuple[int, int]],
-    steps: int,
+    kernels: Pairs, copies: Pairs, nccl: Pairs, waits: Pairs, runs: Pairs, steps: int
 ) -> None:
     known = facts(
         markers(steps, step=100 / steps, call=80 / steps),

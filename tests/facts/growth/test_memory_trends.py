@@ -13,9 +13,7 @@ GPU = DeviceMemory((Allocator("GPU_0_bfc", 16e9, 9e9),))
 told = Told()
 
 
-def memories(
-    *trends: Trend, ending: Any = ENDING, device: Any = GPU, calls: Any = None
-) -> tuple[FillingMemory, ...]:
+def memories(*trends: Trend, ending: Any = ENDING, device: Any = GPU, calls: Any = None) -> Sequence[FillingMemory]:
     return MemoryTrends.measure(RunGrowth(trends, 100.0), ending, device, calls).memories
 
 

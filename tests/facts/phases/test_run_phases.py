@@ -385,9 +385,7 @@ def test_every_ms_is_in_one_phase(log: RunLog, earlier: float, end: float | None
     (own_loop(), RunCall.STEP, [(RunCall.FUNCTION, "train_step"), (RunCall.TEST, "test_step")], "train_step"),
     (Run(), RunCall.TRACE, [(RunCall.TRACE, "serve")], "serve"),  # which another thread traces
 )
-def test_the_step_has_the_name_of_the_function_that_trains(
-    run: Run, kind: RunCall, calls: list[tuple[RunCall, str]], name: str
-) -> None:
+def test_the_step_has_the_name_of_the_function_that_trains(run: Run, kind: RunCall, calls: Any, name: str) -> None:
     for call, called in calls:
         with run.call(call, LOOP, called):
             run.python(0.1, LOOP)

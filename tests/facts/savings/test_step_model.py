@@ -60,84 +60,84 @@ def model(**parts: float) -> StepModel:
 
 
 @given(models, effects())
-def test_an_effect_saves_from_nothing_to_what_its_stage_has_exposed(any_model: StepModel, effect: Effect) -> None:
-    assert any_model.predict([]) == any_model.step_ms
+def test_an_effect_saves_from_nothing_to_what_its_stage_has_exposed(any_step: StepModel, effect: Effect) -> None:
+    assert any_step.predict([]) == any_step.step_ms
     nothing = [Effect(stage) for stage in Stage]
-    assert any_model.predict(nothing) == pytest.approx(any_model.step_ms, abs=EXACT)
-    assert -EXACT <= any_model.saving([effect]) <= any_model.exposed[effect.stage] + EXACT
+    assert any_step.predict(nothing) == pytest.approx(any_step.step_ms, abs=EXACT)
+    assert -EXACT <= any_step.saving([effect]) <= any_step.exposed[effect.stage] + EXACT
 
 
 @given(models, sets, st.floats(0, 1))
 def test_a_set_saves_no_less_than_its_best_member_or_a_weaker_set(
-    any_model: StepModel, some: list[Effect], factor: float
+    any_step: StepModel, some: Any, factor: float
 ) -> None:
-    best = max(any_model.saving([one]) for one in some)
-    assert any_model.saving(some) >= best - EXACT
+    best = max(any_step.saving([one]) for one in some)
+    assert any_step.saving(some) >= best - EXACT
     first, *others = some
     stronger = replace(first, scales=first.scales * factor)
-    assert any_model.predict([stronger, *others]) <= any_model.predict(some) + EXACT
-    parts = any_model.predict_parts(some)
-    assert sum(parts.values()) == pytest.approx(any_model.predict(some), abs=EXACT)
+    assert any_step.predict([stronger, *others]) <= any_step.predict(some) + EXACT
+    parts = any_step.predict_parts(some)
+    assert sum(parts.values()) == pytest.approx(any_step.predict(some), abs=EXACT)
     assert min(parts.values()) >= 0.0
 
 
 @given(models, sets.flatmap(lambda some: st.tuples(st.just(some), st.permutations(some))))
-def test_the_order_of_effects_is_nothing(any_model: StepModel, orders: tuple[list[Effect], list[Effect]]) -> None:
-    one, other = map(any_model.predict, orders)
+def test_the_order_of_effects_is_nothing(any_step: StepModel, orders: tuple[list[Effect], list[Effect]]) -> None:
+    one, other = map(any_step.predict, orders)
     assert one == pytest.approx(other, abs=EXACT)
 
 
 @given(models, sets)
-def test_no_step_is_shorter_than_the_rest_of_its_longest_stage(any_model: StepModel, some: list[Effect]) -> None:
+def test_no_step_is_shorter_than_the_rest_of_its_longest_stage(any_step: StepModel, some: list[Effect]) -> None:
     touched = {effect.stage for effect in some}
-    left = [time for stage, time in any_model.exposed.items() if stage not in touched]
+    left = [time for stage, time in any_step.exposed.items() if stage not in touched]
     untouched = sum(time for time in left)
     if Stage.INPUT not in touched:  # input alone may hide behind the rest, or the rest behind it
-        untouched -= any_model.exposed[Stage.INPUT]
-    assert any_model.predict(some) >= max([0.0, untouched, *left]) - EXACT
+        untouched -= any_step.exposed[Stage.INPUT]
+    assert any_step.predict(some) >= max([0.0, untouched, *left]) - EXACT
 
 
 @given(models, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_two_effects_on_one_subject_do_not_save_the_same_milliseconds_twice(
-    any_model: StepModel, share: float, one: float, other: float
+def test_two_effects_on_one_subject_do_not_save_the_same_ms_twice(
+    any_step: StepModel, share: float, one: float, other: float
 ) -> None:
-    of = share * any_model.exposed[Stage.DEVICE]
+    of = share * any_step.exposed[Stage.DEVICE]
     both = [Effect(Stage.DEVICE, scales, "conv", ms(of)) for scales in (one, other)]
-    assert any_model.saving(both) <= of + EXACT
-    assert any_model.saving(both) <= sum(any_model.saving([e]) for e in both) + EXACT
+    assert any_step.saving(both) <= of + EXACT
+    assert any_step.saving(both) <= sum(any_step.saving([e]) for e in both) + EXACT
 
 
 @given(models, cores, st.floats(0.01, 1), sets)
 def test_work_that_moves_or_spreads_keeps_the_cores_busy(
-    any_model: StepModel, usable: float, share: float, some: list[Effect]
+    any_step: StepModel, usable: float, share: float, some: Any
 ) -> None:
-    on_cpu = replace(any_model, device=DeviceKind.CPU, cores=Cores(usable, usable * share))
+    on_cpu = replace(any_step, device=DeviceKind.CPU, cores=Cores(usable, usable * share))
     moved = [e for e in some if e.overlaps or e.spreads]
     busy = share * on_cpu.step_ms
     assert on_cpu.predict([Effect(Stage.INPUT, overlaps=True), *moved]) >= busy - EXACT
 
 
 @given(models, sets)
-def test_a_run_that_has_no_core_free_gains_nothing_from_threads(any_model: StepModel, some: list[Effect]) -> None:
-    full = replace(any_model, device=DeviceKind.CPU, cores=Cores(2.0, 2.0))
+def test_a_run_that_has_no_core_free_gains_nothing_from_threads(any_step: StepModel, some: list[Effect]) -> None:
+    full = replace(any_step, device=DeviceKind.CPU, cores=Cores(2.0, 2.0))
     moved = [e for e in some if e.overlaps or e.spreads]
     unscaled = [replace(e, scales=1.0) if e.overlaps else e for e in moved]
     assert full.saving(unscaled) <= EXACT
 
 
 @given(models, sets, st.floats(-1, 1))
-def test_a_host_a_little_longer_changes_little(any_model: StepModel, some: list[Effect], change: float) -> None:
+def test_a_host_a_little_longer_changes_little(any_step: StepModel, some: list[Effect], change: float) -> None:
     """Also where it comes to work longer than the device, and begins to limit the step."""
-    exposed = {**any_model.exposed, Stage.HOST: any_model.exposed[Stage.DEVICE]}
-    before = replace(any_model, device=DeviceKind.GPU, segments=(), exposed=exposed)
+    exposed = {**any_step.exposed, Stage.HOST: any_step.exposed[Stage.DEVICE]}
+    before = replace(any_step, device=DeviceKind.GPU, segments=(), exposed=exposed)
     host = max(0.0, before.exposed[Stage.HOST] + change)
     after = replace(before, exposed={**before.exposed, Stage.HOST: host})
     assert abs(after.predict(some) - before.predict(some)) <= 2 * abs(change) + EXACT
 
 
 @given(models, st.floats(1e-3, 1), times, times)
-def test_no_operation_beats_its_roofline(any_model: StepModel, scales: float, of: float, floor: float) -> None:
-    bounded = replace(any_model, floors={"conv": floor})
+def test_no_operation_beats_its_roofline(any_step: StepModel, scales: float, of: float, floor: float) -> None:
+    bounded = replace(any_step, floors={"conv": floor})
     effect = Effect(Stage.DEVICE, scales, "conv", ms(of))
     assert bounded.saving([effect]) <= max(0.0, of - floor) + EXACT
     assert bounded.saving([effect, effect]) <= max(0.0, of - floor) + EXACT
@@ -226,13 +226,8 @@ def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(made: fl
     assert fed(model(input=0.9, device=50), {"a": 1.0}).residual == 0  # a trainer that does not wait
 
 
-@cases(
-    (3.0, 1.0, 40.0),
-    (3.0, 60.0, 37.0),
-    (8.0, 1.0, 40.0),
-    (55.0, 1.0, 0.0),
-    ids=["handing over", "nearly as slow as the step", "a plain wait", "most of the step"],
-)
+# A wait that hands a batch over, is nearly as slow as the step, is a plain wait, is most of the step.
+@cases((3.0, 1.0, 40.0), (3.0, 60.0, 37.0), (8.0, 1.0, 40.0), (55.0, 1.0, 0.0))
 def test_a_wait_hides_changes_only_as_far_as_its_input_takes_time(wait: float, made: float, saved: float) -> None:
     """A batch that lies ready takes a moment, too: then the input does not hide what the compute gains."""
     run = fed(model(input=wait, device=100 - wait), {"a": made})
@@ -258,10 +253,7 @@ def test_less_input_work_saves_the_wait_whatever_sets_the_pace(wait: float, made
 
 
 @cases(
-    (Cores(4.0, 1.0), False),
-    (Cores(4.0, 1.0, others=2.0), True),
-    (Cores(4.0, 1.0, sampled=False), True),
-    (None, True),
+    (Cores(4.0, 1.0), False), *((one, True) for one in (Cores(4.0, 1.0, 2.0), Cores(4.0, 1.0, sampled=False), None))
 )
 def test_savings_that_need_cores_nobody_is_certain_of_are_ceilings(cores: Cores | None, *, guesses: bool) -> None:
     on_cpu = replace(model(input=1, device=1), device=DeviceKind.CPU, cores=cores)
@@ -323,8 +315,7 @@ def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None
 
 @cases((200.0, 0.5), (800.0, 1.0))
 def test_the_share_of_the_cores_that_the_run_keeps_busy(used: float, share: float) -> None:
-    samples = [{"unix_ns": 1, "host": {"run_cpu_pct": used}}]
-    beside = recording(samples=samples, manifest=manifest())
+    beside = recording(samples=[{"unix_ns": 1, "host": {"run_cpu_pct": used}}], manifest=manifest())
     assert chart(trace([markers(2, 10)]), beside).fact(StepModel).busy_share == share
 
 

@@ -11,6 +11,7 @@ spans = st.lists(
     st.tuples(st.integers(0, 500), st.integers(0, 40)).map(lambda x: (x[0] / 10, sum(x) / 10)), max_size=8
 )
 
+Spans = list[tuple[float, float]]
 TRACED = {"host": 3.0, "device": 1.0, "input": 0.0}
 
 told = Told()
@@ -28,11 +29,7 @@ def gpu_trace(steps: Thread, *work: Row, host: tuple[Thread, ...] = ()) -> Trace
 @given(kernels=spans, copies=spans, nccl=spans, waits=spans, gaps=st.lists(st.integers(1, 9)))
 @example(kernels=[], copies=[], nccl=[], waits=[(0.0, 3.3)], gaps=[1, 1, 1])  # input in bursts
 def test_the_parts_sum_to_every_step_and_to_the_usual_one(
-    kernels: list[tuple[float, float]],
-    copies: list[tuple[float, float]],
-    nccl: list[tuple[float, float]],
-    waits: list[tuple[float, float]],
-    gaps: list[int],
+    kernels: Spans, copies: Spans, nccl: Spans, waits: Spans, gaps: list[int]
 ) -> None:
     starts = [0, *(sum(gaps[: n + 1]) for n in range(len(gaps)))]
     steps = line("p", *(marker(n, at, at + 1, steps=1 + n % 3) for n, at in enumerate(starts)))
@@ -173,9 +170,7 @@ def test_an_effect_on_a_distorted_step_saves_untraced_time() -> None:
     ({}, None, {10.0: 10.0, 8.0: 6.0, 4.0: 2.0}),
     ({"host": 10_000.0}, 1.0, {4.0: 4.0}),  # of a cost that the events explain nothing is unknown
 )
-def test_a_bound_leaves_what_no_event_explains_to_the_rest(
-    events: dict[str, float], scale: float | None, least: dict[float, float]
-) -> None:
+def test_a_bound_leaves_what_no_event_explains_to_the_rest(events: Any, scale: float | None, least: Any) -> None:
     cost = TracingCost.of({"host": 12.0, "device": 8.0}, events, 2.0)
     assert scale is None or cost.scale == pytest.approx(scale)
     assert {ms: cost.least(ms) for ms in least} == pytest.approx(least)

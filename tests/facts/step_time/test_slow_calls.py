@@ -28,13 +28,7 @@ def place(number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 
     return seen_at(number, *(10 * n + ms for n in steps for ms in offsets_ms), **more)
 
 
-def found(
-    *places: dict[str, Any],
-    rows: list[Row] | None = None,
-    seen: StepsSeen | None = None,
-    run: dict[str, Any] | None = None,
-    **python: Any,
-) -> SlowCalls:
+def found(*places: Any, rows: Any = None, seen: Any = None, run: Any = None, **python: Any) -> SlowCalls:
     rows = rows or [row for n in range(STEPS) for row in step(n)]
     return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
 

@@ -51,9 +51,7 @@ def in_threads(*threads: Iterable[Row], start: float = 0, end: float = 1000) -> 
     return trace([python, *(line("tf_Compute", executor(start, end, 7), *rows) for rows in threads)])
 
 
-def called(
-    *spans: tuple[float, float], names: tuple[str, ...] = STEP, name: str = "step", first: int = 1
-) -> list[Thread]:
+def called(*spans: Any, names: tuple[str, ...] = STEP, name: str = "step", first: int = 1) -> list[Thread]:
     """A function that Python calls again and again."""
     python = [row for n, (a, b) in enumerate(spans) for row in call(name, n + first, a, b)]
     work = [
@@ -310,7 +308,7 @@ LOGS = {"tf_op": "jit(f)/reduce_sum:", "hlo_category": "loop fusion"}
 
 def rhythm(
     name: str, starts: list[float], *, gradients: bool = True, trains: bool = True, each: float = 1.0
-) -> TimedProgram:
+) -> Any:
     begin = np.array([round(s * PS) for s in starts], np.int64)
     return TimedProgram(name, begin, begin + round(each * PS), gradients, trains)
 

@@ -154,9 +154,7 @@ def bursts(times: list[float], waited: float = 0.95, untraced: UntracedSteps | N
     return steps.paying(Intervals.union((a, a + int(waited * (b - a))) for a, b in edges), None, untraced)
 
 
-def untraced(
-    count: int, total_ms: float | None, *long: tuple[int, float], median_ms: float | None = USUAL
-) -> UntracedSteps:
+def untraced(count: int, total_ms: float | None, *long: Any, median_ms: float | None = USUAL) -> UntracedSteps:
     return UntracedSteps(count=count, median_ms=median_ms, of="steps", total_ms=total_ms, long=long)
 
 
@@ -285,9 +283,7 @@ FED = Program(datasets=(Dataset(id=1, kind="_BatchDataset", cardinality=30),), f
 FILLS = ((30, 400.0), (59, 150.0), (60, 390.0), (89, 150.0), (90, 380.0))
 
 
-def starts(
-    *long: tuple[int, float], source: str = "keras-fit", seen: int = 110, program: Program = FED
-) -> PassStarts:
+def starts(*long: Any, source: str = "keras-fit", seen: int = 110, program: Program = FED) -> PassStarts:
     return PassStarts.measure(
         beside(untraced(100, 5000.0, *long, median_ms=30.0), source=source, seen=seen), program
     )
