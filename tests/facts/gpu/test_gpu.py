@@ -28,7 +28,6 @@ def time(known: Chart) -> object:
 
 spans = st.lists(st.tuples(st.integers(0, 95), st.integers(0, 30)).map(lambda x: (x[0], sum(x))), max_size=8)
 
-
 Pairs = list[tuple[int, int]]
 
 

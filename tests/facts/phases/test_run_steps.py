@@ -46,39 +46,25 @@ def changed(log: RunLog, change: Callable[[BucketSteps], BucketSteps]) -> RunLog
     return replace(log, buckets=tuple(replace(b, steps=tuple(map(change, b.steps))) for b in log.buckets))
 
 
-@told
-def calls_that_run_a_loop_of_steps_are_no_steps() -> object:
-    """Trap: ten calls of 200 steps were "each of ten training steps"."""
-    run = of((10, 11.0))
-    return measured(run, changed(run.log(), lambda steps: replace(steps, source=StepSource.GRAPH_LOOP)))
+def binned(steps: BucketSteps) -> BucketSteps:
+    """Count steps by bins instead of telling each one."""
+    bins = Counter(str(int(math.log(ms * 1000) / math.log(1.02))) for ms in steps.each)
+    return replace(steps, each=(), bins=dict(bins))
 
 
-def binned(run: Run) -> RunSteps:
-    """Have the recorder count steps by bins instead of telling each one."""
+TIMED = StepsSeen(untraced=UntracedSteps(200, 5.0, "steps", traced_ms=5.5))
 
-    def counted(steps: BucketSteps) -> BucketSteps:
-        bins = Counter(str(int(math.log(ms * 1000) / math.log(1.02))) for ms in steps.each)
-        return replace(steps, each=(), bins=dict(bins))
-
-    return measured(run, changed(run.log(), counted))
-
-
-told[binned] = {
-    "bins give the quantiles to two percent": of((300, 5.0), (100, 10.0)),
-    "steps that were only counted weigh as many": of((400, 5.0), (100, 10.0, True)),
+told[lambda change, run: measured(run, changed(run.log(), change))] = {
+    # Trap: ten calls of 200 steps were "each of ten training steps".
+    "calls that run a loop of steps are no steps": (partial(replace, source=StepSource.GRAPH_LOOP), of((10, 11.0))),
+    "bins give the quantiles to two percent": (binned, of((300, 5.0), (100, 10.0))),
+    "steps that were only counted weigh as many": (binned, of((400, 5.0), (100, 10.0, True))),
+    "a call of several steps is counted as several": (
+        lambda one: replace(one, steps=10 * one.calls),
+        of((100, 50.0)),
+    ),
 }
-
-
-@told
-def a_call_of_several_steps_is_counted_as_several() -> object:
-    run = of((100, 50.0))
-    return measured(run, changed(run.log(), lambda steps: replace(steps, steps=10 * steps.calls)))
-
-
-@told
-def what_traced_steps_take_is_as_the_agent_timed_it() -> object:
-    timed = StepsSeen(untraced=UntracedSteps(200, 5.0, "steps", traced_ms=5.5))
-    return measured(of((200, 5.0), (100, 5.0, True)), steps=timed).traced_ms
+told.add("what the agent timed", lambda: measured(of((200, 5.0), (100, 5.0, True)), steps=TIMED).traced_ms)
 
 
 def long(number: int, ms: float = 15.0, *, first: bool = False) -> LongStep:
@@ -217,12 +203,9 @@ told[lambda run, program=None: fields(RunCalls.measure(replace(run.recording(), 
     "passes of a loop of ones own are epochs": made(*5 * PASS),
 }
 
-
-@told
-def parts_of_loops_are_no_calls() -> object:
-    run = made(traces(1.0, "t.py:20", "step", trains=True), steps(10, 4.0, "t.py:20"), to=fits(2))
-    return {call.call for call in RunCalls.measure(run.recording()).calls} - {RunCall.FIT}
-
+told[lambda *acts: {one.call for one in RunCalls.measure(made(*acts, to=fits(2)).recording()).calls}] = {
+    "parts of loops are no calls": (traces(1.0, "t.py:20", "step", trains=True), steps(10, 4.0, "t.py:20"))
+}
 
 told.add("no line is known where no step takes long", lambda: lines(Bucket(0, 1, {}, {}, {"3": 700.0}, {"3": 14})))
 told.add("a run that is too short has no growth", lambda: growth(short()))
@@ -338,10 +321,11 @@ def a_function_that_is_traced_within_another_one_is_part_of_it() -> object:
     return RunTraces.measure(run.recording()).functions
 
 
-@told
-def the_usual_call_of_another_function_is_as_the_recorder_timed_it() -> object:
-    timed = StepsSeen(functions=(TracedFunction("serve", ("/job/p.py", 3), call_ms=200.0),))
-    return RunTraces.measure(made(traces(1.0, "p.py:3", "serve")).recording(steps=timed)).functions
+SERVED = StepsSeen(functions=(TracedFunction("serve", ("/job/p.py", 3), call_ms=200.0),))
+
+told[lambda *acts: RunTraces.measure(made(*acts).recording(steps=SERVED)).functions] = {
+    "the usual call of another function is as the recorder timed it": traces(1.0, "p.py:3", "serve")
+}
 
 
 # What grows over a run is told from noise, warm-up, plateaus and single jumps.
