@@ -68,15 +68,11 @@ told[lambda *lanes: said(pipeline(*lanes))] = {
     "each stage of a sequential pipeline has its own work beside the step": (TRAINER, SEQUENTIAL),
     # The generator by which tf.distribute hands a device its batches runs no Python.
     "waiting for the batches of a replicas device is neither work nor python": (REPLICA, HANDS),
-    "without a prefetch the trainer does the work itself": same(
-        wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)
-    ),
-    "a prefetch above nothing but heavy work is not near the root": same(
-        *MAPS, iterator("Root::Map::Prefetch", 0, 10, 3, 2)
-    ),
-    "several batches in a step add up": same(
-        *MAPS, iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)
-    ),
+}
+told[lambda *rows: said(pipeline(same(*rows)))] = {
+    "without a prefetch the trainer does the work itself": (wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)),
+    "a prefetch above heavy work is not near the root": (*MAPS, iterator("Root::Map::Prefetch", 0, 10, 3, 2)),
+    "several batches in a step add up": (*MAPS, iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)),
 }
 
 
@@ -140,15 +136,21 @@ def a_map_within_a_parallel_interleave_runs_on_several_threads() -> object:
 # Shapes of pipelines
 
 
-@told
-def a_zip_keeps_its_branches_apart() -> object:
-    branches = (
-        ("PrefetchProduce", 0, 30),
-        iterator("Root::Prefetch::Zip", 0, 30, 3, 2),
-        iterator("Root::Prefetch::Zip[0]::Map", 0, 20, 4, 3),
-        iterator("Root::Prefetch::Zip[1]::Map", 20, 25, 5, 3),
-    )
-    return said(pipeline(same(ROOT, iterator(PREFETCH, 0, 30, 2, 1)), same(*branches, name="b")))
+BRANCHES = same(
+    ("PrefetchProduce", 0, 30),
+    iterator("Root::Prefetch::Zip", 0, 30, 3, 2),
+    iterator("Root::Prefetch::Zip[0]::Map", 0, 20, 4, 3),
+    iterator("Root::Prefetch::Zip[1]::Map", 20, 25, 5, 3),
+    name="b",
+)
+VALIDATION = [
+    iterator(path, 70, 95, n, n - 1 if n > 91 else 0) for n, path in enumerate(("Root", PREFETCH, MAP), 91)
+]
+
+told[lambda *lanes: said(pipeline(*lanes))] = {
+    "a zip keeps its branches apart": (same(ROOT, iterator(PREFETCH, 0, 30, 2, 1)), BRANCHES),
+    "a validation is kept out": (TRAINER, SEQUENTIAL, same(*VALIDATION, name="tf_data_iterator_get_next/9")),
+}
 
 
 @told
@@ -160,13 +162,6 @@ def the_iterators_of_each_repetition_are_one_stage() -> object:
         yield iterator(f"Root::Map::ForeverRepeat[{epoch}]::Range", at, at + 10, 30 + epoch, 2)
 
     return said(pipeline(lane("python", rows)))
-
-
-@told
-def a_validation_pipeline_is_kept_out() -> object:
-    paths = enumerate(("Root", PREFETCH, MAP), 91)
-    rows = [iterator(path, 70, 95, n, n - 1 if n > 91 else 0) for n, path in paths]
-    return said(pipeline(TRAINER, SEQUENTIAL, same(*rows, name="tf_data_iterator_get_next/9")))
 
 
 @told
