@@ -12,7 +12,6 @@ from tfdoctor.diagnose import diagnose
 from tfdoctor.rules import all_rules
 
 KERAS, ANNOTATED = "keras-on-jax-cpu", "jax-cpu-annotated"
-
 PIPELINE_RULES = ("input-bound", "missing-prefetch", "python-input", "sequential-map")
 
 

@@ -4,9 +4,7 @@ from tests.facts.kit import *
 from tests.run_logs import made, python, steps
 
 SECOND = 1_000_000_000
-
 ACCOUNT = RunLog(RunProcess(), {}, {}, ())
-
 told = Told()
 
 
@@ -203,7 +201,6 @@ told[
         )
     )
 ] = {"what goes on in the background is doubted": 1, "until it has ended": 7}
-
 
 # Trap: the account of a run that failed at once is exact, and of a run that did nothing yet.
 told[

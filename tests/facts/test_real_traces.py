@@ -10,7 +10,6 @@ from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE
 from tfdoctor.rules.precision import float32_matmul, idle_matrix_unit
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
-
 Measured = TypeVar("Measured")
 
 
@@ -137,7 +136,6 @@ test_what_was_not_recorded_is_not_made_up = unavailable(
         for kind in (GpuUtilization, IdleGaps, Transfers)
     )
 )
-
 
 # Kernels
 

@@ -6,7 +6,6 @@ from tfdoctor.facts.gpu.activity import H2D
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"
-
 told = Told()
 
 
@@ -27,7 +26,6 @@ def time(known: Chart) -> object:
 # The whole, in all variety
 
 spans = st.lists(st.tuples(st.integers(0, 95), st.integers(0, 30)).map(lambda x: (x[0], sum(x))), max_size=8)
-
 Pairs = list[tuple[int, int]]
 
 
@@ -259,7 +257,6 @@ told.add(
     lambda: (collective().fact(Collectives), collective().fact(Transfers)),
 )
 
-
 # The GPU's idle time after values that were read, where every nanosecond is known.
 
 STEPS = 6
@@ -283,7 +280,6 @@ told[lambda reads, launched: syncs(reads=reads, launched=launched)] = {
     "what is launched before does not": (True, -5.0),
     "nor does it where nothing is read": (False, 1.0),
 }
-
 
 # Detours over the host: by the names of copies, and by the operations of the host between them.
 

@@ -9,7 +9,6 @@ RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, h
 DEVICE = replace(RESIDENT, what=Grows.DEVICE, last=9e9)
 ENDING = RunEnding(kind=EndKind.EXIT, limit_bytes=32e9)
 GPU = DeviceMemory((Allocator("GPU_0_bfc", 16e9, 9e9),))
-
 told = Told()
 
 

@@ -7,7 +7,6 @@ from tfdoctor.facts.run.program import kind_of
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"
 PAIR = f"({IMAGE}, {LABEL})"
-
 told = Told()
 
 
@@ -83,7 +82,6 @@ def test_elements_and_bytes_of_one_pass_leave_repetitions_out(
 
 
 BATCH = fed_dataset(1, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=10)
-
 FILES = fed_dataset(1, "_FlatMapDataset", cardinality=None)
 ENDLESS = fed_dataset(1, "_RepeatDataset", cardinality=-1)
 BATCHES = replace(BATCH, id=2, inputs=(1,), cardinality=-1)
@@ -170,7 +168,6 @@ def dataset(number: int, kind: str, **more: Any) -> Dataset:
 
 RECORDS, MAPS = dataset(2, "_InterleaveDataset"), dataset(1, "_MapDataset")
 ZIPPED = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-
 LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
 LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
 AGAIN = dataset(1, "_RepeatDataset", element=PATHS, cardinality=-1)
@@ -208,7 +205,6 @@ def buffers(options: dict[str, Any] | None = None, **parameters: int) -> TunedBu
 told.add("a prefetch of AUTOTUNE holds batches", lambda: buffers(buffer_size=-1))
 told.add("the program may choose the size", lambda: buffers(buffer_size=2))
 told.add("or limit the memory", lambda: buffers({"autotune.ram_budget": 1 << 30}, buffer_size=-1))
-
 
 # What converting the arguments takes, from the trace and what the agent noted of two calls.
 
@@ -296,7 +292,6 @@ told[lambda *arguments: fed(*arguments).fact(Conversions)] = {
     "fed lists beside arrays": (TABLE, {"place": "rows", "kind": "python"}),
 }
 told.add("a session whose start is not shown", lambda: fed(TABLE, starts=False).fact(Conversions))
-
 
 # Which lines make input in Python, from the stack samples of all threads.
 

@@ -3,9 +3,7 @@
 from tests.facts.kit import *
 
 STEPS, EACH = 4, 100
-
 told = Told()
-
 Lane = Callable[[float], Iterable[Row]]
 
 

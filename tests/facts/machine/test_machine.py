@@ -3,7 +3,6 @@
 from tests.facts.kit import *
 
 told = Told()
-
 FOUR = Hardware(DeviceKind.CPU, "x", cores=4.0)
 COMPUTE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 0, 40))
 
@@ -22,10 +21,8 @@ def steps_with(*threads: Thread, tasks: tuple[tuple[float, float], ...] = ()) ->
 
 
 LATE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
-
 DATA = line("tf_data_private_threadpool/1", executor(0, 30))
 WAITS = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
-
 UNKNOWN = Hardware(DeviceKind.CPU, "x")
 
 told[lambda *threads: steps_with(*threads).fact(Threads)] = {
@@ -48,7 +45,6 @@ told[lambda samples, threads, hardware=FOUR: Cores.measure(hardware, samples, th
     "a machine of unknown cores": (None, Threads(1.0, {}), UNKNOWN),
     "a trace without a host": (None, Unavailable("no host")),
 }
-
 
 # What the input's work takes from a CPU's compute.
 

@@ -141,7 +141,6 @@ told[of_kernels] = {
     "no whole step to judge by": [("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})],
 }
 
-
 # Time
 
 
@@ -360,7 +359,6 @@ test_what_is_not_known = unavailable(
     (lambda: chart(trace([])).fact(Program), "tfdoctor profile"),
     (lambda: floor(matmul(ms=1.0, nbytes=4e9), CPU), "peak rates"),
 )
-
 
 # What an operation is computed from, and whether only metrics use it.
 

@@ -111,7 +111,6 @@ ADDED = op("new", "Mul", "read", "state")
 NOISE = op("noise", "RandomStandardNormal", "one")
 BEFORE = op("before", "TensorListGetItem", "list", "index")
 ROW_OF = op("row", "ResourceGather", "table", "index")
-
 TABLE, STATES = entering("table", "resource", SCALAR), entering("table")
 TOTAL = op("total", "AddV2", "state", "read")
 TOKEN = entering("token", "int32", SCALAR)

@@ -7,7 +7,6 @@ from tests.facts.kit import *
 from tests.run_logs import *
 
 LOOP = "train.py:12"
-
 told = Told()
 
 
@@ -327,12 +326,10 @@ told[lambda *acts: RunTraces.measure(made(*acts).recording(steps=SERVED)).functi
     "the usual call of another function is as the recorder timed it": traces(1.0, "p.py:3", "serve")
 }
 
-
 # What grows over a run is told from noise, warm-up, plateaus and single jumps.
 
 TIMES = np.arange(300.0)
 SEEDS = 150
-
 Random = np.random.Generator
 
 

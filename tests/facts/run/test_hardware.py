@@ -3,9 +3,7 @@
 from tests.facts.kit import *
 
 told = Told()
-
 KERNEL = line("Stream #1(Compute)", ("k", 0, 5))
-
 AMPERE = ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 TPUS = ("TPU v2", "TPU v3", "TPU v4", "TPU v5 lite", "TPU v5p", "TPU v6 lite", "TPU v7x", "TPU7x")
 RATES = {"peak_teraflops_per_second": 197.0, "peak_hbm_bw_gigabytes_per_second": 819.0}

@@ -122,7 +122,6 @@ test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too = answers(
     ("AssignSubVariableOp", False),
 )
 
-
 # Pipelines that take what they make, and long or doubled ones, end in time without a failed fact or rule.
 
 LONG = 3000

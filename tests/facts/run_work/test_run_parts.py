@@ -5,7 +5,6 @@ from tests.rules.test_hot_operation import one_group as group
 from tests.run_logs import Act, during, epoch, fit, made, python, steps, within
 
 told = Told()
-
 SAVING = {"work": RunWork.SAVING}
 
 

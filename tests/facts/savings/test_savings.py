@@ -30,7 +30,6 @@ def effect(phase: Phase, of: float, subject: str = "", scales: float = 0.0) -> R
 
 
 EIGHT = effect(Phase.PREPARING, 8_000, "a.py:3")
-
 WRITING, WRITTEN = Effect(Stage.DEVICE, 0.0, "writing", ms(50.0)), partial(effect, Phase.STEPS, subject="writing")
 ANOTHER = effect(Phase.PREPARING, 6_000, "a.py:3")
 
@@ -95,7 +94,6 @@ def test_the_order_does_not_matter(of_step: list[Effect], some: list[RunEffect],
 # The energy of boards and packages: counters between readings, idle power, and what a counter cannot tell.
 
 S = 1_000_000_000
-
 IDLE, BUSY = 90.0, 400.0
 """Watts of the board in these tests."""
 
@@ -403,7 +401,6 @@ told[lambda kinds, cardinality=100: flipped(*kinds.split(), cardinality=cardinal
     "a cache after an endless repeat is never complete": ("TensorSlice Map Repeat Cache", -1),
 }
 
-
 # The time to dispatch operations: what general rules may count, and what goes with those that are removed.
 
 ROWS: tuple[OperationTime, ...] = (
@@ -422,7 +419,6 @@ HOST_BOUND = StepModel(
     exposed=dict.fromkeys(map(str, PARTS), 0.0) | {"device": 8.0, "host": 4.0, "between": 1.0},
     dispatch=DISPATCH,
 )
-
 
 # Faster operations are started as before; an upper bound also counts how many there are.
 test_the_hosts_work_goes_with_operations_that_are_removed = answers(

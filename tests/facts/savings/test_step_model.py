@@ -7,7 +7,6 @@ EXACT = 1e-6
 
 times = st.floats(0, 100, allow_subnormal=False).map(lambda value: round(value, 3))
 PATHS = ("Root", "Root::Prefetch::Map", "Root::Prefetch::Map::Range", "Root::Prefetch::Batch")
-
 cores = st.floats(0.1, 64)
 segments = st.lists(
     st.builds(

@@ -137,7 +137,6 @@ told.add("or by the clock", lambda: paired(counted=False))
 told.add("with neither the order has to do", lambda: match(UNTOLD))
 told.add("and nothing is said of skew", lambda: clock_skew(UNTOLD, match(UNTOLD)))
 
-
 # Clock skew
 
 BASE = host({"device": [10.0] * 20})

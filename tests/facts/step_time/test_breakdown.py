@@ -13,7 +13,6 @@ spans = st.lists(
 
 Spans = list[tuple[float, float]]
 TRACED = {"host": 3.0, "device": 1.0, "input": 0.0}
-
 told = Told()
 
 
@@ -64,7 +63,6 @@ def outlying() -> Trace:
 
 
 FOUR = line("p", marker(0, 0, 40, steps=4), ("tfdoctor_end", 40, 40))
-
 WORK = (KERNEL, 10, 30), (NCCL, 20, 40), (COPY, 35, 55)
 PAUSE = (line("python", wait(8, 10)),)
 
@@ -290,7 +288,6 @@ test_breakdown = told.test("breakdown")
 test_what_is_not_known = unavailable(
     (lambda: traced(None).fact(TracingCost), "without tracing"), (lambda: chart(trace()).fact(PartEvents), "")
 )
-
 
 # Where Python was between the training calls, and what decides the arguments of the next one.
 

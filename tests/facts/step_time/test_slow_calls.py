@@ -11,7 +11,6 @@ STEPS = 20
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
-
 told = Told()
 UNTIMED: dict[str, Any] = {"began_unix_ns": None}
 UNTRACED = ("step", 0, 5, {"tf_function_call": "notTraced"})
@@ -250,7 +249,6 @@ PLACES = (
 
 told.add("each sample counts in its part of a long step", lambda: sampled(rows(), *PLACES).fact(LongStepLines))
 told.add("without times callbacks stand for them", lambda: sampled(rows(), *PLACES, **UNTIMED).fact(LongStepLines))
-
 
 # What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
 

@@ -10,7 +10,6 @@ FORWARD, GRADIENT = "net/MatMul:MatMul", "gradient_tape/net/MatMul:MatMul"
 UPDATES = tuple(f"adam/AssignSubVariableOp_{n}:AssignSubVariableOp" for n in range(4))
 ADDS = tuple(f"AssignAddVariableOp_{n}:AssignAddVariableOp" for n in range(4))
 STEP = (FORWARD, GRADIENT, *UPDATES)
-
 told = Told()
 
 
@@ -75,7 +74,6 @@ def said(of: Trace, **beside: object) -> object:
 
 
 EVERY_10 = [10.0 * n for n in range(7)]
-
 
 # Loops inside a graph
 
@@ -178,7 +176,6 @@ def dataset_loop(edges: list[float], iterator: int, names: tuple[str, ...], firs
 TRAINING = dataset_loop(EVERY_10, 1, STEP, 100)
 VALIDATION = dataset_loop([100 + 3.0 * n for n in range(50)], 2, (FORWARD, ADDS[0]), 200)
 LOST = line("tf_data_private_threadpool", *(row for row in TRAINING[1].rows if not 20 < row[1] < 30))
-
 FOUR = ((0, 8), (10, 18), (20, 28), (30, 38))
 TESTED = [(float(at), at + 2.0) for at in range(100, 400, 3)]
 TESTS = called(*TESTED, names=(FORWARD, ADDS[0]), name="test", first=50)
@@ -318,7 +315,6 @@ def every(count: int, each: float, first: float = 0.0) -> list[float]:
 
 
 update, log = (partial(rhythm, name, gradients=False) for name in ("apply_update", "log"))
-
 TEN = every(10, 10)
 
 

@@ -5,7 +5,6 @@ from tfdoctor.facts.timeline import host_events as nesting
 from tfdoctor.trace.hlo import Shape
 
 spans = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 50)).map(lambda x: (x[0], sum(x))))
-
 told = Told()
 
 
@@ -121,11 +120,9 @@ test_names = Names(__file__, "names").test(
     }
 )
 
-
 # Which events lie in which: by columns as by a stack.
 
 Events = list[tuple[int, int]]
-
 SPANS = st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda span: (span[0], sum(span)))
 
 THREADS = st.lists(
