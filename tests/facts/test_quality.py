@@ -71,10 +71,7 @@ told[lambda *args: said(quality(*args))] = {
     "steps that profiling slowed down": (None, untraced(9.0)),
     "whole steps are compared with whole steps": (trace([markers(8, 10, call=8)]), untraced(8.0, of="steps")),
     "calls with calls": (trace([markers(8, 10, call=8)]), untraced(8.0)),
-    "calls that hold the steps show what tracing costs them": (
-        None,
-        untraced(400.0, 9, traced_ms=500.0, of="calls"),
-    ),
+    "calls that hold the steps show their cost": (None, untraced(400.0, 9, traced_ms=500.0, of="calls")),
     "steps that take twice as long traced": (trace([markers(20, 10)]), untraced(5.0, 9)),
     "steps that are mostly the profilers are not trusted": (trace([markers(20, 10)]), untraced(4.9, 9)),
     "the gravest doubt comes first": trace([markers(3, 10)], errors=("boom",)),
@@ -87,12 +84,8 @@ told.add("doubts below their limits are small", lambda: quality().small)
 told.add("other programs on a machine, a little", lambda: said(quality(other_cpu_pct=50.0)))
 told.add("other programs keep a machine busy", lambda: said(quality(other_cpu_pct=51.0)))
 
-
-@told
-def damage_of_samples_is_a_doubt() -> object:
-    at = replace(recording(), damage=("1 damaged value of samples.jsonl left out: x",))
-    return said(chart(told_by(), at).fact(Quality))
-
+DAMAGED = replace(recording(), damage=("1 damaged value of samples.jsonl left out: x",))
+told.add("damage of samples is a doubt", lambda: said(chart(told_by(), DAMAGED).fact(Quality)))
 
 # Samples
 
@@ -152,7 +145,11 @@ def of_run(account: RunLog = ACCOUNT, of: Trace | None = None, **told: Any) -> C
     return chart(of or trace([]), replace(recording(manifest=given), run=account))
 
 
-told.add("steps left out are in the account of a run", lambda: said(of_run(of=nine_and(361.0)).fact(Quality)))
+def said_of(*of: Any, **told: Any) -> list[str]:
+    return said(of_run(*of, **told).fact(Quality))
+
+
+told.add("steps left out are in the account of a run", lambda: said_of(of=nine_and(361.0)))
 
 
 def of_another(ms: float) -> object:
@@ -163,7 +160,7 @@ def of_another(ms: float) -> object:
 
 told[of_another] = {"short steps that nothing timed without the profiler": 0.9, "longer ones": 1.1}
 
-told[lambda plan, seen: said(of_run(plan=plan, steps=StepsSeen(seen=seen)).fact(Quality))] = {
+told[lambda plan, seen: said_of(plan=plan, steps=StepsSeen(seen=seen))] = {
     "an account of a run that trains nothing needs no traced step": (CapturePlan(), 0),
     "nor does one that was not to be traced": (CapturePlan(trace=False), 500),
     "one that trains does": (CapturePlan(), 7),
@@ -194,20 +191,19 @@ def test_a_run_of_another_framework_is_no_run_without_training(plan: CapturePlan
     assert found.fact(Framework).title == "JAX 0.10.2"
 
 
-told[
-    lambda pid: said(
-        of_run(replace(ACCOUNT, process=RunProcess(pid), end=ProcessEnd(1.0, "exit")), background=(7,)).fact(
-            Quality
-        )
-    )
-] = {"what goes on in the background is doubted": 1, "until it has ended": 7}
+ENDED = replace(ACCOUNT, end=ProcessEnd(1.0, "exit"))
+
+told[lambda pid: said_of(replace(ENDED, process=RunProcess(pid)), background=(7,))] = {
+    "what goes on in the background is doubted": 1,
+    "until it has ended": 7,
+}
 
 # Trap: the account of a run that failed at once is exact, and of a run that did nothing yet.
+PLANS = (CapturePlan(), CapturePlan(trace=False))
+
 told[
     lambda ending, seen: [
-        line
-        for plan in (CapturePlan(), CapturePlan(trace=False))
-        for line in said(of_run(plan=plan, steps=StepsSeen(seen=seen), outcome=ending).fact(Quality))
+        line for plan in PLANS for line in said_of(plan=plan, steps=StepsSeen(seen=seen), outcome=ending)
     ]
 ] = {
     "a run that failed before its first step, traced or not": (Ending(exit_code=1), 0),
@@ -219,11 +215,7 @@ told[
     "whose end is not known": (Ending(), 0),
 }
 
-
-@told
-def without_an_account_a_missing_step_is_grave() -> object:
-    of = replace(manifest(), plan=CapturePlan(), finished=True)
-    return said(chart(trace([]), recording(manifest=of)).fact(Quality))
-
+FINISHED = replace(manifest(), plan=CapturePlan(), finished=True)
+told.add("without an account a missing step is grave", lambda: said(quality(trace([]), FINISHED)))
 
 test_quality = told.test("quality")

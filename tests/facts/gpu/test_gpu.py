@@ -183,10 +183,8 @@ def tf_datas_executors_launch_nothing_for_the_training() -> object:
     return gaps(markers(1, step=10), pipeline, pool, work=((KERNEL, 9, 10),))
 
 
-told.add(
-    "python is not told where no thread of it is known",
-    lambda: gaps(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4))),
-)
+APART = ((KERNEL, 0, 1), (KERNEL, 3, 4))
+told.add("no thread of python is known", lambda: gaps(line("tf_Compute/1", executor(0, 1)), work=APART))
 
 ASYNC = ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4)
 EAGER, WINDOW = "EagerLocalExecute: ", ("tfdoctor_end", 10, 10)
@@ -252,10 +250,10 @@ def rocms_copies_are_no_kernels() -> object:
     return fields(known.fact(GpuUtilization).busiest, "kernel_ms copy_ms"), known.fact(Transfers)
 
 
-told.add(
-    "collectives by their kind, and a copy behind one",
-    lambda: (collective().fact(Collectives), collective().fact(Transfers)),
-)
+told[lambda kind: collective().fact(kind)] = {
+    "collectives by their kind": Collectives,
+    "a copy behind one": Transfers,
+}
 
 # The GPU's idle time after values that were read, where every nanosecond is known.
 

@@ -184,10 +184,9 @@ told[lambda *kernels: on_gpu(*kernels, record=RECORD)] = {
     "utilization is FLOPs over the peak of the busy time": ((ON_UNIT, 0, 1, "a:MatMul"), ("x", 1, 2, "b:Relu")),
     "one of unknown size": ((ON_UNIT, 0, 1, "a:MatMul"), (ON_UNIT, 1, 9, "b:MatMul")),
 }
-told.add(
-    "a product that could have used the unit as it is",
-    lambda: on_gpu(("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul"), gpu=AMPERE),
-)
+told[lambda *kernels: on_gpu(*kernels, gpu=AMPERE)] = {
+    "a product that could have used the unit as it is": [("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul")]
+}
 
 
 @told

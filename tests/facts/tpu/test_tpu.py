@@ -15,29 +15,20 @@ from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED
 from tfdoctor.trace.hlo import Shape
 
 WAITS = Network(width=160, depthwise=True)
+PROGRAM, UNMARKED = Recorded(program=True), Recorded(step_line=False, markers=False)
+HALF = partial(Synthetic, precision="bf16")
 
 RUNS = {
     "v3": (Synthetic(device="v3", input_ms=2.0, network=Network(depthwise=True)), Recorded()),
     "v3 without a step line": (Synthetic(device="v3", gap_us=4.0), Recorded(step_line=False)),
-    "v5e padded": (Synthetic(device="v5e", precision="bf16", network=Network(width=144)), Recorded(program=True)),
-    "v5e as JAX records it": (
-        Synthetic(device="v5e", precision="bf16", network=WAITS, between_ms=0.3),
-        Recorded(step_line=False, markers=False, program=True),
-    ),
-    "v5e without infeed": (Synthetic(device="v5e", input_ms=1.0), Recorded(infeed=False, program=True)),
-    "v6e": (
-        Synthetic(device="v6e", precision="bf16", network=Network(width=300), gap_us=5.0), Recorded(program=True),
-    ),
-    "v6e, its clock drifting": (
-        Synthetic(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
-    ),
-    "v6e with a copy": (
-        Synthetic(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3),
-    ),
-    "v5e, its host late": (
-        Synthetic(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),
-    ),
-}  # fmt: skip
+    "v5e padded": (HALF(device="v5e", network=Network(width=144)), PROGRAM),
+    "v5e as JAX records it": (HALF(device="v5e", network=WAITS, between_ms=0.3), replace(UNMARKED, program=True)),
+    "v5e without infeed": (Synthetic(device="v5e", input_ms=1.0), replace(PROGRAM, infeed=False)),
+    "v6e": (HALF(device="v6e", network=Network(width=300), gap_us=5.0), PROGRAM),
+    "v6e, its clock drifting": (Synthetic(device="v6e", steps=40), replace(UNMARKED, drift=0.002)),
+    "v6e with a copy": (HALF(device="v6e"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3)),
+    "v5e, its host late": (Synthetic(device="v5e", between_ms=0.5), replace(UNMARKED, late_us=400.0)),
+}
 
 
 @dataclass(frozen=True)
@@ -211,7 +202,7 @@ def test_flops_that_are_not_known_make_no_mxu_use(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_train_has_runs_and_no_steps(tmp_path: Path) -> None:
-    space = tpu.build(replace(RUNS["v3"][0], steps=6), Recorded(step_line=False, markers=False))
+    space = tpu.build(replace(RUNS["v3"][0], steps=6), UNMARKED)
     for plane in space.proto.planes:
         for stat in plane.stat_metadata.values():
             stat.name = stat.name.replace("gradient_tape/", "")
