@@ -283,10 +283,8 @@ def fed(*arguments: dict[str, Any], starts: bool = True) -> Chart:
 
 
 told[lambda *arguments: fed(*arguments).fact(Conversions)] = {
-    "the time before a session starts its graph goes to the arrays by their bytes": (
-        {**TABLE, "fed_as": "float32"},
-        {**TABLE, "fed_as": "float64"},
-    ),
+    # by their bytes
+    "the time before a session starts goes to arrays": [TABLE | {"fed_as": one} for one in ("float32", "float64")],
     # Trap: weights of ten classes, alone beside a small batch.
     "a small array gets none of pythons own work": ({**TOKENS, "shape": [10], "same": True}, TOKENS),
     "fed lists beside arrays": (TABLE, {"place": "rows", "kind": "python"}),
@@ -313,18 +311,14 @@ def input_lines(*others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), **more:
     return lines_of(PythonRecord(places=trainer, others=others), **more)
 
 
-FIT = place(56, 90, entry="", inside=True)
+FIT, OWN = place(56, 90, entry="", inside=True), place(80, 30, entry="")
 STACKS = place(36, 3, calls="numpy.stack", caller=("train.py", 48))
 LOADS = place(36, 6, calls="numpy.load", caller=("train.py", 48))
 
 told[input_lines] = {
     "the places of a line are joined": (STACKS, LOADS, place(39, 3)),
-    "other threads do not count while input works": (place(36, 9), place(80, 30, entry="")),
-    "where input waits the users own threads count": (
-        place(36, 9, runs=WAIT),
-        place(80, 30, entry=""),
-        place(81, 9, "", runs=WAIT),
-    ),
+    "other threads do not count while input works": (place(36, 9), OWN),
+    "where input waits the users threads count": (place(36, 9, runs=WAIT), OWN, place(81, 9, "", runs=WAIT)),
     "worker processes are waited for": place(36, 9, runs="multiprocessing.connection.wait"),
 }
 told.add("input on the thread that trains", lambda: input_lines(trainer=(place(36, 9, inside=True), FIT)))

@@ -35,10 +35,7 @@ told[lambda compute, *tasks: steps_with(compute, tasks=tasks).fact(Threads)] = {
 }
 told[lambda samples, threads, hardware=FOUR: Cores.measure(hardware, samples, threads, Framework())] = {
     "samples come before what the trace shows": (Samples(9, run_cores=1.0, other_cores=2.0), Threads(3.0, {})),
-    "where no other program is at work they are certain": (
-        Samples(9, run_cores=1.0, other_cores=0.0),
-        Threads(3.0, {}),
-    ),
+    "where no other is at work they are certain": (Samples(9, run_cores=1.0, other_cores=0.0), Threads(3.0, {})),
     "without samples the traces threads count": (None, Threads(3.0, {})),
     "also where they tell nothing of cores": (Samples(9), Threads(3.0, {})),
     "there are no more cores at work than there are": (None, Threads(9.0, {})),

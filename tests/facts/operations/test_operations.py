@@ -97,6 +97,7 @@ def batched(batch: int, *more: dict[str, Any], kind: str = "function") -> dict[s
 
 
 TRAINING = batched(32, graph_operation("gradient_tape/seq/d/MatMul", "MatMul"))
+THREE_GRAPHS = {"graphs": [batched(7), TRAINING, batched(9, kind="dataset")]}
 
 
 def layered(*lines: int) -> dict[str, Any]:
@@ -109,10 +110,7 @@ told[lambda name, record: seen((name, 0, 10), record=record)] = {
     "or under its activation's": ("seq/c1/Relu:_FusedConv2D", FUSED),
     "without its kind nearby it keeps what its name says": ("m/act/Relu:_FusedConv2D", RELU),
     **{f"within functions: {call or None}": (f"{call}seq/d/MatMul:MatMul", program(DENSE_D)) for call in CALLS},
-    "the training graph goes before an evaluation": (
-        "seq/d/MatMul:MatMul",
-        {"graphs": [batched(7), TRAINING, batched(9, kind="dataset")]},
-    ),
+    "the training graph goes before an evaluation": ("seq/d/MatMul:MatMul", THREE_GRAPHS),
     "the functions of datasets are no part of the step": ("add:AddV2", {"graphs": [MAPPED]}),
     "the line is the layers": ("seq/d/MatMul:MatMul", layered(3)),
     "where no two share its name": ("seq/d/MatMul:MatMul", layered(3, 4)),
@@ -121,16 +119,13 @@ told[lambda name, record: seen((name, 0, 10), record=record)] = {
 STARTS = [0, 1000, 1100, 1200, 1300, 1400]
 OUTLYING = line("p", *(marker(n, at, at + 90) for n, at in enumerate(STARTS)), ("tfdoctor_end", 1500, 1500))
 SLOW = line("t", ("slow:Conv2D", 0, 900), *(("a:Conv2D", at, at + 50) for at in STARTS[1:]))
+ONCE = line("t/1", ("a:Conv2D", 0, 30), ("b:Relu", 50, 60))
 TWICE = line("t/2", ("c:Conv2D", 10, 30), ("a:Conv2D", 150, 190))
 FOUR = line("p", marker(0, 0, 100, steps=4), ("tfdoctor_end", 100, 100))
 CONV, GRADIENT = {"tf_op": "m/c/Conv2D:Conv2D"}, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"}
 
 told[on_threads] = {
-    "the operations sum to the device's part": (
-        markers(2, 100),
-        line("t/1", ("a:Conv2D", 0, 30), ("b:Relu", 50, 60)),
-        TWICE,
-    ),
+    "the operations sum to the device's part": (markers(2, 100), ONCE, TWICE),
     "operations of outlying steps do not count": (OUTLYING, SLOW),
     "several training steps in a call share its operations": (FOUR, line("t", ("a:Conv2D", 0, 40))),
 }
@@ -140,9 +135,6 @@ told[of_kernels] = {
     "a tenth is": (("my_kernel", 0, 1), ("volta_scudnn", 1, 10, GRADIENT)),
     "no whole step to judge by": [("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})],
 }
-
-# Time
-
 
 # Arithmetic, by hand
 
@@ -169,12 +161,7 @@ told[counted] = {
     "bytes are those of all operands and results": ("a", "AddV2", [f32(10, 10), ["bfloat16", [10]]], [f32(10, 10)]),
     "of a resource unknown": ("a", "AddV2", [f32(10, 10), ["resource", []]], [f32(10, 10)]),
     "the program knows the precision better than a kernel's name": ("c", "Conv2D", HALVES),
-    "the kernel of a filter's gradient is its result": (
-        "c",
-        "Conv2DBackpropFilter",
-        [IMAGES, ["int32", [4]], MAPS],
-        [WEIGHTS],
-    ),
+    "a filter's gradient": ("c", "Conv2DBackpropFilter", [IMAGES, ["int32", [4]], MAPS], [WEIGHTS]),
     "of a volume too": ("c", "Conv3DBackpropFilterV2", [IMAGES, ["int32", [5]], MAPS], [VOLUME]),
 }
 told.add("channels first", lambda: counted("c", "Conv2D", FROM_CHANNELS, TO_CHANNELS, data_format="NCHW"))

@@ -61,6 +61,10 @@ def own_loop(to: Run | None = None, *, tail: bool = True) -> Run:
 MODEL: dict[str, Any] = {"work": RunWork.MODEL}
 IMPORTS, PAUSE = python(1.0, "train.py:1", **IMPORTING), python(0.5, FIT)
 TRAINS, FAST, EPOCH = steps(200, 4.0, LOOP, between_ms=2.0), steps(200, 5.0, LOOP), steps(300, 4.0, FIT)
+STEP = steps(1, 4.0, LOOP, between_ms=2.0)
+LOADS = python(1.0, "predict.py:1", **IMPORTING), python(0.5, "predict.py:3")
+TEXTS = python(4.0, "train.py:7", repeats=True, **MODEL)
+CALLED = python(0.3, "train.py:20"), python(0.7, "train.py:20", tested=True)
 WAY_IN = within(RunCall.FUNCTION, LOOP, "train_step", python(0.05, LOOP), traces(1.5, LOOP, "train_step"))
 TESTS = within(RunCall.TEST, LOOP, "train_step", python(0.8, LOOP, looped=True))
 EARLY = within(RunCall.FUNCTION, LOOP, "train_step", python(2.0, LOOP, looped=True))
@@ -90,32 +94,16 @@ told[lambda *acts: seconds(made(*acts))] = {
     "what fit does after its last epoch is the end": fit(
         FIT, epoch(FIT, EPOCH), PAUSE, epoch(FIT, EPOCH, number=1), python(3.0, FIT)
     ),
-    "a function that trains evaluates where it does not": (
-        own_loop,
-        TRAINS,
-        TESTS,
-        steps(1, 4.0, LOOP, between_ms=2.0),
-    ),
+    "a function that trains evaluates where it does not": (own_loop, TRAINS, TESTS, STEP),
     "a function that trains later evaluates before the first step": (IMPORTS, EARLY, TRAINS),
     "a loop whose data have ended takes no steps": (TRAINS, python(6.0, LOOP, looped=True, calls="")),
-    "a program that only predicts prepares and predicts": (
-        python(1.0, "predict.py:1", **IMPORTING),
-        python(0.5, "predict.py:3"),
-        *40 * PREDICTS,
-        python(0.4, "predict.py:9"),
-    ),
+    "a program that only predicts prepares and predicts": (*LOADS, *40 * PREDICTS, python(0.4, "predict.py:9")),
     "python without a model prepares": python(2.0, "tokenize.py:7"),
     "python that calls a model predicts": (python(1.0, "p.py:3"), python(3.0, "p.py:7", tested=True, **MODEL)),
     "python that calls a model once builds it": (python(1.0, "train.py:7", **MODEL), steps(500, 5.0, LOOP)),
-    "a layer that a loop calls for each text, as of TextVectorization, builds no model": (
-        python(4.0, "train.py:7", repeats=True, **MODEL),
-        steps(500, 5.0, LOOP),
-    ),
-    "a loop around a model is known from its first call on": (
-        steps(400, 5.0, LOOP),
-        python(0.3, "train.py:20"),
-        python(0.7, "train.py:20", tested=True),
-    ),
+    # as of TextVectorization
+    "a layer that a loop calls for each text builds no model": (TEXTS, steps(500, 5.0, LOOP)),
+    "a loop around a model is known from its first call on": (steps(400, 5.0, LOOP), *CALLED),
     "a wait for child processes between steps is the loops": (FAST, CHILD, FAST),
     "so is one for those that make batches": (FAST, MAKER, FAST),
     "and a wait for the workers of fit": fit(FIT, WAITS, epoch(FIT, WAITS, steps(100, 10.0, FIT))),

@@ -32,6 +32,8 @@ def called_back(*stacks: dict[str, Any]) -> Act:
     return after_steps(*(python(2.0, **{"at": "t.py:5", **stack}) for stack in stacks))
 
 
+EVALUATES = during(RunCall.EVALUATE, 0.5, "t.py:2", "Model.evaluate")
+PREDICTS = during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict")
 CHECKPOINT = within(
     RunCall.SAVE, "t.py:5", "save_model", python(1.0, "t.py:5", callback="ModelCheckpoint.on_epoch_end")
 )
@@ -39,11 +41,7 @@ CHECKPOINT = within(
 told[parts] = {
     "calls between epochs are parts at their line": trained(),
     "calls after every few steps are in the step": trained(saves=20),
-    "calls before and after the training are none": (
-        *3 * [during(RunCall.EVALUATE, 0.5, "t.py:2", "Model.evaluate")],
-        after_steps(),
-        *3 * [during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict")],
-    ),
+    "calls before and after the training are none": (*3 * [EVALUATES], after_steps(), *3 * [PREDICTS]),
     "what a callback of Keras saves at the line of fit is the callbacks": fit(
         "t.py:5", *(epoch("t.py:5", steps(100, 5.0, "t.py:5"), CHECKPOINT, number=n) for n in range(3))
     ),
@@ -53,9 +51,7 @@ told[parts] = {
         {"callback": "Snapshot.on_epoch_begin", "at": "t.py:95"},
     ),
     "functions of batches are in the step": called_back({"callback": "Norms.on_train_batch_end"}),
-    "it is unknown of those that make some steps long": called_back(
-        {"callback": "Norms.on_train_batch_end", "long": True}
-    ),
+    "of those that make some steps long": called_back({"callback": "Norms.on_train_batch_end", "long": True}),
     "functions of batches of an earlier recording": called_back({"function": "make.<locals>.Norms.on_batch_end"}),
     "the history of Keras is no callback": called_back({"callback": "History.on_epoch_end"}),
     "nor is its progress bar": called_back({"callback": "ProgbarLogger.on_train_batch_end"}),
@@ -123,19 +119,17 @@ def sample(number: int, *, function: str = "<module>", caller: int = 0, **given:
 
 
 def grouped(*lines: RunLine) -> object:
-    return [
-        {
-            **fields(one, "phase work at caller function ms"),
-            "lines": tuple(line.at and line.at.line for line in one.lines),
-        }
-        for one in line_groups(lines)
-    ]
+    found: Any = [fields(one, "phase work at caller function ms lines") for one in line_groups(lines)]
+    return [one | {"lines": tuple(line.at and line.at.line for line in one["lines"])} for one in found]
 
 
 def called(at: int) -> RunLine:
     """A line of a function that is called there."""
     return sample(5, function="f", caller=at)
 
+
+COMPREHENSION = sample(5, function="f.<locals>.<listcomp>", caller=5)
+APPLIES = sample(40, repeats=False, calls="pandas.core.frame.DataFrame.apply")
 
 told[grouped] = {
     "a function belongs to the loop that calls it": (called(40), sample(40)),
@@ -148,14 +142,8 @@ told[grouped] = {
     "a timed call is one whatever repeats it": sample(11, exact=True, calls="Model.predict"),
     # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
     "clear_session is no Python of a loop": sample(6, calls="keras.src.backend.common.global_state.clear_session"),
-    "the lines of a comprehension are called by what calls its function": (
-        sample(5, function="f.<locals>.<listcomp>", caller=5),
-        sample(5, function="f", caller=60, ms=9.0),
-    ),
-    "a function belongs to the library call for each row": (
-        sample(5, function="f", caller=40),
-        sample(40, repeats=False, calls="pandas.core.frame.DataFrame.apply"),
-    ),
+    "a comprehension's lines are called by what calls its function": (COMPREHENSION, replace(called(60), ms=9.0)),
+    "a function belongs to the library call for each row": (called(40), APPLIES),
 }
 
 

@@ -216,6 +216,7 @@ def twice(second: list[dict[str, Any]], *between: dict[str, Any]) -> object:
 
 
 WRITE = graph_operation("write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]})
+OF_GRADIENT = graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")
 AGAIN = graph_operation("again", "Sin", [X], [X], computes="sin", **{"from": [0]})
 
 told[twice] = {
@@ -226,9 +227,7 @@ told[twice] = {
     "a variable that is written in between has another value": (call(1, 2, shift=1), WRITE),
     # A helper that concatenates its arguments makes another operation in each call.
     "equal values of different operations are equal inputs": (call(1, 5, shift=1), AGAIN),
-    "one call and its gradient are no calls of interest": (
-        [graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")],
-    ),
+    "one call and its gradient are no calls of interest": ([OF_GRADIENT],),
 }
 
 
@@ -303,11 +302,7 @@ told[lambda hardware, program, *rows: groups(*rows, hardware=hardware, program=p
     "the bandwidth of a CPU may be unknown": (CPU, None, matmul(nbytes=1e9, flops=1e9)),
     # Trap: a softmax on a CPU, whose exponentials take thirty times as long as its bytes.
     "on a CPU bytes do not bound exponentials": (CPU, None, *BOUND, STREAMS),
-    "operations of a loops body get the line of the loop": (
-        GPU,
-        LOOPED,
-        timed(name="map/while/body/_1/map/while/Mul"),
-    ),
+    "operations of a loops body get the loop's line": (GPU, LOOPED, timed(name="map/while/body/_1/map/while/Mul")),
 }
 
 

@@ -206,18 +206,15 @@ def six(mark: tuple[float, float], *rows: Any) -> Chart:
 
 
 STEP = ("train_step", 0.5, 4.5, {"tf_function_call": "notTraced-nonXla"})
+RUN = ("FunctionRun", 1, 5, {"id": 1})
 INSIDE = ("EagerLocalExecute: Mul", 4.6, 5.8), ("mul:Mul", 4.7, 5.7)
 AFTER = ("EagerLocalExecute: RangeDataset", 7, 9.2), ("RangeDataset:RangeDataset", 7.1, 9.1)
 
 # A call of 4 of 10 ms; the mark of the first lasts until the next batch, that of the third until 6 ms.
 told[answer] = {
-    "the body is what no function takes": lambda: six((0, 10), STEP, ("FunctionRun", 1, 5, {"id": 1})).fact(
-        LoopBody
-    ),
+    "the body is what no function takes": lambda: six((0, 10), STEP, RUN).fact(LoopBody),
     "a body of steps without a function": lambda: six((0, 9)).fact(LoopBody),
-    "operations are divided by the end of the call": lambda: six((0, 6), STEP, *INSIDE, *AFTER).fact(
-        SingleOperations
-    ),
+    "the call's end divides operations": lambda: six((0, 6), STEP, *INSIDE, *AFTER).fact(SingleOperations),
 }
 
 
@@ -230,9 +227,7 @@ SAVES = SlowCalls((TimedLine.slow(LOG, SlowCall.SAVE, 6, range(6), {Stage.HOST: 
 OTHERS = TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1)
 
 told[answer] = {
-    "lines of the batch, the loop, or nobody are no part of the body": lambda: loop_lines(
-        ASIDE, *OTHERS, between=3.0
-    ),
+    "the batch's, the loop's, and nobody's line are no body": lambda: loop_lines(ASIDE, *OTHERS, between=3.0),
     "a line of unknown use is not aside": lambda: loop_lines(TimedLine(LOG, 6)),
     "a slow call is left to its rule": lambda: loop_lines(ASIDE, slow=SAVES),
     "without samples there are no lines": loop_lines,
@@ -248,12 +243,7 @@ def events(mark: tuple[float, float], *rows: Any) -> object:
 
 told[events] = {
     # A call of 10 ms: 2 of conversion before the marker, and 6 in it of which 5 are in a product.
-    "the innermost event gets the time of its part": (
-        (2, 8),
-        ("step: 7", 0, 9),
-        ("tf.constant", 0, 2),
-        ("A::B: c", 3, 8),
-    ),
+    "the innermost event gets its time": ((2, 8), ("step: 7", 0, 9), ("tf.constant", 0, 2), ("A::B: c", 3, 8)),
     "it is also found after an inner one ends": ((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)),
 }
 

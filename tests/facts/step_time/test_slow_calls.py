@@ -37,13 +37,11 @@ test_functions_are_known_by_package_and_name = Names(__file__, "names").test(slo
 OFTEN = [4.5 + number / 20 for number in range(20)]
 CALLER = ["/home/me/train.py", 74]
 BETWEEN = place(3, 5.0, calls=PREDICT)
+INSIDE = place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True)
 
 told[found] = {
     "the time of a call is its samples": (place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0)),
-    "the compiled function of a call is its useful work": (
-        BETWEEN,
-        place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True),
-    ),
+    "the compiled function of a call is its useful work": (BETWEEN, INSIDE),
     "a line that mostly does something else is none": (BETWEEN, place(3, 6.0, 7.0)),
     "one that does so half of its time is": (BETWEEN, place(3, 6.0)),
     "a call in every second step is one": place(3, *OFTEN, steps=range(0, STEPS - 1, 2), calls=PREDICT),
@@ -98,6 +96,7 @@ def test_the_training_call_of_fit_is_its_useful_work() -> None:
 
 FEW = 8
 CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tensorflow.execute.quick_execute")
+ENTERS: dict[str, Any] = {"calls": CALLS, "runs": RUNS, "inside": True}
 
 
 def busy_step(n: int) -> list[Row]:
@@ -117,22 +116,16 @@ def host_lines(*places: dict[str, Any], **python: Any) -> HostLines:
 
 
 told[host_lines] = {
-    "samples count where the device is idle": (
-        seen_each(3, 1.0, 7.0),
-        seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True),
-    ),
+    "samples count where the device is idle": (seen_each(3, 1.0, 7.0), seen_each(4, 3.0, **ENTERS)),
     "a part is divided by samples": (seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0)),
-    "a wait between two operations is not the lines own work": (
-        seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True),
-        seen_each(3, 7.0),
-    ),
+    "a wait between two operations is not its own": (seen_each(3, 1.0, 4.5, **ENTERS), seen_each(3, 7.0)),
 }
 
 
 def test_a_part_is_divided_among_its_lines() -> None:
     lines = host_lines(seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0))
     assert [one.ms for one in lines.own(Stage.HOST)] == pytest.approx([3.75, 1.25], rel=0.03)
-    lines = host_lines(seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True), seen_each(3, 7.0))
+    lines = host_lines(seen_each(3, 1.0, 4.5, **ENTERS), seen_each(3, 7.0))
     assert sorted(one.work for one in lines.own(Stage.HOST)) == [LineWork.ENTERING, LineWork.PYTHON]
 
 

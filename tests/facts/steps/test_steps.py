@@ -64,6 +64,8 @@ BUSY = v100(line("Stream #1(Compute)", ("k", 0, 9), ("k", 10, 19)), line("Steps"
 IDLE = v100(line("Stream #1(Compute)", ("k", 0, 1)), line("Steps", ("0", 0, 99)))
 TPU = device(line("XLA Ops", ("%fusion", 0, 9)), line("Steps", ("0", 0, 9), ("1", 10, 19)))
 FIRST_KNOWN = TracedWindow(first_step=40, steps=20, calls=4)
+OF_KERAS = manifest(window=FIRST_KNOWN, steps=StepsSeen(source="keras-fit", discarded=(50,)))
+OF_LOOP = manifest(steps=StepsSeen(source="tf-data-loop", discarded=(1, 2)))
 
 told[lambda *rows: said(trace([line("p", *rows)]))] = {
     "a step lasts until the next begins": (marker(7, 0, 8), marker(8, 10, 18)),
@@ -76,29 +78,18 @@ told[lambda *rows: said(trace([line("p", *rows)]))] = {
     "a test is no step": (*TWO, named("test", 20, 30, 2)),
     "nor is the run of a function": (*TWO, FUNCTION_RUN),
     **{f"calls of {name} are steps": ((name, 0, 8), (name, 10, 18)) for name in KERAS},
-    "of two training functions the one with the most time": (
-        *call(0, 9, "a"),
-        *call(10, 12, "b"),
-        *call(20, 29, "a"),
-    ),
+    "of two training functions the longer one": (*call(0, 9, "a"), *call(10, 12, "b"), *call(20, 29, "a")),
     "one call may hold several training steps": (marker(0, 0, 38, steps=4), marker(4, 40, 78, steps=4)),
     "a call of no step is one": [marker(0, 0, 8, steps=0)],
 }
 told[said] = {
     "the last call ends before its step": trace([markers(3, step=10, call=8)]),
     "no call ends after its step": trace(OVERLAP),
-    "the recorder knows which steps count and whose its markers are; the others end the one before": (
-        trace([markers(4, step=10)]),
-        manifest(steps=StepsSeen(source="tf-data-loop", discarded=(1, 2))),
-    ),
+    # Those discarded still end the one before.
+    "the recorder knows which steps count and whose its markers are": (trace([markers(4, step=10)]), OF_LOOP),
     "numbers that begin anew are numbered through": trace([keras2(7, 8, 9, 0, 1)]),
-    "or as the recorder knows the first number and the steps of a call": (
-        trace([keras2(15, 0, 5, 10)]),
-        manifest(window=FIRST_KNOWN, steps=StepsSeen(source="keras-fit", discarded=(50,))),
-    ),
-    "without a recorder the loop in a call of Keras 2 tells its steps": trace(
-        [keras2(0, 4, 8, each=100), looped()]
-    ),
+    "or as the recorder knows the first number and the steps of a call": (trace([keras2(15, 0, 5, 10)]), OF_KERAS),
+    "without a recorder the loop in a call tells its steps": trace([keras2(0, 4, 8, each=100), looped()]),
     "a device counts its own steps": trace([], gpus=[IDLE, BUSY]),
     "a TPU too": trace([], tpus=[TPU]),
     "markers go before": trace([markers(3, step=10)], gpus=[BUSY]),
