@@ -84,11 +84,9 @@ def of_python(*rows: Row, gpus: Iterable[Machine] = ()) -> Chart:
     return chart(trace([line("python", *rows)], gpus))
 
 
-def of_event(event: str) -> object:
-    return fields(of_python((event, 0, 1)).fact(Framework), "name evidence")
-
-
-test_the_framework_by_its_events = Names(__file__, "frameworks").test(of_event)
+test_the_framework_by_its_events = Names(__file__, "frameworks").test(
+    lambda event: fields(of_python((event, 0, 1)).fact(Framework), "name evidence")
+)
 
 
 @cases(("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"), ("PjRtComputationClient::Get", "xp.StepTrace"))

@@ -139,9 +139,6 @@ def test_a_run_on_the_cpu_says_once_that_it_has_no_gpu() -> None:
     assert devices.missing(copying("")) == ""
 
 
-# Idle gaps
-
-
 def gaps(*host: Thread, work: tuple[Row, ...]) -> IdleGaps:
     return facts(*host, work=work).fact(IdleGaps)
 
@@ -212,9 +209,6 @@ told[lambda name, *rows: waited(*rows, name=name)] = {
         for name in ("IteratorGetNext", "IteratorGetNextSync")
     },
 }
-
-
-# Copies
 
 
 def copied(name: str, text: str) -> Transfer:

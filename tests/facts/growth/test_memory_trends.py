@@ -8,6 +8,7 @@ from tfdoctor.facts.growth.memory_trends import LEAST, about_span, clause, count
 RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
 DEVICE = replace(RESIDENT, what=Grows.DEVICE, last=9e9)
 ENDING = RunEnding(kind=EndKind.EXIT, limit_bytes=32e9)
+FULL = replace(ENDING, kind=EndKind.OUT_OF_MEMORY)
 GPU = DeviceMemory((Allocator("GPU_0_bfc", 16e9, 9e9),))
 told = Told()
 
@@ -16,17 +17,16 @@ def memories(*trends: Trend, ending: Any = ENDING, device: Any = GPU, calls: Any
     return MemoryTrends.measure(RunGrowth(trends, 100.0), ending, device, calls).memories
 
 
-def out_of(allocator: str) -> object:
-    return memories(DEVICE, RESIDENT, ending=replace(ENDING, kind=EndKind.OUT_OF_MEMORY, allocator=allocator))
-
-
 def planned(epochs: int, planned: int | None) -> object:
     return memories(RESIDENT, device=None, calls=RunCalls((), epochs=epochs, planned_epochs=planned))
 
 
 told[memories] = {"each memory has its own limit": (DEVICE, RESIDENT)}
 told.add("a limit may be unknown", lambda: memories(RESIDENT, ending=None, device=None))
-told[out_of] = {"the run's memory ran out": "", "the device's did": "GPU_0_bfc"}
+told[lambda allocator: memories(DEVICE, RESIDENT, ending=replace(FULL, allocator=allocator))] = {
+    "the run's memory ran out": "",
+    "the device's did": "GPU_0_bfc",
+}
 told[planned] = {
     "a plan tells how long the run goes on": (2, 10),
     "at its end": (10, 10),

@@ -31,9 +31,6 @@ def tpu(name: str, **stats: Any) -> Hardware:
     return chart(trace([], tpus=[plane])).fact(Hardware)
 
 
-# GPUs
-
-
 told[capable] = {
     "compute capability 7.5": (7, 5),
     **{f"from Ampere on float32 runs as TF32: {major}.{minor}": (major, minor) for major, minor in AMPERE},
@@ -79,9 +76,6 @@ told[answer] = {
 def test_every_rate_is_at_least_that_of_float32() -> None:
     assert all(half >= full or half == 0 for full, half, _ in GPU_RATES.values())
     assert all(half >= full or half == 0 for full, half, _, _ in AMD_RATES.values())
-
-
-# Devices
 
 
 IDLE = v100(line("Stream #1", ("k", 0, 1)), line("Kernels", ("k", 0, 99)))

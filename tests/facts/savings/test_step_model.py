@@ -55,9 +55,6 @@ def model(**parts: float) -> StepModel:
     return StepModel(device=DeviceKind.GPU, exposed={str(part): parts.get(str(part), 0.0) for part in PARTS})
 
 
-# Properties
-
-
 @given(models, effects())
 def test_an_effect_saves_from_nothing_to_what_its_stage_has_exposed(any_step: StepModel, effect: Effect) -> None:
     assert any_step.predict([]) == any_step.step_ms
@@ -292,9 +289,6 @@ def test_an_input_of_many_elements_may_keep_up_untraced(elements: float, device:
     assert replace(run, tracing=cost, slowdown=1.2).doubts_input is doubted
     assert not replace(run, tracing=cost, slowdown=1.6).doubts_input
     assert not replace(run, segments=()).doubts_input  # without a pipeline
-
-
-# From a trace
 
 
 def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None:

@@ -287,11 +287,9 @@ told[starts] = {
 
 test_steps = told.test("steps")
 
-
-def ended_early(what: str) -> Manifest:
-    return manifest(missing=(Missing("samples", "no"), Missing(what, "the run ended early")))
-
-
+EARLY = [
+    manifest(missing=(Missing("samples", "no"), Missing(of, "the run ended early"))) for of in ("steps", "trace")
+]
 OF_NO_SIZE = Program(datasets=(Dataset(id=1, kind="_BatchDataset"),), feeds=1)
 
 test_what_is_not_known = unavailable(
@@ -300,7 +298,7 @@ test_what_is_not_known = unavailable(
     (lambda: steps(trace([line("p", ("train", 0, 9, {"step_num": 0}))])), ""),  # without the root flag
     (lambda: steps(trace([line("p", ("something", 0, 1))])), "record with `tfdoctor profile`"),
     (lambda: steps(trace(None)), ""),
-    *((partial(steps, trace([]), ended_early(what)), "^the run ended early$") for what in ("steps", "trace")),
+    *((partial(steps, trace([]), early), "^the run ended early$") for early in EARLY),
     # Untraced steps: the time of a call leaves out what is between two of them.
     (lambda: pace("calls", 6.0), ""),
     (lambda: pace("steps", None), ""),
