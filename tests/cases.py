@@ -27,6 +27,35 @@ def each(*values: Any, ids: Sequence[str] | None = None) -> Callable[[T], T]:
     return cases(*((value,) for value in values), ids=ids)
 
 
+def answers(ask: Callable[..., object], *rows: tuple[Any, ...]) -> Callable[..., None]:
+    """Return a test: what is asked of the first values of each row is its last one (reals: nearly)."""
+
+    def words(row: tuple[Any, ...]) -> str:
+        return " ".join(str(value) for value in row if isinstance(value, str | int | float))[:80]
+
+    @each(*rows, ids=[f"{number} {words(row)}" for number, row in enumerate(rows)])
+    def test(row: tuple[Any, ...]) -> None:
+        *given, expected = row
+        found = ask(*given)
+        same = found is expected if isinstance(expected, bool | None) else found == nearly(expected)
+        assert same, f"{found!r} is not {expected!r}"
+
+    return test
+
+
+def nearly(value: Any) -> Any:
+    """Return what is equal to a value also where its real numbers differ by as little as rounding."""
+    match value:
+        case float():
+            return pytest.approx(value)
+        case dict():
+            return {key: nearly(one) for key, one in value.items()}
+        case tuple() | list():
+            return type(value)(map(nearly, value))
+        case _:
+            return value
+
+
 def unavailable(*rows: tuple[Callable[[], object], str]) -> Callable[..., None]:
     """Return a test: what each row asks for is unavailable, for a reason that matches."""
 

@@ -1,12 +1,14 @@
 """What tests of facts are written with: ``from tests.facts.kit import *``."""
 
+import gzip
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,30 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import (
-    PS,
-    Machine,
-    Row,
-    Thread,
-    captured,
-    chart,
-    device,
-    executor,
-    graph_operation,
-    iterator,
-    line,
-    manifest,
-    marker,
-    markers,
-    matmul,
-    recording,
-    trace,
-    v100,
-    wait,
-)  # fmt: skip
-from tests.cases import cases, each, unavailable
-from tests.h100 import h100
-from tests.run_logs import Run
+from tests.builders import *
+from tests.cases import answers, cases, each, nearly, unavailable
+from tests.h100 import TIMED_MS, h100
+from tests.run_logs import FOLDER, Run
 from tests.xspaces import TRACES
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.activity import Collectives, GpuActivities, HostMemoryKind, Transfer, Transfers
@@ -45,62 +27,62 @@ from tfdoctor.facts.gpu.host_syncs import Detours, HostSyncs
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
 from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResult, KeptResults, MemoryTrends
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
 from tfdoctor.facts.input.feeding_datasets import SourceFiles, TunedBuffers
 from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
-from tfdoctor.facts.input.iterators import Iterators, Node
+from tfdoctor.facts.input.iterators import Iterators, Node, consumer
 from tfdoctor.facts.input.training_inputs import Conversions
-from tfdoctor.facts.machine.cores import Cores, CpuContention, Threads
+from tfdoctor.facts.machine.cores import CROWDED, Cores, CpuContention, Threads
 from tfdoctor.facts.machine.memory import Allocator, DeviceMemory, MemoryWanted
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.operations.dataflow import Dataflow, Source
 from tfdoctor.facts.operations.kernel_kinds import Kernel, KernelRole
-from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn
-from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime
+from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn, is_eligible
+from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
 from tfdoctor.facts.operations.operations import Operations, Roofline
-from tfdoctor.facts.operations.shapes import TracedShapes
+from tfdoctor.facts.operations.shapes import TracedShapes, einsum_flops, flops_of, shared_dimension_flops
 from tfdoctor.facts.operations.step_parts import OptimizerWork
-from tfdoctor.facts.phases.run_calls import ChangingNumber, MadeCall, RunCalls, RunTraces
+from tfdoctor.facts.phases.run_calls import NUMBERED, ChangingNumber, MadeCall, RunCalls, RunTraces
 from tfdoctor.facts.phases.run_course import Floats, RunCourse
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines, RunSteps
+from tfdoctor.facts.phases.run_phases import MOST_SPANS, RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines, RunSteps, long_steps
 from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device, work_lines
 from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.run.hardware import Hardware, SixteenBit
+from tfdoctor.facts.run.hardware import AMD_RATES, GPU_RATES, Hardware, SixteenBit
 from tfdoctor.facts.run.program import *
 from tfdoctor.facts.run.xla_operations import XlaOperations
-from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.run_work.line_groups import CalledWork
+from tfdoctor.facts.run.xla_programs import XlaPrograms, changes_weights, module_runs, takes_gradients
+from tfdoctor.facts.run_work.line_groups import CalledWork, called_work, line_groups
 from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
 from tfdoctor.facts.savings.dispatch import Dispatch, DispatchShares
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
 from tfdoctor.facts.savings.given import Unexplained
 from tfdoctor.facts.savings.layer_work import LayerCalls
-from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups
+from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups, loop_of
 from tfdoctor.facts.savings.run_model import RunModel
-from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.scale.hosts import ClockSkew, Comparison, HostSteps, MatchedBy
-from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown, TracingCost
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, PARTS, READY_MS, Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines, SlowCalls
 from tfdoctor.facts.step_time.host_time import LoopBody, PartEvents, SingleOperations
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
-from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
-from tfdoctor.facts.steps.steps import SteadySteps, Step, Steps
-from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace
-from tfdoctor.facts.steps.xla_steps import TimedProgram
-from tfdoctor.facts.timeline.activity import Activity, Work
-from tfdoctor.facts.timeline.host_events import trainer_waits
+from tfdoctor.facts.steps.steps import FEWEST_STEPS, SteadySteps, Step, Steps
+from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace, slowdown
+from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
+from tfdoctor.facts.timeline.activity import Activity, Work, kernel_operations
+from tfdoctor.facts.timeline.host_events import leaves, operation_label, trainer_waits
 from tfdoctor.facts.tpu.operations import Padding, TpuOperations
 from tfdoctor.facts.tpu.shapes import Array
 from tfdoctor.facts.tpu.time import TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import *
-from tfdoctor.recording.files import Notes
+from tfdoctor.recording.files import Notes, run_log
 from tfdoctor.recording.manifest import CapturePlan, EndedProcess, Ending, HostMachine, Manifest, RunTimes
 from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
 from tfdoctor.recording.run_log import (
@@ -120,14 +102,25 @@ from tfdoctor.recording.run_log import (
     SeenStack,
     Span,
     TracedNumber,
-)  # fmt: skip
+)
 from tfdoctor.rules.execution.python_in_loop import LoopLines
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, KeptValue, Part, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import ms
+from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import *
 from tfdoctor.trace import Event, EventType, Intervals, Line, Trace, xplane
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Pass
+
+
+@cache
+def recorded_trace(name: str) -> Chart:
+    """Return the chart of a trace that lies beside these tests."""
+    with TemporaryDirectory() as folder:
+        data = gzip.decompress((Path(__file__).parent / "traces" / f"{name}.xplane.pb.gz").read_bytes())
+        (Path(folder) / "host.xplane.pb").write_bytes(data)
+        opened = Recording.open(Path(folder))
+        return Chart([xplane.read(opened.traces[0]), opened])
+
 
 # What facts say, in golden texts
 
@@ -208,27 +201,35 @@ def of_records(found: object) -> bool:
     return isinstance(found, tuple | list) and any(isinstance(one, Record) for one in found)
 
 
-class Told(dict[str, Callable[[], object]]):
+def answer(case: Callable[[], object]) -> object:
+    """Ask a case that needs no values."""
+    return case()
+
+
+class Told:
     """Cases by their names; all that the facts say of them is in one golden text beside the test.
 
-    A case is a function that returns the fact, or what it is about of it; its name is the case's.
+    A case is a function that returns the fact, or what it is about of it; a decorated one has the case's name.
+    Cases that ask the same of different values, some of them or one, are added by ``told[ask] = {name: values}``.
     """
+
+    def __init__(self) -> None:
+        self.cases: dict[str, Callable[[], object]] = {}
 
     def __call__(self, case: Callable[[], object]) -> Callable[[], object]:
         self.add(case.__name__.replace("_", " "), case)
         return case
 
-    def add(self, name: str, case: Callable[[], object]) -> None:
-        assert name not in self, name
-        self[name] = case
-
-    def rows(self, ask: Callable[..., object], rows: dict[str, Any]) -> None:
-        """Add cases that ask the same of different values: some of them, or one."""
+    def __setitem__(self, ask: Callable[..., object], rows: Mapping[str, Any]) -> None:
         for name, values in rows.items():
             self.add(name, partial(ask, *(values if isinstance(values, tuple | list) else (values,))))
 
+    def add(self, name: str, case: Callable[[], object]) -> None:
+        assert name not in self.cases, name
+        self.cases[name] = case
+
     def lines(self) -> Iterable[str]:
-        for name, case in self.items():
+        for name, case in self.cases.items():
             yield f"## {name}"
             try:
                 yield from told_of(case())
@@ -257,17 +258,16 @@ class Names(dict[str, list[str]]):
             heading, *rows = part.splitlines()
             self[heading] = [row.partition(" |")[0] for row in rows if " |" in row]
 
-    def test(self, tell: Mapping[str, Callable[[str], object]]) -> Callable[..., None]:
-        """Return the test that compares what each heading's function tells of its names."""
+    def test(self, tell: Callable[[str], object] | Mapping[str, Callable[[str], object]]) -> Callable[..., None]:
+        """Return the test that compares what a function tells of the names: one for all, or each heading's."""
 
         def test(golden: Callable[[str, str], None]) -> None:
-            parts = (
-                "".join(f"{row}\n" for row in (f"## {heading}", "", *told(names, tell[heading])))
-                for heading, names in self.items()
-            )
+            parts = []
+            for heading, names in self.items():
+                ask = tell[heading] if isinstance(tell, Mapping) else tell
+                parts.append(
+                    "\n".join([f"## {heading}", "", *(f"{one} | {in_words(ask(one))}" for one in names), ""])
+                )
             golden(self.path.name, "\n".join(parts))
-
-        def told(names: list[str], ask: Callable[[str], object]) -> Iterable[str]:
-            return (f"{name} | {in_words(ask(name))}" for name in names)
 
         return test

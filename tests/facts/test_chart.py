@@ -39,11 +39,6 @@ class Broken:
 MEASURED: list[str] = []
 
 
-@pytest.fixture(autouse=True)
-def _forget() -> None:
-    MEASURED.clear()
-
-
 def both(twice: Twice, given: Given) -> int:
     return twice.number + given.number
 
@@ -60,32 +55,24 @@ def broken(fact: Broken | None) -> Broken | None:
     return fact
 
 
-def test_facts_are_supplied_by_type() -> None:
+def test_facts_are_supplied_by_type_and_an_optional_one_may_be_missing() -> None:
     assert Chart([Given(3)]).call(both) == 9
-
-
-def test_a_fact_is_measured_once() -> None:
-    chart = Chart([Given(3)])
-    assert chart.fact(Twice) is chart.fact(Twice)
-    assert MEASURED == ["Twice"]
-
-
-def test_a_reason_is_found_once_and_given_each_time() -> None:
-    chart = Chart([Given(3)])
-    for _ in range(2):
-        with pytest.raises(Unavailable, match="3 is not enough"):
-            chart.call(certain)
-    assert MEASURED == ["Lacking"]
-
-
-def test_an_optional_fact_may_be_missing() -> None:
     assert Chart([Given(3)]).call(maybe) == (None, Twice(6))
 
 
+def test_a_fact_is_measured_once_and_a_reason_found_once_and_given_each_time() -> None:
+    chart = Chart([Given(3)])
+    MEASURED.clear()
+    assert chart.fact(Twice) is chart.fact(Twice)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="3 is not enough"):
+            chart.call(certain)
+    assert MEASURED == ["Twice", "Lacking"]
+
+
 def test_a_part_that_the_recording_lacks_comes_with_its_reason() -> None:
-    chart = Chart([], missing={Given: Unavailable("nothing was given")})
     with pytest.raises(Unavailable, match="nothing was given"):
-        chart.fact(Twice)
+        Chart([], missing={Given: Unavailable("nothing was given")}).fact(Twice)
 
 
 def test_a_defect_is_never_taken_for_a_missing_fact() -> None:

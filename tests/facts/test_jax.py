@@ -7,59 +7,38 @@ twelve steps are marked by `StepTraceAnnotation`, sleep 4 ms and wait for the lo
 programs that do not train and events without duration were taken out.
 """
 
-import gzip
-
 from tests.facts.kit import *
 from tfdoctor.diagnose import diagnose
 from tfdoctor.rules import all_rules
 
-OWN_TRACES = Path(__file__).parent / "traces"
 KERAS, ANNOTATED = "keras-on-jax-cpu", "jax-cpu-annotated"
-
 PIPELINE_RULES = ("input-bound", "missing-prefetch", "python-input", "sequential-map")
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recording]:
-    found = {}
-    for name in (KERAS, ANNOTATED):
-        folder = tmp_path_factory.mktemp(name)
-        data = gzip.decompress((OWN_TRACES / f"{name}.xplane.pb.gz").read_bytes())
-        (folder / "host.xplane.pb").write_bytes(data)
-        found[name] = Recording.open(folder)
-    return found
-
-
-@pytest.fixture(scope="module")
-def charts(opened: dict[str, Recording]) -> dict[str, Chart]:
-    return {name: Chart([xplane.read(one.traces[0]), one]) for name, one in opened.items()}
-
-
-def test_the_framework_and_how_it_is_known(charts: dict[str, Chart]) -> None:
-    found = charts[KERAS].fact(Framework)
+def test_the_framework_and_how_it_is_known() -> None:
+    found = recorded_trace(KERAS).fact(Framework)
     assert (found.title, found.evidence) == ("Keras on JAX 0.10.2", "the profiler recorded JAX 0.10.2")
-    assert charts[ANNOTATED].fact(Framework).title == "JAX 0.10.2"
+    assert recorded_trace(ANNOTATED).fact(Framework).title == "JAX 0.10.2"
 
 
-def test_marked_steps_that_wait_for_their_result(charts: dict[str, Chart]) -> None:
-    steps, parts = charts[ANNOTATED].fact(Steps), charts[ANNOTATED].fact(Breakdown)
+def test_marked_steps_that_wait_for_their_result() -> None:
+    steps, parts = recorded_trace(ANNOTATED).fact(Steps), recorded_trace(ANNOTATED).fact(Breakdown)
     assert (steps.source, steps.count) == ("markers", 12)
-    assert steps.median_ms > 4.0
-    assert parts["host"] > 4.0  # the sleep
+    assert min(steps.median_ms, parts["host"]) > 4.0  # the sleep
     assert parts["device"] > 0.0
     assert parts.step_ms == pytest.approx(steps.median_ms)
 
 
-def test_calls_that_only_queue_the_work_are_no_steps(charts: dict[str, Chart]) -> None:
+def test_calls_that_only_queue_the_work_are_no_steps() -> None:
     """Keras' calls return after some 0.1 ms; the runs that they queued take 38 ms each."""
-    steps = charts[KERAS].fact(Steps)
+    steps = recorded_trace(KERAS).fact(Steps)
     assert (steps.source, steps.program, steps.count) == ("module-runs", "train_step", 10)
     assert 30.0 < steps.median_ms < 45.0
-    assert charts[KERAS].fact(Breakdown)["device"] > 0.6 * steps.median_ms
+    assert recorded_trace(KERAS).fact(Breakdown)["device"] > 0.6 * steps.median_ms
 
 
-def test_operations_bear_the_frameworks_names_and_flops(charts: dict[str, Chart]) -> None:
-    rows = {row.ran[0]: row for row in charts[KERAS].fact(Operations).rows}
+def test_operations_bear_the_frameworks_names_and_flops() -> None:
+    rows = {row.ran[0]: row for row in recorded_trace(KERAS).fact(Operations).rows}
     forward, depthwise = rows["conv_general_dilated.5"], rows["conv_general_dilated.6"]
     assert forward.name == "jit(train_step)/jvp(conv2d)/conv_general_dilated"
     assert (forward.is_matrix, forward.flops) == (True, 2 * 32 * 14 * 14 * 16 * 3 * 3 * 3)
@@ -70,11 +49,10 @@ def test_operations_bear_the_frameworks_names_and_flops(charts: dict[str, Chart]
 
 
 @each(KERAS, ANNOTATED)
-def test_rules_of_the_pipeline_do_not_apply_and_say_why(name: str, opened: dict[str, Recording]) -> None:
-    diagnosis = diagnose.diagnose(opened[name], all_rules(), "run", ask_xprof=False)
+def test_rules_of_the_pipeline_do_not_apply_and_say_why(name: str) -> None:
+    diagnosis = diagnose.diagnosed(recorded_trace(name), all_rules(), "run")
     outcomes = {result.rule.name: result.outcome for result in diagnosis.results}
-    for rule in PIPELINE_RULES:
-        outcome = outcomes[rule]
+    for outcome in map(outcomes.__getitem__, PIPELINE_RULES):
         assert isinstance(outcome, NotApplicable)
         assert "JAX 0.10.2" in outcome.reason
         assert "no tf.data pipeline" in outcome.reason
@@ -102,52 +80,47 @@ def marked(count: int, each: float, length: float, name: str) -> list[Row]:
     return [(name, n * each, n * each + length, {"_r": 1, "step_num": n}) for n in range(count)]
 
 
-def of_event(event: str) -> object:
-    return fields(chart(trace([line("python", (event, 0, 1))])).fact(Framework), "name evidence")
+def of_python(*rows: Row, gpus: Iterable[Machine] = ()) -> Chart:
+    return chart(trace([line("python", *rows)], gpus))
 
 
-test_the_framework_by_its_events = Names(__file__, "frameworks").test({"the framework by an event": of_event})
+test_the_framework_by_its_events = Names(__file__, "frameworks").test(
+    lambda event: fields(of_python((event, 0, 1)).fact(Framework), "name evidence")
+)
 
 
 @cases(("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"), ("PjRtComputationClient::Get", "xp.StepTrace"))
 def test_without_steps_it_says_how_such_a_run_is_recorded(event: str, how: str) -> None:
-    one = chart(trace([line("python", (event, 0, 1))]))
+    one = of_python((event, 0, 1))
     with pytest.raises(Unavailable, match=how):
         one.fact(Steps)
     (doubt,) = [d for d in one.fact(Quality).doubts if "no training step" in d.what]
     assert how in doubt.remedy
 
 
-@cases(("train", 6), ("Training_Step", 6), ("my_loop", 6), ("eval", 0), ("epoch", 0))
-def test_which_markers_are_steps(name: str, count: int) -> None:
-    rows = [*marked(6, 10, 9, name), *calls(6, 10, 9, "f")]
-    one = chart(trace([line("python", *rows)]))
-    if count:
-        assert one.fact(Steps).count == count
-    else:
-        with pytest.raises(Unavailable):
-            one.fact(Steps)
+def of_markers(name: str, each: float = 10, *gpus: Machine) -> object:
+    """How many steps there are where the host calls a function in each of six, and how long one is."""
+    rows = [*marked(6, each, 0.9 * each, name), *calls(6, each, each / 2, "f")]
+    found = of_python(*rows, gpus=gpus).get(Steps)
+    return found and (found.count, found.median_ms)
 
 
-@cases((10, 10.0), (1, None))
-def test_markers_that_the_host_ran_ahead_with_are_none(each: float, steps: float | None) -> None:
-    rows = [*marked(6, each, 0.9 * each, "train"), *calls(6, each, each / 2)]
-    one = chart(trace([line("python", *rows)], gpus=[gpu_work(6, 10)]))
-    if steps:
-        assert one.fact(Steps).median_ms == pytest.approx(steps)
-    else:
-        with pytest.raises(Unavailable, match="ran ahead of the device"):
-            one.fact(Steps)
+test_which_markers_are_steps = answers(
+    of_markers,
+    *((name, (6, 10.0)) for name in ("train", "Training_Step", "my_loop")),
+    *((name, None) for name in ("eval", "epoch")),
+    ("train", 10, gpu_work(6, 10), (6, 10.0)),
+    ("train", 1, gpu_work(6, 10), None),  # the host ran ahead
+)
 
 
 def test_tf_data_beside_jax_is_a_pipeline_all_the_same() -> None:
-    rows = [("PjitFunction(f)", 0, 1), ("Iterator::Root", 1, 2)]
-    found = chart(trace([line("python", *rows)])).fact(Framework)
+    found = of_python(("PjitFunction(f)", 0, 1), ("Iterator::Root", 1, 2)).fact(Framework)
     assert (found.name, found.no_pipeline) == (JAX, "")
 
 
 def test_what_tensorflow_recorded_is_no_foreign_run() -> None:
-    one = chart(trace([line("python", ("FunctionRun", 0, 1))]), recording())
+    one = of_python(("FunctionRun", 0, 1))
     assert not one.fact(Framework).foreign
     with pytest.raises(Unavailable, match=r"no training step|tfdoctor profile"):
         one.fact(InputPipeline)

@@ -2,12 +2,9 @@
 
 from tests.facts.kit import *
 from tests.run_logs import made, python, steps
-from tfdoctor.facts.steps.steps import FEWEST_STEPS
 
 SECOND = 1_000_000_000
-
 ACCOUNT = RunLog(RunProcess(), {}, {}, ())
-
 told = Told()
 
 
@@ -51,56 +48,44 @@ def nine_and(long: float) -> Trace:
     return trace([steps_of(*(10.0,) * 4, long, *(10.0,) * 5)])
 
 
-told.rows(
-    lambda *args: said(quality(*args)),
-    {
-        "eight even steps leave no doubt": (),
-        "damage is a doubt": replace(told_by(), damage=("two times were cut off",)),
-        "five steps are enough": trace([markers(FEWEST_STEPS, 10)]),
-        "four steps are few": trace([markers(FEWEST_STEPS - 1, 10)]),
-        "a single step may be the start-up": trace([markers(1, 10)]),
-        "no step at all": trace([]),
-        "steps that vary a little": trace([steps_of(*[10.0, 12.4] * 5)]),
-        "uneven steps": trace([steps_of(*[10.0, 13.0] * 5)]),
-        "events that were dropped": told_by(warnings=("Detected GPU events dropped on vm: 12 events",)),
-        "a harmless warning": told_by(warnings=("something harmless",)),
-        "an error of the profiler": told_by(errors=("boom",)),
-        "a window with the warm-up": (None, manifest(window=TracedWindow(contains_warmup=True))),
-        "a window without it": (None, manifest(window=TracedWindow())),
-        "what the recorder missed": (None, manifest(missing=(Missing("graphs", "3 of 40 graphs were not"),))),
-        "a run that was cut off": (None, manifest(finished=False)),
-        "a missing CUPTI is said once, with its remedy": told_by(
-            gpus=[v100()], errors=("Failed to load libcupti",)
-        ),
-        "a trace that was cut for its cost is said with it": (None, cut("cost")),
-        "one that ended as planned is not": (None, cut("steps")),
-        "steps that profiling slowed down a little": (None, untraced(9.2)),
-        "steps that profiling slowed down": (None, untraced(9.0)),
-        "whole steps are compared with whole steps": (trace([markers(8, 10, call=8)]), untraced(8.0, of="steps")),
-        "calls with calls": (trace([markers(8, 10, call=8)]), untraced(8.0)),
-        "calls that hold the steps show what tracing costs them": (
-            None,
-            untraced(400.0, 9, traced_ms=500.0, of="calls"),
-        ),
-        "steps that take twice as long traced": (trace([markers(20, 10)]), untraced(5.0, 9)),
-        "steps that are mostly the profilers are not trusted": (trace([markers(20, 10)]), untraced(4.9, 9)),
-        "the gravest doubt comes first": trace([markers(3, 10)], errors=("boom",)),
-        "a step left out with less than half of the time": nine_and(89.0),
-        "with more than half": nine_and(91.0),
-        "with less than four fifths": nine_and(359.0),
-        "with more than four fifths": nine_and(361.0),
-    },
-)
+told[lambda *args: said(quality(*args))] = {
+    "eight even steps leave no doubt": (),
+    "damage is a doubt": replace(told_by(), damage=("two times were cut off",)),
+    "five steps are enough": trace([markers(FEWEST_STEPS, 10)]),
+    "four steps are few": trace([markers(FEWEST_STEPS - 1, 10)]),
+    "a single step may be the start-up": trace([markers(1, 10)]),
+    "no step at all": trace([]),
+    "steps that vary a little": trace([steps_of(*[10.0, 12.4] * 5)]),
+    "uneven steps": trace([steps_of(*[10.0, 13.0] * 5)]),
+    "events that were dropped": told_by(warnings=("Detected GPU events dropped on vm: 12 events",)),
+    "a harmless warning": told_by(warnings=("something harmless",)),
+    "an error of the profiler": told_by(errors=("boom",)),
+    "a window with the warm-up": (None, manifest(window=TracedWindow(contains_warmup=True))),
+    "a window without it": (None, manifest(window=TracedWindow())),
+    "what the recorder missed": (None, manifest(missing=(Missing("graphs", "3 of 40 graphs were not"),))),
+    "a run that was cut off": (None, manifest(finished=False)),
+    "a missing CUPTI is said once, with its remedy": told_by(gpus=[v100()], errors=("Failed to load libcupti",)),
+    "a trace that was cut for its cost is said with it": (None, cut("cost")),
+    "one that ended as planned is not": (None, cut("steps")),
+    "steps that profiling slowed down a little": (None, untraced(9.2)),
+    "steps that profiling slowed down": (None, untraced(9.0)),
+    "whole steps are compared with whole steps": (trace([markers(8, 10, call=8)]), untraced(8.0, of="steps")),
+    "calls with calls": (trace([markers(8, 10, call=8)]), untraced(8.0)),
+    "calls that hold the steps show their cost": (None, untraced(400.0, 9, traced_ms=500.0, of="calls")),
+    "steps that take twice as long traced": (trace([markers(20, 10)]), untraced(5.0, 9)),
+    "steps that are mostly the profilers are not trusted": (trace([markers(20, 10)]), untraced(4.9, 9)),
+    "the gravest doubt comes first": trace([markers(3, 10)], errors=("boom",)),
+    "a step left out with less than half of the time": nine_and(89.0),
+    "with more than half": nine_and(91.0),
+    "with less than four fifths": nine_and(359.0),
+    "with more than four fifths": nine_and(361.0),
+}
 told.add("doubts below their limits are small", lambda: quality().small)
 told.add("other programs on a machine, a little", lambda: said(quality(other_cpu_pct=50.0)))
 told.add("other programs keep a machine busy", lambda: said(quality(other_cpu_pct=51.0)))
 
-
-@told
-def damage_of_samples_is_a_doubt() -> object:
-    at = replace(recording(), damage=("1 damaged value of samples.jsonl left out: x",))
-    return said(chart(told_by(), at).fact(Quality))
-
+DAMAGED = replace(recording(), damage=("1 damaged value of samples.jsonl left out: x",))
+told.add("damage of samples is a doubt", lambda: said(chart(told_by(), DAMAGED).fact(Quality)))
 
 # Samples
 
@@ -120,31 +105,24 @@ def samples(*rows: dict[str, Any], window: tuple[float, float | None] | None = N
 
 ROWS = [sample(at, run_cpu_pct=at * 100) for at in range(1, 10)]
 
-
 GPUS = [
     {"unix_ns": 1, "gpu": [{"gpu_pct": 10}, {"gpu_pct": 30}], "host": {"run_rss_bytes": 5}},
     {"unix_ns": 2, "gpu": [{"gpu_pct": 80}, {}], "host": {"run_rss_bytes": 3}},
 ]
 
-told.rows(
-    lambda window: samples(*ROWS, window=window),
-    {
-        "samples of the window count, but for the first, which began before it": ((2.5, 6.5),),
-        "of a second, one does": ((2.5, 3.5),),
-        "the next sample covers what was before it": ((4.2, 4.3),),
-        "the run may end before the next one": ((9.2, 9.3),),
-        "without a window all count": None,
-        "without an end of it too": ((3, None),),
-    },
-)
-told.rows(
-    samples,
-    {
-        "what was not sampled is unknown": (sample(1, run_cpu_pct=50.0), sample(2, run_rss_bytes=7)),
-        "no samples say how to sample": (),
-        "the gpus are averaged and memory is its maximum": GPUS,
-    },
-)
+told[lambda window: samples(*ROWS, window=window)] = {
+    "samples of the window count, but for the first, which began before it": ((2.5, 6.5),),
+    "of a second, one does": ((2.5, 3.5),),
+    "the next sample covers what was before it": ((4.2, 4.3),),
+    "the run may end before the next one": ((9.2, 9.3),),
+    "without a window all count": None,
+    "without an end of it too": ((3, None),),
+}
+told[samples] = {
+    "what was not sampled is unknown": (sample(1, run_cpu_pct=50.0), sample(2, run_rss_bytes=7)),
+    "no samples say how to sample": (),
+    "the gpus are averaged and memory is its maximum": GPUS,
+}
 
 
 def gpus(window: tuple[float, float]) -> Samples:
@@ -155,13 +133,10 @@ def gpus(window: tuple[float, float]) -> Samples:
     return samples(*rows, window=window)
 
 
-told.rows(
-    gpus,
-    {
-        "a gpu that the run cannot see does not count": ((2.5, 6.5),),
-        "a window that is shorter than what a load is a mean of says nothing": ((2.5, 4.0),),
-    },
-)
+told[gpus] = {
+    "a gpu that the run cannot see does not count": ((2.5, 6.5),),
+    "a window that is shorter than what a load is a mean of says nothing": ((2.5, 4.0),),
+}
 
 
 def of_run(account: RunLog = ACCOUNT, of: Trace | None = None, **told: Any) -> Chart:
@@ -170,7 +145,11 @@ def of_run(account: RunLog = ACCOUNT, of: Trace | None = None, **told: Any) -> C
     return chart(of or trace([]), replace(recording(manifest=given), run=account))
 
 
-told.add("steps left out are in the account of a run", lambda: said(of_run(of=nine_and(361.0)).fact(Quality)))
+def said_of(*of: Any, **told: Any) -> list[str]:
+    return said(of_run(*of, **told).fact(Quality))
+
+
+told.add("steps left out are in the account of a run", lambda: said_of(of=nine_and(361.0)))
 
 
 def of_another(ms: float) -> object:
@@ -179,18 +158,13 @@ def of_another(ms: float) -> object:
     return said(Quality.measure(trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX"), None))
 
 
-told.rows(of_another, {"short steps that nothing timed without the profiler": 0.9, "longer ones": 1.1})
+told[of_another] = {"short steps that nothing timed without the profiler": 0.9, "longer ones": 1.1}
 
-
-told.rows(
-    lambda plan, seen: said(of_run(plan=plan, steps=StepsSeen(seen=seen)).fact(Quality)),
-    {
-        "an account of a run that trains nothing needs no traced step": (CapturePlan(), 0),
-        "nor does one that was not to be traced": (CapturePlan(trace=False), 500),
-        "one that trains does": (CapturePlan(), 7),
-    },
-)
-
+told[lambda plan, seen: said_of(plan=plan, steps=StepsSeen(seen=seen))] = {
+    "an account of a run that trains nothing needs no traced step": (CapturePlan(), 0),
+    "nor does one that was not to be traced": (CapturePlan(trace=False), 500),
+    "one that trains does": (CapturePlan(), 7),
+}
 
 WAITING = made(python(3.0, "launch.py:4", calls="subprocess.run"))
 TRAINING = made(python(3.0, "train.py:4", calls="subprocess.run"), steps(100, 10.0, "train.py:12"))
@@ -202,14 +176,11 @@ def waiting(run: Run, plan: CapturePlan, code: int | None = None, seen: int | No
     return said(chart(trace([]), of).fact(Quality))
 
 
-told.rows(
-    waiting,
-    {
-        "a run that waits for children says how to record them": (WAITING, CapturePlan(), 0),
-        "also where it failed": (WAITING, CapturePlan(), 1),
-        "a run that trains may wait for children": (TRAINING, CapturePlan(trace=False), None, 100),
-    },
-)
+told[waiting] = {
+    "a run that waits for children says how to record them": (WAITING, CapturePlan(), 0),
+    "also where it failed": (WAITING, CapturePlan(), 1),
+    "a run that trains may wait for children": (TRAINING, CapturePlan(trace=False), None, 100),
+}
 
 
 @cases((CapturePlan(), 0), (CapturePlan(), 1), (CapturePlan(trace=False), 0))
@@ -220,39 +191,31 @@ def test_a_run_of_another_framework_is_no_run_without_training(plan: CapturePlan
     assert found.fact(Framework).title == "JAX 0.10.2"
 
 
-told.rows(
-    lambda pid: said(
-        of_run(replace(ACCOUNT, process=RunProcess(pid), end=ProcessEnd(1.0, "exit")), background=(7,)).fact(
-            Quality
-        )
-    ),
-    {"what goes on in the background is doubted": 1, "until it has ended": 7},
-)
+ENDED = replace(ACCOUNT, end=ProcessEnd(1.0, "exit"))
 
+told[lambda pid: said_of(replace(ENDED, process=RunProcess(pid)), background=(7,))] = {
+    "what goes on in the background is doubted": 1,
+    "until it has ended": 7,
+}
 
 # Trap: the account of a run that failed at once is exact, and of a run that did nothing yet.
-told.rows(
+PLANS = (CapturePlan(), CapturePlan(trace=False))
+
+told[
     lambda ending, seen: [
-        line
-        for plan in (CapturePlan(), CapturePlan(trace=False))
-        for line in said(of_run(plan=plan, steps=StepsSeen(seen=seen), outcome=ending).fact(Quality))
-    ],
-    {
-        "a run that failed before its first step, traced or not": (Ending(exit_code=1), 0),
-        "before its second step": (Ending(exit_code=1), 1),
-        "that was killed then": (Ending(signal=9), 1),
-        "that did not begin": (Ending(error="ValueError"), 0),
-        "that failed after its second step": (Ending(exit_code=1), 2),
-        "that ended well and trains nothing": (Ending(exit_code=0), 0),
-        "whose end is not known": (Ending(), 0),
-    },
-)
+        line for plan in PLANS for line in said_of(plan=plan, steps=StepsSeen(seen=seen), outcome=ending)
+    ]
+] = {
+    "a run that failed before its first step, traced or not": (Ending(exit_code=1), 0),
+    "before its second step": (Ending(exit_code=1), 1),
+    "that was killed then": (Ending(signal=9), 1),
+    "that did not begin": (Ending(error="ValueError"), 0),
+    "that failed after its second step": (Ending(exit_code=1), 2),
+    "that ended well and trains nothing": (Ending(exit_code=0), 0),
+    "whose end is not known": (Ending(), 0),
+}
 
-
-@told
-def without_an_account_a_missing_step_is_grave() -> object:
-    of = replace(manifest(), plan=CapturePlan(), finished=True)
-    return said(chart(trace([]), recording(manifest=of)).fact(Quality))
-
+FINISHED = replace(manifest(), plan=CapturePlan(), finished=True)
+told.add("without an account a missing step is grave", lambda: said(quality(trace([]), FINISHED)))
 
 test_quality = told.test("quality")

@@ -4,14 +4,13 @@ from tests.facts.kit import *
 from tfdoctor.facts.gpu.activity import D2D, H2D, UNKNOWN
 from tfdoctor.facts.kit import summed
 from tfdoctor.facts.operations.kernel_kinds import kernel
-from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
-from tfdoctor.facts.run.xla_programs import module_runs
 from tfdoctor.facts.steps.steps import STEP
 from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE
 from tfdoctor.rules.precision import float32_matmul, idle_matrix_unit
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
+Measured = TypeVar("Measured")
 
 
 @cache
@@ -21,9 +20,6 @@ def facts(name: str) -> Chart:
 
 def near(value: float, least: float = 0.0) -> object:
     return pytest.approx(value, rel=0.05, abs=least)
-
-
-# GPUs
 
 
 @dataclass(frozen=True)
@@ -57,42 +53,31 @@ def close(expected: float) -> object:
     return near(expected, 0.005)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each(*ROWS)
 def test_the_rows_of_the_readme(name: str) -> None:
-    row, time = ROWS[name], facts(name).fact(GpuUtilization)
-    assert max(gpu.kernel_ms for gpu in time.gpus) == close(row.kernels)
-    assert (time.unit == STEP) == (row.step is not None)
-    expected = {
-        "round_ms": (time.round_ms, row.step),
-        "copies": (time.busiest.copy_ms, row.copies),
-        "idle": (time.round_ms - time.busiest.busy_ms, row.idle),
+    row, known = ROWS[name], facts(name)
+    time, copies = known.fact(GpuUtilization), known.fact(Transfers)[H2D]
+    found = {
+        "kernels": max(gpu.kernel_ms for gpu in time.gpus),
+        "step": time.round_ms if time.unit == STEP else None,
+        "copies": time.busiest.copy_ms,
+        "waited": trainer_waits(known.fact(Trace).host_lines).total / 1e9,
+        "idle": time.round_ms - time.busiest.busy_ms,
+        "copied": copies.nbytes,
+        "rate": copies.rate and copies.rate / 1e9,
     }
-    for part, (found, known) in expected.items():
-        assert known is None or found == close(known), part
+    told = {part: close(value) for part, value in vars(row).items() if value is not None}
+    assert {part: found[part] for part in told} == told
+    assert (time.unit == STEP) == (row.step is not None)
+    if row.step and row.waited:
+        # TensorFlow 2.3 and 2.4 let a GPU's step begin with its first work, behind the wait on T4 and V100.
+        assert time.wait_ms == close(row.waited)
+    if row.copied:  # serially; TensorFlow 2.3 and 2.4 record no kind_src
+        assert copies.exposed_ms == pytest.approx(copies.ms, rel=0.01)
+        assert copies.host_memory == UNKNOWN
 
 
-@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.waited])
-def test_the_waits(name: str) -> None:
-    waits = trainer_waits(facts(name).fact(Trace).host_lines)
-    assert waits.total / 1e9 == close(ROWS[name].waited or 0.0)
-
-
-@pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.waited and row.step])
-def test_the_wait_before_the_gpus_first_work_is_the_steps_too(name: str) -> None:
-    """TensorFlow 2.3 and 2.4 let a GPU's step begin with its first work, behind the wait on T4 and V100."""
-    assert facts(name).fact(GpuUtilization).wait_ms == close(ROWS[name].waited or 0.0)
-
-
-@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.copied])
-def test_large_batches_are_copied_slowly_and_serially(name: str) -> None:
-    row, copies = ROWS[name], facts(name).fact(Transfers)[H2D]
-    assert copies.nbytes == close(row.copied or 0.0)
-    assert copies.rate == close((row.rate or 0.0) * 1e9)
-    assert copies.exposed_ms == pytest.approx(copies.ms, rel=0.01)
-    assert copies.host_memory == UNKNOWN  # TensorFlow 2.3 and 2.4 record no kind_src
-
-
-@pytest.mark.parametrize("name", ROWS)
+@each(*ROWS)
 def test_the_parts_sum(name: str) -> None:
     time, gaps = facts(name).fact(GpuUtilization), facts(name).fact(IdleGaps)
     assert sum(gaps.causes.values()) == pytest.approx(gaps.idle_ms)
@@ -104,11 +89,9 @@ def test_the_parts_sum(name: str) -> None:
 def test_bert_waits_for_2_of_7_ms_and_six_gpus_do_nothing() -> None:
     """GPU 4 worked too, yet 0.6 s before the step of GPU 6."""
     time = facts("v100x8-bert-partial-step").fact(GpuUtilization)
-    assert time.wait_ms == close(6.59)
-    assert time.exposed_wait_ms == close(2.2)
+    assert (time.wait_ms, time.exposed_wait_ms) == (close(6.59), close(2.2))
     assert [(gpu.name, gpu.kernels) for gpu in time.gpus[:2]] == [("/device:GPU:6", 665), ("/device:GPU:4", 0)]
-    assert [gpu.traced_ms for gpu in time.gpus[:2]] == [close(14.9), close(14.8)]
-    assert [gpu.traced_ms for gpu in time.gpus[2:]] == [0.0] * 6
+    assert [gpu.traced_ms for gpu in time.gpus] == [close(14.9), close(14.8), *[0.0] * 6]
 
 
 def test_the_other_gpus_step_of_bert() -> None:
@@ -123,18 +106,16 @@ def test_the_other_gpus_step_of_bert() -> None:
     assert other.copies.total / 1e9 == close(0.2)
 
 
-def test_the_launch_bound_step_idles_while_the_host_dispatches() -> None:
-    gaps = facts("tf24-rtx2060-launch-bound").fact(IdleGaps)
-    assert gaps.kernels == 156
-    assert gaps.launching_ms > 0.6 * gaps.idle_ms
-    assert gaps.causes[IdleCause.QUEUED] < 0.01 * gaps.idle_ms
-
-
-def test_short_gaps_of_a_gpu_that_has_work_in_store_are_not_the_hosts() -> None:
+def test_a_launch_bound_step_idles_while_the_host_dispatches_and_one_with_work_in_store_does_not() -> None:
     """Of the ResNet's 13.6 ms of idle time, 5.4 lie in gaps of 4 µs between kernels launched long before."""
-    gaps = facts("tf24-v100-resnet50-fp32").fact(IdleGaps)
-    assert gaps.causes[IdleCause.QUEUED] > 5.0
-    assert gaps.launching_ms < 0.01 * 406
+    bound, stored = (
+        facts(f"tf24-{name}").fact(IdleGaps) for name in ("rtx2060-launch-bound", "v100-resnet50-fp32")
+    )
+    assert bound.kernels == 156
+    assert bound.launching_ms > 0.6 * bound.idle_ms
+    assert bound.causes[IdleCause.QUEUED] < 0.01 * bound.idle_ms
+    assert stored.causes[IdleCause.QUEUED] > 5.0
+    assert stored.launching_ms < 0.01 * 406
 
 
 def test_rocms_copies_take_their_direction_from_the_call_that_made_them() -> None:
@@ -144,60 +125,63 @@ def test_rocms_copies_take_their_direction_from_the_call_that_made_them() -> Non
     assert conv[D2D].count == 33
 
 
-@pytest.mark.parametrize("name", ["tf24-laptop-gpu-no-cupti", "tf2-macos-cpu-lenet"])
-@pytest.mark.parametrize("kind", [GpuUtilization, IdleGaps, Transfers])
-def test_what_was_not_recorded_is_not_made_up(name: str, kind: type) -> None:
-    with pytest.raises(Unavailable, match=r"CUPTI|no GPU"):
-        facts(name).fact(kind)
+NOT_RECORDED = ("tf24-laptop-gpu-no-cupti", "tf2-macos-cpu-lenet")
 
+test_what_was_not_recorded_is_not_made_up = unavailable(
+    *(
+        (partial(lambda name, kind: facts(name).fact(kind), name, kind), r"CUPTI|no GPU")
+        for name in NOT_RECORDED
+        for kind in (GpuUtilization, IdleGaps, Transfers)
+    )
+)
 
 # Kernels
 
-NORMALIZE = {"FusedBatchNormV3", "FusedBatchNormGradV3"}
+NORMALIZE = ("FusedBatchNormV3", "FusedBatchNormGradV3")
 
-TYPES = {
-    ("tf24-v100-resnet50-fp32", frozenset(CONVOLUTIONS)): 226,
-    ("tf24-v100-resnet50-fp32", frozenset(NORMALIZE)): 48.5,
-    ("tf24-v100-resnet50-fp32", frozenset({"ReluGrad", "BiasAdd", "Relu"})): 43.8,
-    ("tf24-v100-input-wait", frozenset(NORMALIZE)): 5.1,
-    ("tf23-p4-alexnet-fp32", frozenset(CONVOLUTIONS)): 103,
-    ("tf23-p4-alexnet-fp32", frozenset(NORMALIZE)): 26.9,
-    ("tf24-t4-lenet", frozenset({"Conv2DBackpropFilter"})): 2.4,
-    ("v100x8-bert-partial-step", frozenset({"Cast"})): 6.4,
-    ("v100x8-bert-partial-step", frozenset({"RandomUniform"})): 4.0,
-    ("v100x8-bert-partial-step", frozenset({"GreaterEqual"})): 2.7,
-    ("v100x8-bert-partial-step", frozenset({"Mul"})): 1.8,
-}
-"""ms of operations by type, as the README has them."""
 
-FLOAT32 = ["tf24-v100-resnet50-fp32", "tf24-v100-input-wait", "tf24-rtx2060-launch-bound", "tf24-t4-lenet"]
+def took(name: str, *types: str) -> float:
+    """Return the ms of operations of these types."""
+    return sum(row.ms for row in facts(name).fact(Operations).rows if row.type in types)
 
-KERNELS = {
-    ("mi300x-jax-conv", "Cijk"): 1.5,
-    ("mi300x-jax-conv", "input_transpose_fusion.kd"): 1.8,
-    ("mi355x-jax-te-attention", "FmhaBwdDQDKDV"): 4.3,
-    ("mi355x-jax-te-attention", "FmhaFwd"): 2.1,
-    ("mi355x-jax-te-attention", "gemm_fusion"): 3.6,
-}
-"""ms of kernels by what their names hold."""
+
+def kernels_took(name: str, part: str) -> float:
+    """Return the ms of kernels by what their names hold."""
+    return sum(ms for kernel, ms in by_kernel(name).items() if part in kernel)
 
 
 def by_kernel(name: str) -> dict[str, float]:
     """Return the ms of each kernel on the busiest device, whatever the steps."""
-    plane = facts(name).fact(Device).busiest
-    assert plane is not None
-    events = (event for line in work_lines(plane) for event in line.events())
+    events = (event for line in work_lines(sure(facts(name).fact(Device).busiest)) for event in line.events())
     return summed((event.name, event.duration_ps / 1e9) for event in events)
 
 
-@pytest.mark.parametrize(("name", "types"), TYPES)
-def test_operations_take_what_was_measured_by_hand(name: str, types: frozenset[str]) -> None:
-    rows = facts(name).fact(Operations).rows
-    taken = sum(row.ms for row in rows if row.type in types)
-    assert taken == near(TYPES[name, types])
+test_operations_take_what_was_measured_by_hand = answers(
+    took,
+    ("tf24-v100-resnet50-fp32", *CONVOLUTIONS, near(226)),
+    ("tf24-v100-resnet50-fp32", *NORMALIZE, near(48.5)),
+    ("tf24-v100-resnet50-fp32", "ReluGrad", "BiasAdd", "Relu", near(43.8)),
+    ("tf24-v100-input-wait", *NORMALIZE, near(5.1)),
+    ("tf23-p4-alexnet-fp32", *CONVOLUTIONS, near(103)),
+    ("tf23-p4-alexnet-fp32", *NORMALIZE, near(26.9)),
+    ("tf24-t4-lenet", "Conv2DBackpropFilter", near(2.4)),
+    ("v100x8-bert-partial-step", "Cast", near(6.4)),
+    ("v100x8-bert-partial-step", "RandomUniform", near(4.0)),
+    ("v100x8-bert-partial-step", "GreaterEqual", near(2.7)),
+    ("v100x8-bert-partial-step", "Mul", near(1.8)),
+)
+
+test_kernels_of_amds_gpus_take_what_was_measured_by_hand = answers(
+    kernels_took,
+    ("mi300x-jax-conv", "Cijk", near(1.5)),
+    ("mi300x-jax-conv", "input_transpose_fusion.kd", near(1.8)),
+    ("mi355x-jax-te-attention", "FmhaBwdDQDKDV", near(4.3)),
+    ("mi355x-jax-te-attention", "FmhaFwd", near(2.1)),
+    ("mi355x-jax-te-attention", "gemm_fusion", near(3.6)),
+)
 
 
-@pytest.mark.parametrize("name", FLOAT32)
+@each("tf24-v100-resnet50-fp32", "tf24-v100-input-wait", "tf24-rtx2060-launch-bound", "tf24-t4-lenet")
 def test_no_kernel_of_the_float32_runs_uses_tensor_cores(name: str) -> None:
     unit = facts(name).fact(MatrixUnit)
     assert (unit.on_unit_ms, unit.unknown_ms) == (0, 0)
@@ -224,12 +208,6 @@ def test_a_partial_step_without_products_has_no_matrix_work() -> None:
     assert not isinstance(idle_matrix_unit.check(unit), Finding)
 
 
-@pytest.mark.parametrize(("name", "part"), KERNELS)
-def test_kernels_of_amds_gpus_take_what_was_measured_by_hand(name: str, part: str) -> None:
-    taken = sum(ms for kernel, ms in by_kernel(name).items() if part in kernel)
-    assert taken == near(KERNELS[name, part])
-
-
 @cases(("mi300x-jax-conv", 1.5, 0), ("mi300x-jax-attention", 1.53, 0.36), ("mi355x-jax-te-attention", 6.93, 3.63))
 def test_matrix_cores_of_amds_gpus_are_recognised(name: str, on: float, maybe: float) -> None:
     """Triton's products are unknown, everything else is told by its name."""
@@ -240,10 +218,9 @@ def test_matrix_cores_of_amds_gpus_are_recognised(name: str, on: float, maybe: f
 
 def test_the_share_of_products_in_the_attention_on_amd() -> None:
     sums = by_kernel("mi300x-jax-attention")
-    total = sum(sums.values())
     products = sum(ms for name, ms in sums.items() if kernel(name).role is KernelRole.MATMUL)
-    assert products / total == near(0.49)
-    assert sums["loop_convert_fusion.kd"] / total == near(0.40)
+    shares = [ms / sum(sums.values()) for ms in (products, sums["loop_convert_fusion.kd"])]
+    assert shares == [near(0.49), near(0.40)]
 
 
 @cases(("mi300x-jax-conv", "gfx942", 1307e12, 5.3e12), ("mi355x-jax-te-attention", "gfx950", 2517e12, 8.0e12))
@@ -258,80 +235,73 @@ def test_amds_gpus_are_known_by_their_planes(name: str, chip: str, peak: float, 
 
 # TPUs
 
-OFFLOAD = "tpu-v6e-jax-host-offload"
 ARRAY = 5 * 1024 * 1024 * 256 * 4
 """Bytes of the tensor that the stress test copies to and fro."""
 
 
+@cache
 def opened(name: str) -> Chart:
     recording = Recording.open(TRACES / name)
     return Chart([xplane.read(recording.traces[0]), recording])
 
 
-@pytest.fixture(scope="module")
-def offload() -> Chart:
-    return opened(OFFLOAD)
+def offload(kind: type[Measured]) -> Measured:
+    return opened("tpu-v6e-jax-host-offload").fact(kind)
 
 
-def test_a_run_of_the_program_and_no_step(offload: Chart) -> None:
-    time = offload.fact(TpuTime)
+def test_a_run_of_the_program_and_no_step() -> None:
+    time = offload(TpuTime)
     assert (time.unit, time.program) == ("run", "jit_f")
     assert [core.rounds for core in time.cores] == [100] * 4
     assert time.busiest.round_ms == near(784)
     with pytest.raises(Unavailable, match=r"no compiled program computes gradients.*jax\.profiler"):
-        offload.fact(Steps)
+        offload(Steps)
 
 
-def test_copies_take_nearly_all_of_it(offload: Chart) -> None:
-    for core in offload.fact(TpuTime).cores:
+def test_copies_take_nearly_all_of_it() -> None:
+    for core in offload(TpuTime).cores:
         assert core.share(COPIES) == near(0.965)
         assert core.parts[IDLE] < 0.01
-        assert {copy.where for copy in core.copies} == {"host"}
-        assert [copy.nbytes for copy in core.copies] == [ARRAY] * 6
+        assert [(copy.where, copy.nbytes) for copy in core.copies] == [("host", ARRAY)] * 6
         assert core.host_bytes / core.round_ms / 1e6 == near(41)  # GB/s, both directions
 
 
-def test_the_longest_copies_hide_behind_each_other_and_not_behind_work(offload: Chart) -> None:
-    core = offload.fact(TpuTime).busiest
-    assert core.parts[COMPUTE] == near(24)
-    assert core.hidden_ms <= core.parts[COMPUTE]
+def test_the_longest_copies_hide_behind_each_other_and_not_behind_work() -> None:
+    core = offload(TpuTime).busiest
+    assert core.hidden_ms <= core.parts[COMPUTE] == near(24)
 
 
-def test_the_additions_are_bound_by_memory(offload: Chart) -> None:
-    operations = offload.fact(TpuOperations)
-    assert len(operations.rows) == 3
+def test_the_additions_are_bound_by_memory() -> None:
+    operations = offload(TpuOperations)
+    assert [(row.ms, row.nbytes) for row in operations.rows] == [(near(8), near(10.7e9))] * 3
     assert operations.memory_bound_ms == pytest.approx(operations.compute_ms)
     for row in operations.rows:
-        assert row.ms == near(8)
-        assert row.nbytes == near(10.7e9)
         assert operations.memory_bound(row)
         # 82 %; the README says 78: 1638 GB/s are the peak, 10.7 GB in 8.0 ms are 1340.
         rate = (row.nbytes or 0) * row.calls / (row.ms * 1e-3)
         assert rate / (operations.bandwidth_bytes_s or 1) == near(0.80)
 
 
-def test_the_mxu_is_unused(offload: Chart) -> None:
-    operations = offload.fact(TpuOperations)
-    assert operations.mxu_use == 0.0
-    assert operations.ridge == near(918e12 / 1638e9)
+def test_the_mxu_is_unused() -> None:
+    operations = offload(TpuOperations)
+    assert (operations.mxu_use, operations.ridge) == (0.0, near(918e12 / 1638e9))
     with pytest.raises(Unavailable, match="no matmul or convolution"):
-        offload.fact(Padding)
+        offload(Padding)
 
 
-def test_the_cores_wait_for_each_other_at_three_barriers(offload: Chart) -> None:
-    time = offload.fact(TpuTime)
+def test_the_cores_wait_for_each_other_at_three_barriers() -> None:
+    time = offload(TpuTime)
     assert len(time.barrier_skews_ms) == 3
     assert max(time.barrier_skews_ms) == near(341)
-    first = sorted(core.barriers_ms[0] for core in time.cores)
-    assert first[1:] == [near(11.8), near(26.7), near(341)]
-    assert first[0] < 0.01  # the last to come
+    last_to_come, *others = sorted(core.barriers_ms[0] for core in time.cores)
+    assert last_to_come < 0.01
+    assert others == [near(11.8), near(26.7), near(341)]
 
 
-def test_the_host_launches_late_before_the_loop(offload: Chart) -> None:
-    launches = offload.fact(TpuLaunches)
+def test_the_host_launches_late_before_the_loop() -> None:
+    launches, core = offload(TpuLaunches), sure(offload(Device).busiest)
     assert launches.runs == 103
-    core = offload.fact(Device).busiest
-    busy = sum(module.busy_ps for module in module_runs(core)) / 1e9 if core else 0.0
+    busy = sum(module.busy_ps for module in module_runs(core)) / 1e9
     assert launches.between_ms == near(launches.window_ms - busy)
     assert launches.late_ms == near(launches.between_ms)
     # As xprof has it: 13.4 % idle, 86.5 % of the time with an operation.
@@ -344,13 +314,12 @@ def test_the_host_launches_late_before_the_loop(offload: Chart) -> None:
     ("mi355x-jax-te-attention", "loss_fn computes gradients .* not show that it changes weights"),
 )
 def test_runs_of_jax_on_amd_have_no_step_time(name: str, why: str) -> None:
-    one = opened(name)
-    framework = one.fact(Framework)
+    framework = opened(name).fact(Framework)
     assert framework.name == JAX
     assert framework.evidence.startswith("the trace contains the event PjitFunction(")
     with pytest.raises(Unavailable, match=why) as steps:
-        one.fact(Steps)
+        opened(name).fact(Steps)
     assert "jax.profiler.StepTraceAnnotation" in str(steps.value)
     assert "tfdoctor profile" not in str(steps.value)
     with pytest.raises(Unavailable, match=r"shows no tf\.data pipeline"):
-        one.fact(InputPipeline)
+        opened(name).fact(InputPipeline)

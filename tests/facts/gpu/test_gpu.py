@@ -2,12 +2,10 @@
 
 from tests.facts.kit import *
 from tfdoctor.diagnose.summary import devices
-from tfdoctor.facts.gpu.activity import H2D, PAGEABLE, PINNED, UNKNOWN
+from tfdoctor.facts.gpu.activity import H2D
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 CALL = "EagerExecute"
-
-
 told = Told()
 
 
@@ -28,20 +26,16 @@ def time(known: Chart) -> object:
 # The whole, in all variety
 
 spans = st.lists(st.tuples(st.integers(0, 95), st.integers(0, 30)).map(lambda x: (x[0], sum(x))), max_size=8)
+Pairs = list[tuple[int, int]]
 
 
-def _events(name: str, pairs: list[tuple[int, int]]) -> tuple[Row, ...]:
+def _events(name: str, pairs: Pairs) -> tuple[Row, ...]:
     return tuple((name, start, end, {"correlation_id": 9}) for start, end in pairs)
 
 
 @given(spans, spans, spans, spans, spans, st.integers(1, 4))
 def test_the_parts_sum_and_no_part_exceeds_its_whole(
-    kernels: list[tuple[int, int]],
-    copies: list[tuple[int, int]],
-    nccl: list[tuple[int, int]],
-    waits: list[tuple[int, int]],
-    runs: list[tuple[int, int]],
-    steps: int,
+    kernels: Pairs, copies: Pairs, nccl: Pairs, waits: Pairs, runs: Pairs, steps: int
 ) -> None:
     known = facts(
         markers(steps, step=100 / steps, call=80 / steps),
@@ -68,9 +62,6 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     assert parts[Stage.DEVICE] == pytest.approx(busiest.kernel_ms, abs=tiny)
     assert parts[Stage.BETWEEN] == pytest.approx(gaps.causes[IdleCause.BETWEEN], abs=tiny)
     assert parts[Stage.COLLECTIVE] == pytest.approx(collectives.exposed_ms, abs=tiny)
-
-
-# Kernels
 
 
 STREAMS = (
@@ -118,48 +109,34 @@ def own_step(waits: list[tuple[int, int]], *runs: Row) -> Chart:
     return chart(trace([line("tf_data_iterator_get_next/1", *rows), line("tf_Compute/1", *runs)], gpus=[gpu]))
 
 
-told.rows(
-    time,
-    {
-        "kernels are a union over streams and hold no copies": gpus(v100(*STREAMS)),
-        "every gpu has its own figures": gpus(working(0, 3), working(0, 8), v100()),
-        "without steps the figures are of the whole trace": facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11))),
-        "a gpus own step leaves out the wait before its first work": own_step(
-            [(1, 1), (5, 5)], executor(4, 6, 1), executor(8, 15, 5)
-        ),
-        "but not one of several replicas, or of a loop, in one": own_step([(5, 5), (13, 5)], executor(4, 19, 5)),
-        "JAX without tf.data makes its batches unseen, so no wait is no measured zero": of_jax(),
-        "with tf.data zero is measured": of_jax(("Iterator::Root", 1, 2)),
-        "an outlier is left out": outlying(),
-        # The first of two replicas began its step, and its kernels, before the trace's only whole step.
-        "a gpu that works outside the step shown is not called idle": gpus(working(-9, -2), working(4, 10)),
-        "the report shows the step and its gaps": copying(""),
-        "a small copy has no rate": copying("kind_src:pageable kind_dst:device size:4 dest:0"),
-        "a large one has": copying("kind_src:pageable kind_dst:device size:4000000 dest:0"),
-        "the kind of its memory may be unknown": copying("size:4000000 dest:0 async:1"),
-        "a run on the cpu has no gpu": chart(trace([markers(2, step=10)])),
-        "collectives are hidden by kernels alone": collective(),
-    },
-)
+told[time] = {
+    "kernels are a union over streams and hold no copies": gpus(v100(*STREAMS)),
+    "every gpu has its own figures": gpus(working(0, 3), working(0, 8), v100()),
+    "without steps the figures are of the whole trace": facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11))),
+    "a gpus own step leaves out the wait before its first work": own_step(
+        [(1, 1), (5, 5)], executor(4, 6, 1), executor(8, 15, 5)
+    ),
+    "but not one of several replicas, or of a loop, in one": own_step([(5, 5), (13, 5)], executor(4, 19, 5)),
+    "JAX without tf.data makes its batches unseen, so no wait is no measured zero": of_jax(),
+    "with tf.data zero is measured": of_jax(("Iterator::Root", 1, 2)),
+    "an outlier is left out": outlying(),
+    # The first of two replicas began its step, and its kernels, before the trace's only whole step.
+    "a gpu that works outside the step shown is not called idle": gpus(working(-9, -2), working(4, 10)),
+    "the report shows the step and its gaps": copying(""),
+    "a small copy has no rate": copying("kind_src:pageable kind_dst:device size:4 dest:0"),
+    "a large one has": copying("kind_src:pageable kind_dst:device size:4000000 dest:0"),
+    "the kind of its memory may be unknown": copying("size:4000000 dest:0 async:1"),
+    "a run on the cpu has no gpu": chart(trace([markers(2, step=10)])),
+    "collectives are hidden by kernels alone": collective(),
+}
+
+ON_CPU = chart(trace([markers(2, step=10)]))
 
 
 def test_a_run_on_the_cpu_says_once_that_it_has_no_gpu() -> None:
-    known = chart(trace([markers(2, step=10)]))
-    for kind in (GpuUtilization, IdleGaps, Transfers, Collectives, GpuActivities):
-        with pytest.raises(Unavailable, match="used no GPU"):
-            known.fact(kind)
-    assert devices.gpu_time(known) == ()
-    assert "used no GPU" in devices.missing(known)
+    assert devices.gpu_time(ON_CPU) == ()
+    assert "used no GPU" in devices.missing(ON_CPU)
     assert devices.missing(copying("")) == ""
-
-
-def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
-    silent = trace([markers(2, step=10)], gpus=[v100()], errors=("vm: Failed to load libcupti",))
-    with pytest.raises(Unavailable, match="CUPTI"):
-        chart(silent).fact(IdleGaps)
-
-
-# Idle gaps
 
 
 def gaps(*host: Thread, work: tuple[Row, ...]) -> IdleGaps:
@@ -203,36 +180,35 @@ def tf_datas_executors_launch_nothing_for_the_training() -> object:
     return gaps(markers(1, step=10), pipeline, pool, work=((KERNEL, 9, 10),))
 
 
-told.add(
-    "python is not told where no thread of it is known",
-    lambda: gaps(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4))),
-)
-
-
-# Waits
+APART = ((KERNEL, 0, 1), (KERNEL, 3, 4))
+told.add("no thread of python is known", lambda: gaps(line("tf_Compute/1", executor(0, 1)), work=APART))
 
 ASYNC = ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4)
-FETCH = ("EagerLocalExecute: IteratorGetNext", 1, 9)
+EAGER, WINDOW = "EagerLocalExecute: ", ("tfdoctor_end", 10, 10)
+FETCH = (f"{EAGER}IteratorGetNext", 1, 9)
 
 
-@cases(
-    (line("python", FETCH, wait(2, 8)), 0),  # another thread that fetches batches is not the trainer
-    (line("tf_Compute/1", ("IteratorGetNext/_3:_Send", 0, 9)), 0),  # the copy of a batch
-    (line("tf_data_iterator_get_next", ASYNC), 4),  # of distributed datasets
-)
-def test_waits_for_batches_are_the_trainers(thread: Thread, ms: float) -> None:
-    assert facts(markers(1, step=10), thread, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == ms
+def waited(*rows: Row, name: str = "python") -> object:
+    """What a thread beside the trainer, or one that is the trainer's by its marker, tells of waits."""
+    trainer = () if rows[0][0] == "train" else (markers(1, step=10),)
+    known = facts(*trainer, line(name, *rows), work=((KERNEL, 3, 10),))
+    return fields(known.fact(GpuUtilization), "wait_ms exposed_wait_ms"), known.fact(Breakdown)["input"]
 
 
-@each("IteratorGetNext", "IteratorGetNextSync")
-def test_the_trainers_own_eager_call_for_a_batch_is_a_wait(name: str) -> None:
-    ask = (f"EagerLocalExecute: {name}", 1, 4)
-    known = facts(line("python", marker(0, 0, 10), ask, ("tfdoctor_end", 10, 10)), work=((KERNEL, 3, 10),))
-    time = known.fact(GpuUtilization)
-    assert (time.wait_ms, time.exposed_wait_ms, known.fact(Breakdown)["input"]) == (3, 2, 2)
-
-
-# Copies
+told[lambda name, *rows: waited(*rows, name=name)] = {
+    "another thread that fetches batches is not the trainer": ("python", FETCH, wait(2, 8)),
+    "nor is the copy of a batch": ("tf_Compute/1", ("IteratorGetNext/_3:_Send", 0, 9)),
+    "a wait of distributed datasets": ("tf_data_iterator_get_next", ASYNC),
+    **{
+        f"the trainer's own call of {name} is a wait": (
+            "python",
+            marker(0, 0, 10),
+            (f"{EAGER}{name}", 1, 4),
+            WINDOW,
+        )
+        for name in ("IteratorGetNext", "IteratorGetNextSync")
+    },
+}
 
 
 def copied(name: str, text: str) -> Transfer:
@@ -242,34 +218,21 @@ def copied(name: str, text: str) -> Transfer:
     return found
 
 
-test_directions = Names(__file__, "names").test({"directions of copies": lambda name: copied(name, "")})
+test_directions = Names(__file__, "names").test(lambda name: copied(name, ""))
 
-
-@cases(
-    ("MemcpyH2D", "kind_src:pageable kind_dst:device size:4000 dest:0 async:1", PAGEABLE),
-    ("MemcpyH2D", "kind_src:pinned kind_dst:device size:4000 dest:0 async:1", PINNED),
-    ("MemcpyD2H", "kind_src:device kind_dst:pageable size:4000 dest:0 async:1", PAGEABLE),
-    ("MemcpyH2D", "size:4000 dest:0 async:1", UNKNOWN),
-    ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
-)
-def test_sizes_and_memory(name: str, text: str, memory: HostMemoryKind) -> None:
-    found = copied(name, text)
-    assert found.nbytes == 4000
-    assert found.rate == pytest.approx(4000 / 4e-3)
-    assert found.host_memory == memory
-    assert found.memory[memory] == 4000
-
-
-@each("kind:Unknown size:0 dest:512 async:1", "size:²", "size:-4", "x")
-def test_a_size_that_is_not_told_is_unknown_and_not_nothing(text: str) -> None:
-    found = copied("MemcpyH2D", text)
-    assert (found.nbytes, found.rate, found.host_memory) == (None, None, UNKNOWN)
-
-
-def test_copies_within_the_device_have_no_host_memory_and_those_that_do_not_occur_no_time() -> None:
-    assert copied("MemcpyD2D", "kind_src:device kind_dst:device size:4000").memory == {}
-    none = facts(markers(1, step=10), work=((KERNEL, 4, 10),)).fact(Transfers)[H2D]
-    assert (none.ms, none.count) == (0, 0)
+told[copied] = {
+    "a copy of pageable memory": ("MemcpyH2D", "kind_src:pageable kind_dst:device size:4000 dest:0 async:1"),
+    "of pinned memory": ("MemcpyH2D", "kind_src:pinned kind_dst:device size:4000 dest:0 async:1"),
+    "to pageable memory": ("MemcpyD2H", "kind_src:device kind_dst:pageable size:4000 dest:0 async:1"),
+    "of memory that is not told": ("MemcpyH2D", "size:4000 dest:0 async:1"),
+    "of managed memory": ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000"),
+    "within the device there is no memory of the host": ("MemcpyD2D", "kind_src:device kind_dst:device size:4000"),
+    **{
+        f"a size that is not told is unknown: {text}": ("MemcpyH2D", text)
+        for text in ("kind:Unknown size:0 dest:512 async:1", "size:²", "size:-4", "x")
+    },
+}
+told.add("no copy takes no time", lambda: facts(markers(1, 10), work=((KERNEL, 4, 10),)).fact(Transfers)[H2D])
 
 
 @told
@@ -281,17 +244,10 @@ def rocms_copies_are_no_kernels() -> object:
     return fields(known.fact(GpuUtilization).busiest, "kernel_ms copy_ms"), known.fact(Transfers)
 
 
-# Collectives
-
-
-told.add(
-    "collectives by their kind, and a copy behind one",
-    lambda: (collective().fact(Collectives), collective().fact(Transfers)),
-)
-
-
-# In the report
-
+told[lambda kind: collective().fact(kind)] = {
+    "collectives by their kind": Collectives,
+    "a copy behind one": Transfers,
+}
 
 # The GPU's idle time after values that were read, where every nanosecond is known.
 
@@ -310,16 +266,12 @@ def syncs(*, reads: bool, launched: float) -> HostSyncs:
     return chart(trace(host=[line("python", *host)], gpus=[gpu])).fact(HostSyncs)
 
 
-told.rows(
-    lambda reads, launched: syncs(reads=reads, launched=launched),
-    {
-        "what is launched after the value is read waits for the host": (True, 1.0),
-        # Trap: the loss is copied back at each step's end, and nobody waits for it.
-        "what is launched before does not": (True, -5.0),
-        "nor does it where nothing is read": (False, 1.0),
-    },
-)
-
+told[lambda reads, launched: syncs(reads=reads, launched=launched)] = {
+    "what is launched after the value is read waits for the host": (True, 1.0),
+    # Trap: the loss is copied back at each step's end, and nobody waits for it.
+    "what is launched before does not": (True, -5.0),
+    "nor does it where nothing is read": (False, 1.0),
+}
 
 # Detours over the host: by the names of copies, and by the operations of the host between them.
 
@@ -347,14 +299,11 @@ def measured(*args: Any, **more: Any) -> Detours:
     return traced(*args, **more).fact(Detours)
 
 
-told.rows(
-    lambda stat: measured(stat=stat),
-    {
-        "a detour costs both copies and the wait": "tf_op",
-        "by annotations too": "annotation",
-        "and by levels": "level 0",
-    },
-)
+told[lambda stat: measured(stat=stat)] = {
+    "a detour costs both copies and the wait": "tf_op",
+    "by annotations too": "annotation",
+    "and by levels": "level 0",
+}
 
 
 @cases((WORK, 0.0), ("other/Mul:Mul", 1.0))
@@ -376,8 +325,12 @@ def test_what_is_no_detour(changed: dict[str, Any]) -> None:
 
 test_gpu = told.test("gpu")
 
+SILENT = chart(trace([markers(2, step=10)], gpus=[v100()], errors=("vm: Failed to load libcupti",)))
+OF_GPUS = (GpuUtilization, IdleGaps, Transfers, Collectives, GpuActivities)
 
 test_what_is_not_known = unavailable(
     (lambda: chart(trace([markers(ROUNDS, 20.0)])).fact(Detours), "GPU"),
     (lambda: measured(there="", back=""), "name"),  # as in traces of JAX
+    *((partial(ON_CPU.fact, kind), "used no GPU") for kind in OF_GPUS),
+    (lambda: SILENT.fact(IdleGaps), "CUPTI"),  # kernels that were not recorded are not idle time
 )

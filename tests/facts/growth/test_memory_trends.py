@@ -3,46 +3,36 @@
 import json
 
 from tests.facts.kit import *
-from tests.run_logs import FOLDER
 from tfdoctor.facts.growth.memory_trends import LEAST, about_span, clause, counts_table, growing_counts, kept_table
-from tfdoctor.recording.files import run_log
 
 RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
-
 DEVICE = replace(RESIDENT, what=Grows.DEVICE, last=9e9)
-
 ENDING = RunEnding(kind=EndKind.EXIT, limit_bytes=32e9)
-
+FULL = replace(ENDING, kind=EndKind.OUT_OF_MEMORY)
 GPU = DeviceMemory((Allocator("GPU_0_bfc", 16e9, 9e9),))
+told = Told()
 
 
-def memories(
-    *trends: Trend,
-    ending: RunEnding | None = ENDING,
-    device: DeviceMemory | None = GPU,
-    calls: RunCalls | None = None,
-) -> tuple[FillingMemory, ...]:
+def memories(*trends: Trend, ending: Any = ENDING, device: Any = GPU, calls: Any = None) -> Sequence[FillingMemory]:
     return MemoryTrends.measure(RunGrowth(trends, 100.0), ending, device, calls).memories
 
 
-def test_each_memory_has_its_own_limit() -> None:
-    resident, device = memories(DEVICE, RESIDENT)
-    assert (resident.trend, resident.limit, resident.left_s) == (RESIDENT, 32e9, 3_000.0)
-    assert (device.trend, device.limit, device.left_s) == (DEVICE, 16e9, 700.0)
-    (unknown,) = memories(RESIDENT, ending=None, device=None)
-    assert (unknown.left_s, unknown.end, unknown.severity) == (None, "", Severity.NOTE)
+def planned(epochs: int, planned: int | None) -> object:
+    return memories(RESIDENT, device=None, calls=RunCalls((), epochs=epochs, planned_epochs=planned))
 
 
-@cases(("", [True, False]), ("GPU_0_bfc", [False, True]))
-def test_the_memory_that_ran_out_is_told(allocator: str, out: list[bool]) -> None:
-    ending = replace(ENDING, kind=EndKind.OUT_OF_MEMORY, allocator=allocator)
-    assert [memory.ran_out for memory in memories(DEVICE, RESIDENT, ending=ending)] == out
-
-
-@cases((2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0))
-def test_a_plan_tells_how_long_the_run_goes_on(epochs: int, planned: int | None, expected: float) -> None:
-    (memory,) = memories(RESIDENT, device=None, calls=RunCalls((), epochs=epochs, planned_epochs=planned))
-    assert memory.planned_s == expected
+told[memories] = {"each memory has its own limit": (DEVICE, RESIDENT)}
+told.add("a limit may be unknown", lambda: memories(RESIDENT, ending=None, device=None))
+told[lambda allocator: memories(DEVICE, RESIDENT, ending=replace(FULL, allocator=allocator))] = {
+    "the run's memory ran out": "",
+    "the device's did": "GPU_0_bfc",
+}
+told[planned] = {
+    "a plan tells how long the run goes on": (2, 10),
+    "at its end": (10, 10),
+    "before the first epoch it does not": (0, 10),
+    "nor without a plan": (2, None),
+}
 
 
 @given(st.floats(1.0, 1e12), st.floats(1.0, 1e12), st.floats(1.0, 1e9))
@@ -54,9 +44,9 @@ def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: 
     assert fast.left_s >= 0
 
 
-GRAPH = Trend(
-    what=Grows.GRAPH, first=100, last=1_300, slope=4, low=3, high=5, steady=True, points=90, over_steps=100
-)  # fmt: skip
+GRAPH = replace(
+    RESIDENT, what=Grows.GRAPH, first=100, last=1_300, slope=4, low=3, high=5, points=90, over_steps=100
+)
 
 
 def growing(*trends: Trend) -> tuple[Trend, ...]:
@@ -71,7 +61,7 @@ def test_counts_come_in_the_order_in_which_they_explain() -> None:
     assert growing(resident, blocks, lists, objects, GRAPH) == (GRAPH, objects, lists, blocks)
 
 
-@pytest.mark.parametrize("what", LEAST)
+@each(*LEAST)
 def test_both_sides_of_the_least_growth(what: Grows) -> None:
     at = replace(GRAPH, what=what, first=0, last=LEAST[what], over_steps=0)
     assert growing(at, replace(at, last=LEAST[what] - 1)) == (at,)
@@ -84,11 +74,10 @@ def test_what_does_not_certainly_grow_is_left_out() -> None:
     assert growing_counts(None) == ()
 
 
-@cases((50_000, True), (49_000, False))
-def test_blocks_are_compared_with_the_steps(grown: int, *, named: bool) -> None:
-    blocks = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + grown, over_steps=100_000)
-    assert bool(growing(blocks)) is named
-    assert growing(replace(blocks, over_steps=0)) == ()
+def test_blocks_are_compared_with_the_steps() -> None:
+    few = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + 49_000, over_steps=100_000)
+    blocks = replace(few, last=1e6 + 50_000)
+    assert growing(few, blocks, replace(blocks, over_steps=0)) == (blocks,)
 
 
 AT = Location("train.py", 47)
@@ -98,13 +87,22 @@ MODEL = KeptResult(Location("train.py", 60), "models", "model", KeptValue.MODEL,
 HISTORY = KeptResult(Location("train.py", 61), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
 
 
-def test_statements_become_places_in_the_order_of_lines() -> None:
+def test_statements_become_places_in_the_order_of_lines(tmp_path: Path) -> None:
+    """The log is read as the agent writes it, but for a statement without a line."""
+    kept: dict[str, Any] = {
+        "kind": "kept",
+        "at": [f"{FOLDER}/train.py", 47],
+        "container": "history",
+        "value": "(loss, z)",
+    }
+    kept |= {"what": "result", "fits": False, "each": True}
+    lines = {"kind": "process", "pid": 7}, kept, {"kind": "kept", "container": "no line"}
+    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     run = Run()
     run.python(1.0)
-    run.kept = [
-        KeptStatement((f"{FOLDER}/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),
-        KeptStatement((f"{FOLDER}/train.py", 12), "memory", "transition"),
-    ]
+    log = sure(run_log(tmp_path, Notes()))
+    assert len(log.kept) == 1
+    run.kept = [*log.kept, KeptStatement((f"{FOLDER}/train.py", 12), "memory", "transition")]
     assert KeptResults.measure(run.recording()) == KeptResults((OTHER, LOSSES))
 
 
@@ -113,52 +111,35 @@ test_what_is_not_known = unavailable(
 )
 
 
-def test_the_log_is_read_as_the_agent_writes_it(tmp_path: Path) -> None:
-    lines = (
-        {"kind": "process", "pid": 7},
-        {"kind": "kept", "at": ["/p/train.py", 47], "container": "history", "value": "(loss, z)",
-         "what": "result", "fits": False, "each": True},
-        {"kind": "kept", "container": "no line"},
-    )  # fmt: skip
-    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    log = run_log(tmp_path, Notes())
-    assert log is not None
-    assert log.kept == (KeptStatement(("/p/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),)
-
-
-@cases(
-    ((), None, None),
-    ((OTHER,), None, None),
-    ((LOSSES, OTHER), LOSSES, None),
-    ((LOSSES, KeptResult(AT, "more", "z", KeptValue.RESULT)), None, None),
-    ((MODEL, LOSSES), LOSSES, MODEL),
-    ((HISTORY,), None, HISTORY),
-    ((MODEL, HISTORY), None, None),
-    ((KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True),), None, None),
-)
-def test_one_is_named_only_if_it_is_the_only_one(
-    statements: tuple[KeptResult, ...], of_steps: KeptResult | None, of_fits: KeptResult | None
-) -> None:
+def only(*statements: KeptResult) -> object:
     kept = KeptResults(statements)
-    assert (kept.of_steps, kept.of_fits) == (of_steps, of_fits)
+    return kept.of_steps, kept.of_fits
 
 
-@cases(
-    (LOSSES.clause, "train.py:47 adds (loss, z) to history in each step"),
-    (OTHER.clause, "train.py:12 adds transition to memory in the loop"),
-    (MODEL.clause, "train.py:60 adds model to models in the loop"),
-    (HISTORY.clause, "train.py:61 adds run, which holds the model, to runs after each fit"),
-    (clause(GRAPH), "the default graph grew by 12 operations a step"),
-    (clause(replace(GRAPH, over_steps=0)), "the default graph grew from 100 to 1,300 operations"),
-    (clause(replace(GRAPH, what=Grows.FUNCTIONS)), "1,200 functions were traced meanwhile"),
-    (clause(replace(GRAPH, what=Grows.OBJECTS, name="Tensor")), "live Tensor objects grew from 100 to 1,300"),
-    (clause(replace(GRAPH, what=Grows.BLOCKS)), "Python kept 12 memory blocks more a step"),
-    (clause(replace(GRAPH, what=Grows.FILES)), "open files grew from 100 to 1,300"),
-    *zip(map(about_span, (9, 150, 2_400, 10_800)), ("9.00 s", "2 min", "40 min", "3 h"), strict=True),
-    (about_span(432_000), "5 days"),
+test_one_is_named_only_if_it_is_the_only_one = answers(
+    only,
+    ((None, None),),
+    (OTHER, (None, None)),
+    (LOSSES, OTHER, (LOSSES, None)),
+    (LOSSES, KeptResult(AT, "more", "z", KeptValue.RESULT), (None, None)),
+    (MODEL, LOSSES, (LOSSES, MODEL)),
+    (HISTORY, (None, HISTORY)),
+    (MODEL, HISTORY, (None, None)),
+    (KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True), (None, None)),
 )
-def test_what_grows_and_what_keeps_it_in_words(said: str, words: str) -> None:
-    assert said == words
+
+told["{}".format] = {
+    **{f"a statement that keeps {one.value}": one.clause for one in (LOSSES, OTHER, MODEL, HISTORY)},
+    "a graph that grows": clause(GRAPH),
+    "over no steps": clause(replace(GRAPH, over_steps=0)),
+    **{
+        f"{what} that grow": clause(replace(GRAPH, what=what, name="Tensor"))
+        for what in (Grows.FUNCTIONS, Grows.OBJECTS, Grows.BLOCKS, Grows.FILES)
+    },
+    "spans": ", ".join(map(about_span, (9, 150, 2_400, 10_800, 432_000))),
+}
+
+test_memory_trends = told.test("memory_trends")
 
 
 def test_the_table_has_three_rows_at_most_and_a_place_for_the_named_one_alone() -> None:

@@ -1,16 +1,12 @@
 """What datasets are like, from the record that the agent wrote."""
 
-from tests.builders import program_of
 from tests.facts.kit import *
-from tfdoctor.facts.input.dataset_properties import repeatable, spec_bytes
 from tfdoctor.facts.input.feeding_datasets import PATHS
 from tfdoctor.facts.run.program import kind_of
 
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"
 PAIR = f"({IMAGE}, {LABEL})"
-
-
 told = Told()
 
 
@@ -28,13 +24,8 @@ def properties(*datasets: Dataset, seen: int = 0, stop_after: bool = False, **se
 
 SOURCE = fed_dataset(0, "_TensorSliceDataset")
 
-
 test_the_bytes_of_an_element = Names(__file__, "specs").test(
-    {
-        "bytes of an element, and of one of a batch of 32": lambda spec: [
-            spec_bytes(spec, batch) for batch in (None, 32)
-        ]
-    }
+    lambda spec: [spec_bytes(spec, batch) for batch in (None, 32)]
 )
 
 
@@ -44,28 +35,24 @@ def test_a_kind_has_one_name_in_all_versions(name: str) -> None:
     assert kind_of(Dataset(id=0, kind="TextLineDatasetV2")) == "TextLine"
 
 
-@cases(
-    ({"Cast", "DecodePng"}, set(), True),
-    ({"RandomUniform", "Cast"}, {"RandomUniform"}, False),
-    ({"StatelessRandomUniformV2"}, set(), False),
-    ({"SampleDistortedBoundingBoxV2"}, {"SampleDistortedBoundingBoxV2"}, False),
-    ({"Assert", "If", "LookupTableFindV2"}, {"Assert", "If", "LookupTableFindV2"}, True),
-    ({"TFRecordDataset"}, {"TFRecordDataset"}, True),
-    ({"ReadVariableOp"}, {"ReadVariableOp"}, None),
-    ({"EagerPyFunc"}, {"EagerPyFunc"}, None),
+def of_function(types: str | None, stateful: str | None) -> bool | None:
+    known = [None if one is None else frozenset(one.split()) for one in (types, stateful)]
+    return repeatable(Dataset(id=0, kind="_MapDataset", function="decode", types=known[0], stateful=known[1]))
+
+
+test_whether_a_function_does_the_same_each_time = answers(
+    of_function,
+    ("Cast DecodePng", "", True),
+    ("RandomUniform Cast", "RandomUniform", False),
+    ("StatelessRandomUniformV2", "", False),
+    ("SampleDistortedBoundingBoxV2", "SampleDistortedBoundingBoxV2", False),
+    ("Assert If LookupTableFindV2", "Assert If LookupTableFindV2", True),
+    *(
+        (kind, kind, same)
+        for kind, same in (("TFRecordDataset", True), ("ReadVariableOp", None), ("EagerPyFunc", None))
+    ),
     (None, None, None),
 )
-def test_whether_a_function_does_the_same_each_time(
-    *, types: set[str] | None, stateful: set[str] | None, same: bool | None
-) -> None:
-    mapped = Dataset(
-        id=0,
-        kind="_MapDataset",
-        function="decode",
-        types=None if types is None else frozenset(types),
-        stateful=None if stateful is None else frozenset(stateful),
-    )
-    assert repeatable(mapped) is same
 
 
 @cases(
@@ -95,7 +82,6 @@ def test_elements_and_bytes_of_one_pass_leave_repetitions_out(
 
 
 BATCH = fed_dataset(1, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=10)
-
 FILES = fed_dataset(1, "_FlatMapDataset", cardinality=None)
 ENDLESS = fed_dataset(1, "_RepeatDataset", cardinality=-1)
 BATCHES = replace(BATCH, id=2, inputs=(1,), cardinality=-1)
@@ -137,12 +123,10 @@ def test_the_training_function_may_know_the_shape_of_a_batch(given: tuple[str, .
 
 def test_the_passes_that_the_trace_shows_are_the_least() -> None:
     """Records in files are not counted before they are read."""
-    records = fed_dataset(0, "TFRecordDatasetV2", cardinality=None)
-    program = Program(datasets=(records,), feeds=0)
-    for completed, passes in ((1, None), (2, 2.0)):
-        nodes = {"Root": Node("Root", repetition=completed)}
-        found = DatasetProperties.measure(program, recording(manifest=manifest()), Iterators(nodes))
-        assert found.passes == passes
+    records = Program(datasets=(fed_dataset(0, "TFRecordDatasetV2", cardinality=None),), feeds=0)
+    nodes = [Iterators({"Root": Node("Root", repetition=completed)}) for completed in (1, 2)]
+    found = [DatasetProperties.measure(records, recording(manifest=manifest()), one).passes for one in nodes]
+    assert found == [None, 2.0]
 
 
 @cases(
@@ -184,8 +168,6 @@ def dataset(number: int, kind: str, **more: Any) -> Dataset:
 
 RECORDS, MAPS = dataset(2, "_InterleaveDataset"), dataset(1, "_MapDataset")
 ZIPPED = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-
-
 LISTED = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
 LISTS = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
 AGAIN = dataset(1, "_RepeatDataset", element=PATHS, cardinality=-1)
@@ -195,22 +177,18 @@ def listed(**files: Any) -> Dataset:
     return dataset(0, "_TensorSliceDataset", files=FileList(count=40, **files))
 
 
-told.rows(
-    measured,
-    {
-        "a list of files says how many and where": (listed(scheme="gs", nbytes=None), AGAIN, RECORDS),
-        "a mount of NFS is across a network": (listed(file_system="nfs4"), MAPS),
-        "so is one of Cloud Storage": (listed(file_system="fuse.gcsfuse"), MAPS),
-        "one of a disk is local": (listed(file_system="ext4"), MAPS),
-        "an overlay may be either": (listed(file_system="overlay"), MAPS),
-        "so may a mount of a virtual machine": (listed(file_system="9p"), MAPS),
-        "so may an unknown one": (listed(file_system=""), MAPS),
-        "an older record says how many elements an interleave takes": (LISTED, AGAIN, RECORDS),
-        "texts that nothing opens are no files": (LISTED, dataset(1, "_BatchDataset")),
-        "two lists are not guessed from": (*LISTS, ZIPPED),
-    },
-)
-
+told[measured] = {
+    "a list of files says how many and where": (listed(scheme="gs", nbytes=None), AGAIN, RECORDS),
+    "a mount of NFS is across a network": (listed(file_system="nfs4"), MAPS),
+    "so is one of Cloud Storage": (listed(file_system="fuse.gcsfuse"), MAPS),
+    "one of a disk is local": (listed(file_system="ext4"), MAPS),
+    "an overlay may be either": (listed(file_system="overlay"), MAPS),
+    "so may a mount of a virtual machine": (listed(file_system="9p"), MAPS),
+    "so may an unknown one": (listed(file_system=""), MAPS),
+    "an older record says how many elements an interleave takes": (LISTED, AGAIN, RECORDS),
+    "texts that nothing opens are no files": (LISTED, dataset(1, "_BatchDataset")),
+    "two lists are not guessed from": (*LISTS, ZIPPED),
+}
 
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
 
@@ -227,7 +205,6 @@ def buffers(options: dict[str, Any] | None = None, **parameters: int) -> TunedBu
 told.add("a prefetch of AUTOTUNE holds batches", lambda: buffers(buffer_size=-1))
 told.add("the program may choose the size", lambda: buffers(buffer_size=2))
 told.add("or limit the memory", lambda: buffers({"autotune.ram_budget": 1 << 30}, buffer_size=-1))
-
 
 # What converting the arguments takes, from the trace and what the agent noted of two calls.
 
@@ -253,15 +230,12 @@ def conversions(*arguments: dict[str, Any], function: str = "step", rows: list[R
     return chart(trace(host=[line("python", *shown)]), beside).fact(Conversions)
 
 
-told.rows(
-    conversions,
-    {
-        # The last step has no end, and the first conversion lies before the first step.
-        "each argument has the time of its conversions, and tensors are none": (MATRIX, LABELS, TENSOR),
-        "one argument for two conversions": MATRIX,
-        "arguments of an older version": {"shape": [300, 300], "anew": True},
-    },
-)
+told[conversions] = {
+    # The last step has no end, and the first conversion lies before the first step.
+    "each argument has the time of its conversions, and tensors are none": (MATRIX, LABELS, TENSOR),
+    "one argument for two conversions": MATRIX,
+    "arguments of an older version": {"shape": [300, 300], "anew": True},
+}
 told.add("conversions of another function", lambda: conversions(MATRIX, LABELS, function="another"))
 
 
@@ -308,20 +282,14 @@ def fed(*arguments: dict[str, Any], starts: bool = True) -> Chart:
     return chart(trace(host=host), recording({"python": {"places": [], "feeds": feeds}}))
 
 
-told.rows(
-    lambda *arguments: fed(*arguments).fact(Conversions),
-    {
-        "the time before a session starts its graph goes to the arrays by their bytes": (
-            {**TABLE, "fed_as": "float32"},
-            {**TABLE, "fed_as": "float64"},
-        ),
-        # Trap: weights of ten classes, alone beside a small batch.
-        "a small array gets none of pythons own work": ({**TOKENS, "shape": [10], "same": True}, TOKENS),
-        "fed lists beside arrays": (TABLE, {"place": "rows", "kind": "python"}),
-    },
-)
+told[lambda *arguments: fed(*arguments).fact(Conversions)] = {
+    # by their bytes
+    "the time before a session starts goes to arrays": [TABLE | {"fed_as": one} for one in ("float32", "float64")],
+    # Trap: weights of ten classes, alone beside a small batch.
+    "a small array gets none of pythons own work": ({**TOKENS, "shape": [10], "same": True}, TOKENS),
+    "fed lists beside arrays": (TABLE, {"place": "rows", "kind": "python"}),
+}
 told.add("a session whose start is not shown", lambda: fed(TABLE, starts=False).fact(Conversions))
-
 
 # Which lines make input in Python, from the stack samples of all threads.
 
@@ -334,39 +302,26 @@ def place(line: int, seen: int, entry: str = KERAS, **more: Any) -> SeenPlace:
     return SeenPlace(seen, ("train.py", line), entry=entry, **more)
 
 
-def recorded(record: ProgramRecord) -> Recording:
-    return Recording(None, None, (), record, (), ())
+def lines_of(python: PythonRecord, program: Program | None = None) -> InputLines:
+    record = Recording(None, None, (), ProgramRecord(python=python), (), ())
+    return InputLines.measure(record, Framework(), program, None)
 
 
-def input_lines(
-    *others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), program: Program | None = None
-) -> InputLines:
-    record = ProgramRecord(python=PythonRecord(places=trainer, others=others))
-    return InputLines.measure(recorded(record), Framework(), program, None)
+def input_lines(*others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), **more: Any) -> InputLines:
+    return lines_of(PythonRecord(places=trainer, others=others), **more)
 
 
-FIT = place(56, 90, entry="", inside=True)
+FIT, OWN = place(56, 90, entry="", inside=True), place(80, 30, entry="")
 STACKS = place(36, 3, calls="numpy.stack", caller=("train.py", 48))
 LOADS = place(36, 6, calls="numpy.load", caller=("train.py", 48))
 
-
-told.rows(
-    input_lines,
-    {
-        "the places of a line are joined": (STACKS, LOADS, place(39, 3)),
-        "other threads do not count while input works": (place(36, 9), place(80, 30, entry="")),
-        "where input waits the users own threads count": (
-            place(36, 9, runs=WAIT),
-            place(80, 30, entry=""),
-            place(81, 9, "", runs=WAIT),
-        ),
-        "worker processes are waited for": place(36, 9, runs="multiprocessing.connection.wait"),
-    },
-)
-told.add(
-    "input on the thread that trains counts there, and is no thread of its own",
-    lambda: input_lines(trainer=(place(36, 9, inside=True), FIT)),
-)
+told[input_lines] = {
+    "the places of a line are joined": (STACKS, LOADS, place(39, 3)),
+    "other threads do not count while input works": (place(36, 9), OWN),
+    "where input waits the users threads count": (place(36, 9, runs=WAIT), OWN, place(81, 9, "", runs=WAIT)),
+    "worker processes are waited for": place(36, 9, runs="multiprocessing.connection.wait"),
+}
+told.add("input on the thread that trains", lambda: input_lines(trainer=(place(36, 9, inside=True), FIT)))
 
 
 def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
@@ -377,24 +332,16 @@ def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:
 
 IN_STEP = Program(operations=(Operation(name="py", type="EagerPyFunc"),))
 
-told.rows(
-    lambda program, *others: input_lines(*others, program=program),
-    {
-        "python within the training function is told from input": (IN_STEP, place(36, 9), place(20, 9, TF_DATA)),
-        "alone it is no input": (IN_STEP, place(20, 9, TF_DATA)),
-        "python of tf.data is": (Program(), place(20, 9, TF_DATA)),
-    },
-)
-
+told[lambda program, *others: input_lines(*others, program=program)] = {
+    "python within the training function is told from input": (IN_STEP, place(36, 9), place(20, 9, TF_DATA)),
+    "alone it is no input": (IN_STEP, place(20, 9, TF_DATA)),
+    "python of tf.data is": (Program(), place(20, 9, TF_DATA)),
+}
 
 test_input = told.test("feeding_datasets")
-
 
 test_what_is_not_known = unavailable(
     (lambda: DatasetProperties.measure(Program(), recording(), None), r"no recorded tf\.data pipeline"),
     (lambda: chart(trace(host=[line("p", *converting(0))]), recording()).fact(Conversions), "tfdoctor profile"),
-    (
-        lambda: InputLines.measure(recorded(ProgramRecord(python=PythonRecord())), Framework(), None, None),
-        "not sampled",
-    ),  # by an older version
+    (lambda: lines_of(PythonRecord()), "not sampled"),  # by an older version
 )

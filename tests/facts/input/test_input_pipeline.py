@@ -1,12 +1,9 @@
 """What the iterators of tf.data tell: each stage's work, and what limits the pipeline."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.input.iterators import consumer
 
 STEPS, EACH = 4, 100
-
 told = Told()
-
 Lane = Callable[[float], Iterable[Row]]
 
 
@@ -55,7 +52,6 @@ PRODUCED = (  # a batch: 40 ms of a map on one thread, 10 ms of its source
 SEQUENTIAL = same(*PRODUCED, name="tf_data_iterator_resource/2")
 CALLING = same(*PRODUCED, captured(17, 56, 50), name="tf_data_iterator_resource/2")
 
-
 HANDS = same(
     ("PrefetchProduce", 5, 60),
     iterator("Root::Prefetch::Generator", 6, 56, 3, 2, name="GeneratorDataset:7"),
@@ -66,23 +62,16 @@ REPLICA = same(
 )
 MAPS = ROOT, iterator("Root::Map", 0, 30, 2, 1)
 
-told.rows(
-    lambda *lanes: said(pipeline(*lanes)),
-    {
-        "each stage of a sequential pipeline has its own work beside the step": (TRAINER, SEQUENTIAL),
-        # The generator by which tf.distribute hands a device its batches runs no Python.
-        "waiting for the batches of a replicas device is neither work nor python": (REPLICA, HANDS),
-        "without a prefetch the trainer does the work itself": same(
-            wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)
-        ),
-        "a prefetch above nothing but heavy work is not near the root": same(
-            *MAPS, iterator("Root::Map::Prefetch", 0, 10, 3, 2)
-        ),
-        "several batches in a step add up": same(
-            *MAPS, iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)
-        ),
-    },
-)
+told[lambda *lanes: said(pipeline(*lanes))] = {
+    "each stage of a sequential pipeline has its own work beside the step": (TRAINER, SEQUENTIAL),
+    # The generator by which tf.distribute hands a device its batches runs no Python.
+    "waiting for the batches of a replicas device is neither work nor python": (REPLICA, HANDS),
+}
+told[lambda *rows: said(pipeline(same(*rows)))] = {
+    "without a prefetch the trainer does the work itself": (wait(0, 30), ROOT, iterator("Root::Map", 0, 29, 2, 1)),
+    "a prefetch above heavy work is not near the root": (*MAPS, iterator("Root::Map::Prefetch", 0, 10, 3, 2)),
+    "several batches in a step add up": (*MAPS, iterator("Root", 40, 70, 1), iterator("Root::Map", 40, 70, 2, 1)),
+}
 
 
 @told
@@ -123,17 +112,14 @@ def parallel(kind: str, produces: str) -> tuple[Thread, ...]:
 FUSED = parallel("MapAndBatch", "MapAndBatchProduce")
 AFTER = lane("tf_data_private_threadpool/4", lambda at: [executor(at + 70, at + 99, int(at) + 11)])
 
-told.rows(
-    lambda *lanes: said(pipeline(*lanes)),
-    {
-        "a parallel map is a segment of its own and its source another": parallel(
-            "ParallelMapV2", "ParallelMapProduce"
-        ),
-        "so is one of older versions": parallel("LegacyParallelMapV2", "LegacyParallelMapProduce"),
-        "the threads of a fused map are counted": FUSED,
-        "a fused map on one thread is seen to be sequential": (*FUSED[:3], AFTER),
-    },
-)
+told[lambda *lanes: said(pipeline(*lanes))] = {
+    "a parallel map is a segment of its own and its source another": parallel(
+        "ParallelMapV2", "ParallelMapProduce"
+    ),
+    "so is one of older versions": parallel("LegacyParallelMapV2", "LegacyParallelMapProduce"),
+    "the threads of a fused map are counted": FUSED,
+    "a fused map on one thread is seen to be sequential": (*FUSED[:3], AFTER),
+}
 
 
 @told
@@ -148,15 +134,21 @@ def a_map_within_a_parallel_interleave_runs_on_several_threads() -> object:
 # Shapes of pipelines
 
 
-@told
-def a_zip_keeps_its_branches_apart() -> object:
-    branches = (
-        ("PrefetchProduce", 0, 30),
-        iterator("Root::Prefetch::Zip", 0, 30, 3, 2),
-        iterator("Root::Prefetch::Zip[0]::Map", 0, 20, 4, 3),
-        iterator("Root::Prefetch::Zip[1]::Map", 20, 25, 5, 3),
-    )
-    return said(pipeline(same(ROOT, iterator(PREFETCH, 0, 30, 2, 1)), same(*branches, name="b")))
+BRANCHES = same(
+    ("PrefetchProduce", 0, 30),
+    iterator("Root::Prefetch::Zip", 0, 30, 3, 2),
+    iterator("Root::Prefetch::Zip[0]::Map", 0, 20, 4, 3),
+    iterator("Root::Prefetch::Zip[1]::Map", 20, 25, 5, 3),
+    name="b",
+)
+VALIDATION = [
+    iterator(path, 70, 95, n, n - 1 if n > 91 else 0) for n, path in enumerate(("Root", PREFETCH, MAP), 91)
+]
+
+told[lambda *lanes: said(pipeline(*lanes))] = {
+    "a zip keeps its branches apart": (same(ROOT, iterator(PREFETCH, 0, 30, 2, 1)), BRANCHES),
+    "a validation is kept out": (TRAINER, SEQUENTIAL, same(*VALIDATION, name="tf_data_iterator_get_next/9")),
+}
 
 
 @told
@@ -168,13 +160,6 @@ def the_iterators_of_each_repetition_are_one_stage() -> object:
         yield iterator(f"Root::Map::ForeverRepeat[{epoch}]::Range", at, at + 10, 30 + epoch, 2)
 
     return said(pipeline(lane("python", rows)))
-
-
-@told
-def a_validation_pipeline_is_kept_out() -> object:
-    paths = enumerate(("Root", PREFETCH, MAP), 91)
-    rows = [iterator(path, 70, 95, n, n - 1 if n > 91 else 0) for n, path in paths]
-    return said(pipeline(TRAINER, SEQUENTIAL, same(*rows, name="tf_data_iterator_get_next/9")))
 
 
 @told
@@ -226,20 +211,14 @@ def work_in_outlying_steps_does_not_count() -> object:
     return said(chart(trace([line("python", *steps, end), line("x", *rows)])).fact(InputPipeline))
 
 
-# Python
-
-
 FILES = [("r:ReadFile", a, b) for a, b in [(18, 28), (30, 35), (58, 60)]]
 
-told.rows(
-    lambda *runs: stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP),
-    {
-        "other threads work for a map": [executor(17, 55, 50)],
-        "python that they run for it": [executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)],
-        "python outside of the pipeline": [executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)],
-        "files that they read for it, and one outside of the function": [executor(17, 55, 50), *FILES],
-    },
-)
+told[lambda *runs: stage(pipeline(TRAINER, CALLING, same(*runs, name="tf_Compute/1")), MAP)] = {
+    "other threads work for a map": [executor(17, 55, 50)],
+    "python that they run for it": [executor(17, 55, 50), ("EagerPyFunc:EagerPyFunc", 18, 53)],
+    "python outside of the pipeline": [executor(17, 55, 999), ("EagerPyFunc:EagerPyFunc", 18, 53)],
+    "files that they read for it, and one outside of the function": [executor(17, 55, 50), *FILES],
+}
 
 
 @told
@@ -251,14 +230,11 @@ def a_generators_work_is_python_of_its_datasets_line_or_of_the_method_of_a_keras
     return [one for given in (record, of_keras) for one in pipeline(rows, program=given).stages]
 
 
-told.rows(
-    lambda *row: pipeline(same(row, name="tf_Compute/1")),
-    {
-        "a producer outside of the window": wait(0, 60),
-        "input from elsewhere": ("m/c:Conv2D", 0, 5),
-        "a profiler that leaves out the handle": iterator(PREFETCH, 1, 5, 2),
-    },
-)
+told[lambda *row: pipeline(same(row, name="tf_Compute/1"))] = {
+    "a producer outside of the window": wait(0, 60),
+    "input from elsewhere": ("m/c:Conv2D", 0, 5),
+    "a profiler that leaves out the handle": iterator(PREFETCH, 1, 5, 2),
+}
 
 
 # What the user wrote
@@ -302,7 +278,6 @@ def test_a_stage_is_joined_to_its_line_by_the_name_that_tf_data_gave_it(
 
 test_input_pipeline = told.test("input_pipeline")
 
-
 test_the_place_of_a_node_in_the_pipeline = Names(__file__, "nodes").test(
-    {"the kind of a node, and its consumer": lambda path: [Node(path).kind, consumer(path)]}
+    lambda path: [Node(path).kind, consumer(path)]
 )

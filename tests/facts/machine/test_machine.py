@@ -1,10 +1,8 @@
 """How many threads and cores a run kept at work, told by its trace or by the samples."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.machine.cores import CROWDED
 
 told = Told()
-
 FOUR = Hardware(DeviceKind.CPU, "x", cores=4.0)
 COMPUTE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 0, 40))
 
@@ -23,63 +21,45 @@ def steps_with(*threads: Thread, tasks: tuple[tuple[float, float], ...] = ()) ->
 
 
 LATE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 20, 40))
-
-
 DATA = line("tf_data_private_threadpool/1", executor(0, 30))
 WAITS = line("tf_Compute/2", executor(0, 90), ("IteratorGetNextOp::DoCompute", 0, 80))
-
-
 UNKNOWN = Hardware(DeviceKind.CPU, "x")
 
-told.rows(
-    lambda *threads: steps_with(*threads).fact(Threads),
-    {"what tf.data executes is at work, and no wait": (DATA, WAITS), "a pool without tasks": (COMPUTE,)},
-)
-told.rows(
-    lambda compute, *tasks: steps_with(compute, tasks=tasks).fact(Threads),
-    {
-        "the pools threads count for the operation that they ran beside": (COMPUTE, (0, 10), (20, 40)),
-        "of a task that begins before it, what lies within does": (LATE, (10, 30), (35, 90)),
-    },
-)
-told.rows(
-    lambda samples, threads, hardware=FOUR: Cores.measure(hardware, samples, threads, Framework()),
-    {
-        "samples come before what the trace shows": (Samples(9, run_cores=1.0, other_cores=2.0), Threads(3.0, {})),
-        "where no other program is at work they are certain": (
-            Samples(9, run_cores=1.0, other_cores=0.0),
-            Threads(3.0, {}),
-        ),
-        "without samples the traces threads count": (None, Threads(3.0, {})),
-        "also where they tell nothing of cores": (Samples(9), Threads(3.0, {})),
-        "there are no more cores at work than there are": (None, Threads(9.0, {})),
-        "a machine of unknown cores": (None, Threads(1.0, {}), UNKNOWN),
-        "a trace without a host": (None, Unavailable("no host")),
-    },
-)
-
+told[lambda *threads: steps_with(*threads).fact(Threads)] = {
+    "what tf.data executes is at work, and no wait": (DATA, WAITS),
+    "a pool without tasks": (COMPUTE,),
+}
+told[lambda compute, *tasks: steps_with(compute, tasks=tasks).fact(Threads)] = {
+    "the pools threads count for the operation that they ran beside": (COMPUTE, (0, 10), (20, 40)),
+    "of a task that begins before it, what lies within does": (LATE, (10, 30), (35, 90)),
+}
+told[lambda samples, threads, hardware=FOUR: Cores.measure(hardware, samples, threads, Framework())] = {
+    "samples come before what the trace shows": (Samples(9, run_cores=1.0, other_cores=2.0), Threads(3.0, {})),
+    "where no other is at work they are certain": (Samples(9, run_cores=1.0, other_cores=0.0), Threads(3.0, {})),
+    "without samples the traces threads count": (None, Threads(3.0, {})),
+    "also where they tell nothing of cores": (Samples(9), Threads(3.0, {})),
+    "there are no more cores at work than there are": (None, Threads(9.0, {})),
+    "a machine of unknown cores": (None, Threads(1.0, {}), UNKNOWN),
+    "a trace without a host": (None, Unavailable("no host")),
+}
 
 # What the input's work takes from a CPU's compute.
 
 CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)
 
-
-told.rows(
-    lambda device, cores: CpuContention.measure(device, cores, STEP),
-    {
-        "a CPU whose cores are at work is crowded": (CPU, Cores(2.0, 2.0 * CROWDED)),
-        "one of which some are free is not": (CPU, Cores(2.0, 1.4)),
-        "other programs crowd it as well": (CPU, Cores(2.0, 1.0, others=0.5)),
-        "without samples it is not known": (CPU, Cores(2.0, 2.0, sampled=False)),
-        "nor without cores": (CPU, None),
-        "a GPU computes on no core": (GPU, Cores(2.0, 2.0)),
-        "other programs count where no core is free": (CPU, Cores(2.0, 0.5, 1.5)),
-        "beside a GPU too": (GPU, Cores(2.0, 0.5, 1.5)),
-        "not where some are": (CPU, Cores(4.0, 0.5, 1.5)),
-        "nor beside a GPU": (GPU, Cores(4.0, 0.5, 1.5)),
-    },
-)
+told[lambda device, cores: CpuContention.measure(device, cores, STEP)] = {
+    "a CPU whose cores are at work is crowded": (CPU, Cores(2.0, 2.0 * CROWDED)),
+    "one of which some are free is not": (CPU, Cores(2.0, 1.4)),
+    "other programs crowd it as well": (CPU, Cores(2.0, 1.0, others=0.5)),
+    "without samples it is not known": (CPU, Cores(2.0, 2.0, sampled=False)),
+    "nor without cores": (CPU, None),
+    "a GPU computes on no core": (GPU, Cores(2.0, 2.0)),
+    "other programs count where no core is free": (CPU, Cores(2.0, 0.5, 1.5)),
+    "beside a GPU too": (GPU, Cores(2.0, 0.5, 1.5)),
+    "not where some are": (CPU, Cores(4.0, 0.5, 1.5)),
+    "nor beside a GPU": (GPU, Cores(4.0, 0.5, 1.5)),
+}
 
 test_machine = told.test("machine")
 

@@ -11,41 +11,39 @@ from tfdoctor.facts.operations.kernel_kinds import (
     of_operation,
     precision_of,
 )
-from tfdoctor.facts.operations.matmuls import is_eligible
 from tfdoctor.facts.timeline.host_events import UNNAMED
 
 KERNELS = Names(__file__, "kernels")
 NAMES = [name for names in KERNELS.values() for name in names]
 
-test_what_the_names_of_kernels_tell = KERNELS.test(dict.fromkeys(KERNELS, kernel))
+test_what_the_names_of_kernels_tell = KERNELS.test(kernel)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if kernel(name).on_unit is None])
-def test_kernels_whose_names_do_not_tell_leave_their_operation_unknown(name: str) -> None:
-    assert of_operation((name,)) is None
+def test_kernels_whose_names_do_not_tell_leave_their_operation_unknown() -> None:
+    untold = [(name,) for name in NAMES if kernel(name).on_unit is None]
+    assert untold
+    assert [names for names in untold if of_operation(names) is not None] == []
 
 
-@pytest.mark.parametrize(("gpu", "precision"), sorted({*synthetic.GEMM, *synthetic.MMA_CONVOLUTION}))
-def test_synthetic_kernels_tell_unit_and_precision(gpu: str, precision: str) -> None:
-    table = synthetic.GEMM | synthetic.MMA_CONVOLUTION
-    for name in {table[gpu, precision], synthetic.GEMM[gpu, precision]}:
-        found = kernel(name.format("fprop"))
-        assert (found.on_unit, found.precision) == (precision != "fp32", precision)
+@each(synthetic.GEMM, synthetic.MMA_CONVOLUTION, ids=["gemm", "convolution"])
+def test_synthetic_kernels_tell_unit_and_precision(table: Mapping[tuple[str, str], str]) -> None:
+    found = {key: kernel(name.format("fprop")) for key, name in table.items()}
+    assert {key: (one.on_unit, one.precision) for key, one in found.items()} == {
+        (gpu, precision): (precision != "fp32", precision) for gpu, precision in table
+    }
 
 
 ON_UNIT, OFF_UNIT = "volta_h884gemm_64x128_ldg8_nn", "volta_sgemm_128x64_nn"
 WINOGRAD = "void cudnn::winograd_nonfused::winogradForwardData4x4<__half, __half>"
 
-
-@cases(
-    (("nchwToNhwcKernel", ON_UNIT, "splitKreduce_kernel"), True),  # one is enough
-    (("nchwToNhwcKernel", "void Eigen::internal::EigenMetaKernel<>"), None),  # helpers alone do not tell
-    ((), None),
-    ((WINOGRAD, "volta_sgemm_128x64_nn"), False),  # runs where its products do
-    ((WINOGRAD, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"), True),
+test_where_an_operation_ran = answers(
+    lambda *names: of_operation(names),
+    ("nchwToNhwcKernel", ON_UNIT, "splitKreduce_kernel", True),  # one is enough
+    ("nchwToNhwcKernel", "void Eigen::internal::EigenMetaKernel<>", None),  # helpers alone do not tell
+    (None,),
+    (WINOGRAD, "volta_sgemm_128x64_nn", False),  # runs where its products do
+    (WINOGRAD, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn", True),
 )
-def test_where_an_operation_ran(names: tuple[str, ...], *, on_unit: bool | None) -> None:
-    assert of_operation(names) is on_unit
 
 
 def test_what_the_kernels_of_an_operation_tell_together() -> None:
@@ -75,31 +73,23 @@ def found(*rows: OperationTime, on: Recording | None = None) -> OneDnn:
     return OneDnn.measure(Operations(rows), ON_CPU, on or machine("avx2", "avx512f"), Framework())
 
 
-def test_products_are_sorted_by_what_ran_them() -> None:
-    seen = found(
+told = Told()
+
+told[found] = {
+    "products are sorted by what ran them": (
         matmul(ms=6.0, ran="a:_MklNativeConv2D"),
         matmul(ms=3.0, ran="b:_FusedConv2D", name="b"),
         matmul(ms=1.0, ran="c:Conv2D", name="c"),
     )
-    assert (seen.onednn_ms, seen.eigen_fused_ms, seen.other_ms) == (6.0, 3.0, 1.0)
-    assert seen.share == pytest.approx(0.6)
-
-
-@cases(
-    (("avx2", "avx512f", "amx_tile"), "bfloat16", "AMX"),
-    (("avx2", "avx512f", "amx_tile"), "float32", "AVX-512"),
-    (("avx2", "avx512f"), "bfloat16", "AVX-512"),
-    (("avx2",), "float32", "AVX2"),
-)
-def test_the_instructions_follow_from_flags_and_precision(flags: tuple[str, ...], dtype: str, best: str) -> None:
-    assert found(matmul(dtype=dtype), on=machine(*flags)).instructions == best
-
-
-@cases((recording(), "flags; record"), (machine("x"), "distinguishes"))
-def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -> None:
-    seen = found(matmul(), on=on)
-    assert not seen.instructions
-    assert why in seen.why_unknown
+}
+told[lambda dtype, *flags: found(matmul(dtype=dtype), on=machine(*flags))] = {
+    "the instructions follow from flags and precision": ("bfloat16", "avx2", "avx512f", "amx_tile"),
+    "of float32": ("float32", "avx2", "avx512f", "amx_tile"),
+    "without AMX": ("bfloat16", "avx2", "avx512f"),
+    "without AVX-512": ("float32", "avx2"),
+    "of flags that tell nothing they are unknown": ("float32", "x"),
+}
+told.add("of unknown flags too", lambda: found(matmul(), on=recording()))
 
 
 # What could run on the matrix unit as it is: by type, dtype and dimensions, on this device.
@@ -110,64 +100,51 @@ def gpu(major: int, minor: int, **stats: Any) -> Hardware:
     return chart(trace([], gpus=[plane])).fact(Hardware)
 
 
-V100, T4, A100, H100, P4 = gpu(7, 0), gpu(7, 5), gpu(8, 0), gpu(9, 0), gpu(6, 1)
-MI300X = gpu(9, 4, device_vendor="AMD")
+V100, A100, MI300X = gpu(7, 0), gpu(8, 0), gpu(9, 4, device_vendor="AMD")
+GPUS = {
+    "a V100": V100,
+    "a T4": gpu(7, 5),
+    "an A100": A100,
+    "an A10": gpu(8, 6),
+    "an H100": gpu(9, 0),
+    "a P4": gpu(6, 1),
+}
+GPUS |= {"a GTX 1650": gpu(7, 5, gpu_device_name="NVIDIA GeForce GTX 1650"), "an MI300X": MI300X}
+GPUS |= {"an unknown GPU": gpu(13, 0), "an unknown one of AMD's": gpu(11, 0, device_vendor="AMD")}
+DTYPES = ("float16", "bfloat16", "float32", "float64")
 
+told[lambda gpu: {dtype: is_eligible(matmul(dtype=dtype, weights=(3, 3, 64, 64)), gpu) for dtype in DTYPES}] = {
+    f"the unit of {name} by types": gpu for name, gpu in GPUS.items()
+}
 
-@cases(
-    (V100, "float16", True),
-    (V100, "float32", False),
-    (V100, "bfloat16", False),
-    (T4, "float16", True),
-    (T4, "bfloat16", False),
-    (A100, "float32", True),
-    (A100, "bfloat16", True),
-    (A100, "float64", True),
-    (gpu(8, 6), "float64", False),
-    (H100, "float16", True),
-    (MI300X, "float32", True),
-    (P4, "float16", False),
-    (gpu(7, 5, gpu_device_name="NVIDIA GeForce GTX 1650"), "float16", False),
-    (gpu(13, 0), "float16", None),
-    (gpu(11, 0, device_vendor="AMD"), "float16", None),
+test_by_dimensions_where_old_libraries_mind = answers(
+    lambda kind, hardware, *weights: is_eligible(matmul(kind, dtype="float16", weights=weights), hardware),
+    ("Conv2D", V100, 3, 3, 64, 60, None),
+    ("Conv2D", V100, 3, 3, 3, 64, None),
+    ("Conv2D", A100, 3, 3, 64, 60, True),
+    ("MatMul", V100, 100, 10, None),
+    ("MatMul", V100, 104, 16, True),
+    ("MatMul", V100, None, 64, None),
 )
-def test_by_device_and_type(hardware: Hardware, dtype: str, possible: object) -> None:
-    assert is_eligible(matmul(dtype=dtype, weights=(3, 3, 64, 64)), hardware) is possible
+MULTIPLY = ("Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2", "Einsum", "CudnnRNNV3", "MatMul")
 
-
-@cases(
-    (V100, (3, 3, 64, 60), None),
-    (V100, (3, 3, 3, 64), None),
-    (A100, (3, 3, 64, 60), True),
-    (V100, (100, 10), None),
-    (V100, (104, 16), True),
-    (V100, (None, 64), None),
-)
-def test_by_dimensions_where_old_libraries_mind(
-    hardware: Hardware, weights: tuple[int | None, ...], possible: object
-) -> None:
-    row = matmul("MatMul" if len(weights) == 2 else "Conv2D", dtype="float16", weights=weights)
-    assert is_eligible(row, hardware) is possible
-
-
-@cases(
-    *((kind, "depthwise/batch_norm", True) for kind in ("Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2")),
-    *((kind, "depthwise/batch_norm", True) for kind in ("Einsum", "CudnnRNNV3", "MatMul")),
+test_operations_that_multiply_whatever_they_are_called = answers(
+    lambda kind, name: is_eligible(matmul(kind, dtype="float32", name=name), A100),
+    *((kind, "depthwise/batch_norm", True) for kind in MULTIPLY),
     ("Relu", "conv/MatMul", False),
     ("DepthwiseConv2dNative", "model/layer", False),
 )
-def test_operations_that_multiply_whatever_they_are_called(kind: str, name: str, *, possible: bool) -> None:
-    assert is_eligible(matmul(kind, dtype="float32", name=name), A100) is possible
+
+
+def compiled(kernel: str) -> OperationTime:
+    return OperationTime(name=kernel, type=UNNAMED, ms=1.0, ran=(kernel,))
 
 
 def test_a_product_that_xla_compiled_is_told_by_its_kernel() -> None:
-    name = "Cijk_Ailk_Bljk_BBS_BH_MT256x256x64_MI16x16x16x1"
-    row = OperationTime(name=name, type=UNNAMED, ms=1.0, ran=(name,))
-    assert row.is_matrix
-    assert is_eligible(row, MI300X) is True
-    triton = OperationTime(name="t", type=UNNAMED, ms=1.0, ran=("gemm_fusion_dot.kd",))
-    assert is_eligible(triton, MI300X) is None
-    assert not OperationTime(name="f", type=UNNAMED, ms=1.0, ran=("loop_fusion",)).is_matrix
+    row = compiled("Cijk_Ailk_Bljk_BBS_BH_MT256x256x64_MI16x16x16x1")
+    assert (row.is_matrix, is_eligible(row, MI300X)) == (True, True)
+    assert is_eligible(compiled("gemm_fusion_dot.kd"), MI300X) is None
+    assert not compiled("loop_fusion").is_matrix
 
 
 # Whether the matrix unit was used: by FLOPs where they are known, by kernel names else.
@@ -180,38 +157,44 @@ def on_gpu(*kernels: tuple[str, float, float, str], record: Any = None, gpu: Any
     return chart(trace([markers(1, 100)], gpus=[plane]), recording(record)).fact(MatrixUnit)
 
 
-def test_matrix_time_is_split_by_what_its_kernels_names_tell() -> None:
-    on, off = (ON_UNIT, 0, 10, "a:MatMul"), (OFF_UNIT, 10, 30, "b:MatMul")
-    found = on_gpu(on, off, ("mystery", 30, 35, "c:Conv2D"), (ON_UNIT, 35, 40, "d:Relu"))
-    assert (found.on_unit_ms, found.off_unit_ms, found.unknown_ms) == pytest.approx((10, 20, 5))
-    assert (found.matrix_ms, found.busy_ms) == pytest.approx((35, 40))
-    assert (found.utilization, found.unit) == (None, "Tensor Core")
+SHAPES = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
+RECORD = {"graphs": [{"operations": [graph_operation("a", "MatMul", SHAPES, SHAPES[:1])]}]}
+CONVERTS = ("void cudnn::ops::nchwToNhwcKernel<__half>", 0, 6, "a:Conv2D")
+AMPERE = partial(device, compute_cap_major=8, compute_cap_minor=0)
+
+told[on_gpu] = {
+    "matrix time is split by what its kernels' names tell": (
+        (ON_UNIT, 0, 10, "a:MatMul"),
+        (OFF_UNIT, 10, 30, "b:MatMul"),
+        ("mystery", 30, 35, "c:Conv2D"),
+        (ON_UNIT, 35, 40, "d:Relu"),
+    ),
+    "conversions beside a product count for neither side": (CONVERTS, (ON_UNIT, 6, 10, "a:Conv2D")),
+    # JAX's programs and TensorFlow's clusters name all their kernels alike.
+    **{
+        f"what XLA compiled is told kernel by kernel: {name}": (
+            (ON_UNIT, 0, 4, name),
+            ("loop_add_fusion", 4, 6, name),
+            ("gemm_fusion_dot", 6, 7, name),
+        )
+        for name in ("XlaModule:", "cluster_0_1/xla_run:_XlaRun")
+    },
+}
+told[lambda *kernels: on_gpu(*kernels, record=RECORD)] = {
+    "utilization is FLOPs over the peak of the busy time": ((ON_UNIT, 0, 1, "a:MatMul"), ("x", 1, 2, "b:Relu")),
+    "one of unknown size": ((ON_UNIT, 0, 1, "a:MatMul"), (ON_UNIT, 1, 9, "b:MatMul")),
+}
+told[lambda *kernels: on_gpu(*kernels, gpu=AMPERE)] = {
+    "a product that could have used the unit as it is": [("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul")]
+}
 
 
-def test_utilization_is_flops_over_the_peak_of_the_busy_time() -> None:
-    shapes = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
-    record = {"graphs": [{"operations": [graph_operation("a", "MatMul", shapes, shapes[:1])]}]}
-    found = on_gpu((ON_UNIT, 0, 1, "a:MatMul"), ("x", 1, 2, "b:Relu"), record=record)
-    peak = 1.53e9 * 80 * 1024
-    figures = found.peak_flop_s, found.utilization, found.matrix_rate
-    assert figures == pytest.approx((peak, 2 * 1024**3 / 2e-3 / peak, 2 * 1024**3 / 1e-3))
-    unknown = on_gpu((ON_UNIT, 0, 1, "a:MatMul"), (ON_UNIT, 1, 9, "b:MatMul"), record=record)
-    assert unknown.utilization is None  # one of unknown size
-    assert unknown.on_unit_ms == pytest.approx(9)
-
-
-def test_a_tpu_tells_its_flops_and_its_peak() -> None:
+@told
+def a_tpu_tells_its_flops_and_its_peak() -> object:
     kinds = {"%fusion": {"hlo_category": "convolution fusion", "flops": 1e9}}
-    tpu = device(
-        line("XLA Ops", ("%fusion", 0, 1)),
-        line("Steps", ("0", 0, 2)),
-        kinds=kinds,
-        device_type_string="TPU v5 lite",
-        peak_teraflops_per_second=100.0,
-    )
-    found = chart(trace([], tpus=[tpu])).fact(MatrixUnit)
-    assert found.utilization == pytest.approx(1e9 / 1e-3 / 100e12)
-    assert (found.unit, found.on_unit_ms) == ("MXU", None)
+    lines = line("XLA Ops", ("%fusion", 0, 1)), line("Steps", ("0", 0, 2))
+    peak = {"device_type_string": "TPU v5 lite", "peak_teraflops_per_second": 100.0}
+    return chart(trace([], tpus=[device(*lines, kinds=kinds, **peak)])).fact(MatrixUnit)
 
 
 OLD = device(line("Stream #1", ("k", 0, 1)), compute_cap_major=6, compute_cap_minor=1)
@@ -221,7 +204,6 @@ def unit_of(*threads: Thread, gpu: Machine | None = None) -> MatrixUnit:
     return chart(trace([markers(1, 100), *threads], gpus=[gpu] if gpu else [])).fact(MatrixUnit)
 
 
-ADD = OperationTime(name="add", type="AddV2", ms=1.0)
 NO_CPU = Device(DeviceKind.GPU, 1, 1)
 
 test_what_is_not_judged = unavailable(
@@ -230,34 +212,14 @@ test_what_is_not_judged = unavailable(
     (lambda: unit_of(gpu=v100()), r"not recorded|no kernel on it"),
     (lambda: unit_of(gpu=v100(line("Stream #1", ("mystery", 0, 9)))), "does not name"),
     (lambda: OneDnn.measure(Operations((matmul(),)), NO_CPU, machine("avx2"), Framework()), "on a GPU"),
-    (lambda: found(ADD), "no matmul"),
+    (lambda: found(OperationTime(name="add", type="AddV2", ms=1.0)), "no matmul"),
 )
 
 
-def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
+@told
+def a_step_without_matrix_work_is_known_to_have_none() -> object:
     rows = Operations((OperationTime(name="r", type="ReluGrad", ms=5),))
-    found = MatrixUnit.measure(
-        rows, Hardware(DeviceKind.GPU, "x", "Tensor Core"), Device(DeviceKind.GPU, 1, 1), None
-    )
-    assert (found.matrix_ms, found.busy_ms) == (0, 5)
+    return MatrixUnit.measure(rows, Hardware(DeviceKind.GPU, "x", "Tensor Core"), NO_CPU, None)
 
 
-def test_conversions_beside_a_product_count_for_neither_side() -> None:
-    converts = ("void cudnn::ops::nchwToNhwcKernel<__half>", 0, 6, "a:Conv2D")
-    found = on_gpu(converts, (ON_UNIT, 6, 10, "a:Conv2D"))
-    assert (found.on_unit_ms, found.off_unit_ms, found.beside_ms) == pytest.approx((4, 0, 6))
-    assert dict(found.precisions) == pytest.approx({"fp16": 4})
-
-
-@each("XlaModule:", "cluster_0_1/xla_run:_XlaRun")
-def test_what_xla_compiled_is_told_kernel_by_kernel(name: str) -> None:
-    """JAX's programs and TensorFlow's clusters name all their kernels alike."""
-    found = on_gpu((ON_UNIT, 0, 4, name), ("loop_add_fusion", 4, 6, name), ("gemm_fusion_dot", 6, 7, name))
-    assert (found.on_unit_ms, found.unknown_ms) == pytest.approx((4, 1))
-    assert (found.matrix_ms, found.busy_ms) == pytest.approx((5, 7))
-
-
-def test_a_product_that_could_have_used_the_unit_as_it_is() -> None:
-    ampere = partial(device, compute_cap_major=8, compute_cap_minor=0)
-    found = on_gpu(("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul"), gpu=ampere)
-    assert (found.unused_ms, found.off_unit_ms) == pytest.approx((4, 4))
+test_kernel_kinds = told.test("kernel_kinds")

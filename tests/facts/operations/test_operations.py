@@ -4,11 +4,8 @@ from itertools import product as every
 
 from tests.facts.kit import *
 from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
-from tfdoctor.facts.operations.operation_time import by_layer
-from tfdoctor.facts.operations.shapes import einsum_flops, flops_of, shared_dimension_flops
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.run.program import Shape
-from tfdoctor.terms.units import ratio
 
 HERE = ["/home/me/train.py", 7]
 
@@ -32,19 +29,38 @@ def only(found: Operations) -> OperationTime:
     return row
 
 
-# Names
+told = Told()
+KNOWN = "name type layer at ms calls kernel flops nbytes precision ran is_matrix is_depthwise"
 
 
-def test_an_operation_that_python_runs_is_not_the_graphs_of_the_same_name() -> None:
+def known(of: Operations) -> object:
+    """What is known of operations, one after the other."""
+    return [{name: value for name, value in fields(row, KNOWN).items() if value} for row in of.rows]
+
+
+def seen(*rows: Row, record: dict[str, Any] | None = None) -> object:
+    return known(on_cpu(*rows, record=record))
+
+
+def of_kernels(*rows: Row) -> object:
+    """What is known of the operations of a GPU's kernels, and how much is of unknown ones."""
+    found = chart(trace([markers(1, 10)], gpus=[v100(line("Stream #1", *rows))])).fact(Operations)
+    return known(found), fields(found, "unnamed why_unnamed")
+
+
+def on_threads(*threads: Thread) -> object:
+    """What is known of the operations, and what the device's part of the step is."""
+    facts = chart(trace(threads))
+    return known(facts.fact(Operations)), facts.fact(Breakdown)["device"]
+
+
+@told
+def an_operation_that_python_runs_is_not_the_graphs_of_the_same_name() -> object:
     """TensorFlow names both by their type: the casts of tf.summary and the first one of a compiled step."""
     python = line("python", ("EagerLocalExecute: Cast", 60, 90))
     graph = line("tf_Compute/1", executor(0, 50), ("Cast:Cast", 10, 30))
-    record = program(graph_operation("Cast", "Cast", at=HERE))
-    found = chart(trace([markers(1, 100), python, graph]), recording(record)).fact(Operations)
-    assert {(row.name, row.at is None) for row in found.rows} == {
-        ("Cast", False),
-        ("EagerLocalExecute: Cast", True),
-    }
+    record = recording(program(graph_operation("Cast", "Cast", at=HERE)))
+    return known(chart(trace([markers(1, 100), python, graph]), record).fact(Operations))
 
 
 test_names_of_types_and_kernels = Names(__file__, "names").test(
@@ -56,168 +72,110 @@ test_names_of_types_and_kernels = Names(__file__, "names").test(
     }
 )
 
-
-@each("BiasAdd", "Relu")
-def test_a_fused_convolution_is_found_under_its_activations_name(last: str) -> None:
-    names = {"Conv2D": "seq/c1/convolution", "BiasAdd": "seq/c1/BiasAdd", "Relu": "seq/c1/Relu"}
-    record = program(
-        graph_operation("seq/c0/convolution", "Conv2D", layer="c0"),
-        graph_operation("seq/c0/Relu", "Relu", layer="c0"),
-        graph_operation(names["Conv2D"], "Conv2D", [f32(8, 9, 9, 3), f32(3, 3, 3, 16)], layer="c1", at=HERE),
-        graph_operation("seq/c1/Reshape", "Reshape", layer="c1"),
-        graph_operation(names["BiasAdd"], "BiasAdd", layer="c1"),
-        graph_operation(names["Relu"], "Relu", layer="c1"),
-    )
-    row = only(on_cpu((f"{names[last]}:_FusedConv2D", 0, 10), record=record))
-    assert (row.type, row.layer, row.kernel) == ("Conv2D", "c1", (3, 3, 3, 16))
-    assert row.at == Location("/home/me/train.py", 7)
-    assert row.ran == (f"{names[last]}:_FusedConv2D",)
-
-
-def test_a_rewritten_operation_without_its_kind_nearby_keeps_what_its_name_says() -> None:
-    record = program(graph_operation("m/act/Relu", "Relu", [f32(2, 2)], layer="act"))
-    row = only(on_cpu(("m/act/Relu:_FusedConv2D", 0, 10), record=record))
-    assert (row.type, row.layer) == ("Conv2D", "act")
-    assert row.kernel is None
-    assert row.flops is None
-    assert row.nbytes is None
-
-
-@each(
+FUSED = program(
+    graph_operation("seq/c0/convolution", "Conv2D", layer="c0"),
+    graph_operation("seq/c0/Relu", "Relu", layer="c0"),
+    graph_operation("seq/c1/convolution", "Conv2D", [f32(8, 9, 9, 3), f32(3, 3, 3, 16)], layer="c1", at=HERE),
+    graph_operation("seq/c1/Reshape", "Reshape", layer="c1"),
+    graph_operation("seq/c1/BiasAdd", "BiasAdd", layer="c1"),
+    graph_operation("seq/c1/Relu", "Relu", layer="c1"),
+)
+RELU = program(graph_operation("m/act/Relu", "Relu", [f32(2, 2)], layer="act"))
+DENSE_D = graph_operation("seq/d/MatMul", "MatMul", layer="d", at=HERE)
+MAPPED = {"kind": "dataset", "operations": [graph_operation("add", "AddV2", layer="someones", at=HERE)]}
+CALLS = (
     "",
     "StatefulPartitionedCall/",
     "StatefulPartitionedCall/StatefulPartitionedCall_3/",
     "while/body/_1/PartitionedCall/",
 )
-def test_functions_within_functions_do_not_hide_an_operations_name(prefix: str) -> None:
-    record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d"))
-    row = only(on_cpu((f"{prefix}seq/d/MatMul:MatMul", 0, 10), record=record))
-    assert (row.name, row.layer) == ("seq/d/MatMul", "d")
 
 
-def test_the_training_graph_goes_before_an_evaluation_with_the_same_names() -> None:
-    def graph(batch: int, *more: dict[str, Any]) -> dict[str, Any]:
-        shapes = [f32(batch, 4), f32(4, 8)]
-        forward = graph_operation("seq/d/MatMul", "MatMul", shapes, [f32(batch, 8)])
-        return {"kind": "function", "operations": [forward, *more]}
-
-    training = graph(32, graph_operation("gradient_tape/seq/d/MatMul", "MatMul"))
-    record = {"graphs": [graph(7), training, {**graph(9), "kind": "dataset"}]}
-    row = only(on_cpu(("seq/d/MatMul:MatMul", 0, 10), record=record))
-    assert row.flops == 2 * 32 * 4 * 8
+def batched(batch: int, *more: dict[str, Any], kind: str = "function") -> dict[str, Any]:
+    forward = graph_operation("seq/d/MatMul", "MatMul", [f32(batch, 4), f32(4, 8)], [f32(batch, 8)])
+    return {"kind": kind, "operations": [forward, *more]}
 
 
-def test_the_functions_of_datasets_are_no_part_of_the_step() -> None:
-    mapped = graph_operation("add", "AddV2", layer="someones", at=HERE)
-    record = {"graphs": [{"kind": "dataset", "operations": [mapped]}]}
-    row = only(on_cpu(("add:AddV2", 0, 10), record=record))
-    assert (row.layer, row.at) == ("", None)
+TRAINING = batched(32, graph_operation("gradient_tape/seq/d/MatMul", "MatMul"))
+THREE_GRAPHS = {"graphs": [batched(7), TRAINING, batched(9, kind="dataset")]}
 
 
-@cases(((3,), ("model.py", 3)), ((3, 4), ("train.py", 7)))
-def test_the_line_is_the_layers_where_no_two_share_its_name(lines: tuple[int, ...], at: tuple[str, int]) -> None:
-    layers = [{"name": "d", "class": "Dense", "at": ["/home/me/model.py", n]} for n in lines]
-    record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d", at=HERE), layers=layers)
-    row = only(on_cpu(("seq/d/MatMul:MatMul", 0, 10), record=record))
-    assert row.at == Location(f"/home/me/{at[0]}", at[1])
+def layered(*lines: int) -> dict[str, Any]:
+    """The record of a model whose layers of one name were made on these lines."""
+    return program(DENSE_D, layers=[{"name": "d", "class": "Dense", "at": ["/home/me/model.py", n]} for n in lines])
 
 
-# Time
+told[lambda name, record: seen((name, 0, 10), record=record)] = {
+    "a fused convolution is found under its bias's name": ("seq/c1/BiasAdd:_FusedConv2D", FUSED),
+    "or under its activation's": ("seq/c1/Relu:_FusedConv2D", FUSED),
+    "without its kind nearby it keeps what its name says": ("m/act/Relu:_FusedConv2D", RELU),
+    **{f"within functions: {call or None}": (f"{call}seq/d/MatMul:MatMul", program(DENSE_D)) for call in CALLS},
+    "the training graph goes before an evaluation": ("seq/d/MatMul:MatMul", THREE_GRAPHS),
+    "the functions of datasets are no part of the step": ("add:AddV2", {"graphs": [MAPPED]}),
+    "the line is the layers": ("seq/d/MatMul:MatMul", layered(3)),
+    "where no two share its name": ("seq/d/MatMul:MatMul", layered(3, 4)),
+}
 
+STARTS = [0, 1000, 1100, 1200, 1300, 1400]
+OUTLYING = line("p", *(marker(n, at, at + 90) for n, at in enumerate(STARTS)), ("tfdoctor_end", 1500, 1500))
+SLOW = line("t", ("slow:Conv2D", 0, 900), *(("a:Conv2D", at, at + 50) for at in STARTS[1:]))
+ONCE = line("t/1", ("a:Conv2D", 0, 30), ("b:Relu", 50, 60))
+TWICE = line("t/2", ("c:Conv2D", 10, 30), ("a:Conv2D", 150, 190))
+FOUR = line("p", marker(0, 0, 100, steps=4), ("tfdoctor_end", 100, 100))
+CONV, GRADIENT = {"tf_op": "m/c/Conv2D:Conv2D"}, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"}
 
-def test_the_operations_sum_to_the_devices_part_of_the_step() -> None:
-    first = line("t/1", ("a:Conv2D", 0, 30), ("b:Relu", 50, 60))
-    facts = chart(trace([markers(2, 100), first, line("t/2", ("c:Conv2D", 10, 30), ("a:Conv2D", 150, 190))]))
-    found = facts.fact(Operations)
-    assert found.total_ms == pytest.approx(facts.fact(Breakdown)["device"])
-    assert {row.name: row.ms for row in found.rows} == pytest.approx({"a": (10 + 10 + 40) / 2, "b": 5, "c": 5})
-    assert found.rows[0].name == "a"
-    assert {row.name: row.calls for row in found.rows} == {"a": 1, "b": 0.5, "c": 0.5}
-
-
-def test_operations_of_outlying_steps_do_not_count() -> None:
-    starts = [0, 1000, 1100, 1200, 1300, 1400]
-    steps = [marker(n, at, at + 90) for n, at in enumerate(starts)]
-    rows: list[Row] = [("slow:Conv2D", 0, 900), *(("a:Conv2D", at, at + 50) for at in starts[1:])]
-    end: Row = ("tfdoctor_end", 1500, 1500)
-    found = chart(trace([line("p", *steps, end), line("t", *rows)])).fact(Operations)
-    assert [row.name for row in found.rows] == ["a"]
-    assert only(found).ms == pytest.approx(50)
-
-
-def test_several_training_steps_in_a_call_share_its_operations() -> None:
-    steps = line("p", marker(0, 0, 100, steps=4), ("tfdoctor_end", 100, 100))
-    found = chart(trace([steps, line("t", ("a:Conv2D", 0, 40))])).fact(Operations)
-    assert (only(found).ms, only(found).calls) == (10, 0.25)
-
-
-def on_gpu(*rows: Row) -> Operations:
-    return chart(trace([markers(1, 10)], gpus=[v100(line("Stream #1", *rows))])).fact(Operations)
-
-
-def test_the_kernels_of_one_operation_are_one_row() -> None:
-    conv = {"tf_op": "m/c/Conv2D:Conv2D"}
-    row = only(on_gpu(("nchwToNhwc", 0, 1, conv), ("volta_scudnn", 1, 9, conv)))
-    assert (row.ms, row.calls) == pytest.approx((9, 1))
-    assert row.ran == ("nchwToNhwc", "volta_scudnn")
-
-
-@cases(
-    ([("my_kernel", 0, 1), ("volta_scudnn", 1, 5, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.2, "20 %"),
-    ([("my_kernel", 0, 1), ("volta_scudnn", 1, 10, {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"})], 0.1, ""),
-    ([("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})], 0, "no gradient"),  # no whole step to judge by
-)
-def test_work_whose_operation_is_unknown_is_counted_as_such(kernels: list[Row], unnamed: float, why: str) -> None:
-    found = on_gpu(*kernels)
-    assert found.unnamed == pytest.approx(unnamed)
-    assert why in found.why_unnamed
-    assert bool(why) == bool(found.why_unnamed)
-
-
-test_what_is_not_known = unavailable(
-    (lambda: chart(trace([markers(1, 10)], gpus=[v100()], errors=("libcupti",))).fact(Operations), "CUPTI"),
-    (lambda: chart(trace([markers(1, 10)])).fact(Operations), "no operation"),
-    (lambda: chart(trace([markers(1, 10), line("t", ("a:Conv2D", 50, 60))])).fact(Operations), "steady steps"),
-    (lambda: chart(trace([])).fact(Program), "tfdoctor profile"),
-)
-
+told[on_threads] = {
+    "the operations sum to the device's part": (markers(2, 100), ONCE, TWICE),
+    "operations of outlying steps do not count": (OUTLYING, SLOW),
+    "several training steps in a call share its operations": (FOUR, line("t", ("a:Conv2D", 0, 40))),
+}
+told[of_kernels] = {
+    "the kernels of one operation are one row": (("nchwToNhwc", 0, 1, CONV), ("volta_scudnn", 1, 9, CONV)),
+    "a fifth is of unknown operations": (("my_kernel", 0, 1), ("volta_scudnn", 1, 5, GRADIENT)),
+    "a tenth is": (("my_kernel", 0, 1), ("volta_scudnn", 1, 10, GRADIENT)),
+    "no whole step to judge by": [("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})],
+}
 
 # Arithmetic, by hand
-
-
-def flops(operation: dict[str, Any], **more: Any) -> float | None:
-    record = program(operation, **more)
-    row = only(on_cpu((f"{operation['name']}:{operation['type']}", 0, 10), record=record))
-    return row.flops
-
 
 IMAGES, WEIGHTS, MAPS = f32(32, 28, 28, 16), f32(3, 3, 16, 24), f32(32, 26, 26, 24)
 
 
-@each(["float32", None], f32(None, None))
-def test_an_unknown_shape_gives_no_number(open_shape: Any) -> None:
-    assert flops(graph_operation("m", "MatMul", [open_shape, f32(4, 8)], [f32(2, 8)])) is None
+def counted(name: str, kind: str, inputs: list[Any], outputs: Any = (), run: Any = None, **attrs: Any) -> object:
+    record = program(graph_operation(name, kind, inputs, outputs, attrs=attrs), run=run or {})
+    return seen((f"{name}:{kind}", 0, 10), record=record)
 
 
-def test_attributes_of_the_record_tell_how_operands_lie() -> None:
-    channels, turned = {"data_format": "NCHW"}, {"transpose_a": True}
-    first = graph_operation("c", "Conv2D", [f32(32, 16, 28, 28), WEIGHTS], [f32(32, 24, 26, 26)], attrs=channels)
-    assert flops(first) == 2 * 32 * 26 * 26 * 24 * 3 * 3 * 16
-    product = graph_operation("m", "MatMul", [f32(100, 32), f32(100, 10)], [f32(32, 10)], attrs=turned)
-    assert flops(product) == 2 * 32 * 100 * 10
-    assert not flops(graph_operation("m", "MatMul", [f32(0, 4), f32(4, 8)], [f32(0, 8)]))
+HALVES = [["bfloat16", [1, 8, 8, 3]], ["bfloat16", [3, 3, 3, 8]]]
+DEPTHWISE = OperationTime(name="d", type="DepthwiseConv2dNativeBackpropFilter", ms=1)
+OPEN = ("m", "MatMul", [f32(None, 100), f32(100, 10)], [f32(None, 10)])
+FROM_CHANNELS, TO_CHANNELS = [f32(32, 16, 28, 28), WEIGHTS], [f32(32, 24, 26, 26)]
+VOLUME = f32(3, 3, 3, 4, 8)
+
+told[counted] = {
+    "an unknown rank gives no number": ("m", "MatMul", [["float32", None], f32(4, 8)], [f32(2, 8)]),
+    "nor do unknown dimensions": ("m", "MatMul", [f32(None, None), f32(4, 8)], [f32(2, 8)]),
+    "a product of nothing": ("m", "MatMul", [f32(0, 4), f32(4, 8)], [f32(0, 8)]),
+    "an open batch": OPEN,
+    "an open batch that the run says": (*OPEN, {"batch_size": 64}),
+    "bytes are those of all operands and results": ("a", "AddV2", [f32(10, 10), ["bfloat16", [10]]], [f32(10, 10)]),
+    "of a resource unknown": ("a", "AddV2", [f32(10, 10), ["resource", []]], [f32(10, 10)]),
+    "the program knows the precision better than a kernel's name": ("c", "Conv2D", HALVES),
+    "a filter's gradient": ("c", "Conv2DBackpropFilter", [IMAGES, ["int32", [4]], MAPS], [WEIGHTS]),
+    "of a volume too": ("c", "Conv3DBackpropFilterV2", [IMAGES, ["int32", [5]], MAPS], [VOLUME]),
+}
+told.add("channels first", lambda: counted("c", "Conv2D", FROM_CHANNELS, TO_CHANNELS, data_format="NCHW"))
+told.add("turned", lambda: counted("m", "MatMul", [f32(100, 32), f32(100, 10)], [f32(32, 10)], transpose_a=True))
+told.add("a depthwise filter's gradient is no work for a matrix unit", lambda: known(Operations((DEPTHWISE,))))
 
 
-def test_the_open_batch_is_filled_in_when_the_run_says_it() -> None:
-    matmul = graph_operation("m", "MatMul", [f32(None, 100), f32(100, 10)], [f32(None, 10)])
-    assert flops(matmul) is None
-    assert flops(matmul, run={"batch_size": 64}) == 2 * 64 * 100 * 10
-
-
-@cases((["bfloat16", [10]], 400 + 20 + 400), (["resource", []], None))
-def test_bytes_are_those_of_all_operands_and_results(other: Any, nbytes: int | None) -> None:
-    add = graph_operation("a", "AddV2", [f32(10, 10), other], [f32(10, 10)])
-    assert only(on_cpu(("a:AddV2", 0, 10), record=program(add))).nbytes == nbytes
+@told
+def a_tpu_counts_its_own_flops_and_bytes() -> object:
+    hlo = "%fusion.1 = bf16[128,256]{1,0} fusion()"
+    counts = {"flops": 1000, "bytes_accessed": 50}
+    stats = {"hlo_category": "convolution fusion", "tf_op": "m/d/MatMul:MatMul", **counts}
+    tpu = device(line("XLA Ops", (hlo, 0, 9)), line("Steps", ("0", 0, 10)), kinds={hlo: stats})
+    return known(chart(trace([], tpus=[tpu])).fact(Operations))
 
 
 def test_the_memorys_rate_is_that_of_large_elementwise_operations() -> None:
@@ -229,41 +187,7 @@ def test_the_memorys_rate_is_that_of_large_elementwise_operations() -> None:
     )
     found = on_cpu(("a:AddV2", 0, 6), ("b:AddV2", 6, 20), ("c:Tanh", 20, 90), record=record)
     assert found.streaming_rate == pytest.approx(12e6 / 6e-3)
-    without = on_cpu(("c:Tanh", 0, 9))  # such an operation; nor is a program needed
-    assert (without.streaming_rate, only(without).layer) == (None, "")
-
-
-def test_a_tpu_counts_its_own_flops_and_bytes() -> None:
-    hlo = "%fusion.1 = bf16[128,256]{1,0} fusion()"
-    stats = {
-        "hlo_category": "convolution fusion", "flops": 1000, "bytes_accessed": 50,
-        "tf_op": "m/d/MatMul:MatMul",
-    }  # fmt: skip
-    tpu = device(line("XLA Ops", (hlo, 0, 9)), line("Steps", ("0", 0, 10)), kinds={hlo: stats})
-    row = only(chart(trace([], tpus=[tpu])).fact(Operations))
-    assert (row.type, row.flops, row.nbytes) == ("MatMul", 1000, 50)
-    assert row.is_matrix
-    assert row.precision == "bfloat16"
-
-
-# Kinds and precision
-
-
-def test_the_program_knows_the_precision_better_than_a_kernels_name() -> None:
-    record = program(graph_operation("c", "Conv2D", [["bfloat16", [1, 8, 8, 3]], ["bfloat16", [3, 3, 3, 8]]]))
-    assert only(on_cpu(("c:Conv2D", 0, 9), record=record)).precision == "bfloat16"
-
-
-def test_the_kernel_of_a_filters_gradient_is_its_result() -> None:
-    row = OperationTime(name="d", type="DepthwiseConv2dNativeBackpropFilter", ms=1)
-    assert (row.is_depthwise, row.is_matrix) == (True, False)  # no work for a matrix unit
-    for kind, weights in (("Conv2DBackpropFilter", WEIGHTS), ("Conv3DBackpropFilterV2", f32(3, 3, 3, 4, 8))):
-        sizes = ["int32", [len(weights[1])]]
-        record = program(graph_operation("c", kind, [IMAGES, sizes, MAPS], [weights]))
-        assert only(on_cpu((f"c:{kind}", 0, 9), record=record)).kernel == tuple(weights[1])
-
-
-# The program
+    assert on_cpu(("c:Tanh", 0, 9)).streaming_rate is None  # such an operation; nor is a program needed
 
 
 def test_the_batch_size_is_that_of_the_dataset_that_feeds_the_training() -> None:
@@ -278,12 +202,15 @@ def test_the_batch_size_is_that_of_the_dataset_that_feeds_the_training() -> None
     assert [one.id for one in found.feeding] == [2, 1, 0]
 
 
-@cases(
-    ({"from": [0, None]}, ("hot", "")), ({}, ()), ({"from": [7]}, ("",)), ids=["known", "of before", "not there"]
-)
-def test_the_program_tells_which_operations_feed_which(recorded: dict[str, Any], sources: tuple[str, ...]) -> None:
+def sources(**recorded: Any) -> object:
     rows = [graph_operation("hot", "OneHot"), graph_operation("m", "MatMul", **recorded)]
-    assert chart(trace([]), recording(program(*rows))).fact(Program).by_name["m"].sources == sources
+    return chart(trace([]), recording(program(*rows))).fact(Program).by_name["m"].sources
+
+
+def test_the_program_tells_which_operations_feed_which() -> None:
+    assert sources(**{"from": [0, None]}) == ("hot", "")
+    assert sources() == ()
+    assert sources(**{"from": [7]}) == ("",)  # not there
 
 
 # FLOPs of products from shapes, set against loops that count; unknown sizes stay unknown.
@@ -299,7 +226,8 @@ def flops_of_kind(kind: str, inputs: list[Shape], outputs: list[Shape], **attrs:
     return flops_of(kind, one, PROGRAM)
 
 
-@cases(
+test_products_of_all_kinds = answers(
+    lambda kind, inputs, outputs, attrs: flops_of_kind(kind, inputs, outputs, **attrs),
     ("MatMul", [(16, 8), (8, 4)], [(16, 4)], {}, 2 * 16 * 8 * 4),
     ("MatMul", [(8, 16), (8, 4)], [(16, 4)], {"transpose_a": True}, 2 * 16 * 8 * 4),
     ("MatMul", [(16, 8), (4, 8)], [(16, 4)], {}, 2 * 16 * 8 * 4),
@@ -312,33 +240,17 @@ def flops_of_kind(kind: str, inputs: list[Shape], outputs: list[Shape], **attrs:
     ("Conv2D", [(2, 8, 8, 6), (3, 3, 2, 9)], [(2, 8, 8, 9)], {}, 2 * 2 * 64 * 9 * 2 * 9),
     ("Conv2D", [(2, 3, 8, 8), (3, 3, 3, 5)], [(2, 5, 4, 4)], {"data_format": "NCHW"}, 2 * 2 * 16 * 9 * 3 * 5),
     ("Conv3D", [(1, 4, 4, 4, 2), (3, 3, 3, 2, 5)], [(1, 4, 4, 4, 5)], {}, 2 * 64 * 27 * 2 * 5),
-    (
-        "Conv3DBackpropFilterV2",
-        [(2, 9, 9, 9, 4), (5,), (2, 7, 7, 7, 8)],
-        [(3, 3, 3, 4, 8)],
-        {},
-        2 * 2 * 7**3 * 8 * 27 * 4,
-    ),
+    ("Conv3DBackpropFilterV2", [(2, 9, 9, 9, 4), (5,), (2, 7, 7, 7, 8)], [(3, 3, 3, 4, 8)], {}, 2 * 2 * 7**3 * 864),
     ("Conv2DBackpropInput", [(4,), (3, 3, 3, 5), (2, 4, 4, 5)], [(2, 8, 8, 3)], {}, 2 * 2 * 16 * 9 * 3 * 5),
     ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [(3, 3, 3, 5)], {}, 2 * 2 * 16 * 9 * 3 * 5),
     ("DepthwiseConv2dNative", [(2, 8, 8, 6), (3, 3, 6, 2)], [(2, 8, 8, 12)], {}, 2 * 2 * 64 * 12 * 9),
-    (
-        "DepthwiseConv2dNativeBackpropFilter",
-        [(2, 8, 8, 6), (4,), (2, 8, 8, 6)],
-        [(3, 3, 6, 1)],
-        {},
-        2 * 2 * 64 * 6 * 9,
-    ),
+    (f"{DEPTHWISE.type}", [(2, 8, 8, 6), (4,), (2, 8, 8, 6)], [(3, 3, 6, 1)], {}, 2 * 2 * 64 * 6 * 9),
     ("Conv2D", [(2, 8, 8, 3), (3, 3, 3, 5)], [], {}, None),
     ("Conv2DBackpropFilter", [(2, 8, 8, 3), (4,), (2, 4, 4, 5)], [], {}, None),
     ("MatMul", [(16, 8)], [(16, 4)], {}, None),
     ("MatMul", [(16, None), (8, 4)], [(16, 4)], {}, None),
     ("Relu", [(16, 8)], [(16, 8)], {}, None),
 )
-def test_products_of_all_kinds(
-    kind: str, inputs: list[Shape], outputs: list[Shape], attrs: dict[str, object], expected: object
-) -> None:
-    assert flops_of_kind(kind, inputs, outputs, **attrs) == expected
 
 
 @given(st.lists(SIZE, min_size=1, max_size=5, unique=True), st.data())
@@ -353,7 +265,8 @@ def test_an_einsum_multiplies_once_for_each_value_of_all_its_indices(sizes: list
     assert einsum_flops(equation, shapes) == 2 * count
 
 
-@cases(
+test_einsums = answers(
+    einsum_flops,
     ("...ij,...jk->...ik", [(7, 2, 3), (7, 3, 5)], 2 * 7 * 2 * 3 * 5),
     ("...ij,jk->...ik", [(7, 8, 2, 3), (3, 5)], 2 * 7 * 8 * 2 * 3 * 5),
     ("ab->ba", [(2, 3)], 0),
@@ -362,8 +275,6 @@ def test_an_einsum_multiplies_once_for_each_value_of_all_its_indices(sizes: list
     ("ab,bc->ac", [(2, 3, 4), (3, 4)], None),
     ("", [(2, 3), (3, 4)], None),
 )
-def test_einsums(equation: str, shapes: list[tuple[int, ...] | None], expected: float | None) -> None:
-    assert einsum_flops(equation, shapes) == expected
 
 
 @given(st.tuples(SIZE, SIZE, SIZE), st.tuples(st.booleans(), st.booleans()))
@@ -413,24 +324,25 @@ def floor(row: OperationTime, hardware: Hardware = GPU, *others: OperationTime) 
     return Roofline.measure(Operations((row, *others)), hardware).floors.get(row.name, 0.0)
 
 
-@cases(
+test_how_fast_an_operation_can_get = answers(
+    floor,
     (matmul(ms=10.0, nbytes=4e9), 2.0),  # its bytes have to come from memory, in 16 bits
     (matmul(ms=10.0, nbytes=4e9, dtype="bfloat16"), 4.0),
     (matmul(ms=10.0, flops=3e11), 3.0),  # its products have to be computed
     (matmul(ms=10.0, flops=3e11, calls=2.0), 6.0),
     (matmul(ms=1.0, nbytes=1.9e6), 0.0),  # fits into caches
     (matmul(ms=1.0, nbytes=4e9), 1.0),  # no floor is above what was measured
+    # A CPU's rate is what the run's own operations stream: 20 GB/s.
+    (matmul(ms=10.0, nbytes=8e7), CPU, OperationTime(name="add", type="AddV2", ms=2.0, nbytes=4e7), 2.0),
 )
-def test_how_fast_an_operation_can_get(row: OperationTime, least: float) -> None:
-    assert floor(row) == pytest.approx(least)
 
-
-def test_a_cpus_rate_is_what_the_runs_own_operations_stream() -> None:
-    add = OperationTime(name="add", type="AddV2", ms=2.0, nbytes=4e7)  # 20 GB/s
-    assert floor(matmul(ms=10.0, nbytes=8e7), CPU, add) == pytest.approx(2.0)
-    with pytest.raises(Unavailable, match="peak rates"):
-        floor(matmul(ms=1.0, nbytes=4e9), CPU)
-
+test_what_is_not_known = unavailable(
+    (lambda: chart(trace([markers(1, 10)], gpus=[v100()], errors=("libcupti",))).fact(Operations), "CUPTI"),
+    (lambda: chart(trace([markers(1, 10)])).fact(Operations), "no operation"),
+    (lambda: chart(trace([markers(1, 10), line("t", ("a:Conv2D", 50, 60))])).fact(Operations), "steady steps"),
+    (lambda: chart(trace([])).fact(Program), "tfdoctor profile"),
+    (lambda: floor(matmul(ms=1.0, nbytes=4e9), CPU), "peak rates"),
+)
 
 # What an operation is computed from, and whether only metrics use it.
 
@@ -472,19 +384,17 @@ DATAFLOW = Dataflow(
 )
 
 
-@cases(
-    ("range", ()),
-    ("svd", (Source.VARIABLES,)),
-    ("noise", (Source.RANDOM,)),
-    ("y", (Source.BATCH, Source.VARIABLES)),
-    ("lost", (Source.UNKNOWN,)),
-    ("numpy", (Source.UNKNOWN,)),
-    ("truncated", (Source.RANDOM,)),
-    ("next", (Source.BATCH,)),
-    ("absent", (Source.UNKNOWN,)),
-)
-def test_sources(name: str, sources: tuple[Source, ...]) -> None:
-    assert DATAFLOW.sources(name) == frozenset(sources)
+def test_sources() -> None:
+    given = {
+        (): "range",
+        (Source.VARIABLES,): "svd",
+        (Source.RANDOM,): "noise truncated",
+        (Source.BATCH, Source.VARIABLES): "y",
+        (Source.UNKNOWN,): "lost numpy absent",
+        (Source.BATCH,): "next",
+    }
+    for sources, names in given.items():
+        assert {DATAFLOW.sources(name) for name in names.split()} == {frozenset(sources)}, names
 
 
 def test_what_a_gradient_or_a_variable_takes_is_not_for_metrics_only() -> None:
@@ -502,24 +412,20 @@ def looped(ms: float, calls: float = 80.0, ran: str = "") -> OperationTime:
     return matmul("MatMul", ms=ms, dtype="", name="MatMul", ran=ran, calls=calls)
 
 
-@cases(
-    (looped(0.12), True),
-    (looped(0.11), False),
-    (looped(5.0, ran="volta_sgemm_128x64_nn"), False),
-    ids=["more than a tenth", "less", "a kernel that tells the precision"],
-)
-def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share(row: OperationTime, *, told: bool) -> None:
-    assert bool(of_unknown_precision(Operations((row, DENSE)))) is told
+def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share() -> None:
+    rows = looped(0.12), looped(0.11), looped(5.0, ran="volta_sgemm_128x64_nn")  # a kernel tells the precision
+    assert [bool(of_unknown_precision(Operations((row, DENSE)))) for row in rows] == [True, False, False]
     said = of_unknown_precision(Operations((looped(5.0), DENSE)))
     assert said.startswith("the precision of 5.00 ms of 6.00 ms of matmuls and convolutions per step is")
 
 
-@cases(
+test_what_runs_again_and_again_is_small_and_often = answers(
+    lambda calls, ms: bool(repeated(Operations((looped(ms, calls), DENSE)), 4.0, 0.2, 0.05)),
     (4.0, 0.8, True),
     (3.0, 0.6, False),
     (4.0, 0.81, False),
     (80.0, 0.0006 * 80, False),
     (80.0, 0.0007 * 80, True),  # a twentieth of the compute
 )
-def test_what_runs_again_and_again_is_small_and_often(calls: float, ms: float, *, told: bool) -> None:
-    assert bool(repeated(Operations((looped(ms, calls), DENSE)), 4.0, 0.2, 0.05)) is told
+
+test_operations = told.test("operations")

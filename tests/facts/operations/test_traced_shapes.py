@@ -34,7 +34,7 @@ def measured(*kernels: Row, memory: tuple[Row, ...] = ()) -> OperationTime:
     ("g/C:Conv2DBackpropFilter", [f"({X};int32[4];float{Y})"], None, None),
 )
 def test_a_products_flops_and_dimensions(
-    operation: str, shapes: list[str], flops: float | None, dimensions: tuple[int, ...] | None
+    operation: str, shapes: list[str], flops: float | None, dimensions: Any
 ) -> None:
     row = measured(*(kernel(operation, shape, 2.0 * n) for n, shape in enumerate(shapes)))
     assert (row.flops, row.kernel) == (flops, dimensions)
@@ -43,14 +43,12 @@ def test_a_products_flops_and_dimensions(
 
 def test_a_convolution_needs_its_result_from_memory() -> None:
     one, result = kernel("m/c/Conv2D:Conv2D", f"({X};{W})"), allocation("m/c/Conv2D", Y)
-    assert measured(one).flops is None
-    row = measured(one, memory=(result,))
-    assert row.flops == CONVOLUTION
-    assert row.nbytes == 4 * (2 * 8 * 8 * 3 + 3 * 3 * 3 * 16 + POSITIONS * 16)
-    # Scratch beside a result cannot be told from it.
-    assert measured(one, memory=(result, allocation("m/c/Conv2D", "[2,10,10,3]"))).flops is None
+    scratch = allocation("m/c/Conv2D", "[2,10,10,3]")  # beside a result cannot be told from it
     workspace = allocation("m/c/Conv2D", "[1048576]", dtype=4)
-    assert measured(one, memory=(result, workspace)).flops == CONVOLUTION
+    given = ((), (result,), (result, scratch), (result, workspace))
+    found = [measured(one, memory=memory) for memory in given]
+    assert [row.flops for row in found] == [None, CONVOLUTION, None, CONVOLUTION]
+    assert found[1].nbytes == 4 * (2 * 8 * 8 * 3 + 3 * 3 * 3 * 16 + POSITIONS * 16)
 
 
 def test_a_trace_without_shapes_has_none() -> None:
@@ -58,7 +56,7 @@ def test_a_trace_without_shapes_has_none() -> None:
     assert found.fact(TracedShapes).operations == {}
 
 
-test_texts_of_shapes = Names(__file__, "shapes").test({"texts of shapes": parse})
+test_texts_of_shapes = Names(__file__, "shapes").test(parse)
 
 # Bodies of loops: which of them pass nothing to the next iteration, and what only looks like it.
 
@@ -90,9 +88,7 @@ NEXT_COUNT = op("next_count", "AddV2", COUNT.name, "one", dtype="int32", shape=S
 NEXT_INDEX = op("next_index", "AddV2", "index", "one", dtype="int32", shape=SCALAR)
 
 
-def is_independent(
-    variables: Iterable[tuple[Operation, Operation]], *inner: Operation, loop: Operation = LOOP
-) -> bool:
+def is_independent(variables: Iterable[Any], *inner: Operation, loop: Operation = LOOP) -> bool:
     """Build a body from its variables, as they enter and as they leave, and the operations between."""
     pairs = [(COUNT, NEXT_COUNT), (INDEX, NEXT_INDEX), *variables]
     entering = [old for old, _ in pairs]
@@ -115,38 +111,34 @@ ADDED = op("new", "Mul", "read", "state")
 NOISE = op("noise", "RandomStandardNormal", "one")
 BEFORE = op("before", "TensorListGetItem", "list", "index")
 ROW_OF = op("row", "ResourceGather", "table", "index")
+TABLE, STATES = entering("table", "resource", SCALAR), entering("table")
+TOTAL = op("total", "AddV2", "state", "read")
+TOKEN = entering("token", "int32", SCALAR)
+LOGITS = op("logits", "GatherV2", "table", "token")
+CHOSEN = op("new", "ArgMax", "logits", dtype="int32", shape=SCALAR)
+DOUBLE = op("double", "AddV2", "token", "token", dtype="int32", shape=SCALAR)
 
-
-@cases(
-    ([(LIST, written("work"))], [ROWS, READ, WORK], True),  # a map writes what it makes of its row
-    ([(LIST, written("noise"))], [NOISE], True),  # random numbers are drawn in any order
-    ([(LIST, written("new")), (STATE, STATE)], [ROWS, READ, ADDED], True),  # what stays the same is no state
-    ([(STATE, WORK)], [ROWS, READ], True),  # each iteration replaces it, and none reads it
-    ([(LIST, written("row"))], [ROW_OF, entering("table", "resource", SCALAR)], True),  # a lookup has no effect
+test_iterations_that_need_none_of_another = answers(
+    is_independent,
+    ([(LIST, written("work"))], ROWS, READ, WORK, True),  # a map writes what it makes of its row
+    ([(LIST, written("noise"))], NOISE, True),  # random numbers are drawn in any order
+    ([(LIST, written("new")), (STATE, STATE)], ROWS, READ, ADDED, True),  # what stays the same is no state
+    ([(STATE, WORK)], ROWS, READ, True),  # each iteration replaces it, and none reads it
+    ([(LIST, written("row"))], ROW_OF, TABLE, True),  # a lookup has no effect
     # Trap: tf.scan writes a list as tf.map_fn does.
-    ([(LIST, written("new")), (STATE, ADDED)], [ROWS, READ], False),
-    ([(STATE, op("total", "AddV2", "state", "read"))], [ROWS, READ], False),  # a sum
-    ([(LIST, written("before"))], [BEFORE], False),  # Trap: dynamic programming over a table.
-    ids=["map", "random", "constant", "last", "lookup", "scan", "sum", "table"],
+    ([(LIST, written("new")), (STATE, ADDED)], ROWS, READ, False),
+    ([(STATE, TOTAL)], ROWS, READ, False),  # a sum
+    ([(LIST, written("before"))], BEFORE, False),  # Trap: dynamic programming over a table.
+    # Trap: a token that the next iteration reads, a whole number that does not count.
+    ([(TOKEN, CHOSEN), (LIST, written("logits"))], LOGITS, STATES, False),
+    ([(TOKEN, DOUBLE)], False),
+    ([(TOKEN, op("new", "AddV2", "token", "x"))], op("x", "Mul", "token"), False),
+    # iterations that depend on each other without an edge
+    *(
+        ([(LIST, written("work"))], ROWS, READ, WORK, op("side", kind, "read"), False)
+        for kind in ("AssignAddVariableOp", "ResourceScatterAdd", "EagerPyFunc")
+    ),
 )
-def test_iterations_that_need_none_of_another(variables: Any, inner: list[Operation], *, independent: bool) -> None:
-    assert is_independent(variables, *inner) is independent
-
-
-def test_a_whole_number_that_does_not_count_is_a_state() -> None:
-    """Trap: a token that the next iteration reads."""
-    token = entering("token", "int32", SCALAR)
-    new = op("new", "ArgMax", "logits", dtype="int32", shape=SCALAR)
-    logits = op("logits", "GatherV2", "table", "token")
-    assert not is_independent([(token, new), (LIST, written("logits"))], logits, entering("table"))
-    double = op("double", "AddV2", "token", "token", dtype="int32", shape=SCALAR)
-    assert not is_independent([(token, double)])
-    assert not is_independent([(token, op("new", "AddV2", "token", "x"))], op("x", "Mul", "token"))
-
-
-@each("AssignAddVariableOp", "ResourceScatterAdd", "EagerPyFunc")
-def test_iterations_can_depend_on_each_other_without_an_edge(kind: str) -> None:
-    assert not is_independent([(LIST, written("work"))], ROWS, READ, WORK, op("side", kind, "read"))
 
 
 def test_a_loop_whose_body_is_not_recorded_is_unknown() -> None:

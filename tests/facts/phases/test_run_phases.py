@@ -2,7 +2,6 @@
 
 from tests.facts.kit import *
 from tests.run_logs import *
-from tfdoctor.facts.phases.run_phases import MOST_SPANS
 
 FIT, LOOP = "train.py:20", "train.py:12"
 WORKER: dict[str, Any] = {"runs": "threading.Condition.wait", "children": True}
@@ -60,123 +59,74 @@ def own_loop(to: Run | None = None, *, tail: bool = True) -> Run:
 
 
 MODEL: dict[str, Any] = {"work": RunWork.MODEL}
-TRAINS = steps(200, 4.0, LOOP, between_ms=2.0)
+IMPORTS, PAUSE = python(1.0, "train.py:1", **IMPORTING), python(0.5, FIT)
+TRAINS, FAST, EPOCH = steps(200, 4.0, LOOP, between_ms=2.0), steps(200, 5.0, LOOP), steps(300, 4.0, FIT)
+STEP = steps(1, 4.0, LOOP, between_ms=2.0)
+LOADS = python(1.0, "predict.py:1", **IMPORTING), python(0.5, "predict.py:3")
+TEXTS = python(4.0, "train.py:7", repeats=True, **MODEL)
+CALLED = python(0.3, "train.py:20"), python(0.7, "train.py:20", tested=True)
+WAY_IN = within(RunCall.FUNCTION, LOOP, "train_step", python(0.05, LOOP), traces(1.5, LOOP, "train_step"))
+TESTS = within(RunCall.TEST, LOOP, "train_step", python(0.8, LOOP, looped=True))
+EARLY = within(RunCall.FUNCTION, LOOP, "train_step", python(2.0, LOOP, looped=True))
+PREDICTS = python(0.01, "predict.py:6"), during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")
+CHILD = python(2.0, "train.py:13", looped=True, calls="subprocess.run")
+MAKER = python(2.0, "train.py:13", looped=True, runs="select.poll.poll", children=True)
+WAITS = python(1.0, FIT, **WORKER)
+TUNES = python(1.0, "tune.py:5", looped=True, calls="numpy.load")
+FITS = fit("tune.py:9", epoch("tune.py:9", steps(100, 5.0, "tune.py:9")))
+TRACED = traces(1.0, "p.py:3", "predict_function"), python(1.0, "p.py:3")
+COMPILES = during(RunCall.COMPILE, 0.02, "train.py:8", "Model.compile")
+SHORT = [
+    fit(FIT, epoch(FIT, traces(1.1, FIT, "step", trains=True, made=number), steps(9, 3.8, FIT)))
+    for number in range(10)
+]
+FIRST_TRACES = traces(1.5, FIT, "train_step", trains=True), steps(300, 5.0, FIT)
+OPENS = python(1.0, "data.py:7", calls="PIL.Image.open", caller="train.py:30")
+MAKES = python(0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__")
+EXECUTES = python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute")
 
-told.rows(
-    lambda *acts: seconds(made(*acts)),
-    {
-        "a run of fit is divided into its phases": keras,
-        "so is one with a loop of its own": own_loop,
-        # Trap: the call of the training function begins in one bucket, and its first step ends in a later one.
-        "the way into the first tracing is no evaluation": (
-            within(RunCall.FUNCTION, LOOP, "train_step", python(0.05, LOOP), traces(1.5, LOOP, "train_step")),
-            steps(200, 4.0, LOOP),
-        ),
-        # It waits for the threads of a generator: more epochs do not make it longer.
-        "what fit does after its last epoch is the end": fit(
-            FIT,
-            epoch(FIT, steps(300, 4.0, FIT)),
-            python(0.5, FIT),
-            epoch(FIT, steps(300, 4.0, FIT), number=1),
-            python(3.0, FIT),
-        ),
-        "a function that trains evaluates where it does not": (
-            own_loop,
-            TRAINS,
-            within(RunCall.TEST, LOOP, "train_step", python(0.8, LOOP, looped=True)),
-            steps(1, 4.0, LOOP, between_ms=2.0),
-        ),
-        "a function that trains later evaluates before the first step": (
-            python(1.0, "train.py:1", **IMPORTING),
-            within(RunCall.FUNCTION, LOOP, "train_step", python(2.0, LOOP, looped=True)),
-            TRAINS,
-        ),
-        "a loop whose data have ended takes no steps": (TRAINS, python(6.0, LOOP, looped=True, calls="")),
-        "a program that only predicts prepares and predicts": (
-            python(1.0, "predict.py:1", **IMPORTING),
-            python(0.5, "predict.py:3"),
-            *40 * [python(0.01, "predict.py:6"), during(RunCall.PREDICT, 0.05, "predict.py:7", "Model.predict")],
-            python(0.4, "predict.py:9"),
-        ),
-        "python without a model prepares": python(2.0, "tokenize.py:7"),
-        "python that calls a model predicts": (python(1.0, "p.py:3"), python(3.0, "p.py:7", tested=True, **MODEL)),
-        "python that calls a model once builds it": (python(1.0, "train.py:7", **MODEL), steps(500, 5.0, LOOP)),
-        "a layer that a loop calls for each text, as of TextVectorization, builds no model": (
-            python(4.0, "train.py:7", repeats=True, **MODEL),
-            steps(500, 5.0, LOOP),
-        ),
-        "a loop around a model is known from its first call on": (
-            steps(400, 5.0, LOOP),
-            python(0.3, "train.py:20"),
-            python(0.7, "train.py:20", tested=True),
-        ),
-        "a wait for child processes between steps is the loops": (
-            steps(200, 5.0, LOOP),
-            python(2.0, "train.py:13", looped=True, calls="subprocess.run"),
-            steps(200, 5.0, LOOP),
-        ),
-        "so is one for those that make batches": (
-            steps(200, 5.0, LOOP),
-            python(2.0, "train.py:13", looped=True, runs="select.poll.poll", children=True),
-            steps(200, 5.0, LOOP),
-        ),
-        "and a wait for the workers of fit": fit(
-            FIT, python(1.0, FIT, **WORKER), epoch(FIT, python(1.0, FIT, **WORKER), steps(100, 10.0, FIT))
-        ),
-        "a loop around fit is no training loop": 3
-        * (
-            python(1.0, "tune.py:5", looped=True, calls="numpy.load"),
-            fit("tune.py:9", epoch("tune.py:9", steps(100, 5.0, "tune.py:9"))),
-        ),
-        "a trace within a prediction is tracing": within(
-            RunCall.PREDICT, "p.py:3", "predict", traces(1.0, "p.py:3", "predict_function"), python(1.0, "p.py:3")
-        ),
-        "compiling in each epoch leaves little for steps": [
-            act
-            for number in range(10)
-            for act in (
-                during(RunCall.COMPILE, 0.02, "train.py:8", "Model.compile"),
-                fit(FIT, epoch(FIT, traces(1.1, FIT, "step", trains=True, made=number), steps(9, 3.8, FIT))),
-            )
-        ],
-        "where every step traces no usual step is made up": 5 * (traces(1.0, FIT, "train_step", trains=True),),
-        "a first step that traces is no boundary": fit(
-            FIT,
-            epoch(
-                FIT,
-                lambda run: run.long_steps.append(LongStep(0, run.now, 1500.0, 5.0, first=True)),
-                traces(1.5, FIT, "train_step", trains=True),
-                steps(300, 5.0, FIT),
-            ),
-        ),
-        "a first step that is hardly longer is no boundary": fit(
-            FIT, epoch(FIT, long_step(7.0, 5.0, FIT, first=True), steps(300, 5.0, FIT))
-        ),
-    },
-)
-told.rows(
-    lambda *acts: phases(made(*acts)).lines,
-    {
-        "lines say what each phase is spent on": keras,
-        "python of the user within an evaluation is shown at its own line": within(
-            RunCall.EVALUATE,
-            "train.py:30",
-            "Model.evaluate",
-            python(1.0, "train.py:30"),
-            python(1.0, "data.py:7", calls="PIL.Image.open", caller="train.py:30"),
-        ),
-        "a timed line tells how much of it tensorflow executes": 20
-        * (
-            within(
-                RunCall.PREDICT,
-                "p.py:7",
-                "Model.predict",
-                python(0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__"),
-                python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute"),
-            ),
-        ),
-    },
-)
+told[lambda *acts: seconds(made(*acts))] = {
+    "a run of fit is divided into its phases": keras,
+    "so is one with a loop of its own": own_loop,
+    # Trap: the call of the training function begins in one bucket, and its first step ends in a later one.
+    "the way into the first tracing is no evaluation": (WAY_IN, steps(200, 4.0, LOOP)),
+    # It waits for the threads of a generator: more epochs do not make it longer.
+    "what fit does after its last epoch is the end": fit(
+        FIT, epoch(FIT, EPOCH), PAUSE, epoch(FIT, EPOCH, number=1), python(3.0, FIT)
+    ),
+    "a function that trains evaluates where it does not": (own_loop, TRAINS, TESTS, STEP),
+    "a function that trains later evaluates before the first step": (IMPORTS, EARLY, TRAINS),
+    "a loop whose data have ended takes no steps": (TRAINS, python(6.0, LOOP, looped=True, calls="")),
+    "a program that only predicts prepares and predicts": (*LOADS, *40 * PREDICTS, python(0.4, "predict.py:9")),
+    "python without a model prepares": python(2.0, "tokenize.py:7"),
+    "python that calls a model predicts": (python(1.0, "p.py:3"), python(3.0, "p.py:7", tested=True, **MODEL)),
+    "python that calls a model once builds it": (python(1.0, "train.py:7", **MODEL), steps(500, 5.0, LOOP)),
+    # as of TextVectorization
+    "a layer that a loop calls for each text builds no model": (TEXTS, steps(500, 5.0, LOOP)),
+    "a loop around a model is known from its first call on": (steps(400, 5.0, LOOP), *CALLED),
+    "a wait for child processes between steps is the loops": (FAST, CHILD, FAST),
+    "so is one for those that make batches": (FAST, MAKER, FAST),
+    "and a wait for the workers of fit": fit(FIT, WAITS, epoch(FIT, WAITS, steps(100, 10.0, FIT))),
+    "a loop around fit is no training loop": 3 * (TUNES, FITS),
+    "a trace within a prediction is tracing": within(RunCall.PREDICT, "p.py:3", "predict", *TRACED),
+    "compiling in each epoch leaves little for steps": [act for fits in SHORT for act in (COMPILES, fits)],
+    "where every step traces no usual step is made up": 5 * (traces(1.0, FIT, "train_step", trains=True),),
+    "a first step that traces is no boundary": fit(
+        FIT,
+        epoch(FIT, lambda run: run.long_steps.append(LongStep(0, run.now, 1500.0, 5.0, first=True)), *FIRST_TRACES),
+    ),
+    "a first step that is hardly longer is no boundary": fit(
+        FIT, epoch(FIT, long_step(7.0, 5.0, FIT, first=True), steps(300, 5.0, FIT))
+    ),
+}
+told[lambda *acts: phases(made(*acts)).lines] = {
+    "lines say what each phase is spent on": keras,
+    "python of the user within an evaluation is shown at its own line": within(
+        RunCall.EVALUATE, "train.py:30", "Model.evaluate", python(1.0, "train.py:30"), OPENS
+    ),
+    "a timed line tells how much of it tensorflow executes": 20
+    * (within(RunCall.PREDICT, "p.py:7", "Model.predict", MAKES, EXECUTES),),
+}
 
 
 @told
@@ -199,11 +149,11 @@ def test_what_comes_once_is_told_from_what_comes_again() -> None:
 @cases(
     ({"calls": "subprocess.run", "runs": "selectors.PollSelector.select"}, True),
     ({"calls": "subprocess.Popen.wait", "runs": "subprocess.Popen._wait"}, True),
-    ({"calls": "os.waitpid"}, True),
-    ({"calls": "os.spawnve", "runs": "os._spawnvef"}, True),
-    ({"calls": "posix.system"}, True),
-    ({"calls": "multiprocessing.pool.Pool.map", "children": True}, True),
-    ({"calls": "threading.Thread.join", "children": True}, True),
+    *(({"calls": calls}, True) for calls in ("os.waitpid", "os.spawnve", "posix.system")),
+    *(
+        ({"calls": calls, "children": True}, True)
+        for calls in ("multiprocessing.pool.Pool.map", "threading.Thread.join")
+    ),
     ({"calls": "threading.Thread.join"}, False),  # of a thread that works, or without children
     ({"calls": "socket.socket.recv", "children": True}, True),
     ({"calls": None, "children": True}, True),  # a line that reads a pipe
@@ -269,15 +219,12 @@ def unlike_tensorflow(*names: str) -> object:
     return {"unseen": found.unseen, **of(found)}
 
 
-told.rows(
-    unlike_tensorflow,
-    {
-        "the work of a program of JAX is not called preparation": "jax",
-        "nor is that of one with two other frameworks": ("torch", "jax"),
-        "where TensorFlow is imported as well it is": ("tensorflow", "jax"),
-        "without any framework it is": (),
-    },
-)
+told[unlike_tensorflow] = {
+    "the work of a program of JAX is not called preparation": "jax",
+    "nor is that of one with two other frameworks": ("torch", "jax"),
+    "where TensorFlow is imported as well it is": ("tensorflow", "jax"),
+    "without any framework it is": (),
+}
 
 
 # The begin and the end
@@ -288,12 +235,11 @@ def summed_up(found: RunPhases) -> object:
     return {"times": of(found), "else": replace(found, lines=(), spans=(), times={})}
 
 
-told.rows(
+told[
     lambda asked: summed_up(
         phases(own_loop(), plan=CapturePlan(stop_after=asked), window=TracedWindow(stopped_by="steps"))
-    ),
-    {"a run that was ended after its traced steps is known as such": True, "unless it was not asked to": False},
-)
+    )
+] = {"a run that was ended after its traced steps is known as such": True, "unless it was not asked to": False}
 
 
 def killed_after(silent: float) -> object:
@@ -302,10 +248,10 @@ def killed_after(silent: float) -> object:
     return summed_up(phases(run, None, times=times))
 
 
-told.rows(
-    killed_after,
-    {"a killed run ends with its last record": 2.0, "a long silence before it was killed has no name": 20.0},
-)
+told[killed_after] = {
+    "a killed run ends with its last record": 2.0,
+    "a long silence before it was killed has no name": 20.0,
+}
 
 
 @told
@@ -332,24 +278,16 @@ def costly(steps: int, too_long: bool) -> object:  # noqa: FBT001 - a row of val
     return RunPhases.measure(replace(own_loop().recording(), manifest=manifest(costs=(cost,))), None).notes
 
 
-told.rows(
-    costly,
-    {
-        "a profiler that took too long is told with its seconds": (8, True),
-        "of a single step no fewer can be traced": (1, True),
-        "a profiler that did not is not told": (8, False),
-    },
-)
+told[costly] = {
+    "a profiler that took too long is told with its seconds": (8, True),
+    "of a single step no fewer can be traced": (1, True),
+    "a profiler that did not is not told": (8, False),
+}
 
-
-told.add(
-    "a trace alone is an account of its window", lambda: RunPhases.measure(recording(), Steps.uniform(20, 5.0))
-)
+told.add("a trace alone tells of its window", lambda: RunPhases.measure(recording(), Steps.uniform(20, 5.0)))
 
 told.add("without log and steps nothing is known", lambda: RunPhases.measure(recording(manifest=manifest()), None))
 told.add("the end of a run without log is not known", lambda: RunEnding.measure(recording()))
-
-# The bar
 
 
 def test_the_bar_has_no_gaps_and_little_of_a_wrong_phase() -> None:
@@ -368,8 +306,6 @@ def test_a_long_run_has_a_bar_of_limited_length() -> None:
     assert 1 <= len(spans) <= MOST_SPANS
     assert all(a.end_ms == b.start_ms for a, b in pairwise(spans))
 
-
-# Any log
 
 KINDS = st.sampled_from(list(RunCall))
 MS_OF = st.dictionaries(st.integers(0, 6).map(str), st.floats(0, 2000), max_size=4)
@@ -437,9 +373,7 @@ def test_every_ms_is_in_one_phase(log: RunLog, earlier: float, end: float | None
     (own_loop(), RunCall.STEP, [(RunCall.FUNCTION, "train_step"), (RunCall.TEST, "test_step")], "train_step"),
     (Run(), RunCall.TRACE, [(RunCall.TRACE, "serve")], "serve"),  # which another thread traces
 )
-def test_the_step_has_the_name_of_the_function_that_trains(
-    run: Run, kind: RunCall, calls: list[tuple[RunCall, str]], name: str
-) -> None:
+def test_the_step_has_the_name_of_the_function_that_trains(run: Run, kind: RunCall, calls: Any, name: str) -> None:
     for call, called in calls:
         with run.call(call, LOOP, called):
             run.python(0.1, LOOP)
@@ -477,61 +411,40 @@ def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) ->
 
 
 told.add("a log without an end is of a run that goes on", lambda: RunEnding.measure(run().recording(None)))
-told.rows(
-    ended,
-    {
-        "an exit is told": ("", "", "exit"),
-        "Ctrl-C is an interrupt": ("KeyboardInterrupt", "", "interrupt"),
-        "an error of Python is told": "ValueError",
-        "of memory of Python": "MemoryError",
-        "of memory of a device": "ResourceExhaustedError",
-        "an error of TensorFlow is told": "InternalError",
-        "a status code says what a general error means": (
-            "XlaRuntimeError",
-            "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2147483648 bytes.",
-        ),
-    },
-)
-told.add(
-    "the tensor that found no room is read",
-    lambda: ended("ResourceExhaustedError", TENSOR, at=("/job/train.py", 41)),
-)
-
-
-told.rows(
-    MemoryWanted.of,
-    {
-        "an array of numpy is read": ARRAY,
-        "of an odd type, its size in bytes": ARRAY.replace("float64", "object"),
-        "something else tells no memory": "something else",
-    },
-)
-
-
-told.rows(
-    killed,
-    {
-        "the launcher sees that the kernel killed it": (9, 137, 1),
-        "that someone killed it": (9, 137, 0),
-        "that the kernel did, through a shell": (None, 137, 1),
-        "that it was asked to end, and the kernel killed another process": (15, 143, 1),
-        "that it was interrupted": (2, 130, 0),
-        "that it ended itself by os._exit": (None, 3, 0),
-        "of another process of the run the exit code says nothing": (None, 0, 0, PID + 1),
-        "but a kill by the kernel does": (None, 1, 1, PID + 1),
-    },
-)
-
-
-told.add(
-    "an error in evaluation ends there",
-    lambda: ended(
-        "MemoryError",
-        into=made(
-            steps(200, 5.0, LOOP), during(RunCall.EVALUATE, 1.0, "t.py:12", "Model.evaluate"), python(0.1), to=run()
-        ),
+told[ended] = {
+    "an exit is told": ("", "", "exit"),
+    "Ctrl-C is an interrupt": ("KeyboardInterrupt", "", "interrupt"),
+    "an error of Python is told": "ValueError",
+    "of memory of Python": "MemoryError",
+    "of memory of a device": "ResourceExhaustedError",
+    "an error of TensorFlow is told": "InternalError",
+    "a status code says what a general error means": (
+        "XlaRuntimeError",
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2147483648 bytes.",
     ),
-)
+}
+told.add("the tensor is read", lambda: ended("ResourceExhaustedError", TENSOR, at=("/job/train.py", 41)))
+
+told[MemoryWanted.of] = {
+    "an array of numpy is read": ARRAY,
+    "of an odd type, its size in bytes": ARRAY.replace("float64", "object"),
+    "something else tells no memory": "something else",
+}
+
+told[killed] = {
+    "the launcher sees that the kernel killed it": (9, 137, 1),
+    "that someone killed it": (9, 137, 0),
+    "that the kernel did, through a shell": (None, 137, 1),
+    "that it was asked to end, and the kernel killed another process": (15, 143, 1),
+    "that it was interrupted": (2, 130, 0),
+    "that it ended itself by os._exit": (None, 3, 0),
+    "of another process of the run the exit code says nothing": (None, 0, 0, PID + 1),
+    "but a kill by the kernel does": (None, 1, 1, PID + 1),
+}
+
+TESTED = steps(200, 5.0, LOOP), during(RunCall.EVALUATE, 1.0, "t.py:12", "Model.evaluate"), python(0.1)
+
+told.add("an error in evaluation ends there", lambda: ended("MemoryError", into=made(*TESTED, to=run())))
 
 
 @told

@@ -5,12 +5,8 @@ from collections import Counter
 
 from tests.facts.kit import *
 from tests.run_logs import *
-from tfdoctor.facts.phases.run_calls import NUMBERED
-from tfdoctor.facts.phases.run_steps import long_steps
 
 LOOP = "train.py:12"
-
-
 told = Told()
 
 
@@ -28,94 +24,63 @@ def short() -> Run:
     return made(during(RunCall.PREDICT, 1.0, "p.py:3", "Model.predict"))
 
 
-told.rows(
-    measured,
-    {
-        "all steps of the main loop are added up": made(
-            steps(30, 2.0, "pretrain.py:3"),
-            steps(300, 4.0, LOOP, between_ms=1.0),
-            steps(100, 9.0, LOOP, between_ms=1.0),
-        ),
-        "the window stands for steps like the traced ones": of((200, 5.0), (200, 5.0, True), (100, 20.0)),
-        "only the profiler slows the traced steps": of((400, 5.0), (100, 12.0, True), (400, 5.0)),
-        # XLA compiles for every second shape: the median says whether more than half of them were compiled.
-        "a window of slow and fast steps stands for both": of(
-            *(10 * ((2, 5.0), (1, 800.0)) + 10 * ((2, 5.0, True), (3, 800.0, True)) + 10 * ((2, 5.0), (1, 800.0))),
-            (10, 100.0),
-        ),
-        "without traced steps there is no share of the window": of((200, 5.0)),
-        # A regression: a fit of toy data was traced, and the report said nothing of the steps that took the time.
-        "traced steps of another loop stand for little": made(
-            steps(20, 2.0, "toy.py:3", traced=True), steps(90, 1e3, LOOP)
-        ),
-        "no step is trained": short(),
-    },
-)
+MAIN = steps(300, 4.0, LOOP, between_ms=1.0), steps(100, 9.0, LOOP, between_ms=1.0)
+MIXED, TRACED_MIXED = 10 * ((2, 5.0), (1, 800.0)), ((2, 5.0, True), (3, 800.0, True))
+TOY = steps(20, 2.0, "toy.py:3", traced=True)
+
+told[measured] = {
+    "all steps of the main loop are added up": made(steps(30, 2.0, "pretrain.py:3"), *MAIN),
+    "the window stands for steps like the traced ones": of((200, 5.0), (200, 5.0, True), (100, 20.0)),
+    "only the profiler slows the traced steps": of((400, 5.0), (100, 12.0, True), (400, 5.0)),
+    # XLA compiles for every second shape: the median says whether more than half of them were compiled.
+    "a window of slow and fast steps stands for both": of(*MIXED, *10 * TRACED_MIXED, *MIXED, (10, 100.0)),
+    "without traced steps there is no share of the window": of((200, 5.0)),
+    # A regression: a fit of toy data was traced, and the report said nothing of the steps that took the time.
+    "traced steps of another loop stand for little": made(TOY, steps(90, 1e3, LOOP)),
+    "no step is trained": short(),
+}
 
 
 def changed(log: RunLog, change: Callable[[BucketSteps], BucketSteps]) -> RunLog:
     return replace(log, buckets=tuple(replace(b, steps=tuple(map(change, b.steps))) for b in log.buckets))
 
 
-@told
-def calls_that_run_a_loop_of_steps_are_no_steps() -> object:
-    """Trap: ten calls of 200 steps were "each of ten training steps"."""
-    run = of((10, 11.0))
-    return measured(run, changed(run.log(), lambda steps: replace(steps, source=StepSource.GRAPH_LOOP)))
+def binned(steps: BucketSteps) -> BucketSteps:
+    """Count steps by bins instead of telling each one."""
+    bins = Counter(str(int(math.log(ms * 1000) / math.log(1.02))) for ms in steps.each)
+    return replace(steps, each=(), bins=dict(bins))
 
 
-def binned(run: Run) -> RunSteps:
-    """Have the recorder count steps by bins instead of telling each one."""
+TIMED = StepsSeen(untraced=UntracedSteps(200, 5.0, "steps", traced_ms=5.5))
 
-    def counted(steps: BucketSteps) -> BucketSteps:
-        bins = Counter(str(int(math.log(ms * 1000) / math.log(1.02))) for ms in steps.each)
-        return replace(steps, each=(), bins=dict(bins))
-
-    return measured(run, changed(run.log(), counted))
-
-
-told.rows(
-    binned,
-    {
-        "bins give the quantiles to two percent": of((300, 5.0), (100, 10.0)),
-        "steps that were only counted weigh as many": of((400, 5.0), (100, 10.0, True)),
-    },
-)
-
-
-@told
-def a_call_of_several_steps_is_counted_as_several() -> object:
-    run = of((100, 50.0))
-    return measured(run, changed(run.log(), lambda steps: replace(steps, steps=10 * steps.calls)))
-
-
-@told
-def what_traced_steps_take_is_as_the_agent_timed_it() -> object:
-    timed = StepsSeen(untraced=UntracedSteps(200, 5.0, "steps", traced_ms=5.5))
-    return measured(of((200, 5.0), (100, 5.0, True)), steps=timed).traced_ms
+told[lambda change, run: measured(run, changed(run.log(), change))] = {
+    # Trap: ten calls of 200 steps were "each of ten training steps".
+    "calls that run a loop of steps are no steps": (partial(replace, source=StepSource.GRAPH_LOOP), of((10, 11.0))),
+    "bins give the quantiles to two percent": (binned, of((300, 5.0), (100, 10.0))),
+    "steps that were only counted weigh as many": (binned, of((400, 5.0), (100, 10.0, True))),
+    "a call of several steps is counted as several": (
+        lambda one: replace(one, steps=10 * one.calls),
+        of((100, 50.0)),
+    ),
+}
+told.add("what the agent timed", lambda: measured(of((200, 5.0), (100, 5.0, True)), steps=TIMED).traced_ms)
 
 
 def long(number: int, ms: float = 15.0, *, first: bool = False) -> LongStep:
     return LongStep(number, number * 0.005, ms, 5.0, first)
 
 
-told.rows(
-    long_steps,
-    {
-        "long steps say what they cost": ([long(0, 100.0, first=True), long(7), long(50, 45.0, first=True)],),
-        "without long steps there is nothing to say": ([],),
-    },
-)
-told.rows(
-    lambda *numbers: sure(long_steps([long(0, first=True), *map(long, numbers)])).every,
-    {
-        "long steps at equal distances have a period": (99, 199, 299, 399),
-        "a few at other distances do not hide it": (99, 200, 299, 400, 499),
-        "three are too few for a period": (99, 199, 299),
-        "long steps anywhere have none": (3, 50, 61, 200, 277, 300),
-        "where all steps are long there is none": (10, 11, 12, 13, 14),
-    },
-)
+told[long_steps] = {
+    "long steps say what they cost": ([long(0, 100.0, first=True), long(7), long(50, 45.0, first=True)],),
+    "without long steps there is nothing to say": ([],),
+}
+told[lambda *numbers: sure(long_steps([long(0, first=True), *map(long, numbers)])).every] = {
+    "long steps at equal distances have a period": (99, 199, 299, 399),
+    "a few at other distances do not hide it": (99, 200, 299, 400, 499),
+    "three are too few for a period": (99, 199, 299),
+    "long steps anywhere have none": (3, 50, 61, 200, 277, 300),
+    "where all steps are long there is none": (10, 11, 12, 13, 14),
+}
 
 
 @told
@@ -148,7 +113,6 @@ told.add("long steps are like traced ones that wait as well", lambda: waits(inpu
 told.add("not like those that compute longer than they wait", lambda: waits(input=2.0, device=3.0))
 told.add("nor like those that do not wait", lambda: waits(device=5.0))
 
-
 SAVES = SeenStack(1, at=("train.py", 30), calls="keras.Model.save", work=RunWork.SAVING, long=True)
 AGAIN = replace(SAVES, id=2, runs="h5py.File")
 USUAL = SeenStack(3, at=("train.py", 31))
@@ -178,15 +142,12 @@ def of_fit(work: RunWork) -> object:
     return [(line, line.sure) for line in RunLongLines.measure(replace(recording(), run=log)).lines]
 
 
-told.rows(
-    of_fit,
-    {
-        "the call that trains is no cause": RunWork.OTHER,
-        "nor is the model that it calls": RunWork.MODEL,
-        "but a checkpoint of fits is": RunWork.SAVING,
-        "and its input is": RunWork.INPUT,
-    },
-)
+told[of_fit] = {
+    "the call that trains is no cause": RunWork.OTHER,
+    "nor is the model that it calls": RunWork.MODEL,
+    "but a checkpoint of fits is": RunWork.SAVING,
+    "and its input is": RunWork.INPUT,
+}
 
 
 # The calls of a run by the line that makes them.
@@ -207,26 +168,17 @@ def predicts(times: int) -> Run:
     return made(call(traces(0.5, "p.py:7", "predict_function")), *(times - 1) * [call()])
 
 
-told.rows(
-    lambda number: only(predicts(number), RunCall.PREDICT),
-    {
-        "three calls of a line, one row without what they trace, are made by a loop": 3,
-        "two calls of a line are not": 2,
-        "nor is one": 1,
-    },
-)
-told.add(
-    "a function called from several lines is no loop",
-    lambda: only(
-        made(
-            *(
-                within(RunCall.EVALUATE, "p.py:7", "evaluate", python(0.5, "p.py:7", caller=f"p.py:{line}"))
-                for line in (10, 20, 30)
-            )
-        ),
-        RunCall.EVALUATE,
-    ),
-)
+CALLED = [
+    within(RunCall.EVALUATE, "p.py:7", "evaluate", python(0.5, "p.py:7", caller=f"p.py:{line}"))
+    for line in (10, 20, 30)
+]
+
+told[lambda number: only(predicts(number), RunCall.PREDICT)] = {
+    "three calls of a line, one row without what they trace, are made by a loop": 3,
+    "two calls of a line are not": 2,
+    "nor is one": 1,
+}
+told.add("a function called from several lines is no loop", lambda: only(made(*CALLED), RunCall.EVALUATE))
 
 
 def fits(epochs: int) -> Run:
@@ -239,52 +191,42 @@ def fits(epochs: int) -> Run:
 
 
 SETTINGS = ProgramRecord(run=RunSettings(epochs=90, steps_per_epoch=40))
+PASS = steps(100, 4.0, "t.py:8"), pass_over, python(0.3, "t.py:10")
 EPOCHS = "fits epochs planned_epochs epoch_steps"
 
 told.add("validation is told from evaluation by what is around it", lambda: RunCalls.measure(fits(4).recording()))
-told.rows(
-    lambda run, program=None: fields(RunCalls.measure(replace(run.recording(), program=program)), EPOCHS),
-    {
-        "epochs are counted": fits(4),
-        "the only fit plans the epochs": (fits(4), SETTINGS),
-        "one of several fits plans none": (made(during(RunCall.FIT, 1.0, "t.py:30", "fit"), to=fits(2)), SETTINGS),
-        "passes of a loop of ones own are epochs": made(
-            *5 * (steps(100, 4.0, "t.py:8"), pass_over, python(0.3, "t.py:10"))
-        ),
-    },
-)
+told[lambda run, program=None: fields(RunCalls.measure(replace(run.recording(), program=program)), EPOCHS)] = {
+    "epochs are counted": fits(4),
+    "the only fit plans the epochs": (fits(4), SETTINGS),
+    "one of several fits plans none": (made(during(RunCall.FIT, 1.0, "t.py:30", "fit"), to=fits(2)), SETTINGS),
+    "passes of a loop of ones own are epochs": made(*5 * PASS),
+}
 
-
-@told
-def parts_of_loops_are_no_calls() -> object:
-    run = made(traces(1.0, "t.py:20", "step", trains=True), steps(10, 4.0, "t.py:20"), to=fits(2))
-    return {call.call for call in RunCalls.measure(run.recording()).calls} - {RunCall.FIT}
-
+told[lambda *acts: {one.call for one in RunCalls.measure(made(*acts, to=fits(2)).recording()).calls}] = {
+    "parts of loops are no calls": (traces(1.0, "t.py:20", "step", trains=True), steps(10, 4.0, "t.py:20"))
+}
 
 told.add("no line is known where no step takes long", lambda: lines(Bucket(0, 1, {}, {}, {"3": 700.0}, {"3": 14})))
 told.add("a run that is too short has no growth", lambda: growth(short()))
 told.add("without a log no steps are known", lambda: RunSteps.measure(recording(), None, None, None))
-told.rows(
-    lambda kind: kind.measure(recording()),
-    {"nor long lines": RunLongLines, "nor calls": RunCalls, "nor traces": RunTraces, "nor growth": RunGrowth},
-)
+told[lambda kind: kind.measure(recording())] = {
+    "nor long lines": RunLongLines,
+    "nor calls": RunCalls,
+    "nor traces": RunTraces,
+    "nor growth": RunGrowth,
+}
 
+FITS = fit("t.py:5", epoch("t.py:5", steps(200, 5.0, "t.py:5")))
+HAND_MADE = traces(1.0, "t.py:20", "step", trains=True), steps(400, 5.0, "t.py:20"), python(3.0, "t.py:30")
 
-told.rows(
-    lambda *acts: only(made(*acts), RunCall.PREDICT),
-    {
-        "calls in the last bucket of fit come after training": (
-            fit("t.py:5", epoch("t.py:5", steps(200, 5.0, "t.py:5"))),
-            *4 * (during(RunCall.PREDICT, 0.01, "t.py:9", "Model.predict"),),
-        ),
-        "calls after a loop of ones own come after training": (
-            traces(1.0, "t.py:20", "step", trains=True),
-            steps(400, 5.0, "t.py:20"),
-            python(3.0, "t.py:30"),
-            *4 * (during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict"),),
-        ),
-    },
-)
+told[
+    lambda ms, *acts: only(
+        made(*acts, *4 * (during(RunCall.PREDICT, ms, "t.py:9", "Model.predict"),)), RunCall.PREDICT
+    )
+] = {
+    "calls in the last bucket of fit come after training": (0.01, FITS),
+    "calls after a loop of ones own come after training": (0.5, *HAND_MADE),
+}
 
 
 @told
@@ -340,9 +282,7 @@ LR = ChangingNumber("lr", tuple(RATES), Location("tune.py", 61))
     ([{"training": truth} for truth in ("True", "False")], ()),  # a truth value is no cause
     ([{"training": truth, "lr": rate} for rate in RATES for truth in ("True", "False")], (LR,)),
 )
-def test_python_numbers_that_change_are_told_with_their_line(
-    traces: list[dict[str, str]], told: tuple[ChangingNumber, ...]
-) -> None:
+def test_python_numbers_that_change_are_told_with_their_line(traces: Any, told: tuple[ChangingNumber, ...]) -> None:
     assert changing(*traces) == told
 
 
@@ -360,12 +300,11 @@ def test_the_source_says_which_line_assigned_a_number() -> None:
     assert found.numbers == (LR,)
 
 
-told.rows(
+told[
     lambda kept: (
         functions(*(FunctionTrace("step", None, float(n), 9.0, n, kept=kept and n > 0) for n in range(3))).functions
-    ),
-    {"a definition is run again where its Python functions are new": False, "not where they were kept": True},
-)
+    )
+] = {"a definition is run again where its Python functions are new": False, "not where they were kept": True}
 
 
 def test_traces_without_numbers_after_the_first_50_count_for_nothing() -> None:
@@ -381,17 +320,16 @@ def a_function_that_is_traced_within_another_one_is_part_of_it() -> object:
     return RunTraces.measure(run.recording()).functions
 
 
-@told
-def the_usual_call_of_another_function_is_as_the_recorder_timed_it() -> object:
-    timed = StepsSeen(functions=(TracedFunction("serve", ("/job/p.py", 3), call_ms=200.0),))
-    return RunTraces.measure(made(traces(1.0, "p.py:3", "serve")).recording(steps=timed)).functions
+SERVED = StepsSeen(functions=(TracedFunction("serve", ("/job/p.py", 3), call_ms=200.0),))
 
+told[lambda *acts: RunTraces.measure(made(*acts).recording(steps=SERVED)).functions] = {
+    "the usual call of another function is as the recorder timed it": traces(1.0, "p.py:3", "serve")
+}
 
 # What grows over a run is told from noise, warm-up, plateaus and single jumps.
 
 TIMES = np.arange(300.0)
 SEEDS = 150
-
 Random = np.random.Generator
 
 
@@ -434,7 +372,7 @@ def test_what_does_not_grow_is_rarely_called_growth(kind: str) -> None:
     assert alarms(NO_GROWTH.get(kind, walk)) < (0.08 if kind == "drift" else 0.01) * SEEDS
 
 
-@pytest.mark.parametrize("kind", GROWTH)
+@each(*GROWTH)
 def test_growth_is_found(kind: str) -> None:
     assert alarms(GROWTH[kind], 60) >= 57
 
@@ -450,9 +388,6 @@ told.add("few points are no trend", lambda: Trend.through(TIMES[:7], TIMES[:7]))
 told.add("points at one time are no trend", lambda: Trend.through(np.zeros(50), TIMES[:50]))
 
 
-# Of a run
-
-
 def growth(run: Run) -> RunGrowth:
     return RunGrowth.measure(run.recording())
 
@@ -462,25 +397,22 @@ def found(run: Run, what: Grows) -> object:
     return {**dict(stated(trend)), **fields(trend, "grows last over_steps")}
 
 
-told.rows(
-    lambda *loops: found(of(*loops), Grows.STEP),
-    {
-        "steps that take longer and longer grow": [(1, 41 + number * 55 / 300) for number in range(300)],
-        "traced steps and long ones are no trend": ((300, 5.0), *[(9, 5.0), (1, 80.0)] * 100, (400, 15.0, True)),
-    },
-)
+told[lambda *loops: found(of(*loops), Grows.STEP)] = {
+    "steps that take longer and longer grow": [(1, 41 + number * 55 / 300) for number in range(300)],
+    "traced steps and long ones are no trend": ((300, 5.0), *[(9, 5.0), (1, 80.0)] * 100, (400, 15.0, True)),
+}
+
+LOADS = [act for second in range(100) for act in (count(rss=second * 10**8), python(0.5, "load.py:3"))]
+WAITS = 100 * [count(rss=2 * 10**9), python(0.5, LOOP, looped=True)]
 
 
-def counted(resident: Callable[[float], float], *, prepares: bool = False) -> Run:
-    run = Run()
-    if prepares:
-        for second in range(100):
-            run.count(rss=second * 10**8)
-            run.python(0.5, "train.py:3")
-    for number in range(100):
-        run.count(rss=round(resident(number)))
-        run.steps(100, 5.0, LOOP)
-    return run
+def leaks(number: float) -> float:
+    return 10**9 + number * 10**7
+
+
+def counted(resident: Callable[[float], float], before: Iterable[Act] = ()) -> Run:
+    each = ((count(rss=round(resident(number))), steps(100, 5.0, LOOP)) for number in range(100))
+    return made(*before, *(act for acts in each for act in acts))
 
 
 def graph(*counts: tuple[float, int, float], run: Run | None = None) -> Trend:
@@ -517,22 +449,12 @@ def test_a_graph_grows_also_while_no_step_runs() -> None:
     assert graph(*((500 + 100 * n, 0, 600.0) for n in range(40)), *[(4500, 40, 15.0)] * 3, run=run).steady
 
 
-told.rows(
-    lambda run: found(run, Grows.RESIDENT),
-    {
-        "memory that grows with each step leaks": counted(lambda number: 10**9 + number * 10**7),
-        "data that are loaded before training are no leak": counted(
-            lambda number: 10**10 + number % 3, prepares=True
-        ),
-        "memory leaks although the loop waits for the end of its data": made(
-            *100 * (count(rss=2 * 10**9), python(0.5, LOOP, looped=True)),
-            to=counted(lambda number: 10**9 + number * 10**7),
-        ),
-        "memory of a program that trains nothing is seen as well": made(
-            *(act for second in range(60) for act in (count(rss=second * 10**8), python(0.5, "load.py:3")))
-        ),
-    },
-)
+told[lambda run: found(run, Grows.RESIDENT)] = {
+    "memory that grows with each step leaks": counted(leaks),
+    "data that are loaded before training are no leak": counted(lambda number: 10**10 + number % 3, LOADS),
+    "memory leaks although the loop waits for the end of its data": made(*WAITS, to=counted(leaks)),
+    "memory of a program that trains nothing is seen as well": made(*LOADS[:120]),
+}
 
 
 def with_objects(*counts: int) -> object:
@@ -543,15 +465,12 @@ def with_objects(*counts: int) -> object:
     return [fields(one, "name first last") for one in growth(run).objects]
 
 
-told.rows(
-    with_objects,
-    {
-        "types of objects that grow in number are named": (100, 200, 300, 400, 500, 600),
-        "those that are counted seldom are not": (100, 200, 300),
-        "nor those that stay": (100, 300, 400, 401, 402, 402),
-        "nor those that come and go": (5, 9, 3, 8, 4),
-    },
-)
+told[with_objects] = {
+    "types of objects that grow in number are named": (100, 200, 300, 400, 500, 600),
+    "those that are counted seldom are not": (100, 200, 300),
+    "nor those that stay": (100, 300, 400, 401, 402, 402),
+    "nor those that come and go": (5, 9, 3, 8, 4),
+}
 
 
 @told

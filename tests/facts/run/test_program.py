@@ -16,26 +16,24 @@ from tfdoctor.trace.hlo import Shape
 
 def chain(*stages: tuple[str, int | None]) -> tuple[Dataset, ...]:
     """A line of datasets, consumers first, each with its kind and cardinality."""
-    last, batch = len(stages) - 1, DatasetParameters(batch_size=10)
-    given = {"Batch": batch}
+    batch = DatasetParameters(batch_size=10)
     return tuple(
         Dataset(
-            id=at, kind=f"_{kind}Dataset", inputs=(at + 1,) * (at < last), cardinality=number,
-            parameters=given.get(kind, DatasetParameters()),
+            id=at, kind=f"_{kind}Dataset", inputs=(at + 1,) * (at < len(stages) - 1), cardinality=number,
+            parameters=batch if kind == "Batch" else DatasetParameters(),
         )
         for at, (kind, number) in enumerate(stages)
     )  # fmt: skip
 
 
-@cases(
-    (chain(("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195)), 20),  # the feeding dataset's own
+test_the_batches_of_one_pass = answers(
+    lambda *stages: batches_of(chain(*stages)),
+    (("Prefetch", 20), ("Batch", 20), ("TensorSlice", 195), 20),  # the feeding dataset's own
     # a repeated pass is that of what is repeated
-    (chain(("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200)), 20),
-    (chain(("Batch", None), ("FlatMap", None), ("TensorSlice", 3)), None),  # a stage expands its elements
-    ((), None),
+    (("Batch", FOREVER), ("Repeat", FOREVER), ("Shuffle", 200), ("TensorSlice", 200), 20),
+    (("Batch", None), ("FlatMap", None), ("TensorSlice", 3), None),  # a stage expands its elements
+    (None,),
 )
-def test_the_batches_of_one_pass(datasets: tuple[Dataset, ...], batches: int | None) -> None:
-    assert batches_of(datasets) == batches
 
 
 def test_a_line_ends_where_several_sources_meet() -> None:
@@ -69,50 +67,41 @@ def by_name(trace: str) -> dict[str, Operation]:
     return {name: found for (_, name), found in operations}
 
 
-@cases(
-    ("cudnn-conv.7", "Conv2D", 1),
-    ("cudnn-conv-bw-input.9", "Conv2DBackpropInput", 1),
-    ("cudnn-conv-bw-filter.7", "Conv2DBackpropFilter", None),
-)
-def test_calls_of_cudnn_have_the_sizes_of_the_convolution(instruction: str, kind: str, kernel: int | None) -> None:
-    found = by_name("convnet-bfloat16-130")[instruction]
-    weights = found.outputs[0] if kernel is None else found.inputs[kernel]
-    assert (found.type, weights) == (kind, ("bfloat16", (1, 9, 130, 130)))
-    assert found.at == Location("/home/user/jx/train.py", 18)
-    assert found.name.endswith(f"conv_general_dilated/{instruction}")
+told = Told()
 
 
-@cases(
-    ("mlp-bfloat16-4000", "custom-call.1"),  # of cuBLASLt
-    ("mlp-bfloat16-4001", "gemm_fusion_dot_general.24"),  # of Triton
-)
-def test_matmuls_of_a_library_and_of_triton_have_their_sizes(trace: str, instruction: str) -> None:
-    found, width = by_name(trace)[instruction], int(trace[-4:])
-    assert found.type == "MatMul"
-    assert found.inputs == (("bfloat16", (4096, width)), ("bfloat16", (width, width)))
-    assert found.outputs == (("bfloat16", (4096, width)),)
+@told
+def instructions_of_real_programs_as_operations() -> object:
+    """Calls of cuDNN have the sizes of the convolution, matmuls of cuBLASLt and of Triton theirs, and a fusion."""
+    given = {
+        "convnet-bfloat16-130": ("cudnn-conv.7", "cudnn-conv-bw-input.9", "cudnn-conv-bw-filter.7"),
+        "mlp-bfloat16-4000": ("custom-call.1", "loop_subtract_fusion.7"),
+        "mlp-bfloat16-4001": ("gemm_fusion_dot_general.24",),
+    }
+    return {
+        f"{one} of {trace}": fields(by_name(trace)[one], "name type inputs outputs at")
+        for trace, names in given.items()
+        for one in names
+    }
 
 
-def test_what_a_fusion_reads_and_writes() -> None:
-    found = by_name("mlp-bfloat16-4000")["loop_subtract_fusion.7"]
-    assert found.type == "sub (fused)"
-    assert {dtype for dtype, _ in found.inputs} == {"float32", "bfloat16"}
-    assert found.outputs == (("float32", (4000, 4000)),)
-
-
-def test_a_fusion_that_gathers_moves_an_unknown_number_of_bytes() -> None:
+@told
+def a_fusion_that_gathers_moves_an_unknown_number_of_bytes() -> object:
     table, row = (Shape("f32", (1000, 8)),), (Shape("f32", (4, 8)),)
     inner = Instruction("gather.1", "gather", row, ("p",), ())
     fusion = Instruction("fusion.1", "fusion", row, ("p",), (2,), "f/take")
     program = HloProgram("f", 1, {1: (fusion,), 2: (inner,)}, donates=False)
-    assert operation(program, fusion, {"p": table}).inputs == (("float32", None),)
+    return operation(program, fusion, {"p": table})
 
 
-def test_a_depthwise_convolution_is_no_matmul() -> None:
+@told
+def a_depthwise_convolution_is_no_matmul() -> object:
     sizes = HloMatmul(1, 64, 32, 1, 9, 32, "f32", Pass.FORWARD)
     call = Instruction("c", "custom-call", (Shape("f32", (64, 32)),), (), (), "f/conv", sizes)
-    program = HloProgram("f", 1, {1: (call,)}, donates=False)
-    assert operation(program, call, {}).type == "DepthwiseConv2dNative"
+    return operation(HloProgram("f", 1, {1: (call,)}, donates=False), call, {})
+
+
+test_program = told.test("program")
 
 
 # What each type of operation does: the forms of which earlier lists missed some.
@@ -125,15 +114,13 @@ def done(kind: str) -> object:
     return [*(name for name, found in patterns.items() if found(kind)), *(["a shape"] if kind in SHAPES else [])]
 
 
-test_what_each_type_of_operation_does = Names(__file__, "types").test({"what each type of operation does": done})
+test_what_each_type_of_operation_does = Names(__file__, "types").test(done)
 
-
-@each("ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp")
-def test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too(kind: str) -> None:
-    row = OperationTime(name="update", type=kind, ms=1.0)
-    work = OptimizerWork.measure(Operations((row,)))
-    assert bool(work.rows) is (kind != "AssignSubVariableOp")
-
+test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too = answers(
+    lambda kind: bool(OptimizerWork.measure(Operations((OperationTime(name="update", type=kind, ms=1.0),))).rows),
+    *((kind, True) for kind in ("ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl")),
+    ("AssignSubVariableOp", False),
+)
 
 # Pipelines that take what they make, and long or doubled ones, end in time without a failed fact or rule.
 
@@ -152,8 +139,8 @@ def breaks_nothing(change: Callable[[dict[str, Any]], None], folder: Path) -> No
     change(program)
     write_intact(folder, replace(original, program=program))
     chart = chart_of(Recording.open(folder))
-    outcomes = [result.outcome for result in examine(chart, tuple(all_rules()))]
-    assert [one.traceback for one in outcomes if isinstance(one, Errored)] == []
+    results = examine(chart, tuple(all_rules()))
+    assert [one.outcome.traceback for one in results if isinstance(one.outcome, Errored)] == []
     assert not chart.defects
 
 

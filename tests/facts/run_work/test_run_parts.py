@@ -3,10 +3,8 @@
 from tests.facts.kit import *
 from tests.rules.test_hot_operation import one_group as group
 from tests.run_logs import Act, during, epoch, fit, made, python, steps, within
-from tfdoctor.facts.run_work.line_groups import called_work, line_groups
 
 told = Told()
-
 SAVING = {"work": RunWork.SAVING}
 
 
@@ -34,46 +32,37 @@ def called_back(*stacks: dict[str, Any]) -> Act:
     return after_steps(*(python(2.0, **{"at": "t.py:5", **stack}) for stack in stacks))
 
 
+EVALUATES = during(RunCall.EVALUATE, 0.5, "t.py:2", "Model.evaluate")
+PREDICTS = during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict")
 CHECKPOINT = within(
     RunCall.SAVE, "t.py:5", "save_model", python(1.0, "t.py:5", callback="ModelCheckpoint.on_epoch_end")
 )
 
-told.rows(
-    parts,
-    {
-        "calls between epochs are parts at their line": trained(),
-        "calls after every few steps are in the step": trained(saves=20),
-        "calls before and after the training are none": (
-            *3 * [during(RunCall.EVALUATE, 0.5, "t.py:2", "Model.evaluate")],
-            after_steps(),
-            *3 * [during(RunCall.PREDICT, 0.5, "t.py:9", "Model.predict")],
-        ),
-        "what a callback of Keras saves at the line of fit is the callbacks": fit(
-            "t.py:5", *(epoch("t.py:5", steps(100, 5.0, "t.py:5"), CHECKPOINT, number=n) for n in range(3))
-        ),
-        "classes of callbacks are told apart, the largest first": called_back(
-            {"callback": "CSVLogger.on_epoch_end"},
-            {"callback": "Snapshot.on_epoch_end", "at": "t.py:90"},
-            {"callback": "Snapshot.on_epoch_begin", "at": "t.py:95"},
-        ),
-        "functions of batches are in the step": called_back({"callback": "Norms.on_train_batch_end"}),
-        "it is unknown of those that make some steps long": called_back(
-            {"callback": "Norms.on_train_batch_end", "long": True}
-        ),
-        "functions of batches of an earlier recording": called_back(
-            {"function": "make.<locals>.Norms.on_batch_end"}
-        ),
-        "the history of Keras is no callback": called_back({"callback": "History.on_epoch_end"}),
-        "nor is its progress bar": called_back({"callback": "ProgbarLogger.on_train_batch_end"}),
-        "nor are other methods with such names": called_back({"function": "Server.on_request"}),
-        "nor functions": called_back({"function": "on_epoch_end"}),
-        "saves and summaries that only samples show come nobody knows how often": after_steps(
-            python(1.0, "t.py:30", calls="tensorflow.train.CheckpointManager.save", **SAVING),
-            python(1.0, "t.py:31", calls="tensorflow.summary.histogram", **SAVING),
-            python(3.0, "t.py:32", calls="keras.Model.summary", **SAVING),
-        ),
-    },
-)
+told[parts] = {
+    "calls between epochs are parts at their line": trained(),
+    "calls after every few steps are in the step": trained(saves=20),
+    "calls before and after the training are none": (*3 * [EVALUATES], after_steps(), *3 * [PREDICTS]),
+    "what a callback of Keras saves at the line of fit is the callbacks": fit(
+        "t.py:5", *(epoch("t.py:5", steps(100, 5.0, "t.py:5"), CHECKPOINT, number=n) for n in range(3))
+    ),
+    "classes of callbacks are told apart, the largest first": called_back(
+        {"callback": "CSVLogger.on_epoch_end"},
+        {"callback": "Snapshot.on_epoch_end", "at": "t.py:90"},
+        {"callback": "Snapshot.on_epoch_begin", "at": "t.py:95"},
+    ),
+    "functions of batches are in the step": called_back({"callback": "Norms.on_train_batch_end"}),
+    "of those that make some steps long": called_back({"callback": "Norms.on_train_batch_end", "long": True}),
+    "functions of batches of an earlier recording": called_back({"function": "make.<locals>.Norms.on_batch_end"}),
+    "the history of Keras is no callback": called_back({"callback": "History.on_epoch_end"}),
+    "nor is its progress bar": called_back({"callback": "ProgbarLogger.on_train_batch_end"}),
+    "nor are other methods with such names": called_back({"function": "Server.on_request"}),
+    "nor functions": called_back({"function": "on_epoch_end"}),
+    "saves and summaries that only samples show come nobody knows how often": after_steps(
+        python(1.0, "t.py:30", calls="tensorflow.train.CheckpointManager.save", **SAVING),
+        python(1.0, "t.py:31", calls="tensorflow.summary.histogram", **SAVING),
+        python(3.0, "t.py:32", calls="keras.Model.summary", **SAVING),
+    ),
+}
 
 
 @told
@@ -130,13 +119,8 @@ def sample(number: int, *, function: str = "<module>", caller: int = 0, **given:
 
 
 def grouped(*lines: RunLine) -> object:
-    return [
-        {
-            **fields(one, "phase work at caller function ms"),
-            "lines": tuple(line.at and line.at.line for line in one.lines),
-        }
-        for one in line_groups(lines)
-    ]
+    found: Any = [fields(one, "phase work at caller function ms lines") for one in line_groups(lines)]
+    return [one | {"lines": tuple(line.at and line.at.line for line in one["lines"])} for one in found]
 
 
 def called(at: int) -> RunLine:
@@ -144,31 +128,23 @@ def called(at: int) -> RunLine:
     return sample(5, function="f", caller=at)
 
 
-told.rows(
-    grouped,
-    {
-        "a function belongs to the loop that calls it": (called(40), sample(40)),
-        "or that begins above the call": (called(41), sample(40)),
-        "or that goes on below it": (called(40), sample(42)),
-        "not to one that is far above": (called(46), sample(40)),
-        "called once it stands alone": (called(40), sample(40, repeats=False, ms=50.0)),
-        "timed calls are no Python": (sample(10), sample(11, exact=True, ms=50.0), sample(12)),
-        "time without a line is in no group": RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9),
-        "a timed call is one whatever repeats it": sample(11, exact=True, calls="Model.predict"),
-        # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
-        "clear_session is no Python of a loop": sample(
-            6, calls="keras.src.backend.common.global_state.clear_session"
-        ),
-        "the lines of a comprehension are called by what calls its function": (
-            sample(5, function="f.<locals>.<listcomp>", caller=5),
-            sample(5, function="f", caller=60, ms=9.0),
-        ),
-        "a function belongs to the library call for each row": (
-            sample(5, function="f", caller=40),
-            sample(40, repeats=False, calls="pandas.core.frame.DataFrame.apply"),
-        ),
-    },
-)
+COMPREHENSION = sample(5, function="f.<locals>.<listcomp>", caller=5)
+APPLIES = sample(40, repeats=False, calls="pandas.core.frame.DataFrame.apply")
+
+told[grouped] = {
+    "a function belongs to the loop that calls it": (called(40), sample(40)),
+    "or that begins above the call": (called(41), sample(40)),
+    "or that goes on below it": (called(40), sample(42)),
+    "not to one that is far above": (called(46), sample(40)),
+    "called once it stands alone": (called(40), sample(40, repeats=False, ms=50.0)),
+    "timed calls are no Python": (sample(10), sample(11, exact=True, ms=50.0), sample(12)),
+    "time without a line is in no group": RunLine(phase=Phase.PREPARING, at=None, ms=5.0, samples=9),
+    "a timed call is one whatever repeats it": sample(11, exact=True, calls="Model.predict"),
+    # Trap: a tuning loop calls clear_session on purpose, which collects Python's garbage for a second.
+    "clear_session is no Python of a loop": sample(6, calls="keras.src.backend.common.global_state.clear_session"),
+    "a comprehension's lines are called by what calls its function": (COMPREHENSION, replace(called(60), ms=9.0)),
+    "a function belongs to the library call for each row": (called(40), APPLIES),
+}
 
 
 # What a line has a library do: item by item, or all at once.

@@ -1,7 +1,7 @@
 """Which host holds up the others: hosts of known work, in any order, with and without chance."""
 
 from tests.facts.kit import *
-from tfdoctor.facts.scale.hosts import NS_PER_MS, NTP, ONE_CLOCK, clock_skew, compare, lower_bound, match
+from tfdoctor.facts.scale.hosts import NS_PER_MS, clock_skew, compare, lower_bound, match
 from tfdoctor.trace.names import COLLECTIVE_OPERATION
 
 SEED = np.random.default_rng(7)
@@ -40,18 +40,18 @@ def compared(hosts: Mapping[str, HostSteps]) -> Comparison:
     return compare(hosts, match(hosts))
 
 
-@pytest.mark.parametrize("stage", ["input", "transfer", "host", "device", "between"])
-@pytest.mark.parametrize("count", [2, 3, 8, 64])
-def test_the_slow_host_and_its_stage_are_named(stage: str, count: int) -> None:
-    work = {f"w{n}": {"input": 1.0, "host": 2.0, "device": 5.0} for n in range(count)}
-    slow = f"w{count // 2}"
-    work[slow] = work[slow] | {stage: work[slow].get(stage, 0.0) + 6.0}
-    (lag,) = compared(job(work)).lags
-    assert (lag.host, lag.stage, lag.holds_up) == (slow, stage, True)
-    assert (lag.ms, lag.stage_ms, lag.waited_ms) == pytest.approx((6.0, 6.0, 6.0), rel=0.1)
-    assert lag.gain_ms == pytest.approx(6.0, rel=0.2)
-    assert lag.job_gain_ms <= min(lag.gain_ms, lag.waited_ms)
-    assert lag.at_least_ms <= lag.ms
+@each("input", "transfer", "host", "device", "between")
+def test_the_slow_host_and_its_stage_are_named(stage: str) -> None:
+    for count in (2, 3, 8, 64):
+        work = {f"w{n}": {"input": 1.0, "host": 2.0, "device": 5.0} for n in range(count)}
+        slow = f"w{count // 2}"
+        work[slow] = work[slow] | {stage: work[slow].get(stage, 0.0) + 6.0}
+        (lag,) = compared(job(work)).lags
+        assert (lag.host, lag.stage, lag.holds_up) == (slow, stage, True)
+        assert (lag.ms, lag.stage_ms, lag.waited_ms) == pytest.approx((6.0, 6.0, 6.0), rel=0.1)
+        assert lag.gain_ms == pytest.approx(6.0, rel=0.2)
+        assert lag.job_gain_ms <= min(lag.gain_ms, lag.waited_ms)
+        assert lag.at_least_ms <= lag.ms
 
 
 def test_two_slow_hosts_among_many_are_both_named_the_slowest_first() -> None:
@@ -71,8 +71,7 @@ def test_the_order_of_the_hosts_does_not_matter(order: list[str], extra: list[fl
 @given(st.integers(2, 9), st.lists(st.floats(0.1, 50.0), min_size=20, max_size=20))
 def test_identical_hosts_are_never_told_apart(count: int, times: list[float]) -> None:
     found = compared({f"w{n}": host({"device": times}) for n in range(count)})
-    assert found.lags == ()
-    assert found.largest_ms == 0
+    assert (found.lags, found.largest_ms) == ((), 0)
 
 
 def test_chance_accuses_hardly_any_host_of_an_equal_job() -> None:
@@ -84,28 +83,19 @@ def test_chance_accuses_hardly_any_host_of_an_equal_job() -> None:
     assert accused <= 4  # ALPHA of 400; the spread must be exceeded besides
 
 
-@cases(
-    # within the spread of the steps
-    (
-        {"device": [10.0] * 100},
-        {"device": (11.0 + np.random.default_rng(4).choice([-0.5, 8.0], 100)).tolist()},
-        True,
+told = Told()
+SPREAD = (11.0 + np.random.default_rng(4).choice([-0.5, 8.0], 100)).tolist()
+
+told[lambda one, other: compared({"a": host(one), "b": host(other)})] = {
+    "a host within the spread of the steps is no straggler": ({"device": [10.0] * 100}, {"device": SPREAD}),
+    "nor is one with a hiccup": ({"device": [10.0] * 20}, {"device": [10.0] * 19 + [900.0]}),
+    # as blocked in Python
+    "others that wait where nobody sees it are no proof": (
+        {"input": [20.0] * 20, "host": [1.0] * 20},
+        {"input": [1.0] * 20, "host": [20.0] * 20},
     ),
-    ({"device": [10.0] * 20}, {"device": [10.0] * 19 + [900.0]}, False),  # a hiccup
-    # Others that wait where nobody sees it, as blocked in Python, are no proof.
-    ({"input": [20.0] * 20, "host": [1.0] * 20}, {"input": [1.0] * 20, "host": [20.0] * 20}, False),
-    ids=["spread", "hiccup", "own parts"],
-)
-def test_who_is_no_straggler(one: dict[str, list[float]], other: dict[str, list[float]], *, differs: bool) -> None:
-    found = compared({"a": host(one), "b": host(other)})
-    assert (found.largest_ms > 0) is differs
-    assert found.lags == ()
-
-
-def test_a_host_that_nobody_waits_for_lags_but_holds_up_no_one() -> None:
-    hosts = {"a": host({"device": [10.0] * 20}), "b": host({"device": [20.0] * 20})}
-    (lag,) = compared(hosts).lags
-    assert (lag.host, lag.waited_ms, lag.holds_up) == ("b", 0.0, False)
+    "who is not waited for lags but holds up no one": ({"device": [10.0] * 20}, {"device": [20.0] * 20}),
+}
 
 
 @cases((2, 8), (4, 9), (64, 13))
@@ -127,24 +117,25 @@ def test_the_lower_bound_is_the_sign_tests() -> None:
 # Which steps are the same
 
 
-@each(MatchedBy.NUMBER, MatchedBy.CLOCK)
-def test_steps_are_matched_by_their_number_in_the_run_or_by_the_clock(by: MatchedBy) -> None:
-    counted = by is MatchedBy.NUMBER
+def paired(*, counted: bool) -> object:
+    """Two steps of the first host are before those of the second, by its numbers or by its clock."""
     first = host({"device": [10.0] * 6}, counted=counted)
     later = tuple(ns + 21 * NS_PER_MS for ns in first.starts_ns)
-    second = host({"device": [10.0] * 6}, 12 if counted else 10, counted=counted, starts_ns=later)
-    found = match({"a": first, "b": second})
-    assert found.by is by
-    assert found.places == {"a": (2, 3, 4, 5), "b": (0, 1, 2, 3)}
+    return match(
+        {
+            "a": first,
+            "b": replace(first, numbers=tuple(range(12, 18)) if counted else first.numbers, starts_ns=later),
+        }
+    )
 
 
-def test_with_neither_the_order_has_to_do_and_nothing_is_said_of_skew() -> None:
-    blind: dict[str, Any] = {"counted": False, "starts_ns": (), "ends_ns": (), "clock_missing": "it has no clock"}
-    hosts = {"a": host({"device": [1.0] * 6}, **blind), "b": host({"device": [1.0] * 4}, **blind)}
-    found = match(hosts)
-    assert (found.by, found.count) == (MatchedBy.ORDER, 4)
-    assert clock_skew(hosts, found) == ClockSkew(skew="unknown (a: it has no clock)")
+BLIND: dict[str, Any] = {"counted": False, "starts_ns": (), "ends_ns": (), "clock_missing": "it has no clock"}
+UNTOLD = {"a": host({"device": [1.0] * 6}, **BLIND), "b": host({"device": [1.0] * 4}, **BLIND)}
 
+told.add("steps are matched by their number in the run", lambda: paired(counted=True))
+told.add("or by the clock", lambda: paired(counted=False))
+told.add("with neither the order has to do", lambda: match(UNTOLD))
+told.add("and nothing is said of skew", lambda: clock_skew(UNTOLD, match(UNTOLD)))
 
 # Clock skew
 
@@ -160,38 +151,30 @@ def skewed(starts_ms: float, ends_ms: float, *others: HostSteps, **more: Any) ->
     return clock_skew(hosts, match(hosts))
 
 
-def test_skew_is_the_slowest_minus_the_median_host() -> None:
-    found = skewed(3.0, 0.0, BASE)
-    assert (found.skew_start_ms, found.skew_end_ms) == pytest.approx((3.0, 0.0))
-    assert found.late_ms == pytest.approx({"a": 0.0, "b": 0.0, "c": 3.0})
-    assert found.skew == ONE_CLOCK
-
-
-@each({"machine": "vm2"}, {"boot_ns": 10**9}, {"boot_ns": None})
-def test_several_machines_are_taken_to_agree_and_the_report_says_so(other: dict[str, object]) -> None:
-    assert skewed(1.0, 0.0, **other).skew == NTP
-
-
-def test_clocks_that_cannot_agree_tell_nothing() -> None:
-    found = skewed(0.0, 400.0)
-    assert "400 ms apart on different hosts: their clocks disagree" in found.skew
-    assert found.skew_start_ms is None
+told.add("skew is the slowest minus the median host", lambda: skewed(3.0, 0.0, BASE))
+told[lambda other: skewed(1.0, 0.0, **other)] = {
+    "several machines are taken to agree": {"machine": "vm2"},
+    "several boots": {"boot_ns": 10**9},
+    "boots that are not known": {"boot_ns": None},
+}
+told.add("clocks that cannot agree tell nothing", lambda: skewed(0.0, 400.0))
 
 
 # Waiting for other hosts on a CPU is told from computing.
 
 
-def test_a_reduction_over_hosts_is_no_computing() -> None:
+@told
+def a_reduction_over_hosts_is_no_computing() -> object:
     host = [markers(4, 10, 9)]
     for n, at in enumerate((0, 10, 20, 30)):
         host.append(line(f"tf_Compute/{n}", executor(at + 1, at + 8, n + 1), ("m/MatMul:MatMul", at + 1, at + 3)))
         host.append(line(f"collective_ops/{n}", ("r/Reduce:CollectiveReduceV2", at + 2, at + 8)))
     found = chart(trace(host))
-    parts = found.fact(Breakdown)
-    assert (parts["device"], parts["collective"]) == pytest.approx((2, 5))
-    assert [row.type for row in found.fact(Operations).rows] == ["MatMul"]
+    return found.fact(Breakdown).median, [row.type for row in found.fact(Operations).rows]
 
+
+test_stragglers = told.test("stragglers")
 
 test_operations_in_which_hosts_wait_are_known_by_type = Names(__file__, "names").test(
-    {"operations in which hosts wait": lambda kind: bool(COLLECTIVE_OPERATION.fullmatch(kind))}
+    lambda kind: bool(COLLECTIVE_OPERATION.fullmatch(kind))
 )

@@ -15,13 +15,7 @@ def traced(*rows: Row) -> Trace:
     return replace(trace(host=[line("python", *rows)]), started_unix_ns=BEGAN_NS)
 
 
-def sampled(
-    rows: Trace | Iterable[Row],
-    *places: dict[str, Any],
-    steps: StepsSeen | None = None,
-    program: dict[str, Any] | None = None,
-    **python: Any,
-) -> Chart:
+def sampled(rows: Any, *places: Any, steps: StepsSeen | None = None, program: Any = None, **python: Any) -> Chart:
     """The facts of a trace of the main thread, and of these places in it."""
     record = {"began_unix_ns": BEGAN_NS, "places": list(places), **python}
     given = replace(manifest(), steps=steps) if steps else manifest()

@@ -3,7 +3,6 @@
 from hypothesis import example
 
 from tests.facts.kit import *
-from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS
 from tfdoctor.facts.step_time.host_time import _held
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
@@ -12,9 +11,8 @@ spans = st.lists(
     st.tuples(st.integers(0, 500), st.integers(0, 40)).map(lambda x: (x[0] / 10, sum(x) / 10)), max_size=8
 )
 
+Spans = list[tuple[float, float]]
 TRACED = {"host": 3.0, "device": 1.0, "input": 0.0}
-
-
 told = Told()
 
 
@@ -30,11 +28,7 @@ def gpu_trace(steps: Thread, *work: Row, host: tuple[Thread, ...] = ()) -> Trace
 @given(kernels=spans, copies=spans, nccl=spans, waits=spans, gaps=st.lists(st.integers(1, 9)))
 @example(kernels=[], copies=[], nccl=[], waits=[(0.0, 3.3)], gaps=[1, 1, 1])  # input in bursts
 def test_the_parts_sum_to_every_step_and_to_the_usual_one(
-    kernels: list[tuple[float, float]],
-    copies: list[tuple[float, float]],
-    nccl: list[tuple[float, float]],
-    waits: list[tuple[float, float]],
-    gaps: list[int],
+    kernels: Spans, copies: Spans, nccl: Spans, waits: Spans, gaps: list[int]
 ) -> None:
     starts = [0, *(sum(gaps[: n + 1]) for n in range(len(gaps)))]
     steps = line("p", *(marker(n, at, at + 1, steps=1 + n % 3) for n, at in enumerate(starts)))
@@ -49,31 +43,6 @@ def test_the_parts_sum_to_every_step_and_to_the_usual_one(
 
 def waiting(start: float, end: float) -> tuple[Thread, ...]:
     return (line("tf_data_iterator_get_next", wait(start, end)),)
-
-
-WORK = (KERNEL, 10, 30), (NCCL, 20, 40), (COPY, 35, 55)
-EACH_ITS_TIME = {"device": 20, "collective": 10, "transfer": 15, "input": 15, "host": 30, "between": 10}
-
-
-@cases(
-    # the device goes first, then collectives, copies and input
-    (gpu_trace(markers(1, step=100, call=90), *WORK, host=waiting(50, 70)), EACH_ITS_TIME),
-    # a wait behind the device's work is not exposed
-    (gpu_trace(markers(1, step=100), (KERNEL, 0, 60), host=waiting(10, 60)), {"device": 60, "host": 40}),
-    # waiting between two calls is input and no gap
-    (
-        gpu_trace(markers(1, step=11, call=8), (KERNEL, 0, 8), host=(line("python", wait(8, 10)),)),
-        {"device": 8, "input": 2, "between": 1},
-    ),
-    # the rest is unknown where the device was not recorded
-    (
-        trace([markers(1, step=10, call=9), line("d", wait(0, 2))], gpus=[v100()]),
-        {"unknown": 7, "input": 2, "between": 1},
-    ),
-    ids=["order", "hidden wait", "between", "unknown"],
-)
-def test_each_ms_of_a_step_is_of_one_part(of: Trace, parts: dict[str, float]) -> None:
-    assert {part: round(value, 9) for part, value in breakdown(of).median.items() if value} == parts
 
 
 def infeed() -> Trace:
@@ -94,33 +63,44 @@ def outlying() -> Trace:
 
 
 FOUR = line("p", marker(0, 0, 40, steps=4), ("tfdoctor_end", 40, 40))
+WORK = (KERNEL, 10, 30), (NCCL, 20, 40), (COPY, 35, 55)
+PAUSE = (line("python", wait(8, 10)),)
 
-told.rows(
-    breakdown,
-    {
-        "work that runs into the next step is divided": gpu_trace(markers(2, step=10), (KERNEL, 5, 12)),
-        "infeed of a TPU is input": infeed(),
-        "several training steps in a call share its time": gpu_trace(FOUR, (KERNEL, 0, 20)),
-        "an outlying first step does not colour the others": outlying(),
-    },
-)
+told[breakdown] = {
+    "the device goes first, then collectives, copies and input": gpu_trace(
+        markers(1, step=100, call=90), *WORK, host=waiting(50, 70)
+    ),
+    "a wait behind the device's work is not exposed": gpu_trace(
+        markers(1, step=100), (KERNEL, 0, 60), host=waiting(10, 60)
+    ),
+    "waiting between two calls is input": gpu_trace(markers(1, step=11, call=8), (KERNEL, 0, 8), host=PAUSE),
+    "where no device was recorded": trace([markers(1, 10, 9), line("d", wait(0, 2))], gpus=[v100()]),
+    "work that runs into the next step is divided": gpu_trace(markers(2, step=10), (KERNEL, 5, 12)),
+    "infeed of a TPU is input": infeed(),
+    "several training steps in a call share its time": gpu_trace(FOUR, (KERNEL, 0, 20)),
+    "an outlying first step does not colour the others": outlying(),
+}
+
+told[lambda wait: Breakdown.of(input=wait, device=100.0 - wait).little_wait] = {
+    "no wait is told as such": 0.0,
+    "hardly a wait too": 0.4,
+    "a wait below the limit is told": 4.7,
+}
 
 
-told.rows(
-    lambda wait: Breakdown.of(input=wait, device=100.0 - wait).little_wait,
-    {"no wait is told as such": 0.0, "hardly a wait too": 0.4, "a wait below the limit is told": 4.7},
-)
-
-
-@cases(
-    (5.0, 100.0, True), (4.9, 100.0, False), (READY_MS, 1.0, True), (READY_MS * 0.99, 1.0, False), (0.0, 0.0, False)
-)
-def test_a_wait_counts_from_a_share_and_from_a_time_on(wait_ms: float, step_ms: float, *, waits: bool) -> None:
-    found = Breakdown.of(input=wait_ms, device=step_ms - wait_ms)
-    assert found.step_ms == pytest.approx(step_ms)
-    assert found.waits_for_input is waits
+def test_a_wait_counts_from_a_share_and_from_a_time_on() -> None:
+    of = {
+        (5.0, 100.0): True,
+        (4.9, 100.0): False,
+        (READY_MS, 1.0): True,
+        (READY_MS * 0.99, 1.0): False,
+        (0.0, 0.0): False,
+    }
+    found = {(wait, step): Breakdown.of(input=wait, device=step - wait) for wait, step in of}
+    assert {times: one.waits_for_input for times, one in found.items()} == of
+    assert [one.step_ms for one in found.values()] == pytest.approx([step for _, step in of])
     assert INPUT_SHARE == 0.05
-    assert set(found.median) == set(map(str, PARTS))
+    assert all(set(one.median) == set(map(str, PARTS)) for one in found.values())
 
 
 def cost(events: dict[str, float], slower: float, parts: dict[str, float] = TRACED) -> object:
@@ -128,15 +108,12 @@ def cost(events: dict[str, float], slower: float, parts: dict[str, float] = TRAC
     return [found, {f"kept of {part}": found.kept(part) for part in parts}]
 
 
-told.rows(
-    cost,
-    {
-        "the cost belongs to the parts with the events": ({"host": 2000.0, "device": 0.0}, 2.0),
-        # Trap: another program that ran beside the traced steps.
-        "what events cannot explain slows all parts alike": ({"host": 100.0}, 2.0),
-        "no part disappears": ({"device": 100_000.0}, 1.5),
-    },
-)
+told[cost] = {
+    "the cost belongs to the parts with the events": ({"host": 2000.0, "device": 0.0}, 2.0),
+    # Trap: another program that ran beside the traced steps.
+    "what events cannot explain slows all parts alike": ({"host": 100.0}, 2.0),
+    "no part disappears": ({"device": 100_000.0}, 1.5),
+}
 
 
 @each(1.1, 1.6, 3.0)
@@ -158,20 +135,24 @@ def traced(untraced_ms: float | None) -> Chart:
     return chart(trace([line("python", *rows, end), line("tf_Compute", *work)]), beside)
 
 
-@cases(
-    (1.25, 1.25, False, False),
-    (1.5, 1.5, False, True),  # trusted without the cost
-    (1.95, 2.0, False, True),  # tracing hardly slows these
+def slowed(untraced_ms: float) -> object:
+    facts = traced(untraced_ms)
+    model, sentence = facts.fact(StepModel), facts.fact(Breakdown).each_step
+    return {
+        **fields(model, "step_ms distorted trusted"),
+        "with a cost": model.tracing is not None,
+        "said": sentence,
+    }
+
+
+told[slowed] = {
+    "the model of slowed steps is that of the untraced step": 1.25,
+    "trusted without the cost": 1.5,
+    "tracing takes a little": 1.9,
+    "tracing hardly slows these": 1.95,
     # Trap: an estimate of a cost that is longer than the step itself is not good enough for what remains.
-    (0.99, 0.99, True, False),
-)
-def test_the_model_of_slowed_steps_is_that_of_the_untraced_step(
-    untraced_ms: float, step_ms: float, *, distorted: bool, trusted: bool
-) -> None:
-    model = traced(untraced_ms).fact(StepModel)
-    assert model.step_ms == pytest.approx(step_ms)
-    assert (model.distorted, model.trusted) == (distorted, trusted)
-    assert (model.tracing is None) == (untraced_ms > 1.9)
+    "a cost that is longer than the step itself": 0.99,
+}
 
 
 def test_an_effect_on_a_distorted_step_saves_untraced_time() -> None:
@@ -182,27 +163,20 @@ def test_an_effect_on_a_distorted_step_saves_untraced_time() -> None:
     assert facts.fact(StepModel).saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
 
 
-@cases((1.9, "each traced step"), (1.95, "each step"))
-def test_sentences_about_slowed_steps_say_that_they_were_traced(untraced_ms: float, said: str) -> None:
-    assert traced(untraced_ms).fact(Breakdown).each_step == said
-
-
 @cases(
     # the step takes half as long untraced, and no event says where: all of it may be in what remains
     ({}, None, {10.0: 10.0, 8.0: 6.0, 4.0: 2.0}),
     ({"host": 10_000.0}, 1.0, {4.0: 4.0}),  # of a cost that the events explain nothing is unknown
 )
-def test_a_bound_leaves_what_no_event_explains_to_the_rest(
-    events: dict[str, float], scale: float | None, least: dict[float, float]
-) -> None:
+def test_a_bound_leaves_what_no_event_explains_to_the_rest(events: Any, scale: float | None, least: Any) -> None:
     cost = TracingCost.of({"host": 12.0, "device": 8.0}, events, 2.0)
     assert scale is None or cost.scale == pytest.approx(scale)
     assert {ms: cost.least(ms) for ms in least} == pytest.approx(least)
 
 
-@cases((4.0, 0.0, 1.0), (4.0, 2.0, 0.5), (4.0, 4.0, 0.1), (0.0, 1.0, 1.0))
-def test_traced_work_keeps_what_its_events_do_not_take(work_ms: float, cost_ms: float, left: float) -> None:
-    assert TracingCost.left(work_ms, cost_ms) == pytest.approx(left)
+test_traced_work_keeps_what_its_events_do_not_take = answers(
+    TracingCost.left, (4.0, 0.0, 1.0), (4.0, 2.0, 0.5), (4.0, 4.0, 0.1), (0.0, 1.0, 1.0)
+)
 
 
 def test_the_models_input_is_without_the_profilers_cost() -> None:
@@ -232,19 +206,16 @@ def six(mark: tuple[float, float], *rows: Any) -> Chart:
 
 
 STEP = ("train_step", 0.5, 4.5, {"tf_function_call": "notTraced-nonXla"})
+RUN = ("FunctionRun", 1, 5, {"id": 1})
 INSIDE = ("EagerLocalExecute: Mul", 4.6, 5.8), ("mul:Mul", 4.7, 5.7)
 AFTER = ("EagerLocalExecute: RangeDataset", 7, 9.2), ("RangeDataset:RangeDataset", 7.1, 9.1)
 
 # A call of 4 of 10 ms; the mark of the first lasts until the next batch, that of the third until 6 ms.
-told.add(
-    "the body is what no function takes",
-    lambda: six((0, 10), STEP, ("FunctionRun", 1, 5, {"id": 1})).fact(LoopBody),
-)
-told.add("a body of steps without a function", lambda: six((0, 9)).fact(LoopBody))
-told.add(
-    "operations are divided by the end of the call",
-    lambda: six((0, 6), STEP, *INSIDE, *AFTER).fact(SingleOperations),
-)
+told[answer] = {
+    "the body is what no function takes": lambda: six((0, 10), STEP, RUN).fact(LoopBody),
+    "a body of steps without a function": lambda: six((0, 9)).fact(LoopBody),
+    "the call's end divides operations": lambda: six((0, 6), STEP, *INSIDE, *AFTER).fact(SingleOperations),
+}
 
 
 def loop_lines(*lines: TimedLine, slow: SlowCalls | None = None, between: float = 0.0) -> LoopLines:
@@ -255,36 +226,26 @@ ASIDE = TimedLine(LOG, 6, makes=False)
 SAVES = SlowCalls((TimedLine.slow(LOG, SlowCall.SAVE, 6, range(6), {Stage.HOST: 5.0}),), 6)
 OTHERS = TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1)
 
-told.add(
-    "the body is divided by the samples, but for lines of the batch, the loop, or nobody",
-    lambda: loop_lines(ASIDE, *OTHERS, between=3.0),
-)
-told.add("a line of unknown use is not aside", lambda: loop_lines(TimedLine(LOG, 6)))
-told.add("a slow call is left to its rule", lambda: loop_lines(ASIDE, slow=SAVES))
-told.add("without samples there are no lines", loop_lines)
-told.add(
-    "a step that runs operation by operation has no separate loop",
-    lambda: LoopLines.measure(StackSamples((ASIDE,)), LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None),
-)
+told[answer] = {
+    "the batch's, the loop's, and nobody's line are no body": lambda: loop_lines(ASIDE, *OTHERS, between=3.0),
+    "a line of unknown use is not aside": lambda: loop_lines(TimedLine(LOG, 6)),
+    "a slow call is left to its rule": lambda: loop_lines(ASIDE, slow=SAVES),
+    "without samples there are no lines": loop_lines,
+    "a step that runs operation by operation has no separate loop": lambda: LoopLines.measure(
+        StackSamples((ASIDE,)), LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None
+    ),
+}
 
 
 def events(mark: tuple[float, float], *rows: Any) -> object:
     return six(mark, *rows).fact(PartEvents).by_part
 
 
-told.rows(
-    events,
-    {
-        # A call of 10 ms: 2 of conversion before the marker, and 6 in it of which 5 are in a product.
-        "the innermost event gets the time of its part": (
-            (2, 8),
-            ("step: 7", 0, 9),
-            ("tf.constant", 0, 2),
-            ("A::B: c", 3, 8),
-        ),
-        "it is also found after an inner one ends": ((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)),
-    },
-)
+told[events] = {
+    # A call of 10 ms: 2 of conversion before the marker, and 6 in it of which 5 are in a product.
+    "the innermost event gets its time": ((2, 8), ("step: 7", 0, 9), ("tf.constant", 0, 2), ("A::B: c", 3, 8)),
+    "it is also found after an inner one ends": ((0, 9), ("outer", 1, 8), ("inner", 2, 3), ("inner", 5, 6)),
+}
 
 
 @given(
@@ -314,11 +275,9 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
 
 test_breakdown = told.test("breakdown")
 
-
 test_what_is_not_known = unavailable(
     (lambda: traced(None).fact(TracingCost), "without tracing"), (lambda: chart(trace()).fact(PartEvents), "")
 )
-
 
 # Where Python was between the training calls, and what decides the arguments of the next one.
 
@@ -327,10 +286,10 @@ CALL = "tensorflow.python.eager.polymorphic_function.Function.__call__"
 FED = {"at": [PATH, 60], "function": "learn", "arguments": []}
 
 
-def decides(*, reads: str = "ReadVariableOp", makes: bool = True, at: int = 50, **more: Any) -> bool:
+def decides(*, reads: str = "ReadVariableOp", at: int = 50, **more: Any) -> bool:
     """Judge a loop that calls a function or a model on a line, and trains on line 60."""
-    enters = {"calls": CALL, "runs": "tensorflow.execute.quick_execute", "inside": True}
-    place = {"at": [PATH, at], "seen": 9, "makes": makes, **enters, **more}
+    enters = {"calls": CALL, "runs": "tensorflow.execute.quick_execute", "inside": True, "makes": True}
+    place = {"at": [PATH, at], "seen": 9, **enters, **more}
     graphs = [
         {"name": name, "operations": [graph_operation("x", kind)], **of}
         for name, kind, of in (
@@ -347,6 +306,9 @@ def decides(*, reads: str = "ReadVariableOp", makes: bool = True, at: int = 50, 
 def test_a_policy_s_actions_decide_what_is_in_a_batch() -> None:
     assert decides()
     assert decides(calls="keras.src.models.model.Model.predict", runs="", inside=False)
+    # A function without variables prepares data; what makes no argument, and the training call, decide nothing.
+    others = {"reads": "RandomUniform"}, {"makes": False}, {"at": 60}, {"calls": "numpy.stack"}
+    assert [other for other in others if decides(**other)] == []
 
 
 @cases((9, 0), (10, 10))
@@ -356,9 +318,3 @@ def test_what_a_line_does_beside_a_slow_call_makes_no_batch(own: int, made: int)
     places = (TimedLine(at, 9, makes=True, calls={"keras.Model.predict": 9}), TimedLine(at, own, makes=True))
     makers = StackSamples(places, new_arguments=((8,),)).makers
     assert sum(one.seen for one in makers) == made
-
-
-@each({"reads": "RandomUniform"}, {"makes": False}, {"at": 60}, {"calls": "numpy.stack"})
-def test_preprocessing_and_other_calls_do_not(other: dict[str, Any]) -> None:
-    """A function without variables prepares data; what makes no argument, and the training call, decide nothing."""
-    assert not decides(**other)

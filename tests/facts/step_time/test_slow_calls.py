@@ -3,7 +3,6 @@
 from tests.facts.kit import *
 from tests.facts.step_time.sampled import place as seen_at
 from tests.facts.step_time.sampled import sampled, traced
-from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import by_caller, shown, slow_call, work_of
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.xplane import measured
@@ -12,9 +11,9 @@ STEPS = 20
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
-
-
 told = Told()
+UNTIMED: dict[str, Any] = {"began_unix_ns": None}
+UNTRACED = ("step", 0, 5, {"tf_function_call": "notTraced"})
 
 
 def step(n: int, at: float | None = None) -> list[Row]:
@@ -28,46 +27,33 @@ def place(number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 
     return seen_at(number, *(10 * n + ms for n in steps for ms in offsets_ms), **more)
 
 
-def found(
-    *places: dict[str, Any],
-    rows: list[Row] | None = None,
-    seen: StepsSeen | None = None,
-    run: dict[str, Any] | None = None,
-    **python: Any,
-) -> SlowCalls:
+def found(*places: Any, rows: Any = None, seen: Any = None, run: Any = None, **python: Any) -> SlowCalls:
     rows = rows or [row for n in range(STEPS) for row in step(n)]
     return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
 
 
-test_functions_are_known_by_package_and_name = Names(__file__, "names").test(
-    {"functions that are known by package and name": slow_call}
-)
+test_functions_are_known_by_package_and_name = Names(__file__, "names").test(slow_call)
 
 OFTEN = [4.5 + number / 20 for number in range(20)]
 CALLER = ["/home/me/train.py", 74]
 BETWEEN = place(3, 5.0, calls=PREDICT)
+INSIDE = place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True)
 
-told.rows(
-    found,
-    {
-        "the time of a call is its samples": (place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0)),
-        "the compiled function of a call is its useful work": (
-            BETWEEN,
-            place(3, 6.0, calls=PREDICT, runs="tensorflow.execute.quick_execute", inside=True),
-        ),
-        "a line that mostly does something else is none": (BETWEEN, place(3, 6.0, 7.0)),
-        "one that does so half of its time is": (BETWEEN, place(3, 6.0)),
-        "a call in every second step is one": place(3, *OFTEN, steps=range(0, STEPS - 1, 2), calls=PREDICT),
-        # Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps.
-        "a call in few steps is left out": place(3, *OFTEN, steps=range(0, STEPS - 1, 10), calls=PREDICT),
-        "the arithmetic between reading and setting weights belongs to them": (
-            place(54, 5.0, caller=CALLER, calls=GET),
-            place(57, 6.0, caller=CALLER),
-            place(58, 7.0, caller=CALLER, calls=SET),
-            place(60, 8.0, caller=CALLER),
-        ),
-    },
-)
+told[found] = {
+    "the time of a call is its samples": (place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0)),
+    "the compiled function of a call is its useful work": (BETWEEN, INSIDE),
+    "a line that mostly does something else is none": (BETWEEN, place(3, 6.0, 7.0)),
+    "one that does so half of its time is": (BETWEEN, place(3, 6.0)),
+    "a call in every second step is one": place(3, *OFTEN, steps=range(0, STEPS - 1, 2), calls=PREDICT),
+    # Trap: predict after each epoch, evaluate every 100 steps: many samples, all of them in few steps.
+    "a call in few steps is left out": place(3, *OFTEN, steps=range(0, STEPS - 1, 10), calls=PREDICT),
+    "the arithmetic between reading and setting weights belongs to them": (
+        place(54, 5.0, caller=CALLER, calls=GET),
+        place(57, 6.0, caller=CALLER),
+        place(58, 7.0, caller=CALLER, calls=SET),
+        place(60, 8.0, caller=CALLER),
+    ),
+}
 
 
 @cases((0.5, True), (5.0, False))
@@ -110,6 +96,7 @@ def test_the_training_call_of_fit_is_its_useful_work() -> None:
 
 FEW = 8
 CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tensorflow.execute.quick_execute")
+ENTERS: dict[str, Any] = {"calls": CALLS, "runs": RUNS, "inside": True}
 
 
 def busy_step(n: int) -> list[Row]:
@@ -128,26 +115,17 @@ def host_lines(*places: dict[str, Any], **python: Any) -> HostLines:
     return sampled((row for n in range(FEW) for row in busy_step(n)), *places, **python).fact(HostLines)
 
 
-told.rows(
-    host_lines,
-    {
-        "samples count where the device is idle": (
-            seen_each(3, 1.0, 7.0),
-            seen_each(4, 3.0, calls=CALLS, runs=RUNS, inside=True),
-        ),
-        "a part is divided by samples": (seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0)),
-        "a wait between two operations is not the lines own work": (
-            seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True),
-            seen_each(3, 7.0),
-        ),
-    },
-)
+told[host_lines] = {
+    "samples count where the device is idle": (seen_each(3, 1.0, 7.0), seen_each(4, 3.0, **ENTERS)),
+    "a part is divided by samples": (seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0)),
+    "a wait between two operations is not its own": (seen_each(3, 1.0, 4.5, **ENTERS), seen_each(3, 7.0)),
+}
 
 
 def test_a_part_is_divided_among_its_lines() -> None:
     lines = host_lines(seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0))
     assert [one.ms for one in lines.own(Stage.HOST)] == pytest.approx([3.75, 1.25], rel=0.03)
-    lines = host_lines(seen_each(3, 1.0, 4.5, calls=CALLS, runs=RUNS, inside=True), seen_each(3, 7.0))
+    lines = host_lines(seen_each(3, 1.0, 4.5, **ENTERS), seen_each(3, 7.0))
     assert sorted(one.work for one in lines.own(Stage.HOST)) == [LineWork.ENTERING, LineWork.PYTHON]
 
 
@@ -184,15 +162,12 @@ def sampled_in(*places: dict[str, Any]) -> object:
     return known.fact(HostLines), known.fact(StackSamples)
 
 
-told.rows(
-    sampled_in,
-    {
-        "samples of calls that are not measured count too": (later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0)),
-        "those of a long call at the end of an epoch do not": later(4, 3, 1.0, 9.0, 19.0),
-        "nor those of one that had no batch": later(4, 4, 1.0, 9.0, 19.0),
-        "nor those of the last one, after which the loop may have been left": later(4, 8, 1.0, 9.0, 19.0),
-    },
-)
+told[sampled_in] = {
+    "samples of calls that are not measured count too": (later(4, 0, 1.0, 9.0, 19.0), later(4, 7, 1.0)),
+    "those of a long call at the end of an epoch do not": later(4, 3, 1.0, 9.0, 19.0),
+    "nor those of one that had no batch": later(4, 4, 1.0, 9.0, 19.0),
+    "nor those of the last one, after which the loop may have been left": later(4, 8, 1.0, 9.0, 19.0),
+}
 
 
 @cases((5, [Location("train.py", 90)]), (6, []))
@@ -203,7 +178,8 @@ def test_the_line_around_the_training_call_holds_the_training(called: int, aroun
     assert [*lines.around] == around
 
 
-@cases(
+test_what_a_line_does_follows_from_the_functions_below_it = answers(
+    lambda calls, runs, inside: work_of(SeenPlace(1, calls=calls, runs=runs, inside=inside)),
     ("numpy.histogram", "numpy.linspace", False, LineWork.PYTHON),
     ("", "", False, LineWork.PYTHON),
     ("tensorflow.ops._EagerTensorBase.numpy", "tensorflow.ops._numpy", False, LineWork.READING),
@@ -217,10 +193,6 @@ def test_the_line_around_the_training_call_holds_the_training(called: int, aroun
     ("keras.src.trainer.Trainer.call", "tensorflow.add", False, LineWork.OPERATIONS),
     (CALLS, RUNS, False, LineWork.OPERATIONS),
 )
-def test_what_a_line_does_follows_from_the_functions_below_it(
-    calls: str, runs: str, *, inside: bool, expected: LineWork
-) -> None:
-    assert work_of(SeenPlace(1, calls=calls, runs=runs, inside=inside)) is expected
 
 
 def test_within_a_compiled_function_s_call_the_innermost_function_is_shown() -> None:
@@ -235,14 +207,13 @@ def the_lines_of_a_function_are_merged_by_its_caller() -> object:
     return by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
 
 
-@cases(
-    ((), 2_000_000, []),
-    ((1, 2), 2_000_000, [3_000_000, 4_000_000]),
-    ((2**63,), 2_000_000, [LIMIT_PS]),
-    ((1,), -(2**70), [-LIMIT_PS]),  # of another year
+test_impossible_times_are_limited = answers(
+    lambda began_ps, *when_us: times_of(SeenPlace(seen=1, when_us=when_us), began_ps).tolist(),
+    (2_000_000, []),
+    (2_000_000, 1, 2, [3_000_000, 4_000_000]),
+    (2_000_000, 2**63, [LIMIT_PS]),
+    (-(2**70), 1, [-LIMIT_PS]),  # of another year
 )
-def test_impossible_times_are_limited(when_us: tuple[int, ...], began_ps: int, times_ps: list[int]) -> None:
-    assert times_of(SeenPlace(seen=1, when_us=when_us), began_ps).tolist() == times_ps
 
 
 def test_without_a_clock_they_have_no_time() -> None:
@@ -269,13 +240,8 @@ PLACES = (
     seen_at(20, *(start(n) + 6.0 for n in range(5))),
 )
 
-
 told.add("each sample counts in its part of a long step", lambda: sampled(rows(), *PLACES).fact(LongStepLines))
-told.add(
-    "without times callbacks between calls stand for them",
-    lambda: sampled(rows(), *PLACES, began_unix_ns=None).fact(LongStepLines),
-)
-
+told.add("without times callbacks stand for them", lambda: sampled(rows(), *PLACES, **UNTIMED).fact(LongStepLines))
 
 # What Python does in and between the steps: tracing, single operations, compiling, and where it was seen.
 
@@ -307,10 +273,7 @@ def tracing_is_building_and_preparing_inside_and_outside_of_the_call() -> object
     ).fact(Retracing)
 
 
-told.add(
-    "calls that do not trace are told from their marked part",
-    lambda: python(("step", 0, 5, {"tf_function_call": "notTraced"}), ("", 1, 5)).fact(Retracing),
-)
+told.add("calls that do not trace", lambda: python(UNTRACED, ("", 1, 5)).fact(Retracing))
 
 
 @told
@@ -327,15 +290,12 @@ def compiling(name: str, ms: float, *starts: float) -> CompileTime:
     return chart(trace(host=[line("python", *rows, *compiles)])).fact(CompileTime)
 
 
-told.rows(
-    compiling,
-    {
-        "the compilers time is the hosts": ("CpuCompiler::RunBackend", 4.0, 32.0, 42.0, 52.0),
-        "XLAs too": ("XlaCompileBackend:#module=step#", 4.0, 32.0, 42.0, 52.0),
-        "and on a GPU": ("GpuCompiler::RunHloPasses", 4.0, 32.0, 42.0, 52.0),
-        "what few steps compile is told apart from the usual ones": ("XlaCompile", 8.0, 10.0, 50.0),
-    },
-)
+told[compiling] = {
+    "the compilers time is the hosts": ("CpuCompiler::RunBackend", 4.0, 32.0, 42.0, 52.0),
+    "XLAs too": ("XlaCompileBackend:#module=step#", 4.0, 32.0, 42.0, 52.0),
+    "and on a GPU": ("GpuCompiler::RunHloPasses", 4.0, 32.0, 42.0, 52.0),
+    "what few steps compile is told apart from the usual ones": ("XlaCompile", 8.0, 10.0, 50.0),
+}
 
 
 def seen(**python: Any) -> object:
@@ -349,10 +309,10 @@ MAKING = [
 ]
 FED = {"at": ["/home/me/train.py", 4], "arguments": [{"shape": [8, 4], "anew": True}]}
 
-told.rows(
-    lambda fed: seen(places=MAKING, fed=fed),
-    {"the lines that make batches count where they make them anew": FED, "else they do not": None},
-)
+told[lambda fed: seen(places=MAKING, fed=fed)] = {
+    "the lines that make batches count where they make them anew": FED,
+    "else they do not": None,
+}
 
 
 def test_the_source_says_which_lines_make_batches() -> None:
@@ -370,10 +330,9 @@ UNNAMED = line("python", *(marker(n, n, n + 1) for n in range(4)))
 
 test_slow_calls = told.test("slow_calls")
 
-
 test_what_is_not_known = unavailable(
-    (lambda: found(place(3, 5.0, calls=PREDICT), began_unix_ns=None), "no time in the trace"),
-    (lambda: host_lines(seen_each(3, 1.0), began_unix_ns=None), "no time in the trace"),
+    (lambda: found(place(3, 5.0, calls=PREDICT), **UNTIMED), "no time in the trace"),
+    (lambda: host_lines(seen_each(3, 1.0), **UNTIMED), "no time in the trace"),
     (lambda: chart(trace(host=[line("python", *rows())])).fact(LongStepLines), "not sampled"),
     (lambda: chart(trace(host=[UNNAMED])).fact(EagerWork), "does not show what Python ran"),
     (

@@ -1,25 +1,25 @@
 """What ran when, on whose account."""
 
-from tests.builders import only_line
 from tests.facts.kit import *
 from tfdoctor.facts.timeline import host_events as nesting
-from tfdoctor.facts.timeline.activity import kernel_operations
-from tfdoctor.facts.timeline.host_events import leaves, operation_label
 from tfdoctor.trace.hlo import Shape
 
 spans = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 50)).map(lambda x: (x[0], sum(x))))
+told = Told()
 
 
-def activity(of: Trace) -> Activity:
-    return chart(of).fact(Activity)
+def seen(of: Trace) -> dict[str, object]:
+    """The labels and ms of each stage's work, the waits in ms, and what else is known."""
+    found = chart(of).fact(Activity)
+    waits = [(start / PS, end / PS) for start, end in found.wait.spans]
+    return {
+        **{str(stage): [*labels(work), work.spans().total / PS] for stage, work in found.stages.items()},
+        "else": {"waits": waits, "dispatch": found.dispatch.total / PS, **fields(found, "within_data missing")},
+    }
 
 
-def names(work: Work) -> list[str]:
-    return sorted(work.labels[label][0] for label in work.label)
-
-
-def labelled(of: Trace, stage: Stage = Stage.DEVICE) -> list[str]:
-    return names(activity(of).stages[stage])
+def labels(work: Work) -> list[tuple[str, ...]]:
+    return sorted(work.labels[label] for label in work.label)
 
 
 def work_of(pairs: list[tuple[int, int]]) -> Work:
@@ -28,16 +28,11 @@ def work_of(pairs: list[tuple[int, int]]) -> Work:
 
 
 @given(spans)
-def test_attributed_time_sums_to_the_union(pairs: list[tuple[int, int]]) -> None:
+def test_attributed_time_sums_to_the_union_and_no_work_has_more_than_it_ran(pairs: list[tuple[int, int]]) -> None:
     work = work_of(pairs)
-    assert work.attributed_ps().sum() == pytest.approx(work.spans().total)
-
-
-@given(spans)
-def test_no_work_is_attributed_more_than_it_ran(pairs: list[tuple[int, int]]) -> None:
-    lengths = np.array([b - a for a, b in pairs], float)
-    shares = work_of(pairs).attributed_ps()
-    assert (shares <= lengths + 1e-9).all()
+    shares = work.attributed_ps()
+    assert shares.sum() == pytest.approx(work.spans().total)
+    assert (shares <= np.array([b - a for a, b in pairs], float) + 1e-9).all()
     assert (shares >= -1e-9).all()
 
 
@@ -45,46 +40,64 @@ def test_two_that_run_at_once_share_the_time() -> None:
     assert work_of([(0, 10), (5, 10), (5, 15)]).attributed_ps() == pytest.approx([5 + 5 / 3, 5 / 3, 5 + 5 / 3])
 
 
-# On a CPU
+# On each kind of device
+
+NEXT = "IteratorGetNext:IteratorGetNext"
+NAMED = "model/c/Conv2D:Conv2D#id=3#"
+NAMING = ("tf_op", "annotation", "level 0")
+FOREIGN = line("tf_data_iterator_resource/1", captured(0, 1, 77))
+ADDS, STREAM = line("python", ("a:Add", 0, 1)), line("Stream #13(Compute)", ("k", 0, 4))
+TPU_OPS = line("XLA Ops", ("%op", 0, 3))
 
 
-@cases(
-    # operations of the training function
-    ([line("tf_Compute/1", executor(0, 9, 1), ("m/c:Conv2D", 1, 5), ("m/r:Relu", 5, 6))], ["m/c", "m/r"]),
-    # those that tf.data started are told apart by their execution
-    (
-        [
-            line("tf_data_iterator_resource/1", captured(0, 1, 77)),
-            line("t/1", executor(0, 4, 77), ("Cast:Cast", 1, 3), executor(5, 9, 1), ("m/c:Conv2D", 6, 8)),
-        ],
-        ["m/c"],
-    ),
-    # and those on its own threads
-    ([line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)), line("python", ("a:Add", 0, 1))], ["a"]),
-    # a call is not its body
-    (
-        [line("t", ("loop:While", 0, 9), ("loop/body/mul:Mul", 1, 4), ("loop/body/add:Add", 4, 8))],
-        ["loop/body/add", "loop/body/mul"],
-    ),
+def on_gpu(*threads: Thread, host: tuple[Thread, ...] = (), **more: Any) -> Trace:
+    return trace(host, gpus=[v100(*threads)], **more)
+
+
+def kernel_of(stat: str, says: str) -> Trace:
+    return on_gpu(line("Stream #13(Compute)", ("volta_scudnn", 0, 4, {stat: says})))
+
+
+POOL = line(
+    "tf_data_private_threadpool/1",
+    executor(0, 4, 77),
+    ("gradient_tape/m/c:Conv2DBackpropFilter", 1, 2),
+    ("adam/Assign:AssignSubVariableOp", 2, 3),
+    executor(5, 9, 78),
+    ("Cast:Cast", 6, 8),
 )
-def test_what_is_the_cpus_work(threads: list[Thread], work: list[str]) -> None:
-    assert labelled(trace(threads)) == work
+TPU_HOST = line("python", ("EagerLocalExecute: Mul", 0, 9), ("IteratorGetNext/_3:_Send", 9, 19))
+OPTIONAL = line("b", ("IteratorGetNextAsOptionalOp::DoCompute", 4, 8), ("IteratorGetNext", 9, 10))
+STARTED = line("t", executor(0, 4, 77), ("Cast:Cast", 1, 3), executor(5, 9, 1), ("c:Conv2D", 6, 8))
 
+told[lambda *threads: seen(trace(threads))] = {
+    "a CPU's operations": line("t", executor(0, 9, 1), ("m/c:Conv2D", 1, 5), ("m/r:Relu", 5, 6)),
+    "what tf.data started is told by its execution": (FOREIGN, STARTED),
+    "what runs on its threads": (line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)), ADDS),
+    "a call is not its body": line("t", ("a:While", 0, 9), ("a/body/m:Mul", 1, 4), ("a/body/a:Add", 4, 8)),
+    # `for x in dataset` inside a tf.function is a dataset itself: it scans the batches.
+    "training that tf.data runs": (line("tf_data_reduce_dataset/1", captured(0, 1, 77), captured(1, 2, 78)), POOL),
+    # Only the operations were recorded; what tf.data itself iterates is no wait.
+    "a TPU's host waits": (line("m/101", (f"while/{NEXT}", 1, 8)), TPU_HOST, line("tf_data_i/102", (NEXT, 0, 20))),
+    "an operation only starts to wait": (line("t", (NEXT, 0, 2)), line("tf_data_i/2", wait(5, 9))),
+    "waits on two threads": (line("a", wait(0, 5)), OPTIONAL),
+}
+told[seen] = {
+    "a trace without a host has no work": trace(None),
+    "kernels, copies and collectives of a GPU, without derived lines": on_gpu(
+        line("Stream #13(Compute)", ("volta_sgemm", 0, 4), ("ncclDevKernel_AllReduce", 4, 5)),
+        line("Stream #14(MemcpyH2D)", ("MemcpyH2D", 0, 1), ("Memset", 1, 2)),
+        line("Kernels", ("volta_sgemm", 0, 4)),
+        line("TensorFlow Ops", ("m/c:Conv2D", 0, 4)),
+    ),
+    "what launches on the host is dispatch": on_gpu(STREAM, host=(line("tf_Compute", ("m/c:Conv2D", 2, 3)),)),
+    **{f"the operation of a kernel by {stat}": kernel_of(stat, NAMED) for stat in NAMING},
+    "no type names no operation": kernel_of("tf_op", "no type"),
+    "a GPU without kernels": on_gpu(host=(markers(1, 10),), errors=("Failed to load libcupti",)),
+    "derived lines of a TPU are not work": trace([], tpus=[device(TPU_OPS, line("XLA Modules", ("f(1)", 0, 9)))]),
+}
 
-def test_training_that_tf_data_runs_is_the_cpus_work() -> None:
-    """`for x in dataset` inside a tf.function is a dataset itself: it scans the batches."""
-    reduce = line("tf_data_reduce_dataset/1", captured(0, 1, 77), captured(1, 2, 78))
-    pool = line(
-        "tf_data_private_threadpool/1",
-        executor(0, 4, 77),
-        ("gradient_tape/m/c:Conv2DBackpropFilter", 1, 2),
-        ("adam/Assign:AssignSubVariableOp", 2, 3),
-        executor(5, 9, 78),
-        ("Cast:Cast", 6, 8),
-    )
-    of = trace([reduce, pool])
-    assert labelled(of) == ["adam/Assign", "gradient_tape/m/c"]
-    assert activity(of).within_data
+test_activity = told.test("activity")
 
 
 def test_leaves_hold_nothing() -> None:
@@ -93,118 +106,23 @@ def test_leaves_hold_nothing() -> None:
     assert leaves(only_line()).tolist() == []
 
 
-@cases(
-    ("m/c:Conv2D", "Conv2D", ("m/c", "Conv2D", "m/c:Conv2D")),
-    ("a:b/c:Mul", "Mul", ("a:b/c", "Mul", "a:b/c:Mul")),
-    ("m/c:Conv2D", "", None),
-    ("m/c:Conv2D", "Relu", None),
-    ("Iterator::Root", "Root", None),
-    ("IteratorGetNextOp::DoCompute", "DoCompute", None),
-    ("IteratorGetNext:IteratorGetNext", "IteratorGetNext", None),
-    ("IteratorGetNext/_3:IteratorGetNextAsOptional", "IteratorGetNextAsOptional", None),
-    ("x:_Arg", "_Arg", None),
-    (":Add", "Add", None),
-    ("Add", "Add", None),
-)
-def test_which_events_are_operations(name: str, display: str, label: tuple[str, str, str] | None) -> None:
-    assert operation_label(EventType(name, display)) == label
-
-
-NEXT = "IteratorGetNext:IteratorGetNext"
-
-
-@cases(
-    # A TPU's host of which only the operations were recorded; what tf.data itself iterates is no wait.
-    (
-        [
-            line("main_thread/101", (f"while/{NEXT}", 1, 8)),
-            line("python", ("EagerLocalExecute: Mul", 0, 9), ("IteratorGetNext/_3:_Send", 9, 19)),
-            line("tf_data_iterator/102", (NEXT, 0, 20)),
-        ],
-        [(1, 8)],
-    ),
-    # an operation that only starts to wait
-    ([line("tf_Compute/1", (NEXT, 0, 2)), line("tf_data_iterator_get_next/2", wait(5, 9))], [(5, 9)]),
-    (
-        [
-            line("a", wait(0, 5)),
-            line("b", ("IteratorGetNextAsOptionalOp::DoCompute", 4, 8), ("IteratorGetNext", 9, 10)),
-        ],
-        [(0, 8)],
-    ),
-)
-def test_what_is_a_wait(threads: list[Thread], spans: list[tuple[int, int]]) -> None:
-    assert activity(trace(threads)).wait.spans == tuple((start * PS, end * PS) for start, end in spans)
-
-
-def test_a_trace_without_a_host_has_no_work() -> None:
-    found = activity(trace(None))
-    assert not found.of(Stage.DEVICE).spans
-    assert not found.of(Stage.TRANSFER).spans
-
-
-# On a GPU
-
-
-def test_kernels_copies_and_collectives_of_a_gpu() -> None:
-    gpu = v100(
-        line("Stream #13(Compute)", ("volta_sgemm", 0, 4), ("ncclDevKernel_AllReduce", 4, 5)),
-        line("Stream #14(MemcpyH2D)", ("MemcpyH2D", 0, 1), ("Memset", 1, 2)),
-        line("Kernels", ("volta_sgemm", 0, 4)),
-        line("TensorFlow Ops", ("m/c:Conv2D", 0, 4)),
-    )
-    found = activity(trace([], gpus=[gpu]))
-    totals = {stage: len(work.label) for stage, work in found.stages.items()}
-    assert totals == {Stage.DEVICE: 1, Stage.COLLECTIVE: 1, Stage.TRANSFER: 2}
-
-
-def test_what_launches_on_the_host_is_dispatch_and_no_work_of_the_device() -> None:
-    gpu = v100(line("Stream #13(Compute)", ("k", 0, 4)))
-    found = activity(trace([line("tf_Compute", ("m/c:Conv2D", 2, 3))], gpus=[gpu]))
-    assert found.dispatch.total == PS
-    assert found.of(Stage.DEVICE).total == 4 * PS
-
-
-NAMED = "model/c/Conv2D:Conv2D#id=3#"
-
-
-@cases(
-    *(({stat: NAMED}, ("model/c/Conv2D", "Conv2D", "volta_scudnn")) for stat in ("tf_op", "annotation", "level 0")),
-    ({"tf_op": "no type"}, ("", "", "volta_scudnn")),
-)
-def test_the_operation_of_a_kernel(stats: dict[str, str], label: tuple[str, str, str]) -> None:
-    gpu = v100(line("Stream #13(Compute)", ("volta_scudnn", 0, 4, stats)))
-    assert activity(trace([], gpus=[gpu])).stages[Stage.DEVICE].labels == (label,)
-
-
-def test_a_gpu_without_kernels_says_why_nothing_is_known() -> None:
-    found = activity(trace([markers(1, 10)], gpus=[v100()], errors=("Failed to load libcupti",)))
-    assert "CUPTI" in found.missing
-    assert found.stages == {}
-
-
-# On a TPU
-
-
 def of_category(category: str) -> object:
-    tpu = device(line("XLA Ops", ("%op", 0, 3)), kinds={"%op": {"hlo_category": category}})
-    return tuple(activity(trace([], tpus=[tpu])).stages)
+    tpu = device(TPU_OPS, kinds={"%op": {"hlo_category": category}})
+    return tuple(chart(trace([], tpus=[tpu])).fact(Activity).stages)
 
 
-test_the_categories_of_a_tpus_operations = Names(__file__, "names").test(
-    {"the categories of a TPU's operations": of_category}
+test_names = Names(__file__, "names").test(
+    {
+        "the categories of a TPU's operations": of_category,
+        "operations among events, by name and displayed name": lambda event: operation_label(
+            EventType(*event.partition(" ")[::2])
+        ),
+    }
 )
-
-
-def test_derived_lines_of_a_tpu_are_not_work() -> None:
-    tpu = device(line("XLA Ops", ("%op", 0, 3)), line("XLA Modules", ("jit_f(1)", 0, 9)))
-    assert activity(trace([], tpus=[tpu])).of(Stage.DEVICE).total == 3 * PS
-
 
 # Which events lie in which: by columns as by a stack.
 
 Events = list[tuple[int, int]]
-
 SPANS = st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda span: (span[0], sum(span)))
 
 THREADS = st.lists(
@@ -292,7 +210,7 @@ def kernel(name: str, start: int, **stats: str) -> Event:
     return Event(EventType(name), start, 1, {"program_id": "7", **stats})
 
 
-def found(*events: Event) -> list[str | None]:
+def computed(*events: Event) -> list[str | None]:
     operations = kernel_operations(events, XlaPrograms({"f(7)": PROGRAM}), KNOWN)
     return [operation.name if operation else None for operation in operations]
 
@@ -300,17 +218,15 @@ def found(*events: Event) -> list[str | None]:
 GEMMS = [kernel(f"gemm_{at % 2}", at) for at in range(4)]
 ELSEWHERE = Event(EventType("loop_3"), 0, 1, {"program_id": "8", "hlo_op": "first"})
 
-
-@cases(
+test_which_operation_a_kernel_computes = answers(
+    computed,
     # it names its instruction, or has the name of its fusion
-    ([kernel("some_gemm", 0, hlo_op="first"), kernel("loop_3", 1, hlo_op="command_buffer_1")], ["first", "loop.3"]),
-    (GEMMS[::-1], ["second", "first", "second", "first"]),  # of a library, in the order of its calls
-    (GEMMS[:3], [None] * 3),  # cut off
-    ([*GEMMS[:2], kernel("gemm_1", 2), kernel("gemm_0", 3)], [None] * 4),  # another order
-    ([ELSEWHERE], [None]),  # of an unknown program
+    (kernel("some_gemm", 0, hlo_op="first"), kernel("loop_3", 1, hlo_op="command_buffer_1"), ["first", "loop.3"]),
+    (*GEMMS[::-1], ["second", "first", "second", "first"]),  # of a library, in the order of its calls
+    (*GEMMS[:3], [None] * 3),  # cut off
+    (*GEMMS[:2], kernel("gemm_1", 2), kernel("gemm_0", 3), [None] * 4),  # another order
+    (ELSEWHERE, [None]),  # of an unknown program
 )
-def test_which_operation_a_kernel_computes(kernels: list[Event], names: list[str | None]) -> None:
-    assert found(*kernels) == names
 
 
 @cases(
@@ -331,15 +247,17 @@ def test_all_matmuls_of_a_real_step_are_found(trace: str, flops: float) -> None:
 # When the trainer waits for input: in its requests, and at the end of an iterator that is still at work.
 
 MADE = ("EagerLocalExecute: MakeIterator", 0.0, 0.2)
-RUN = ("FunctionRun", 0.3, 0.9)
 
 
-def waited(*events: tuple[str, float, float]) -> float:
-    return trainer_waits(trace([line("python", *events)]).host_lines).total / PS
+def waited(until: float, *made: Row) -> float:
+    rows = *made, ("FunctionRun", 0.3, 0.9), ("TFE_DeleteTensorHandle", 1.0, until)
+    return trainer_waits(trace([line("python", *rows)]).host_lines).total / PS
 
 
-@cases(([MADE], 1.9, 0.0), ([MADE], 2.0, 1.0), ([MADE], 301.0, 300.0), ([], 301.0, 0.0))  # it makes none
-def test_the_end_of_an_iterator_is_a_wait_if_it_takes_long(
-    made: list[tuple[str, float, float]], until: float, ms: float
-) -> None:
-    assert waited(*made, RUN, ("TFE_DeleteTensorHandle", 1.0, until)) == pytest.approx(ms)
+test_the_end_of_an_iterator_is_a_wait_if_it_takes_long = answers(
+    waited,
+    (1.9, MADE, 0.0),
+    (2.0, MADE, 1.0),
+    (301.0, MADE, 300.0),
+    (301.0, 0.0),  # it makes none
+)

@@ -15,29 +15,20 @@ from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED
 from tfdoctor.trace.hlo import Shape
 
 WAITS = Network(width=160, depthwise=True)
+PROGRAM, UNMARKED = Recorded(program=True), Recorded(step_line=False, markers=False)
+HALF = partial(Synthetic, precision="bf16")
 
 RUNS = {
     "v3": (Synthetic(device="v3", input_ms=2.0, network=Network(depthwise=True)), Recorded()),
     "v3 without a step line": (Synthetic(device="v3", gap_us=4.0), Recorded(step_line=False)),
-    "v5e padded": (Synthetic(device="v5e", precision="bf16", network=Network(width=144)), Recorded(program=True)),
-    "v5e as JAX records it": (
-        Synthetic(device="v5e", precision="bf16", network=WAITS, between_ms=0.3),
-        Recorded(step_line=False, markers=False, program=True),
-    ),
-    "v5e without infeed": (Synthetic(device="v5e", input_ms=1.0), Recorded(infeed=False, program=True)),
-    "v6e": (
-        Synthetic(device="v6e", precision="bf16", network=Network(width=300), gap_us=5.0), Recorded(program=True),
-    ),
-    "v6e, its clock drifting": (
-        Synthetic(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
-    ),
-    "v6e with a copy": (
-        Synthetic(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3),
-    ),
-    "v5e, its host late": (
-        Synthetic(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),
-    ),
-}  # fmt: skip
+    "v5e padded": (HALF(device="v5e", network=Network(width=144)), PROGRAM),
+    "v5e as JAX records it": (HALF(device="v5e", network=WAITS, between_ms=0.3), replace(UNMARKED, program=True)),
+    "v5e without infeed": (Synthetic(device="v5e", input_ms=1.0), replace(PROGRAM, infeed=False)),
+    "v6e": (HALF(device="v6e", network=Network(width=300), gap_us=5.0), PROGRAM),
+    "v6e, its clock drifting": (Synthetic(device="v6e", steps=40), replace(UNMARKED, drift=0.002)),
+    "v6e with a copy": (HALF(device="v6e"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3)),
+    "v5e, its host late": (Synthetic(device="v5e", between_ms=0.5), replace(UNMARKED, late_us=400.0)),
+}
 
 
 @dataclass(frozen=True)
@@ -58,17 +49,16 @@ class Case:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
-    return {n: case(run, rec, tmp_path_factory.mktemp("run")) for n, (run, rec) in RUNS.items()}
+    def case(run: Synthetic, recorded: Recorded) -> Case:
+        chart = opened(tpu.build(run, recorded), tmp_path_factory.mktemp("run"))
+        return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
+
+    return {name: case(*given) for name, given in RUNS.items()}
 
 
 @pytest.fixture(params=RUNS)
 def one(request: pytest.FixtureRequest, made: dict[str, Case]) -> Case:
     return made[request.param]
-
-
-def case(run: Synthetic, recorded: Recorded, folder: Path) -> Case:
-    chart = opened(tpu.build(run, recorded), folder)
-    return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
 
 
 def opened(space: Space, folder: Path) -> Chart:
@@ -93,20 +83,19 @@ def test_steps(one: Case) -> None:
 def test_the_parts_of_a_step(one: Case) -> None:
     time = one.chart.fact(TpuTime)
     assert time.unit == "step"
-    compute = sum(map(one.ms, one.ops))
+    compute, outfeed = sum(map(one.ms, one.ops)), tpu.OUTFEED / MS
     infeed = one.plan.infeed / MS if one.recorded.infeed else 0.0
+    copies = (one.plan.copy[2] - one.plan.copy[1]) / MS
     for core in time.cores:
         assert core.rounds == one.run.steps
-        assert core.parts[COMPUTE] == close(compute)
-        assert core.parts[INFEED] == close(infeed)
-        assert core.parts[OUTFEED] == close(tpu.OUTFEED / MS)
-        assert core.parts[COPIES] == close((one.plan.copy[2] - one.plan.copy[1]) / MS)
+        known = {COMPUTE: compute, INFEED: infeed, OUTFEED: outfeed, COPIES: copies}
+        assert {part: core.parts[part] for part in known} == {part: close(ms) for part, ms in known.items()}
         assert sum(core.parts.values()) == close(core.round_ms)
         assert core.parts[IDLE] == pytest.approx(core.round_ms - core.busy_ms)
     if one.recorded.step_line:
         whole = one.plan.end / MS
         assert time.cores[0].round_ms == close(whole)
-        assert time.cores[0].parts[IDLE] == close(whole - compute - tpu.OUTFEED / MS - infeed)
+        assert time.cores[0].parts[IDLE] == close(whole - compute - outfeed - infeed)
 
 
 def test_mxu_use(one: Case) -> None:
@@ -192,17 +181,13 @@ def test_a_copy_from_the_host(made: dict[str, Case]) -> None:
     assert core.host_bytes == tpu.COPIED
 
 
-def test_a_host_that_launches_late(made: dict[str, Case]) -> None:
+def test_a_host_that_launches_late_and_one_that_launches_ahead(made: dict[str, Case]) -> None:
     one = made["v5e, its host late"]
-    launches, between = one.chart.fact(TpuLaunches), one.run.between_ms
+    launches, gaps = one.chart.fact(TpuLaunches), one.run.steps - 1
     assert launches.runs == one.run.steps
-    assert launches.between_ms == close(between * (one.run.steps - 1))
-    assert launches.late_ms == close(one.recorded.late_us / 1000 * (one.run.steps - 1))
-
-
-def test_a_host_that_launches_ahead(made: dict[str, Case]) -> None:
-    one = made["v5e as JAX records it"]
-    assert one.chart.fact(TpuLaunches).late_ms is not None
+    assert launches.between_ms == close(one.run.between_ms * gaps)
+    assert launches.late_ms == close(one.recorded.late_us / 1000 * gaps)
+    assert made["v5e as JAX records it"].chart.fact(TpuLaunches).late_ms is not None
 
 
 def test_flops_that_are_not_known_make_no_mxu_use(tmp_path: Path) -> None:
@@ -217,7 +202,7 @@ def test_flops_that_are_not_known_make_no_mxu_use(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_train_has_runs_and_no_steps(tmp_path: Path) -> None:
-    space = tpu.build(replace(RUNS["v3"][0], steps=6), Recorded(step_line=False, markers=False))
+    space = tpu.build(replace(RUNS["v3"][0], steps=6), UNMARKED)
     for plane in space.proto.planes:
         for stat in plane.stat_metadata.values():
             stat.name = stat.name.replace("gradient_tape/", "")
@@ -240,6 +225,7 @@ def test_results_come_before_operands_with_their_memory() -> None:
     found = arrays(COPY)
     assert [(one.dtype, one.space) for one in found] == [("f32", 5), ("f32", 0), ("u32", 2), ("f32", 0)]
     assert (found[0].dims, found[0].tile, found[0].nbytes) == ((5, 1024, 256), (8, 128), 5 * 1024 * 256 * 4)
+    assert arrays("%while.1 = () while(%tuple)") == arrays("") == ()
 
 
 def stored(text: str) -> object:
@@ -248,14 +234,7 @@ def stored(text: str) -> object:
 
 
 # The other dimension may be in the lanes; without a tile nothing is known to be padded.
-ARRAYS = Names(__file__, "arrays")
-
-test_widths_and_bytes_of_arrays = ARRAYS.test(dict.fromkeys(ARRAYS, stored))
-
-
-def test_text_without_arrays_has_none() -> None:
-    assert arrays("%while.1 = () while(%tuple)") == ()
-    assert arrays("") == ()
+test_widths_and_bytes_of_arrays = Names(__file__, "arrays").test(stored)
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=4))
@@ -268,21 +247,18 @@ def test_no_array_is_stored_in_less_than_it_holds(dims: list[int]) -> None:
 
 
 CONVOLUTION = (
-    "%convolution.1 = {result} convolution(bf16[8,32,32,144]{{3,2,1,0}} %p.0, bf16[3,3,1,144]{{3,2,1,0}} %p.1), "
-    "window={{size=3x3}}, dim_labels=b01f_01io->b01f{groups}"
+    "%convolution.1 = bf16[8,32,32,{}]{{3,2,1,0}} convolution(bf16[8,32,32,144]{{3,2,1,0}} %p.0, "
+    "bf16[3,3,1,144]{{3,2,1,0}} %p.1), window={{size=3x3}}, dim_labels=b01f_01io->b01f{}"
 )
 
-
-@cases(
+test_a_depthwise_convolution_has_a_group_per_feature = answers(
+    lambda features, groups: convolves_each_alone(CONVOLUTION.format(features, groups)),
     (144, ", feature_group_count=144", True),
     (144, ", batch_group_count=144", True),
     (144, ", feature_group_count=12", False),  # grouped, twelve channels each
     (144, "", False),
     (1, ", feature_group_count=1", False),
 )
-def test_a_depthwise_convolution_has_a_group_per_feature(features: int, groups: str, *, alone: bool) -> None:
-    text = CONVOLUTION.format(result=f"bf16[8,32,32,{features}]{{3,2,1,0}}", groups=groups)
-    assert convolves_each_alone(text) is alone
 
 
 def test_a_fusions_text_does_not_tell_of_groups() -> None:
