@@ -4,31 +4,20 @@
     def test_verdicts(told: Cases) -> None:
         told["a tenth of the step is reported"] = example(share=0.1), example(share=0.099)
 
-Of the first finding all is written, and of later ones what is not as in it; so of what is healthy. A function with
-another name has a file with that name as well, and begins anew.
+The first two are those of the rule's page, ``sick`` and ``healthy``. Of the first finding all is written, and of
+later ones what is not as in it; so of what is healthy. A function with another name has a file with that name as
+well, and begins anew, without those two.
 """
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, Unit
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Remedy,
-    RunEffect,
-    RunFailure,
-    Table,
-)
+from tfdoctor.terms.verdict import *
 
 Compare = Callable[[str, str], None]
 Entry = tuple[str, str]  # what it is, and what is said
@@ -88,6 +77,9 @@ def golden_cases(test: Callable[[Cases], None]) -> Callable[[Compare], None]:
 
     def test_golden(golden: Compare) -> None:
         cases = Cases()
+        known = vars(sys.modules[test.__module__]) if part == "verdicts" else {}
+        for example in filter(None, map(known.get, ("sick", "healthy"))):
+            cases[str(inspect.getdoc(example)).partition("\n")[0]] = example
         test(cases)
         golden(file, cases.text)
 

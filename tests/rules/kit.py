@@ -22,7 +22,16 @@ from tests.builders import (
 from tests.rules.applied import applied
 from tests.rules.golden_cases import Cases, golden_cases, shown
 from tests.rules.run_facts import chained, dataset_of, divided_run, equal_steps, made_call, run_line
-from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable, effects, first_action, kinds, near
+from tests.rules.verdicts import (
+    as_finding,
+    as_healthy,
+    as_not_applicable,
+    described,
+    effects,
+    first_action,
+    kinds,
+    near,
+)
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule

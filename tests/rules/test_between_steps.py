@@ -4,6 +4,12 @@ from tests.rules.kit import *
 from tfdoctor.rules.execution import between_steps
 
 WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_batch_end")
+LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
+TOOK = TimedLine(MAKES, 18), TimedLine(LOGS, 2)
+BATCH = TimedLine(MAKES, 18, makes=True), TimedLine(LOGS, 2, makes=False)
+NEW: dict[str, Any] = {"new_arguments": ((128, 32),)}
+SAMPLE = "Sample.on_train_batch_end"
+SAMPLES = TimedLine(MAKES, 19, callback=SAMPLE), TimedLine(LOGS, 1, callback=SAMPLE)
 
 
 def example(  # noqa: PLR0913 - each may explain the time between two steps
@@ -31,20 +37,6 @@ def example(  # noqa: PLR0913 - each may explain the time between two steps
     )
 
 
-def sick() -> Verdict:
-    """A callback takes 7 ms of each 13 ms step."""
-    return example(7.0, WEIGHTS)
-
-
-def healthy() -> Verdict:
-    """Steps of 6 ms with a pause of 0.1 ms between them."""
-    return example(0.1)
-
-
-LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
-check = partial(example, step=20.0)
-
-
 def logs(seen: int, callback: str = "Log.on_batch_end") -> TimedLine:
     return TimedLine(LOGS, seen, callback=callback)
 
@@ -69,11 +61,9 @@ def lines(within: TimedLine, *between: TimedLine) -> HostLines:
     return HostLines({Stage.HOST: (within,), **({Stage.BETWEEN: between} if between else {})})
 
 
-TOOK = TimedLine(MAKES, 18), TimedLine(LOGS, 2)
-BATCH = TimedLine(MAKES, 18, makes=True), TimedLine(LOGS, 2, makes=False)
-NEW: dict[str, Any] = {"new_arguments": ((128, 32),)}
-SAMPLE = "Sample.on_train_batch_end"
-SAMPLES = TimedLine(MAKES, 19, callback=SAMPLE), TimedLine(LOGS, 1, callback=SAMPLE)
+sick = described("A callback takes 7 ms of each 13 ms step.", example, 7.0, WEIGHTS)
+healthy = described("Steps of 6 ms with a pause of 0.1 ms between them.", example, 0.1)
+check = partial(example, step=20.0)
 SAVED = (logs(9, "ModelCheckpoint.on_train_batch_end"),)
 PREDICTS: dict[str, Any] = {"slow": slow(SlowCall.PREDICT, 18, 7.2)}
 

@@ -6,6 +6,8 @@ from tfdoctor.rules.operations import broadcast_cost
 from tfdoctor.rules.operations.broadcast_cost import ExpandedProduct, ExpandedProducts
 
 TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
+GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
+SMALL, FULL = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
 
 
 def example(
@@ -17,18 +19,6 @@ def example(
     operations = Operations.training(total_ms, *rows)
     products = ExpandedProducts(expanded) if expanded else None
     return broadcast_cost.check(Broadcasts(repeated), operations, None, None, products)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The step repeats no tensor."""
-    return example(())
-
-
-GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
-SMALL, FULL = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
 
 
 def use(name: str, kind: str, sources: Any, given: Any = FULL, made: Any = FULL) -> Any:
@@ -71,9 +61,11 @@ def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
     return example((), (ExpandedProduct(row, (64, 64, 32), times, (row,)),), total_ms=100.0)
 
 
+sick = example
+healthy = described("The step repeats no tensor.", example, ())
+
+
 # Tensors that are expanded and summed: what else may use them, and what belongs to them
-
-
 LEFT, RIGHT, BIG, OUT = (["float32", shape] for shape in ([64, 1, 32], [1, 64, 32], [64, 64, 32], [64, 64]))
 SCALAR = ["float32", []]
 

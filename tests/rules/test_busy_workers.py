@@ -5,6 +5,8 @@ from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.execution.busy_workers import PY_DATASET, check
 from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 
+TRAINED = EndedProcess(pid=7, trained=True)
+
 
 def example(
     processes: JobProcesses = JobProcesses(1.4, (0.3, 0.25)), cores: Cores = Cores(2.0, 1.95),
@@ -15,17 +17,6 @@ def example(
     return check(processes, cores, parts, Program(input_kind=kind))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Workers that only hand over rows."""
-    return example(JobProcesses(1.9, (0.02, 0.02)))
-
-
-TRAINED = EndedProcess(pid=7, trained=True)
-
-
 def job(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (TRAINED,)) -> JobProcesses:
     """Measure one sample a second; None is one of an earlier version."""
     hosts: list[dict[str, Any]] = [{} if one is None else {"processes_pct": one} for one in shares]
@@ -33,6 +24,10 @@ def job(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (T
         {"unix_ns": at * 10**9, "host": {"run_cpu_pct": 100.0, **host}} for at, host in enumerate(hosts, start=1)
     )
     return JobProcesses.measure(recording(samples=samples, manifest=manifest(processes=trained)))
+
+
+sick = example
+healthy = described("Workers that only hand over rows.", example, JobProcesses(1.9, (0.02, 0.02)))
 
 
 @golden_cases

@@ -4,6 +4,14 @@ from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import RepeatedWork
 from tfdoctor.rules.input import cache_order
 
+ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
+SOURCE = dataset_of("TensorSlice", cardinality=1000)
+REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
+CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
+ENDLESS = replace(CACHE, cardinality=-1)
+SHUFFLE = dataset_of("Shuffle", cardinality=1000)
+BATCH = dataset_of("Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
+
 
 def example(
     *stages: Dataset, passes: float | None = 10.0, work: float = 40.0, calls: float = 0.0, wait: float = 30.0,
@@ -31,30 +39,15 @@ def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Datase
     return dataset_of("Map", function=name, **kinds, **more)
 
 
-ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
-SOURCE = dataset_of("TensorSlice", cardinality=1000)
-DECODE = mapped("DecodePng")
-REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
-CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
-ENDLESS = replace(CACHE, cardinality=-1)
-sick = example
-
-
-def healthy() -> Verdict:
-    """The cache stands before repeat()."""
-    return example(SOURCE, DECODE, CACHE, REPEAT)
-
-
-FLIP = mapped("RandomUniform", name="flip")
-SHUFFLE = dataset_of("Shuffle", cardinality=1000)
-BATCH = dataset_of("Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
-check = partial(example, work=10.0, calls=10.0, passes=4.0)
-
-
 def take(count: int) -> Dataset:
     return dataset_of("Take", parameters=DatasetParameters(count=count), cardinality=count)
 
 
+DECODE = mapped("DecodePng")
+sick = example
+healthy = described("The cache stands before repeat().", example, SOURCE, DECODE, CACHE, REPEAT)
+FLIP = mapped("RandomUniform", name="flip")
+check = partial(example, work=10.0, calls=10.0, passes=4.0)
 LOAD = replace(mapped("PyFunc", name="load"), python=True)
 LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
 

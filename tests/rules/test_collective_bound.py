@@ -7,22 +7,30 @@ from tfdoctor.rules.scale import collective_bound
 from tfdoctor.rules.scale.collective_bound import check
 
 
-def sick() -> Verdict:
-    """An all-reduce of 5 ms follows 15 ms of compute."""
-    return check(Breakdown.of(device=15.0, collective=5.0), None, None, Replicas())
-
-
-def healthy() -> Verdict:
-    """An all-reduce of which 0.5 ms are exposed."""
-    return check(Breakdown.of(device=19.5, collective=0.5), None, None, Replicas())
-
-
 def both(first: float, exchange: float = 1.0) -> object:
     return examine(collective_bound, replica(first, 12, exchange), replica(12, 12, exchange)).outcome
 
 
 def alone(*lines: Any) -> Result:
     return examine(collective_bound, v100(*lines))
+
+
+sick = described(
+    "An all-reduce of 5 ms follows 15 ms of compute.",
+    check,
+    Breakdown.of(device=15.0, collective=5.0),
+    None,
+    None,
+    Replicas(),
+)
+healthy = described(
+    "An all-reduce of which 0.5 ms are exposed.",
+    check,
+    Breakdown.of(device=19.5, collective=0.5),
+    None,
+    None,
+    Replicas(),
+)
 
 
 @golden_cases

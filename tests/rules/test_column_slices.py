@@ -22,11 +22,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """Two columns."""
-    return example(2)
+healthy = described("Two columns.", example, 2)
 
 
 @golden_cases

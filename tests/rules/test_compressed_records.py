@@ -22,11 +22,7 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The same records without compression."""
-    return example(compression="")
+healthy = described("The same records without compression.", example, compression="")
 
 
 @golden_cases

@@ -10,18 +10,14 @@ def example(share: float | None = 0.4, *, others: int = 1, kind: DeviceKind = De
     return check(GpuBoards((board,)), Device(kind, 1, 1))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """An idle notebook holds memory of the GPU."""
-    return example(0.0)
-
-
 def sampled(**processes: object) -> GpuBoards:
     gpu = {"index": 0, "processes": {"run": 1, "others": 1, **processes}}
     rows = [{"unix_ns": n, "gpu": [gpu]} for n in range(1, 4)]
     return chart(trace(), recording(samples=rows)).fact(GpuBoards)
+
+
+sick = example
+healthy = described("An idle notebook holds memory of the GPU.", example, 0.0)
 
 
 @golden_cases

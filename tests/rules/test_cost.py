@@ -18,6 +18,10 @@ from tfdoctor.rules.scale.cost import check
 from tfdoctor.terms.humanize import dollars, quantity
 from tfdoctor.terms.units import Unit
 
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
+PRICE = Price(3.6)
+"""A dollar for a million milliseconds."""
+
 
 def example(
     epoch: Epoch | None = Epoch(1000), matrix: MatrixUnit | None = None, *, usd_per_hour: float = 3.0,
@@ -28,22 +32,18 @@ def example(
     return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same price with 90 ms of compute."""
-    return example(None, device=90.0, input=10.0)
-
-
-SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
-PRICE = Price(3.6)
-"""A dollar for a million milliseconds."""
-
-
 def epoch(cardinality: int | None) -> object:
     record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
     return lambda: chart(trace(), recording(record)).fact(Epoch)
+
+
+def outcome(price: Price | None) -> object:
+    diagnosis = diagnose(Recording.open(SAMPLE), all_rules(), "x", ask_xprof=False, price=price)
+    return next(result.outcome for result in diagnosis.results if result.rule.name == "cost")
+
+
+sick = example
+healthy = described("The same price with 90 ms of compute.", example, None, device=90.0, input=10.0)
 
 
 @golden_cases
@@ -60,11 +60,6 @@ def test_verdicts(told: Cases) -> None:
     told["an epoch is as long as tf.data says"] = [epoch(cardinality) for cardinality in (60, -1, -2, None)]
     told["money has three digits"] = [dollars(usd) for usd in (1204.5, 0.0, 0.0417, 6.94e-6, -2.0, None)]
     told["FLOP per dollar"] = quantity(Quantity(2e15, Unit.FLOP_PER_DOLLAR))
-
-
-def outcome(price: Price | None) -> object:
-    diagnosis = diagnose(Recording.open(SAMPLE), all_rules(), "x", ask_xprof=False, price=price)
-    return next(result.outcome for result in diagnosis.results if result.rule.name == "cost")
 
 
 def test_a_report_says_what_its_savings_are_worth_or_what_is_missing() -> None:

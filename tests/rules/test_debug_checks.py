@@ -19,20 +19,16 @@ def example(
     return check(checks, step or Breakdown.of(host=6.0, device=checks.ms + 10.0))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """A single assertion takes 7 microseconds."""
-    return example(calls=1.0)
-
-
 def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:
     return OperationTime(name=name or kind, type=kind, ms=ms, at=Location("train.py", 9))
 
 
 def checks(ms: float) -> Verdict:
     return example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0))
+
+
+sick = example
+healthy = described("A single assertion takes 7 microseconds.", example, calls=1.0)
 
 
 @golden_cases

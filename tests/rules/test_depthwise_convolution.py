@@ -9,6 +9,8 @@ EXAMPLE_GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_by
 FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
 AT = Location("train.py", 44)
 DEPTHWISE = "DepthwiseConv2dNative"
+GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
+CPU = Hardware(DeviceKind.CPU, "x")
 
 
 def depthwise(ms: float = 10.0, end: str = "", **more: Any) -> OperationTime:
@@ -30,19 +32,6 @@ def example(
     """A depthwise convolution takes 12 ms; a memory of 40 GB/s moves its bytes in 2.5 ms."""
     operations = Operations(rows or (of_96_channels(), FAST))
     return depthwise_convolution.check(operations, hardware, FixedKernels(constant) if constant else None)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The step runs regular convolutions only."""
-    return example(FAST)
-
-
-GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
-CPU = Hardware(DeviceKind.CPU, "x")
-check = partial(example, hardware=GPU)
 
 
 def on_unknown_gpu(ms: float) -> Verdict:
@@ -80,11 +69,19 @@ def check_constant(one: FixedConvolution, *rows: OperationTime) -> Verdict:
     return check(*one.rows, *rows, FAST, constant=(one,))
 
 
+sick = example
+healthy = described("The step runs regular convolutions only.", example, FAST)
+check = partial(example, hardware=GPU)
+
+
 # Which kernels are constant, their gradients and lines, and what is left of them
-
-
 IMAGE, KERNEL = ["float32", [8, 64, 64, 2]], ["float32", [27, 27, 2, 1]]
 BACKWARD = f"gradient_tape/blur/{DEPTHWISE}BackpropInput"
+HELD = {"captured": ["kernel"], "kernels": [{"name": "kernel", "separable": True}]}
+HANDLE = ["resource", []]
+# The trace names what runs in place with the frames of the loop, and they have no operation of their own
+FRAMES = "gradient_tape/map/while/map/while_grad/body/_99/gradient_tape/map/while/gradients"
+LOOP = ("map/while/body/_69/blur", f"{FRAMES}/blur_grad/{DEPTHWISE}BackpropInput", "map/while/body/_69/other")
 
 
 def found_in(*kernel: dict[str, Any], names: Any = ("blur", BACKWARD), **graph: Any) -> Any:
@@ -110,14 +107,6 @@ def op(name: str, kind: str, given: Any, made: Any, *sources: int) -> dict[str, 
     return graph_operation(name, kind, given, [made], **({"from": list(sources)} if sources else {}))
 
 
-CAPTURED = op("kernel", "Placeholder", [], KERNEL)
-HELD = {"captured": ["kernel"], "kernels": [{"name": "kernel", "separable": True}]}
-HANDLE = ["resource", []]
-# The trace names what runs in place with the frames of the loop, and they have no operation of their own
-FRAMES = "gradient_tape/map/while/map/while_grad/body/_99/gradient_tape/map/while/gradients"
-LOOP = ("map/while/body/_69/blur", f"{FRAMES}/blur_grad/{DEPTHWISE}BackpropInput", "map/while/body/_69/other")
-
-
 def measured(*kernel: dict[str, Any], **more: Any) -> list[str]:
     """Return each kernel: its place and size, and what is left of the time of its operations."""
     return [
@@ -125,6 +114,9 @@ def measured(*kernel: dict[str, Any], **more: Any) -> list[str]:
         f"{one.ms:g} ms: {', '.join(row.name for row in one.rows)}"
         for one in found_in(*kernel, **more)
     ]
+
+
+CAPTURED = op("kernel", "Placeholder", [], KERNEL)
 
 
 @golden_cases

@@ -3,6 +3,13 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input.disabled_autotune import check
 
+GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
+ONE = {"threading.private_threadpool_size": 1}
+MAP_OFF = {"experimental_optimization.map_parallelization": False}
+PLAIN = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 30.0))
+SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
+INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
+
 
 def example(
     options: DataOptions = DataOptions({"threading.private_threadpool_size": 1}), *stages: StageTime,
@@ -14,26 +21,8 @@ def example(
     return check(options, pipeline, Breakdown.of(input=wait, device=10.0), device, cores)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same pipeline with a pool of sixteen threads, which are mostly idle."""
-    return example(DataOptions({"threading.private_threadpool_size": 16}))
-
-
-GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-ONE = {"threading.private_threadpool_size": 1}
-MAP_OFF = {"experimental_optimization.map_parallelization": False}
-PLAIN = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 30.0))
-SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
-
-
 def judged(values: dict[str, Any], *stages: StageTime, **more: Any) -> Verdict:
     return example(DataOptions(values, Location("t.py", 7)), *stages, **more)
-
-
-INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
 
 
 def recorded(*datasets: Dataset, **more: Any) -> DataOptions:
@@ -42,6 +31,14 @@ def recorded(*datasets: Dataset, **more: Any) -> DataOptions:
 
 def pool(stage: StageTime, **more: Any) -> Verdict:
     return judged(ONE, stage, **more)
+
+
+sick = example
+healthy = described(
+    "The same pipeline with a pool of sixteen threads, which are mostly idle.",
+    example,
+    DataOptions({"threading.private_threadpool_size": 16}),
+)
 
 
 @golden_cases

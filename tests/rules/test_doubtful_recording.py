@@ -3,17 +3,12 @@
 from tests.rules.kit import *
 from tfdoctor.rules.recording.doubtful_recording import check
 
-
-def sick() -> Verdict:
-    """Only one step was traced."""
-    return check(Quality(1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)))
-
-
-def healthy() -> Verdict:
-    """Twenty steady steps were traced."""
-    return check(Quality(20))
-
-
+sick = described(
+    "Only one step was traced.",
+    check,
+    Quality(1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)),
+)
+healthy = described("Twenty steady steps were traced.", check, Quality(20))
 LIGHT = Doubt("the steps are uneven", "trace more steps", grave=False)
 GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)
 

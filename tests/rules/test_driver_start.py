@@ -4,6 +4,8 @@ from tests.rules.kit import *
 from tfdoctor.rules.run import driver_start
 from tfdoctor.rules.run.driver_start import check
 
+RUN = divided_run(60_000.0, {})
+
 
 def example(
     opened_ms: float | None = 2_400.0, *, persistence: bool | None = False, others: int = 0,
@@ -15,17 +17,6 @@ def example(
     return check(boards, divided_run(total_ms, {}))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same run where the driver stays loaded."""
-    return example(3.0, persistence=True)
-
-
-RUN = divided_run(60_000.0, {})
-
-
 def boards(*rows: Any) -> GpuBoards:
     return chart(trace(), recording(samples=rows)).fact(GpuBoards)
 
@@ -34,10 +25,13 @@ def gpu(index: int = 0, *, persistence: bool = False, **more: Any) -> dict[str, 
     return {"index": index, "name": "NVIDIA A100", "board": {"persistence": persistence}, **more}
 
 
+sick = example
+healthy = described("The same run where the driver stays loaded.", example, 3.0, persistence=True)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     # The sampler opened the GPUs meanwhile, so the recorded run may not have waited
-    told["a note without a saving of the recorded run"] = example()
     told["a second, and less"] = example(1000.0), example(999.0)
     told["a long run does not notice it"] = [example(2400.0, total_ms=ms) for ms in (240_000.0, 240_100.0)]
     told["a library on a slow disk takes as long"] = example(5000.0, persistence=True)

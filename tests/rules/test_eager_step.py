@@ -8,6 +8,10 @@ from tests.run_logs import Run, place
 from tfdoctor.recording.agent import Candidate
 from tfdoctor.rules.tracing import eager_step
 
+STEP = Breakdown.of(host=10.0, device=5.0)
+CALLER = Location("train.py", 30)
+STEP_AT, CALLED_AT = Location("nets.py", 23), Location("train.py", 38)
+
 
 def example(
     work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
@@ -15,18 +19,6 @@ def example(
 ) -> Verdict:  # fmt: skip
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
     return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same model without run_eagerly: one function per step."""
-    return example(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3))
-
-
-STEP = Breakdown.of(host=10.0, device=5.0)
-CALLER = Location("train.py", 30)
 
 
 def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> Verdict:
@@ -45,9 +37,6 @@ def on_host(*lines: TimedLine, between: tuple[TimedLine, ...] = ()) -> HostLines
 
 def slow(kind: SlowCall, stage: Stage, ms: float) -> SlowCalls:
     return SlowCalls((TimedLine.slow(Location("train.py", 9), kind, 9, range(9), {stage: ms}),), 10)
-
-
-STEP_AT, CALLED_AT = Location("nets.py", 23), Location("train.py", 38)
 
 
 def around(second: TimedLine, **more: Any) -> Verdict:
@@ -85,6 +74,15 @@ def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
         run.python(seconds, f"train.py:{number}", looped=True, step=place(step), step_call=place(call))
     traced = trace([line("python", *markers(5, 10.0).rows, ("EagerLocalExecute: MatMul", 1.0, 2.0))])
     return chart(traced, run.recording()).fact(EagerWork)
+
+
+sick = example
+healthy = described(
+    "The same model without run_eagerly: one function per step.",
+    example,
+    EagerWork(0.0, 0.0, 3.8, asked=False),
+    Breakdown.of(host=1.4, device=3.3),
+)
 
 
 @golden_cases

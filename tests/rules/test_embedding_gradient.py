@@ -5,6 +5,14 @@ from tfdoctor.rules.operations import embedding_gradient
 from tfdoctor.rules.operations.embedding_gradient import EmbeddingTables, WholeTable
 
 CPU = Hardware(DeviceKind.CPU, "example")
+GPU = Hardware(DeviceKind.GPU, "x")
+ENTRIES, WIDTH = 6000, 32
+F = "float32"
+HOT: Any = [F, [64, 6, ENTRIES]]
+TABLE: Any = [F, [ENTRIES, WIDTH]]
+IDS: Any = ["int32", [64, 6]]
+GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", ms=3.0)
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
 
 
 def sick() -> Verdict:
@@ -23,15 +31,6 @@ def healthy() -> Verdict:
 def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
     graph = Operation(name=name or f"model/table/{kind}", type=kind)
     return OperationTime(name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes)
-
-
-GPU = Hardware(DeviceKind.GPU, "x")
-ENTRIES, WIDTH = 6000, 32
-F = "float32"
-HOT: Any = [F, [64, 6, ENTRIES]]
-TABLE: Any = [F, [ENTRIES, WIDTH]]
-IDS: Any = ["int32", [64, 6]]
-GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", ms=3.0)
 
 
 def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
@@ -90,12 +89,7 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
     return embedding_gradient.check(replace(tables, summed=(summed,)), Operations((square, update, rest)), CPU)
 
 
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-
-
 # Sums over the rows of a table: what they lead to, and what else may need all rows
-
-
 VECTORS, SCALAR = [F, [64, WIDTH]], [F, []]
 HANDLE, ROWS = ["resource", []], ["int64", [64]]
 LINE = ["/home/user/train.py", 16]

@@ -10,6 +10,8 @@ from tfdoctor.terms.run_time import PhaseSegment
 
 FIT = Location("train.py", 40)
 PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION, RunCall.SAVE: Phase.SAVING}
+EPOCHS = 10
+FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices"
 
 
 def example(
@@ -27,24 +29,9 @@ def example(
     return check(run, RunCalls(calls, epochs, fits=fits), equal_steps(FIT, 5_000, 4.0, long))
 
 
-def sick() -> Verdict:
-    """A validation of 3,000 batches in each of 10 epochs takes 40 s beside 20 s of training steps."""
-    return example(_validated(4_000.0, 3_125.0))
-
-
-def healthy() -> Verdict:
-    """A validation of 100 batches in each of 10 epochs takes 3 s beside 20 s of training steps."""
-    return example(_validated(300.0, 100.0), total_ms=30_000.0)
-
-
 def _validated(each_ms: float, batches: float) -> MadeCall:
     given = {"batches": batches, "examples": 32 * batches, "within": RunCall.EPOCH}
     return made_call(RunCall.EVALUATE, FIT, 10, each_ms, **given)
-
-
-EPOCHS = 10
-FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices"
-judged = partial(example, total_ms=100_000.0)
 
 
 def validated(ms: float, *, count: int = EPOCHS, **more: Any) -> MadeCall:
@@ -69,6 +56,20 @@ def waited(longest_s: float) -> tuple[PhaseSegment, ...]:
         PhaseSegment(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
         for start, took in ((0.0, 2.0), (20.0, longest_s), (40.0, 2.0), (60.0, 2.0), (80.0, 2.0))
     )
+
+
+sick = described(
+    "A validation of 3,000 batches in each of 10 epochs takes 40 s beside 20 s of training steps.",
+    example,
+    _validated(4_000.0, 3_125.0),
+)
+healthy = described(
+    "A validation of 100 batches in each of 10 epochs takes 3 s beside 20 s of training steps.",
+    example,
+    _validated(300.0, 100.0),
+    total_ms=30_000.0,
+)
+judged = partial(example, total_ms=100_000.0)
 
 
 @golden_cases

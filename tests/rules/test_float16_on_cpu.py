@@ -5,6 +5,9 @@ from tfdoctor.facts.run.hardware import CPU_UNITS
 from tfdoctor.rules.precision import float16_on_cpu
 from tfdoctor.rules.precision.float16_on_cpu import Limits, check
 
+AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
+REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+
 
 def example(
     dtype: str = "float16", time_ms: float = 60.0, kind: str = "Conv2D",
@@ -20,15 +23,7 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution runs in bfloat16."""
-    return example("bfloat16")
-
-
-AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
-REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+healthy = described("The convolution runs in bfloat16.", example, "bfloat16")
 
 
 @golden_cases
@@ -38,7 +33,6 @@ def test_verdicts(told: Cases) -> None:
     ]
     rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
     told["other operations in float16 count too"] = applied(float16_on_cpu, Operations(rows), AMX, None)
-    told["a processor without 16-bit units trains in float32"] = example()
     operations = Operations.training(100.0, matmul(dtype="float16"))
     told["float16 is what a GPU is made for"] = applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x"))
     told["a twentieth of the step, and less"] = example(time_ms=70 * Limits().share), example(time_ms=3.4)

@@ -7,6 +7,8 @@ from tfdoctor.rules.precision.float16_without_tensor_cores import Limits, check
 GTX_1660_TI = Hardware(
     DeviceKind.GPU, "NVIDIA GeForce GTX 1660 Ti", bandwidth_bytes_s=288e9, without_unit=True, float32_flop_s=5.4e12
 )
+GFLOP = 77.31
+AT_LIMIT = GFLOP / 5400 / Limits().reached * 1e3
 
 
 def example(
@@ -22,28 +24,17 @@ def example(
     return check(Operations.training(70.0, *(rows or (row,)), rest="ReluGrad"), hardware, None)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution runs in float32."""
-    return example(dtype="float32")
-
-
-GFLOP = 77.31
-
-
 def conv(ms: float, flops: float | None = 1e9) -> OperationTime:
     graph = Operation(name="c", type="Conv2D", inputs=(("float16", (1, 8, 8, 8)),))
     return OperationTime(name="c", type="Conv2D", ms=ms, operation=graph, flops=flops)
 
 
-AT_LIMIT = GFLOP / 5400 / Limits().reached * 1e3
+sick = example
+healthy = described("The convolution runs in float32.", example, dtype="float32")
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["what is left is the time at the peak in float32"] = example()
     told["half of the peak in float32 reached"] = example(time_ms=AT_LIMIT / 1.01), example(time_ms=AT_LIMIT / 0.99)
     told["a twentieth of the step, and less"] = example(conv(3.51)), example(conv(3.4))
     told["unknown FLOPs"] = example(conv(60.0, None))

@@ -13,6 +13,27 @@ from tfdoctor.rules.precision.float32_matmul import SLOWER, Limits, ReducedPreci
 from tfdoctor.source_code.splice import Declined
 
 CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
+TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
+GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)
+TPU = Hardware(DeviceKind.TPU, "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
+AMX = Hardware(DeviceKind.CPU, "x", "AMX", replace(TO_BF16, scales=0.33))
+RELU = OperationTime(name="gradient_tape/m/relu", type="ReluGrad", ms=5.0)
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9)
+LOOPED = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
+"""Of an LSTM, in the body of a loop, which belongs to no layer."""
+NORM = BatchNorm(Layer(name="bn", kind="BatchNormalization"), ms=8.0, operations=9, nbytes=10**8)
+NORMS = BatchNorms((NORM,), fused=0, seen=1, rate=3e11)
+"""Six passes over 100 MB at 300 GB/s: casts of 2 ms for a layer of 8 ms."""
+NORM_ROW = OperationTime(name="bn/mul", type="Mul", ms=4.0, layer="bn", ran=("EigenMetaKernel<float>",))
+DENSE = ("dense/MatMul", "gradient_tape/dense/MatMul/MatMul", "gradient_tape/dense/MatMul/MatMul_1")
+LAYER = Program(layers=(Layer(name="layer", kind="Conv2D"), Layer(name="pool", kind="GlobalAveragePooling2D")))
+CONVS = [matmul(kind, layer="layer") for kind in ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")]
+MATMULS = [matmul("MatMul", layer="dense", name=name) for name in DENSE]
+EPYC = Hardware(DeviceKind.CPU, "x", "AVX512-BF16", replace(TO_BF16, matmul_scales=0.47))
+PLACED = Program(layers=(Layer("input", "InputLayer"), Layer("a", "Conv2D", at=Location("t.py", 4))))
+STRIDED = "DepthwiseConv2dNativeBackpropInput"
+BY_FILTER = matmul("Conv2DBackpropFilter", layer="layer")
+AVX = replace(AMX, matrix_unit="AVX512-BF16")
 
 
 def conv(dtype: str = "float32") -> OperationTime:
@@ -31,27 +52,6 @@ def example(
     operations = Operations(rows or (conv(),))
     reduced = ReducedPrecision.measure(operations, hardware, norms, program)
     return float32_matmul.check(operations, hardware, program, reduced, framework, limits)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution runs in bfloat16."""
-    return example(conv("bfloat16"))
-
-
-TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
-GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)
-TPU = Hardware(DeviceKind.TPU, "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
-AMX = Hardware(DeviceKind.CPU, "x", "AMX", replace(TO_BF16, scales=0.33))
-RELU = OperationTime(name="gradient_tape/m/relu", type="ReluGrad", ms=5.0)
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9)
-LOOPED = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
-"""Of an LSTM, in the body of a loop, which belongs to no layer."""
-
-check = partial(example, limits=Limits(on_cpu=float("-inf"), on_amx=float("-inf")))
-"""Reports every gain, so that the tests can see what is counted."""
 
 
 def of_shape(kind: str, ms: float, shape: tuple[int, ...], weights: tuple[int, ...], **more: Any) -> OperationTime:
@@ -98,21 +98,11 @@ def accelerator(kind: DeviceKind) -> Verdict:
     return check(matmul(ms=10, nbytes=9e9), *rest, hardware=hardware)
 
 
-NORM = BatchNorm(Layer(name="bn", kind="BatchNormalization"), ms=8.0, operations=9, nbytes=10**8)
-NORMS = BatchNorms((NORM,), fused=0, seen=1, rate=3e11)
-"""Six passes over 100 MB at 300 GB/s: casts of 2 ms for a layer of 8 ms."""
-
-NORM_ROW = OperationTime(name="bn/mul", type="Mul", ms=4.0, layer="bn", ran=("EigenMetaKernel<float>",))
-DENSE = ("dense/MatMul", "gradient_tape/dense/MatMul/MatMul", "gradient_tape/dense/MatMul/MatMul_1")
-LAYER = Program(layers=(Layer(name="layer", kind="Conv2D"), Layer(name="pool", kind="GlobalAveragePooling2D")))
-CONVS = [matmul(kind, layer="layer") for kind in ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")]
-MATMULS = [matmul("MatMul", layer="dense", name=name) for name in DENSE]
-EPYC = Hardware(DeviceKind.CPU, "x", "AVX512-BF16", replace(TO_BF16, matmul_scales=0.47))
-PLACED = Program(layers=(Layer("input", "InputLayer"), Layer("a", "Conv2D", at=Location("t.py", 4))))
+sick = example
+healthy = described("The convolution runs in bfloat16.", example, conv("bfloat16"))
+check = partial(example, limits=Limits(on_cpu=float("-inf"), on_amx=float("-inf")))
+"""Reports every gain, so that the tests can see what is counted."""
 SPECTROGRAM = of_shape("Conv2D", 10.0, (32, 59, 129, 1), (5, 5, 1, 8), layer="layer", name="f")
-STRIDED = "DepthwiseConv2dNativeBackpropInput"
-BY_FILTER = matmul("Conv2DBackpropFilter", layer="layer")
-AVX = replace(AMX, matrix_unit="AVX512-BF16")
 
 
 @golden_cases
@@ -193,8 +183,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # From traces
-
-
 def examine(gpu: Machine) -> Result:
     (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(float32_matmul)])
     return result
@@ -205,14 +193,12 @@ def kernels(name: str, ms: float = 8) -> Any:
     return line("Stream #1", *((name, 10 * n + 1, 10 * n + 1 + ms, conv) for n in range(6)))
 
 
-P4 = device(kernels("maxwell_scudnn_128x64_relu"), gpu_device_name="Tesla P4", compute_cap_major=6)
-
-
 def on_a100(kernel: str) -> object:
     """Judge a kernel that gains 128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
     return examine(device(kernels(kernel), compute_cap_major=8, compute_cap_minor=0)).outcome
 
 
+P4 = device(kernels("maxwell_scudnn_128x64_relu"), gpu_device_name="Tesla P4", compute_cap_major=6)
 V100 = examine(v100(kernels("volta_scudnn_128x64_relu")))
 
 
@@ -281,8 +267,6 @@ def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
 
 
 # The edit of a model with classes of the file: only where every operand of call() has the policy's type
-
-
 TEXT = """import keras
 import numpy as np
 import tensorflow as tf

@@ -5,6 +5,11 @@ from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules.precision import float64_compute
 from tfdoctor.rules.precision.float64_compute import Float64Work, Origin
 
+CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
+GPU = Hardware(DeviceKind.GPU, "x")
+GRADIENT = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+SIZE = [64, 64]
+
 
 def example(dtype: str = "float64") -> Verdict:
     """A matmul of float64 arrays takes 20 of 30 ms."""
@@ -16,20 +21,6 @@ def example(dtype: str = "float64") -> Verdict:
     work = Float64Work(wide, (), Origin.ARGUMENT, Location("train.py", 5))
     cpu = Hardware(DeviceKind.CPU, "example", float32=FLOAT32_ON_AVX512)
     return float64_compute.check(work, Operations.training(30.0, row), cpu)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The arrays are float32."""
-    return example("float32")
-
-
-CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
-GPU = Hardware(DeviceKind.GPU, "x")
-GRADIENT = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
-SIZE = [64, 64]
 
 
 def check(
@@ -71,6 +62,10 @@ def of_layers(policy: str, dtype: str) -> Verdict:
 def cast(given: str, line: int = 0) -> Verdict:
     wide = op("wide", "Cast", "float64", 0, given=given, line=line)
     return check(op("x", "Placeholder", given), wide, op("sum", "AddV2", "float64", 1, 1, line=line and line + 1))
+
+
+sick = example
+healthy = described("The arrays are float32.", example, "float32")
 
 
 @golden_cases

@@ -4,6 +4,12 @@ from tests.rules.kit import *
 from tfdoctor.rules.precision import fragmented_matmul
 from tfdoctor.rules.precision.fragmented_matmul import SiblingMatmuls, Siblings
 
+X: Any = ["float32", [512, 128]]
+W: Any = ["float32", [128, 16]]
+GRADIENT = OperationTime(name="gradient_tape/loss/Mul", type="Mul", ms=1.0)
+UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
+LOOPED = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
+
 
 def example(number: int = 8) -> Verdict:
     """Each of eight heads runs its own small matmul."""
@@ -14,19 +20,6 @@ def example(number: int = 8) -> Verdict:
     )
     group = Siblings("model/input", (128, 16), number, (*matmuls, *gradients))
     return fragmented_matmul.check(SiblingMatmuls((group,)), Operations(group.rows))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """One matmul computes all heads."""
-    return example(1)
-
-
-X: Any = ["float32", [512, 128]]
-W: Any = ["float32", [128, 16]]
-GRADIENT = OperationTime(name="gradient_tape/loss/Mul", type="Mul", ms=1.0)
 
 
 def program(number: int, *, chained: bool = False, edges: bool = True) -> Program:
@@ -58,8 +51,8 @@ def unstacked(results: int) -> Program:
     return program_of(*rows)
 
 
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
-LOOPED = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
+sick = example
+healthy = described("One matmul computes all heads.", example, 1)
 
 
 @golden_cases

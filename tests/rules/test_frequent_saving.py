@@ -10,6 +10,9 @@ from tfdoctor.rules.run import frequent_saving
 from tfdoctor.rules.run.frequent_saving import check
 
 AT = Location("train.py", 35)
+SHORT: dict[str, Any] = {"total_ms": 12_000.0, "once_ms": 10_000.0, "epochs": 6}
+RUN = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
+WINDOW = replace(RUN, whole=False, missing="no log")
 
 
 def example(*calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once_ms: float = 0.0) -> Verdict:
@@ -19,25 +22,21 @@ def example(*calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once
     return check(phases, RunCalls(calls, epochs))
 
 
-def sick() -> Verdict:
-    """A checkpoint in every fifth of 3,000 steps: 600 times 20 ms of a minute."""
-    return example(made_call(RunCall.SAVE, AT, 600, 20.0, looped=True))
-
-
-def healthy() -> Verdict:
-    """A checkpoint of half a second at the end of each of 10 epochs, in ten minutes."""
-    return example(made_call(RunCall.SAVE, AT, 10, 500.0, looped=True), total_ms=600_000.0)
-
-
 def saved(count: int, each_ms: float, **given: Any) -> MadeCall:
     return made(RunCall.SAVE, 35, count, each_ms, **given)
 
 
-SHORT: dict[str, Any] = {"total_ms": 12_000.0, "once_ms": 10_000.0, "epochs": 6}
-
-
-RUN = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
-WINDOW = replace(RUN, whole=False, missing="no log")
+sick = described(
+    "A checkpoint in every fifth of 3,000 steps: 600 times 20 ms of a minute.",
+    example,
+    made_call(RunCall.SAVE, AT, 600, 20.0, looped=True),
+)
+healthy = described(
+    "A checkpoint of half a second at the end of each of 10 epochs, in ten minutes.",
+    example,
+    made_call(RunCall.SAVE, AT, 10, 500.0, looped=True),
+    total_ms=600_000.0,
+)
 
 
 @golden_cases

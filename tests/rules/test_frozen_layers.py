@@ -7,6 +7,7 @@ from tfdoctor.rules.operations.frozen_layers import Limits, check
 
 TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
 FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
+CONV = FrozenWork(("conv",), (), passes=4.0)
 
 
 def example(
@@ -17,24 +18,16 @@ def example(
     return check(frozen, Operations.training(30.0, *frozen.rows, rest=rest), memory, dispatch)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same in a run of a single epoch."""
-    return example(replace(FROZEN, passes=1.0))
-
-
-CONV = FrozenWork(("conv",), (), passes=4.0)
-
-
 def fitting(free: float) -> Verdict:
     return example(memory=HostMemory(total=1e9, used=1e9 - free))
 
 
+sick = example
+healthy = described("The same in a run of a single epoch.", example, replace(FROZEN, passes=1.0))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the frozen part is saved whole"] = example()
     told["two frozen layers"] = example(replace(FROZEN, layers=("a", "b")))
     told["the host no longer starts the frozen part"] = example(dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5))
     told["a twentieth of the step, and less"] = [

@@ -5,6 +5,10 @@ from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.operations import grouped_convolution
 from tfdoctor.rules.operations.grouped_convolution import GroupedConvolutions, check, groups_of
 
+IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
+OUT = ("float32", (8, 16, 16, 128))
+FIRST = ("float32", (8, 64, 16, 16))
+
 
 def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
     """Build a 3 x 3 convolution of 128 channels."""
@@ -30,27 +34,18 @@ def example(
     return check(GroupedConvolutions.measure(operations), operations, hardware)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The grouped convolution takes an eighth of the time."""
-    return example(grouped_ms=1.25)
-
-
 def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
     operations = Operations.training(30.0, *rows, rest="ReluGrad")
     return applied(grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
 
 
-IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
-OUT = ("float32", (8, 16, 16, 128))
-FIRST = ("float32", (8, 64, 16, 16))
-
-
 def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
     graph = Operation(name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs))
     return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
+
+
+sick = example
+healthy = described("The grouped convolution takes an eighth of the time.", example, grouped_ms=1.25)
 
 
 @golden_cases

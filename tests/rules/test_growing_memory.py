@@ -6,8 +6,13 @@ from tfdoctor.rules.run import growing_memory
 EXAMPLE_RESIDENT = Trend(
     what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120
 )  # fmt: skip
-
 EXAMPLE_PHASES = RunPhases(total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3)
+RESIDENT = replace(EXAMPLE_RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, points=100)
+TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
+PHASES = replace(EXAMPLE_PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
+KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
+STATEMENT = KeptResults((KEPT,))
+PREDICTS = {"phases": replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})}
 
 
 def example(  # noqa: PLR0913 - what the severity depends on
@@ -30,19 +35,6 @@ def sick() -> Verdict:
     return example(EXAMPLE_RESIDENT, counts, kept=KeptResults((kept,)))
 
 
-def healthy() -> Verdict:
-    """A list of losses grows by 3 MB in two minutes."""
-    return example(replace(EXAMPLE_RESIDENT, last=1.103e9, slope=25e3, low=2e4, high=3e4))
-
-
-RESIDENT = replace(EXAMPLE_RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, points=100)
-TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
-PHASES = replace(EXAMPLE_PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
-check = partial(example, phases=PHASES, seconds=100.0)
-KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
-STATEMENT = KeptResults((KEPT,))
-
-
 def after(models: int) -> RunCalls:
     fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=9, ms=9e4, models=models)
     return RunCalls((fit,), fits=9, epochs=9)
@@ -51,9 +43,6 @@ def after(models: int) -> RunCalls:
 def reserved(grown: float) -> Verdict:
     """A replay memory is made of zeros at the start, and each of its pages becomes resident when it is written."""
     return check(RESIDENT, reserved=replace(RESIDENT, what=Grows.RESERVED, first=6e9, last=6e9 + grown))
-
-
-PREDICTS = {"phases": replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})}
 
 
 def cached(epochs: int) -> dict[str, Any]:
@@ -71,6 +60,14 @@ def resident(*counts: Trend, **more: Any) -> Verdict:
 
 def filling(slope: float, *counts: Trend, **more: Any) -> Verdict:
     return check(replace(RESIDENT, slope=slope, low=slope / 2), *counts, **more)
+
+
+healthy = described(
+    "A list of losses grows by 3 MB in two minutes.",
+    example,
+    replace(EXAMPLE_RESIDENT, last=1.103e9, slope=25e3, low=2e4, high=3e4),
+)
+check = partial(example, phases=PHASES, seconds=100.0)
 
 
 @golden_cases

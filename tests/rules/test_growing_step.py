@@ -14,13 +14,24 @@ GROWS = Trend(
     what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300
 )  # fmt: skip
 """The step time of the examples."""
-
 EXAMPLE_STEPS = RunSteps(
     at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0,
     mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
 )  # fmt: skip
-
 EXAMPLE_PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
+TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
+STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, points=100)
+STEPS = replace(equal_steps(TRAINS, 330, 60.0), source="repeated-call", total_ms=20_000.0, p10_ms=45.0, p90_ms=75.0)
+PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
+RUNS = SlowingCall(name="Session.run", at=Location("score.py", 10), calls=350, first_ms=4.0, last_ms=24.0)
+SCORES = RunPhases(
+    total_ms=20_000.0, times={Phase.PREDICTION: 8_000.0, Phase.IMPORTS: 12_000.0}, once_ms=12_000.0,
+    lines=(RunLine(phase=Phase.PREDICTION, at=RUNS.at, ms=7_000.0, samples=70),),
+)  # fmt: skip
+LONG = replace(
+    STEPS, source="session-run", median_ms=4.0, long=LongSteps(count=66, ms=18_900.0, beyond_ms=18_700.0)
+)
+LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, high=12.0, steady=False)
 
 
 def example(
@@ -39,18 +50,6 @@ def sick() -> Verdict:
     return example(GROWS, graph, lines=(line,))
 
 
-def healthy() -> Verdict:
-    """The steps take the same time at the end."""
-    return example(replace(GROWS, last=41.2, slope=0.01, low=-0.05, high=0.06))
-
-
-TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
-STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, points=100)
-STEPS = replace(equal_steps(TRAINS, 330, 60.0), source="repeated-call", total_ms=20_000.0, p10_ms=45.0, p90_ms=75.0)
-PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
-check = partial(example, steps=STEPS, phases=PHASES)
-
-
 def grows(what: Grows, first: float, last: float, name: str = "") -> Trend:
     return replace(STEP, what=what, first=first, last=last, name=name)
 
@@ -59,26 +58,8 @@ def at(line: Location, first_ms: float, last_ms: float, samples: int = 50, **mor
     return StepLine(at=line, first_ms=first_ms, last_ms=last_ms, samples=samples, **more)
 
 
-GRAPH = grows(Grows.GRAPH, 400, 4000)
-FILES = grows(Grows.FILES, 4, 400)
-LIST = at(OTHER, 5.0, 45.0)
-
-
 def throttled(reason: str, samples: int) -> GpuClocks:
     return GpuClocks((GpuClock("GPU 0", 0, 100, {reason: samples}, {}, 1500.0),))
-
-
-RUNS = SlowingCall(name="Session.run", at=Location("score.py", 10), calls=350, first_ms=4.0, last_ms=24.0)
-
-SCORES = RunPhases(
-    total_ms=20_000.0, times={Phase.PREDICTION: 8_000.0, Phase.IMPORTS: 12_000.0}, once_ms=12_000.0,
-    lines=(RunLine(phase=Phase.PREDICTION, at=RUNS.at, ms=7_000.0, samples=70),),
-)  # fmt: skip
-
-LONG = replace(
-    STEPS, source="session-run", median_ms=4.0, long=LongSteps(count=66, ms=18_900.0, beyond_ms=18_700.0)
-)
-LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, high=12.0, steady=False)
 
 
 def slowing(*beside: Trend, repeats: bool | None = None, **more: Any) -> Verdict:
@@ -93,6 +74,15 @@ def remade(making_ms: float, steps: RunSteps = LONG) -> Verdict:
     maker = run_line(Phase.BUILDING, OTHER, making_ms, "Optimizer.minimize")
     phases = divided_run(25_000.0, {Phase.BUILDING: making_ms}, maker)
     return check(LEVEL, GRAPH, steps=steps, phases=phases)
+
+
+healthy = described(
+    "The steps take the same time at the end.", example, replace(GROWS, last=41.2, slope=0.01, low=-0.05, high=0.06)
+)
+check = partial(example, steps=STEPS, phases=PHASES)
+GRAPH = grows(Grows.GRAPH, 400, 4000)
+FILES = grows(Grows.FILES, 4, 400)
+LIST = at(OTHER, 5.0, 45.0)
 
 
 @golden_cases
@@ -148,8 +138,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # What is measured: lines per step in the first third of the steps and the last, and calls that certainly get slower
-
-
 CALLS = {
     0: CallPlace(0, RunCall.SCRIPT),
     1: CallPlace(1, RunCall.STEP, ("train.py", 5), "train_step"),
@@ -158,7 +146,6 @@ CALLS = {
     4: CallPlace(4, RunCall.FUNCTION, ("score.py", 10), "Session.run"),
     5: CallPlace(5, RunCall.PREDICT, ("score.py", 20), "Model.predict"),
 }
-
 STACKS = {
     0: SeenStack(0, call=2, at=("train.py", 52), calls="numpy.append", looped=True),
     1: SeenStack(1, call=1, at=("train.py", 48)),
@@ -167,6 +154,7 @@ STACKS = {
     4: SeenStack(4, call=0, at=("train.py", 50), work=RunWork.BUILDING, looped=True),
     5: SeenStack(5, call=1),
 }
+RISING = [2.0 + at for at in range(30)]
 
 
 def longer(*buckets: Bucket, spans: Sequence[float] = ()) -> LongerTimes:
@@ -195,9 +183,6 @@ def test_what_is_constant_does_not_grow_and_no_time_is_negative(ms: list[float])
         assert line.first_ms >= 0
         assert line.last_ms >= 0
         assert line.at.line != 48 or line.grown_ms == pytest.approx(0)
-
-
-RISING = [2.0 + at for at in range(30)]
 
 
 @golden_cases

@@ -16,20 +16,18 @@ def example(
     return check(syncs, steady, whole, compiling, framework)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The loss is copied back, but the host has already launched the next step."""
-    return example(HostSyncs(1.0, 0.0))
-
-
 def waited(idle_ms: float, reads: float, count: int = 10) -> Verdict:
     return example(HostSyncs(1.0, reads, host_ms=idle_ms / 2, between_ms=idle_ms / 2), count)
 
 
 def compiled(ms: float) -> Verdict:
     return example(HostSyncs(1.0, 0.9, host_ms=4.5), compiling=CompileTime(10, 10, 5, ms))
+
+
+sick = example
+healthy = described(
+    "The loss is copied back, but the host has already launched the next step.", example, HostSyncs(1.0, 0.0)
+)
 
 
 @golden_cases

@@ -4,6 +4,11 @@ from tests.rules.kit import *
 from tfdoctor.rules.execution import hot_line
 
 HISTOGRAM = TimedLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
+LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
+PREDICTS = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
+PYTHON = (TimedLine(LINE, 10, 4.0),)
+MODEL = Location("train.py", 9)
+LONG, LONG_OTHER = TimedLine(LINE, 20, 8.0), TimedLine(OTHER, 20, 8.0)
 
 
 def example(  # noqa: PLR0913 - each says of a line that it is another finding's
@@ -18,17 +23,6 @@ def example(  # noqa: PLR0913 - each says of a line that it is another finding's
     outer = frozenset((around,) if around else ())
     samples = StackSamples(makers, new_arguments=((64, 16),), models_at=frozenset((model,) if model else ()))
     return hot_line.check(Unexplained(parts, subjects), whole, HostLines(seen, outer), samples)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Other findings explain the host's time."""
-    return example(left={})
-
-
-LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
 
 
 def check(*lines: TimedLine, host: float = 8.0, **more: Any) -> Verdict:
@@ -49,12 +43,10 @@ def seen(work: LineWork, time_ms: float = 4.0) -> TimedLine:
     return TimedLine(LINE, 20, time_ms, work=work)
 
 
-PREDICTS = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
+sick = example
+healthy = described("Other findings explain the host's time.", example, left={})
 READS = (seen(LineWork.READING),)
 ENTERS = (seen(LineWork.ENTERING),)
-PYTHON = (TimedLine(LINE, 10, 4.0),)
-MODEL = Location("train.py", 9)
-LONG, LONG_OTHER = TimedLine(LINE, 20, 8.0), TimedLine(OTHER, 20, 8.0)
 MAKERS = tuple(TimedLine(one, seen, makes=True) for one, seen in ((LINE, 9), (OTHER, 5)))
 BATCHES = {"makers": MAKERS, **about(StepWork.MAKING_BATCHES)}
 

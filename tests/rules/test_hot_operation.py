@@ -7,6 +7,11 @@ from tfdoctor.rules.operations import hot_operation
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 
 AT = Location("train.py", 14)
+LOSS = "SparseSoftmaxCrossEntropyWithLogits"
+TRACED = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
+PROFILED: dict[str, Any] = {"model": StepModel(device=DeviceKind.CPU, exposed=TRACED.untraced, tracing=TRACED)}
+SHORT_STEP: dict[str, Any] = {"step": Breakdown.of(device=0.3, host=0.1), "left": {Stage.DEVICE: 0.3}}
+MANY: dict[str, Any] = {"host": 5.0, "dispatching": 20.0}
 
 
 def one_group(
@@ -35,14 +40,6 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     )
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """An operation takes half of the step, and its bytes need nearly all of that time."""
-    return example(one_group(least=18.0))
-
-
 def group(kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, *rest: float, **more: Any) -> Any:
     return one_group(kind, time_ms, least, *rest, **more)
 
@@ -69,16 +66,6 @@ def form(kind: FormKind, *names: str, left: float = 0.0) -> CheaperForms:
 def loop_of_short(each_ms: float) -> list[OperationGroup]:
     more: dict[str, Any] = {"loop": "map/while", "loop_at": AT}
     return [group(kind, 200 * each_ms, 100 * each_ms + 1, 200.0, **more) for kind in ("Mul", "AddV2", "Tanh")]
-
-
-SHORT = group("Mul", 5.0, None, 900.0)
-LOSS = "SparseSoftmaxCrossEntropyWithLogits"
-TRACED = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
-PROFILED: dict[str, Any] = {"model": StepModel(device=DeviceKind.CPU, exposed=TRACED.untraced, tracing=TRACED)}
-SHORT_STEP: dict[str, Any] = {"step": Breakdown.of(device=0.3, host=0.1), "left": {Stage.DEVICE: 0.3}}
-MANY: dict[str, Any] = {"host": 5.0, "dispatching": 20.0}
-SORTS: dict[str, Any] = {"forms": form(FormKind.FEW_OF_A_SORT, "TopKV2")}
-MANY_CLASSES: dict[str, Any] = {"forms": form(FormKind.LARGE_SOFTMAX, LOSS)}
 
 
 def group_of(names: tuple[str, ...], kind: str, ms: float, layer: str = "", **more: Any) -> OperationGroup:
@@ -121,6 +108,17 @@ def two(left: float, tracing: TracingCost | None = None) -> Verdict:
     exposed = tracing.untraced if tracing else Breakdown.of(device=30.0, host=10.0).median
     model = StepModel(device=DeviceKind.CPU, exposed=exposed, tracing=tracing)
     return check(group("Unique", 9.0), group("Sort", 6.0), left=left, model=model)
+
+
+sick = example
+healthy = described(
+    "An operation takes half of the step, and its bytes need nearly all of that time.",
+    example,
+    one_group(least=18.0),
+)
+SHORT = group("Mul", 5.0, None, 900.0)
+SORTS: dict[str, Any] = {"forms": form(FormKind.FEW_OF_A_SORT, "TopKV2")}
+MANY_CLASSES: dict[str, Any] = {"forms": form(FormKind.LARGE_SOFTMAX, LOSS)}
 
 
 @golden_cases
@@ -200,8 +198,6 @@ def test_short_operations(told: Cases) -> None:
 
 
 # Cheaper forms: what of the graph shows that one applies, and the graphs beside them that need the operation
-
-
 Row = dict[str, Any]
 
 
@@ -222,14 +218,6 @@ def forms(*rows: Row) -> tuple[CheaperForm, ...]:
 
 def given(name: str, *shape: int) -> Row:
     return op(name, "Placeholder", [], [], tensor(*shape))
-
-
-MATRIX, VALUES, EMPTY, SQUARE = tensor(96, 64), tensor(64), tensor(0), tensor(64, 64)
-SVD = (given("w", 96, 64), op("norm/Svd", "Svd", [0], [MATRIX], VALUES, EMPTY, EMPTY))
-ROWS, TILED, IMAGE = tensor(8, 256), tensor(4, 144), tensor(4, 8, 8, 64)
-SORT = (given("x", 8, 256), op("TopKV2", "TopKV2", [0], [ROWS], ROWS, tensor(8, 256, kind="int32")))
-FEW = op("few", "StridedSlice", [1], [ROWS], tensor(8, 12))
-TILE = (given("x", 4, 48), op("Tile", "Tile", [0], [tensor(4, 48)], TILED))
 
 
 def pairs(nodes: int, *, repeated: int = 2) -> tuple[Row, ...]:
@@ -267,6 +255,14 @@ def diagonal(kind: str) -> tuple[Row, ...]:
 def loss_of(classes: int) -> tuple[Row, ...]:
     logits = tensor(128, classes)
     return given("x", 128, classes), op("l", LOSS.removeprefix("Sparse"), [0, 0], [logits, logits], tensor(128))
+
+
+MATRIX, VALUES, EMPTY, SQUARE = tensor(96, 64), tensor(64), tensor(0), tensor(64, 64)
+SVD = (given("w", 96, 64), op("norm/Svd", "Svd", [0], [MATRIX], VALUES, EMPTY, EMPTY))
+ROWS, TILED, IMAGE = tensor(8, 256), tensor(4, 144), tensor(4, 8, 8, 64)
+SORT = (given("x", 8, 256), op("TopKV2", "TopKV2", [0], [ROWS], ROWS, tensor(8, 256, kind="int32")))
+FEW = op("few", "StridedSlice", [1], [ROWS], tensor(8, 12))
+TILE = (given("x", 4, 48), op("Tile", "Tile", [0], [tensor(4, 48)], TILED))
 
 
 @golden_cases

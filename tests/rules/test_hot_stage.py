@@ -3,6 +3,10 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input.hot_stage import check
 
+MAP = Dataset(
+    id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
+)
+
 
 def example(
     *stages: StageTime, wait: float = 30.0, left: float | None = None, subjects: frozenset[str] = frozenset()
@@ -18,16 +22,7 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """Steps do not wait."""
-    return example(StageTime.of("Root::Prefetch::Map", 0.5), wait=0.1, left=0.0)
-
-
-MAP = Dataset(
-    id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
-)
+healthy = described("Steps do not wait.", example, StageTime.of("Root::Prefetch::Map", 0.5), wait=0.1, left=0.0)
 
 
 @golden_cases

@@ -25,12 +25,13 @@ def example(
     return check(device, replicas, Steps.uniform(steps, 50.0), Framework())
 
 
+def examine(of: Chart) -> Result:
+    (result,) = engine.examine(of, [Rule.from_module(idle_device)])
+    return result
+
+
 sick = example
-
-
-def healthy() -> Verdict:
-    """All of four GPUs work."""
-    return example(used=4)
+healthy = described("All of four GPUs work.", example, used=4)
 
 
 @golden_cases
@@ -56,11 +57,6 @@ def test_verdicts(told: Cases) -> None:
     told["workers of a job and processes of a run count"] = [
         chart(trace(), recording(manifest=one)).fact(Replicas).workers for one in (job, two)
     ]
-
-
-def examine(of: Chart) -> Result:
-    (result,) = engine.examine(of, [Rule.from_module(idle_device)])
-    return result
 
 
 def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:

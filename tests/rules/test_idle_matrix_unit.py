@@ -10,16 +10,8 @@ def example(**figures: Any) -> Verdict:
     return idle_matrix_unit.check(MatrixUnit(**(parts | figures)))
 
 
-def sick() -> Verdict:
-    """A TPU reaches 9 % of its peak."""
-    return example(utilization=0.09)
-
-
-def healthy() -> Verdict:
-    """A TPU reaches 52 % of its peak."""
-    return example(matrix_ms=45.0, utilization=0.52)
-
-
+sick = described("A TPU reaches 9 % of its peak.", example, utilization=0.09)
+healthy = described("A TPU reaches 52 % of its peak.", example, matrix_ms=45.0, utilization=0.52)
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 
 

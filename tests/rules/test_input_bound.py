@@ -5,6 +5,8 @@ from tests.rules.kit import *
 from tfdoctor.facts.input.cacheable import CacheablePart
 from tfdoctor.rules.input import input_bound
 
+AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
+
 
 def example(
     breakdown: Breakdown | None = None, *stages: StageTime, cacheable: Cacheable | None = None,
@@ -15,17 +17,6 @@ def example(
     slow = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 50.0))
     made = stages if breakdown else slow
     return input_bound.check(breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Steps of 9 ms wait 0.1 ms."""
-    return example(Breakdown.of(input=0.1, host=0.5, device=8.4))
-
-
-AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")
 
 
 def check(wait_ms: float, step_ms: float = 100.0, *stages: StageTime, **more: Any) -> Verdict:
@@ -53,6 +44,10 @@ def traced(events: int) -> Verdict:
 def of_steps(number: int) -> Verdict:
     even = Breakdown.of(input=50.0, device=50.0)
     return example(Breakdown(even.steps[:1] * number, even.median))
+
+
+sick = example
+healthy = described("Steps of 9 ms wait 0.1 ms.", example, Breakdown.of(input=0.1, host=0.5, device=8.4))
 
 
 @golden_cases

@@ -6,6 +6,10 @@ from tfdoctor.recording.program import KernelCache, ProgramRecord
 from tfdoctor.rules.run.kernel_compilation import check
 from tfdoctor.rules.run.kernel_compilation.start_compiling import PERSISTENT, PtxKernels, StartCompiling, needs_ptx
 
+USED = KernelCache(written=9)
+WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
+"""TensorFlow 2.21's."""
+
 
 def example(
     compiled: StartCompiling = StartCompiling(xla=True, xla_ms=35_000.0), total_ms: float = 120_000.0,
@@ -14,19 +18,6 @@ def example(
     """XLA compiles a training step for 35 of 120 s."""
     times = {Phase.TRACING: tracing_ms, Phase.BUILDING: building_ms}
     return check(compiled, divided_run(total_ms, times))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """XLA's programs are kept in a folder."""
-    return example(StartCompiling(xla=True, xla_ms=16_000.0, kept=True))
-
-
-USED = KernelCache(written=9)
-WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
-"""TensorFlow 2.21's."""
 
 
 def ptx(ms: float = 0.0, **cache: Any) -> PtxKernels:
@@ -45,6 +36,12 @@ def recorded(flags: str = "", **settings: Any) -> tuple[StartCompiling, RunPhase
     made = replace(run.recording(environment=environment), program=program)
     phases = RunPhases.measure(made, None)
     return StartCompiling.measure(made, phases), phases
+
+
+sick = example
+healthy = described(
+    "XLA's programs are kept in a folder.", example, StartCompiling(xla=True, xla_ms=16_000.0, kept=True)
+)
 
 
 @golden_cases

@@ -6,6 +6,11 @@ from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import kernel_launch_bound
 from tfdoctor.rules.execution.kernel_launch_bound import check
 
+STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
+FUSED = Operation(name="f", type="sub (fused)", compiled=True)
+XLA = OperationTime(name="f", type="sub (fused)", ms=5.0, operation=FUSED)
+SEVERAL = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
+
 
 def example(
     launching_ms: float = 5.5, device_ms: float = 4.0, operations: Operations | None = None,
@@ -19,27 +24,13 @@ def example(
     return check(gaps, step, operations, framework, steady)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same step, compiled with XLA."""
-    return example(0.2)
-
-
-STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
-
-
-FUSED = Operation(name="f", type="sub (fused)", compiled=True)
-XLA = OperationTime(name="f", type="sub (fused)", ms=5.0, operation=FUSED)
-
-
-SEVERAL = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
-
-
 def fused(compiled_ms: float, rest_ms: float, framework: Framework, steps: Steps | None = None) -> Verdict:
     rest = (OperationTime(name="g", type="Relu", ms=rest_ms),) if rest_ms else ()
     return example(5.0, 5.0, Operations((replace(XLA, ms=compiled_ms), *rest)), framework, steps)
+
+
+sick = example
+healthy = described("The same step, compiled with XLA.", example, 0.2)
 
 
 @golden_cases

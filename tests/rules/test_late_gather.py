@@ -19,17 +19,11 @@ def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = D
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """Most positions are used."""
-    return example(60 / 64)
+healthy = described("Most positions are used.", example, 60 / 64)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the logits of 64 positions are computed, and those of 10 are gathered"] = sick()
-    told["most positions are used"] = healthy()
     told["half of the positions, and more"] = example(0.5), example(0.52)
     whole = 64.0 * (54 / 64) / Limits().share
     told["the share of the compute, and less"] = example(total=0.99 * whole), example(total=1.01 * whole)
@@ -40,8 +34,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # Selections of rows: what of the graph is computed for them alone, and what others use as well.
-
-
 Row = dict[str, Any]
 Sizes = list[int | None]
 HIDDEN: Sizes = [None, 64, 192]
@@ -56,20 +48,6 @@ def op(name: str, kind: str, sources: list[int], shape: Sizes, *of: Sizes, **mor
     return graph_operation(name, kind, given, [["float32", shape]], **{"from": sources}, **more)
 
 
-X = op("x", "Placeholder", [], HIDDEN)
-W = op("w", "ReadVariableOp", [], [192, 16000])
-INDEX = op("index", "Placeholder", [], [None, 10])
-BIAS = op("b", "ReadVariableOp", [], [16000])
-FLAT = op("head/Tensordot/Reshape", "Reshape", [0], [None, None], HIDDEN)
-PRODUCT = op("head/Tensordot/MatMul", "MatMul", [4, 1], LAST, [None, None], [192, 16000])
-FULL = op("head/Tensordot", "Reshape", [5], LOGITS, LAST)
-ADD = op("head/BiasAdd", "BiasAdd", [6, 3], LOGITS, LOGITS, [16000])
-DENSE = (X, W, INDEX, BIAS, FLAT, PRODUCT, FULL, ADD)
-"""A Dense layer of Keras on a batch of sequences; its result is operation 7, what follows is from 8 on."""
-
-GATHER = op("GatherV2", "GatherV2", [7, 2], TAKEN, LOGITS, [None, 10])
-
-
 def found(*rows: Row) -> tuple[SelectedProduct, ...]:
     """Measure a graph whose operations but the inputs each take 1 ms."""
     program = program_of(*rows)
@@ -81,6 +59,19 @@ def selected(*rows: Row) -> list[str]:
     return [
         f"{one.kept:.4g} of {', '.join(row.name for row in one.rows)}" for one in found(*rows) if one.kept < 1.0
     ]
+
+
+X = op("x", "Placeholder", [], HIDDEN)
+W = op("w", "ReadVariableOp", [], [192, 16000])
+INDEX = op("index", "Placeholder", [], [None, 10])
+BIAS = op("b", "ReadVariableOp", [], [16000])
+FLAT = op("head/Tensordot/Reshape", "Reshape", [0], [None, None], HIDDEN)
+PRODUCT = op("head/Tensordot/MatMul", "MatMul", [4, 1], LAST, [None, None], [192, 16000])
+FULL = op("head/Tensordot", "Reshape", [5], LOGITS, LAST)
+ADD = op("head/BiasAdd", "BiasAdd", [6, 3], LOGITS, LOGITS, [16000])
+DENSE = (X, W, INDEX, BIAS, FLAT, PRODUCT, FULL, ADD)
+"""A Dense layer of Keras on a batch of sequences; its result is operation 7, what follows is from 8 on."""
+GATHER = op("GatherV2", "GatherV2", [7, 2], TAKEN, LOGITS, [None, 10])
 
 
 @golden_cases

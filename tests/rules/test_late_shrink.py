@@ -5,6 +5,8 @@ from tfdoctor.recording.program import FileList, TensorType
 from tfdoctor.rules.input.late_shrink import Buffer, Buffers, check
 from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
 
+MIB = 2**20
+
 
 def example(
     elements: int = 10_000, each: int = 602_112, least: int = 1024, *, grows: bool = True,
@@ -32,19 +34,11 @@ def order(
 
 
 sick = order
-
-
-def healthy() -> Verdict:
-    """The same work is done on images that are hardly larger."""
-    return order((72, 72))
-
-
-MIB = 2**20
+healthy = described("The same work is done on images that are hardly larger.", order, (72, 72))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the example, and images that are hardly larger"] = sick(), healthy()
     told["images of 2 times the pixels, and of less"] = order((128, 64), (64, 64)), order((128, 64), (64, 65))
     told["work of a fifth of the stage, and less"] = [order((128, 128), (64, 64), spent) for spent in (8.01, 7.99)]
     told["the saving is the work on pixels that are dropped: 15 of 30 ms"] = order((128, 128), (64, 64), 20.0)
@@ -78,8 +72,6 @@ def test_full_buffers(told: Cases) -> None:
 
 
 # Buffers: what shuffle, cache and prefetch hold, and where the same elements are smaller.
-
-
 WIDE, NARROW = "shape=(100, 100, 3), dtype=tf.float32", "shape=(100, 100, 3), dtype=tf.uint8"
 SMALL, TEXT = "shape=(10, 10, 3), dtype=tf.uint8", "shape=(), dtype=tf.string"
 MUL = frozenset(("Cast", "Mul", "Placeholder"))
@@ -159,8 +151,6 @@ def test_buffers(told: Cases) -> None:
 
 
 # FullSizeWork: what the maps do to images that later operations make smaller.
-
-
 FULL, HALF, STORED = (200, 100, 3), (100, 50, 3), (None, None, 3)
 FLIP = frozenset(("Placeholder", "StatelessIf", "ReverseV2", "ResizeBilinear", "Identity"))
 ARRAYS, ALONE = dataset_of("TensorSlice"), Cores(2.0, 1.9)
@@ -174,9 +164,6 @@ def op(kind: str, *sources: int, shape: Shape = FULL, dtype: str = "float32", li
 
 def resized(source: int, shape: Shape = HALF) -> Any:
     return op("ResizeBilinear", source, shape=shape)
-
-
-RESIZE = resized(1)
 
 
 def graph(*operations: Any) -> RecordedGraph:
@@ -230,6 +217,9 @@ def late(*maps: RecordedGraph, **more: Any) -> list[str]:
 
 def in_one(*operations: Any, **more: Any) -> list[str]:
     return late(graph(*operations), **more)
+
+
+RESIZE = resized(1)
 
 
 @golden_cases

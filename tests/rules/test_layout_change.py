@@ -4,6 +4,12 @@ from tests.rules.kit import *
 from tfdoctor.rules.operations import layout_change
 from tfdoctor.rules.operations.layout_change import Conversion, Layouts
 
+CPU, GPU, TPU = (Hardware(kind, "x") for kind in DeviceKind)
+FIRST: Any = ["float32", [16, 8, 64, 32]]
+LAST: Any = ["float32", [16, 64, 32, 8]]
+GRADIENT = OperationTime(name="gradient_tape/conv/d", type="Conv2DBackpropFilter", ms=30.0)
+THERE = ("there", "Transpose", FIRST, LAST), ("image", "Conv2D", LAST, LAST)
+
 
 def example(*, back: bool = True) -> Verdict:
     """The model transposes to channels last for a convolution, and back."""
@@ -16,21 +22,6 @@ def example(*, back: bool = True) -> Verdict:
     rows = [row for conversion in conversions for row in conversion.rows]
     operations = Operations.training(30.0 + 2.0 * len(rows), *rows)
     return layout_change.check(Layouts(tuple(conversions)), operations, Hardware(DeviceKind.CPU, "example"))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The model converts its input once."""
-    return example(back=False)
-
-
-CPU, GPU, TPU = (Hardware(kind, "x") for kind in DeviceKind)
-FIRST: Any = ["float32", [16, 8, 64, 32]]
-LAST: Any = ["float32", [16, 64, 32, 8]]
-GRADIENT = OperationTime(name="gradient_tape/conv/d", type="Conv2DBackpropFilter", ms=30.0)
-THERE = ("there", "Transpose", FIRST, LAST), ("image", "Conv2D", LAST, LAST)
 
 
 def graph(*rows: tuple[str, str, Any, Any]) -> Program:
@@ -54,10 +45,12 @@ def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> V
     return Chart([program, Operations((*ran, *rows)), hardware]).call(layout_change.check)
 
 
+sick = example
+healthy = described("The model converts its input once.", example, back=False)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the model transposes to channels last for a convolution, and back"] = sick()
-    told["the model converts its input once"] = healthy()
     told["all conversions but the first are removed"] = check(there_and_back(), GRADIENT)
     there, back = (
         OperationTime(name=f"gradient_tape/{name}/transpose", type="Transpose", ms=3.0)

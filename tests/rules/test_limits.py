@@ -14,6 +14,12 @@ from tfdoctor.rules.recording import doubtful_recording
 
 SLOW = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
 WAITING = Breakdown.of(input=10.0, device=20.0)
+SMALL = (
+    Doubt("6 steps were traced", "trace more", grave=False, limit="steps", amount=6),
+    Doubt("uneven", "trace more", grave=False, limit="uneven", amount=0.2),
+    Doubt("slowed", "read shares", grave=False, limit="slowed", amount=0.05),
+    Doubt("busy", "wait", grave=False, limit="busy_cores", amount=0.3),
+)
 
 
 def by_input(**limits: float) -> Verdict:
@@ -57,16 +63,14 @@ def by_channels(**limits: float) -> Verdict:
     return unfused_batch_norm.check(norms, Hardware(DeviceKind.CPU, "example"), unfused_batch_norm.Limits(**limits))
 
 
-SMALL = (
-    Doubt("6 steps were traced", "trace more", grave=False, limit="steps", amount=6),
-    Doubt("uneven", "trace more", grave=False, limit="uneven", amount=0.2),
-    Doubt("slowed", "read shares", grave=False, limit="slowed", amount=0.05),
-    Doubt("busy", "wait", grave=False, limit="busy_cores", amount=0.3),
-)
-
-
 def by_quality(**limits: float) -> Verdict:
     return doubtful_recording.check(Quality(6, small=SMALL), doubtful_recording.Limits(**limits))
+
+
+def _reaches(rule: Rule) -> bool:
+    other = object()
+    bound = replace(rule, limits=other).bound()
+    return isinstance(bound, partial) and bound.keywords["limits"] is other
 
 
 CASES = [
@@ -116,9 +120,3 @@ def test_the_limits_of_a_rule_reach_its_check() -> None:
     limited = [rule for rule in all_rules() if rule.limits]
     assert limited
     assert [rule.name for rule in limited if not _reaches(rule)] == []
-
-
-def _reaches(rule: Rule) -> bool:
-    other = object()
-    bound = replace(rule, limits=other).bound()
-    return isinstance(bound, partial) and bound.keywords["limits"] is other

@@ -15,22 +15,31 @@ def example(
     return check(device, host, tuned)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The host's memory is a third full, and no task waits for memory."""
-    return example(None, HostMemory(64e9, 20e9, stalled=0.0))
-
-
 def host(share: float, stalled: float | None = 0.0) -> Verdict:
     return example(None, HostMemory(1e9, share * 1e9, stalled=stalled))
 
 
+def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more: Any) -> Any:
+    told = {"allocator_name": name, "bytes_available": free, "bytes_allocated": used}
+    stats = told | {"bytes_reserved": 0, "peak_bytes_in_use": 95} | more
+    return ("MemoryAllocation", at, at, stats)
+
+
+def sample(second: int, **host: Any) -> Mapping[str, Any]:
+    return {"unix_ns": second * 10**9, "host": {"memory_total_bytes": 100, **host}}
+
+
+sick = example
+healthy = described(
+    "The host's memory is a third full, and no task waits for memory.",
+    example,
+    None,
+    HostMemory(64e9, 20e9, stalled=0.0),
+)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["on a GPU, 15.4 of 15.5 GB are in use"] = sick()
-    told["the host's memory is a third full"] = healthy()
     nothing = Unavailable("not there")
     told["trap: the peak of the run is at the limit in both cases, because cuDNN tries algorithms"] = [
         example(Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9), nothing) for used in (0.95, 0.94)
@@ -43,16 +52,6 @@ def test_verdicts(told: Cases) -> None:
     told["tf.data sizes buffers of a host whose memory is full"] = example(None, HostMemory(1e9, 0.99e9), tuned)
     told["and not where the device's is"] = example(tuned=tuned)
     told["no figures"] = example(None, nothing)
-
-
-def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more: Any) -> Any:
-    told = {"allocator_name": name, "bytes_available": free, "bytes_allocated": used}
-    stats = told | {"bytes_reserved": 0, "peak_bytes_in_use": 95} | more
-    return ("MemoryAllocation", at, at, stats)
-
-
-def sample(second: int, **host: Any) -> Mapping[str, Any]:
-    return {"unix_ns": second * 10**9, "host": {"memory_total_bytes": 100, **host}}
 
 
 @golden_cases

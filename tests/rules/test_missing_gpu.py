@@ -6,6 +6,8 @@ from tfdoctor.rules.scale.missing_gpu import check
 from tfdoctor.rules.scale.missing_gpu.boards import Boards
 
 CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
+NO_DRIVER = GpuAccess(driver="no driver")
+MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]
 
 
 def example(
@@ -17,28 +19,18 @@ def example(
     return check(boards, device, phases)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """TensorFlow registers the GPU."""
-    return example(Boards(names=("Tesla T4",), usable=1))
-
-
-NO_DRIVER = GpuAccess(driver="no driver")
-MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]
-
-
 def boards(samples: Any = MACHINE, devices: Any = ("/device:CPU:0",), **gpus: Any) -> Boards:
     """The fact of a recording with these samples and this record of the run."""
     run = {"devices": list(devices), "gpus": {"registered": 0, "cuda": True, **gpus}}
     return chart(trace([]), recording({"run": run}, samples)).fact(Boards)
 
 
+sick = example
+healthy = described("TensorFlow registers the GPU.", example, Boards(names=("Tesla T4",), usable=1))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the loader does not find cuDNN"] = sick()
-    told["TensorFlow registers the GPU"] = healthy()
     gpus: dict[str, dict[str, Any]] = {
         "a variable hides all GPUs": {"shown": "-1"},
         "a variable is empty": {"shown": ""},

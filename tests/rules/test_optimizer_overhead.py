@@ -4,6 +4,8 @@ from tests.rules.kit import *
 from tfdoctor.rules.operations import optimizer_overhead
 from tfdoctor.rules.operations.optimizer_overhead import Limits, check
 
+CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
+
 
 def example(
     *rows: OperationTime,
@@ -18,17 +20,6 @@ def example(
     return check(OptimizerWork.measure(operations), operations, hardware, step)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The optimizer runs ten small operations."""
-    return example(number=10)
-
-
-CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
-
-
 def row(ms: float, size: int | None = 64, name: str = "adam/Mul", kind: str = "Mul") -> OperationTime:
     tensors = (("float32", (size,)),) if size else ()
     graph = Operation(name=name, type=kind, inputs=tensors) if size else None
@@ -40,10 +31,13 @@ def many(calls: float) -> OperationTime:
     return OperationTime(name="adam/Mul", type="Mul", ms=3.0, calls=calls, operation=graph)
 
 
+sick = example
+healthy = described("The optimizer runs ten small operations.", example, number=10)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["three small operations take a fifth of the compute time of a GPU"] = example(*[row(1.0)] * 3)
-    told["the optimizer runs ten small operations"] = healthy()
     told["a twentieth of the compute time, and less"] = example(row(0.75)), example(row(0.74))
     told["updates of large variables are no overhead"] = example(row(3.0, 10_000)), example(row(3.0, 10_001))
     unknown = OperationTime(name="adam_1/Mul", type="ResourceApplyAdam", ms=3.0)

@@ -5,6 +5,10 @@ from tfdoctor.facts.input.map_functions import DecodedImage
 from tfdoctor.recording.program import Attributes
 from tfdoctor.rules.input import oversized_decode
 
+LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
+PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
+CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
+
 
 def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
     decoded: tuple[int, int] = (720, 960), used: tuple[int, int] = (96, 96), share: float = 0.9, ratio: int = 1,
@@ -30,43 +34,11 @@ def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
     )
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same network with stored images of 128 by 128."""
-    return example((128, 128))
-
-
-LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
-PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
-CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
-
-
 def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any) -> Verdict:
     """Images of 100 by 150 pixels are used in steps of 10 ms."""
     step = Breakdown.of(input=wait, device=10.0 - wait)
     cores = more.pop("cores", Cores(2.0, 1.9))
     return example(decoded, (100, 150), work=10.0, step=step, cores=cores, **more)
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["photos of 960 by 720 pixels are resized to 96 by 96"] = sick()
-    told["stored images of 128 by 128"] = healthy()
-    told["both sides are twice as large as used"] = check((200, 300))
-    told["one side is less than twice as large, or both are as used"] = check((199, 600)), check((100, 150))
-    told["decoding is a fifth of the work, and less"] = check(share=0.2), check(share=0.19)
-    told["without a wait it takes a fifth of the step from the compute, and less"] = [
-        check(share=share, wait=0.1, contention=CROWDED) for share in (0.44, 0.4)
-    ]
-    told["without a wait, where cores are free"] = check(share=0.44, wait=0.1)
-    told["a step that hardly waits shows the cores that decoding takes"] = check(wait=0.2, contention=CROWDED)
-    told["cores that other programs use"] = check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
-    told["JPEG is decoded at a fraction that stays large enough"] = check()
-    told["JPEG that is decoded at a fraction already"] = check(ratio=2)
-    alone, step = CpuContention(crowded=False), Breakdown.of(input=8.0, device=2.0)
-    told["unknown sizes"] = oversized_decode.check(Unavailable("text"), InputPipeline.of(), step, alone, None)
 
 
 def measured(*kinds: str, ratio: int = 1, paths: Dataset = PATHS) -> DecodedImages:
@@ -85,6 +57,27 @@ def measured(*kinds: str, ratio: int = 1, paths: Dataset = PATHS) -> DecodedImag
     work = InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=times))
     graphs = FunctionGraphs({1: RecordedGraph(rows)} if rows else {})
     return DecodedImages.measure(work, DatasetProperties((LOAD, paths)), graphs)
+
+
+sick = example
+healthy = described("The same network with stored images of 128 by 128.", example, (128, 128))
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["both sides are twice as large as used"] = check((200, 300))
+    told["one side is less than twice as large, or both are as used"] = check((199, 600)), check((100, 150))
+    told["decoding is a fifth of the work, and less"] = check(share=0.2), check(share=0.19)
+    told["without a wait it takes a fifth of the step from the compute, and less"] = [
+        check(share=share, wait=0.1, contention=CROWDED) for share in (0.44, 0.4)
+    ]
+    told["without a wait, where cores are free"] = check(share=0.44, wait=0.1)
+    told["a step that hardly waits shows the cores that decoding takes"] = check(wait=0.2, contention=CROWDED)
+    told["cores that other programs use"] = check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
+    told["JPEG is decoded at a fraction that stays large enough"] = check()
+    told["JPEG that is decoded at a fraction already"] = check(ratio=2)
+    alone, step = CpuContention(crowded=False), Breakdown.of(input=8.0, device=2.0)
+    told["unknown sizes"] = oversized_decode.check(Unavailable("text"), InputPipeline.of(), step, alone, None)
 
 
 @golden_cases

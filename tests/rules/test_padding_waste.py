@@ -11,6 +11,8 @@ from tfdoctor.rules.input import padding_waste
 from tfdoctor.rules.input.padding_waste import LengthWork
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 
+TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
+
 
 def example(
     *inputs: PaddedInput, rows: tuple[OperationTime, ...] = (),
@@ -31,14 +33,6 @@ def of_length(length: int) -> PaddedInput:
     return PaddedInput(200, ((length,) * 31 + (200,),))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Sequences of 190 words are padded to 200."""
-    return example(of_length(190))
-
-
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
     graph = Operation(name=name, type="X", inputs=tuple(("float32", shape) for shape in shapes))
     return OperationTime(name=name, type="X", ms=10.0, operation=graph, calls=calls)
@@ -54,10 +48,66 @@ def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
     return example(entry, rows=(row("a", (2, max(sizes), 8)),))
 
 
+def loop_of(iterations: float, calls: float) -> tuple[OperationTime, LoopWork]:
+    cell = row("while/body/Mul", (32, 8), calls=calls)
+    return cell, LoopWork((GraphLoop("while", iterations, calls, 10.0, (cell,)),), 30.0, 35.0)
+
+
+def measured(**parts: Any) -> SequencePadding:
+    entry = {"shape": [64, 100], "lengths": [[*range(36, 45)]], "dtype": "int64", "begins": 1.0, "gaps": 0.0}
+    return chart(trace([]), recording({"sequences": [entry | parts]})).fact(SequencePadding)
+
+
+def alike(number: int) -> dict[str, Any]:
+    """Of 30 rows that end early so many are of one length; rows without padding do not count."""
+    return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
+
+
+def padded_in(padding: SequencePadding) -> list[str]:
+    return [
+        f"{one.used:.4g} of {one.steps} used, {shown(one.trimmed)} with batches as long as their longest; "
+        f"{one.pad} at the {'beginning' if one.leading else 'end'}, "
+        f"{one.batch_size} in {'a batch' if one.batches else 'a sample'}"
+        for one in padding.inputs
+    ]
+
+
+def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
+    rows = np.full((len(lengths), steps), pad, "int32")
+    for row, length in zip(rows, lengths, strict=True):
+        row[:length] = range(7, 7 + length)
+    return rows
+
+
+def called(*given: Any) -> SequencePadding:
+    """What is measured of calls with these arguments, as the agent records them."""
+    lengths = Given(Journal("unused"))
+    for arguments in given:
+        lengths.call(arguments, {}, waits=True)
+    assert not lengths.log.errors
+    return chart(trace([]), recording({"sequences": lengths.describe(None)})).fact(SequencePadding)
+
+
+def padded_columns(number: int = 64) -> Any:
+    """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
+    rows = np.random.default_rng(1).integers(1, 50, (number, 20))
+    rows[:, 12:] = 0
+    rows[3, 17] = rows[40, 14] = 1
+    return rows
+
+
+def advice(maker: BatchMaker, **parts: Any) -> Verdict:
+    entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
+    source = BatchSource(maker, Location("train.py", 7))
+    return example(entry, rows=(row("a", (8, 120, 8)),), source=source)
+
+
+sick = example
+healthy = described("Sequences of 190 words are padded to 200.", example, of_length(190))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["sequences of 50 words padded to 200"] = sick()
-    told["sequences of 190 words"] = healthy()
     told["a quarter of padding is reported, and less is not"] = check(0.75), check(0.755)
     own, longer = padded((40, 10), (90, 20), sizes=(40, 100)), padded((40, 10), (80, 20), sizes=(40, 120))
     told["trap: batches as long as their longest sequence, half of which only similar lengths avoid"] = own
@@ -101,11 +151,6 @@ def test_work(told: Cases) -> None:
     )
 
 
-def loop_of(iterations: float, calls: float) -> tuple[OperationTime, LoopWork]:
-    cell = row("while/body/Mul", (32, 8), calls=calls)
-    return cell, LoopWork((GraphLoop("while", iterations, calls, 10.0, (cell,)),), 30.0, 35.0)
-
-
 @golden_cases
 def test_loops(told: Cases) -> None:
     cell, loops = loop_of(200.0, 90.0)  # some of its calls were not recorded
@@ -121,25 +166,6 @@ def test_loops(told: Cases) -> None:
     cell, others = row("while/body/Mul", (32, 8), calls=150.0), row("adam/Mul", (8, 8), calls=50.0)
     told["the host shrinks by the calls of the loop: three of four"] = check(0.5, cell, others, breakdown=parts)
     told["the call itself does not shrink"] = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
-
-
-def measured(**parts: Any) -> SequencePadding:
-    entry = {"shape": [64, 100], "lengths": [[*range(36, 45)]], "dtype": "int64", "begins": 1.0, "gaps": 0.0}
-    return chart(trace([]), recording({"sequences": [entry | parts]})).fact(SequencePadding)
-
-
-def alike(number: int) -> dict[str, Any]:
-    """Of 30 rows that end early so many are of one length; rows without padding do not count."""
-    return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
-
-
-def padded_in(padding: SequencePadding) -> list[str]:
-    return [
-        f"{one.used:.4g} of {one.steps} used, {shown(one.trimmed)} with batches as long as their longest; "
-        f"{one.pad} at the {'beginning' if one.leading else 'end'}, "
-        f"{one.batch_size} in {'a batch' if one.batches else 'a sample'}"
-        for one in padding.inputs
-    ]
 
 
 @golden_cases
@@ -166,33 +192,6 @@ def test_recorded(told: Cases) -> None:
     told["an old recording"] = lambda: chart(trace([]), recording({"graphs": []})).fact(SequencePadding)
 
 
-def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
-    rows = np.full((len(lengths), steps), pad, "int32")
-    for row, length in zip(rows, lengths, strict=True):
-        row[:length] = range(7, 7 + length)
-    return rows
-
-
-def called(*given: Any) -> SequencePadding:
-    """What is measured of calls with these arguments, as the agent records them."""
-    lengths = Given(Journal("unused"))
-    for arguments in given:
-        lengths.call(arguments, {}, waits=True)
-    assert not lengths.log.errors
-    return chart(trace([]), recording({"sequences": lengths.describe(None)})).fact(SequencePadding)
-
-
-TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
-
-
-def padded_columns(number: int = 64) -> Any:
-    """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
-    rows = np.random.default_rng(1).integers(1, 50, (number, 20))
-    rows[:, 12:] = 0
-    rows[3, 17] = rows[40, 14] = 1
-    return rows
-
-
 @golden_cases
 def test_arguments(told: Cases) -> None:
     def given(name: str, rows: Any, dtype: str = "int32") -> None:
@@ -217,12 +216,6 @@ def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
     entry = PaddedInput(120, ((5, 12, 16, 17), (33, 40, 48, 59)))
     assert entry.buckets == (16, 24, 40, 64)
     assert PaddedInput(120, ((3, 4, 5, 100),)).buckets == (8, 104)
-
-
-def advice(maker: BatchMaker, **parts: Any) -> Verdict:
-    entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
-    source = BatchSource(maker, Location("train.py", 7))
-    return example(entry, rows=(row("a", (8, 120, 8)),), source=source)
 
 
 @golden_cases

@@ -10,6 +10,12 @@ from tfdoctor.source_code.splice import Declined
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
 CHEAP = frozenset(("DecodeCSV", "Pack"))
+SINGLE_ITEMS = (
+    "DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If", "StatelessWhile",
+    "MatMul", "BatchMatMulV2", "RFFT", "ResizeBilinear", "EagerPyFunc", "Where", "StatefulPartitionedCall",
+)  # fmt: skip
+TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+OPEN = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
 
 
 def example(  # noqa: PLR0913 - what a call costs, and what needs it
@@ -25,56 +31,8 @@ def example(  # noqa: PLR0913 - what a call costs, and what needs it
     )
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of calls, each of which writes 20 kB."""
-    return example(nbytes=20_000)
-
-
 def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:
     return StageTime.of(f"Root::Prefetch::{kind}", work, **{"dataset": CSV, **more})
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["CSV rows are decoded one by one"] = sick()
-    told["each call writes 20 kB"] = healthy()
-    told["a map counts its own calls"] = [example(stage("ParallelMapV2", calls=calls)) for calls in (256.0, 1.0)]
-    told["a call that takes less than 0.1 ms, and more"] = [example(stage(work=work)) for work in (25.5, 25.7)]
-    told["a call that writes 9 kB, and more"] = example(nbytes=9000), example(nbytes=9100)
-    told["nine calls, and eight"] = [example(stage(work=0.3), batch=batch) for batch in (9, 8)]
-    told["elements of several shapes cannot be batched"] = example(fixed=False), example(nbytes=None)
-    told["no batch comes behind the map"] = example(stage("ParallelMapV2", calls=256.0), batch=0)
-    told["Python is another rule's"] = example(stage(python_ms=5.0))
-    told["a step that does not wait"] = example(wait=0.1)
-    told["a stage of an unknown dataset"] = example(stage(dataset=None))
-    told["functions that were not recorded"] = per_element_map.check(
-        InputPipeline.of(stage()), Unavailable("nothing recorded"), CpuContention(crowded=False)
-    )
-
-
-SINGLE_ITEMS = (
-    "DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If", "StatelessWhile",
-    "MatMul", "BatchMatMulV2", "RFFT", "ResizeBilinear", "EagerPyFunc", "Where", "StatefulPartitionedCall",
-)  # fmt: skip
-
-
-def test_functions_that_take_single_items_are_left_out() -> None:
-    for name in SINGLE_ITEMS:
-        verdict = example(types=CHEAP | {name})
-        assert isinstance(verdict, Healthy), name
-        assert name in verdict.summary
-
-
-def test_functions_that_take_batches_are_found() -> None:
-    for name in ("DecodeCSV", "DecodeRaw", "ParseExampleV2", "OneHot", "Cast"):
-        assert isinstance(example(types=frozenset((name,))), Finding), name
-
-
-TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
-OPEN = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
 
 
 def graph(name: str, *types: str, shape: Any = (30,)) -> dict[str, Any]:
@@ -94,6 +52,38 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
     return MapFunctions.measure(program, recorded).by_dataset.get(1)
 
 
+sick = example
+healthy = described("The same number of calls, each of which writes 20 kB.", example, nbytes=20_000)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a map counts its own calls"] = [example(stage("ParallelMapV2", calls=calls)) for calls in (256.0, 1.0)]
+    told["a call that takes less than 0.1 ms, and more"] = [example(stage(work=work)) for work in (25.5, 25.7)]
+    told["a call that writes 9 kB, and more"] = example(nbytes=9000), example(nbytes=9100)
+    told["nine calls, and eight"] = [example(stage(work=0.3), batch=batch) for batch in (9, 8)]
+    told["elements of several shapes cannot be batched"] = example(fixed=False), example(nbytes=None)
+    told["no batch comes behind the map"] = example(stage("ParallelMapV2", calls=256.0), batch=0)
+    told["Python is another rule's"] = example(stage(python_ms=5.0))
+    told["a step that does not wait"] = example(wait=0.1)
+    told["a stage of an unknown dataset"] = example(stage(dataset=None))
+    told["functions that were not recorded"] = per_element_map.check(
+        InputPipeline.of(stage()), Unavailable("nothing recorded"), CpuContention(crowded=False)
+    )
+
+
+def test_functions_that_take_single_items_are_left_out() -> None:
+    for name in SINGLE_ITEMS:
+        verdict = example(types=CHEAP | {name})
+        assert isinstance(verdict, Healthy), name
+        assert name in verdict.summary
+
+
+def test_functions_that_take_batches_are_found() -> None:
+    for name in ("DecodeCSV", "DecodeRaw", "ParseExampleV2", "OneHot", "Cast"):
+        assert isinstance(example(types=frozenset((name,))), Finding), name
+
+
 @golden_cases
 def test_functions(told: Cases) -> None:
     pack = graph("columns", "Pack")
@@ -106,8 +96,6 @@ def test_functions(told: Cases) -> None:
 
 
 # vectorized-map: only a function that treats a batch as it treats each element is given batches.
-
-
 TEXT_OF_EDIT = """import tensorflow as tf
 
 N, MEAN = 3, tf.ones([3])
@@ -124,11 +112,32 @@ ds = files.shuffle(9){chain}
 {after}
 """
 CHAIN, RESULT = ".map(parse, num_parallel_calls=4).batch(8)", "row, label"
+LINES = """import tensorflow as tf
+
+N = 3
+DEFAULTS = [[0.0]] * N
+
+
+def parse(line):
+    fields = tf.io.decode_csv(line, DEFAULTS + [0])
+    {body}
+    return x, fields[-1]
+
+
+ds = tf.data.TextLineDataset(path).shuffle(9)
+ds = ds.map(parse, num_parallel_calls=4)
+{between}ds = ds.batch(8).prefetch(2)
+"""
 
 
 def made(body: str = "pass", result: str = RESULT, chain: str = CHAIN, after: str = "") -> str:
     text = TEXT_OF_EDIT.format(body=body, result=result, chain=chain, after=after)
     return edited("vectorized-map", text, "ds = files")
+
+
+def of_lines(body: str = "x = tf.stack(fields[:-1], axis=-1)", between: str = "") -> str:
+    text = LINES.format(body=body, between=between)
+    return edited("vectorized-map", text, "ds = ds.map(parse")
 
 
 def test_batches_are_parsed_at_once() -> None:
@@ -170,29 +179,6 @@ def test_what_is_not_a_map_before_its_own_batch_declines() -> None:
     ):
         with pytest.raises(Declined):
             made(**more)
-
-
-LINES = """import tensorflow as tf
-
-N = 3
-DEFAULTS = [[0.0]] * N
-
-
-def parse(line):
-    fields = tf.io.decode_csv(line, DEFAULTS + [0])
-    {body}
-    return x, fields[-1]
-
-
-ds = tf.data.TextLineDataset(path).shuffle(9)
-ds = ds.map(parse, num_parallel_calls=4)
-{between}ds = ds.batch(8).prefetch(2)
-"""
-
-
-def of_lines(body: str = "x = tf.stack(fields[:-1], axis=-1)", between: str = "") -> str:
-    text = LINES.format(body=body, between=between)
-    return edited("vectorized-map", text, "ds = ds.map(parse")
 
 
 def test_lines_of_columns_are_decoded_in_batches() -> None:

@@ -21,26 +21,26 @@ def example(
     )
 
 
-def sick() -> Verdict:
-    """Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset."""
-    return example(TimedLine(HISTOGRAM, 9, 4.0, makes=False))
-
-
-def healthy() -> Verdict:
-    """The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step."""
-    return example(TimedLine(HISTOGRAM, 9, 0.04, makes=False))
-
-
 def check(*times: float, seen: int = 9, step: float = 10.0, aside: bool = True, **more: Any) -> Verdict:
     placed = zip((HISTOGRAM, Location("train.py", 39)), times, strict=False)
     lines = (TimedLine(place, 9, ms, makes=False if aside else None) for place, ms in placed)
     return example(*lines, seen=seen, step=step, **more)
 
 
+sick = described(
+    "Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset.",
+    example,
+    TimedLine(HISTOGRAM, 9, 4.0, makes=False),
+)
+healthy = described(
+    "The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step.",
+    example,
+    TimedLine(HISTOGRAM, 9, 0.04, makes=False),
+)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["histograms of the weights take 4 of each 7 ms step"] = sick()
-    told["histograms every 100 steps"] = healthy()
     told["a twentieth of the step, and less"] = check(1.0, step=20.0), check(0.99, step=20.0)
     told["half a millisecond, and less"] = check(0.5, step=2.0), check(0.49, step=2.0)
     told["five samples, and four"] = check(5.0, seen=5), check(5.0, seen=4)

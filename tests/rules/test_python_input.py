@@ -12,14 +12,17 @@ from tfdoctor.rules.input import python_input
 from tfdoctor.rules.input.python_input import in_place
 from tfdoctor.terms.kinds import InputKind
 
+AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))
+UNSAMPLED = Unavailable("the threads that make input were not sampled")
+NO_PIPELINE = Unavailable("no pipeline")
+DISTURBED = CpuContention(crowded=True, cores=2.0, others=1.6)
+LOAD, SCALE = Location("train.py", 36), Location("train.py", 38)
+MAPPED = Dataset(id=1, kind="_MapDataset", function="augment", function_at=LOAD, at=LOAD)
+
 
 def seen_line(at: Location, seen: int, calls: str = "", *, makes: bool | None = None) -> TimedLine:
     """A line that makes input, with samples of one call."""
     return TimedLine(at, seen, calls={calls: seen}, makes=makes)
-
-
-LINES = (seen_line(Location("train.py", 14), 45, "PIL.Image.open"), seen_line(Location("train.py", 12), 5))
-AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))
 
 
 def example(  # noqa: PLR0913 - the facts of both places where batches are made
@@ -48,15 +51,6 @@ def sick() -> Verdict:
     return example(slow, lines=InputLines(LINES))
 
 
-def healthy() -> Verdict:
-    """The same map in TensorFlow operations."""
-    return example()
-
-
-UNSAMPLED = Unavailable("the threads that make input were not sampled")
-NO_PIPELINE = Unavailable("no pipeline")
-
-
 def stage(kind: str, work: float, python: float, **more: Any) -> StageTime:
     return StageTime.of(f"Root::Prefetch::{kind}", work, python_ms=python, **more)
 
@@ -75,9 +69,54 @@ def waiting(edges: float, **more: Any) -> Verdict:
     return example(stage("Map", 38.0, 30.0), breakdown=step, overhead=PythonOverhead(edges, 0.1), **more)
 
 
-DISTURBED = CpuContention(crowded=True, cores=2.0, others=1.6)
-LOAD, SCALE = Location("train.py", 36), Location("train.py", 38)
-MAPPED = Dataset(id=1, kind="_MapDataset", function="augment", function_at=LOAD, at=LOAD)
+def made_in(body: LoopBody, step: Breakdown, *places: TimedLine, **more: Any) -> Verdict:
+    """A loop that makes its batches at these places."""
+    samples = StackSamples(places, **({"new_arguments": ((128, 32),)} | more))
+    return example(pipeline=NO_PIPELINE, breakdown=step, samples=samples, body=body)
+
+
+def loop(between: float, makes: int, others: int = 0) -> Verdict:
+    places = (TimedLine(Location("train.py", 12), seen, makes=bool(n)) for n, seen in enumerate((others, makes)))
+    return made_in(LoopBody(0.0, between), Breakdown.of(between=between, device=20.0 - between), *places)
+
+
+def converted(ms: float, *, same: bool = False, device: float | None = None) -> Verdict:
+    array = Conversions((ConvertedArray("float32", (128, 784), 0.0, ms, same=same),), Location("train.py", 12))
+    step = Breakdown.of(between=ms, device=20.0 - ms if device is None else device)
+    return example(pipeline=NO_PIPELINE, breakdown=step, conversions=array)
+
+
+def eager(*calls: str) -> Verdict:
+    places = (TimedLine(LOAD, 5, makes=True, calls={call: 5}) for call in calls)
+    step = Breakdown.of(between=5.0, device=15.0)
+    return made_in(LoopBody(0.0, 5.0), step, *places, function="train_step")
+
+
+def memory(seen: int, calls: str) -> Verdict:
+    """A replay memory that a policy fills; its lines together take a fifth of a step."""
+    places = [TimedLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
+    draws = TimedLine(Location("dqn.py", 59), seen, makes=True, calls={calls: seen})
+    return example(
+        pipeline=NO_PIPELINE,
+        breakdown=Breakdown.of(between=6.0, device=14.0),
+        samples=StackSamples((draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})),
+        body=LoopBody(0.0, 6.0),
+        conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
+    )
+
+
+def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Verdict:
+    lines = seen_line(LOAD, most, calls=calls, makes=certain), seen_line(SCALE, others)
+    return check(stage("Generator", 40.0, 40.0), lines=InputLines(lines))
+
+
+def mapped(*lines: TimedLine, **more: Any) -> Verdict:
+    """A map whose function is the user's own augment()."""
+    return check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines))
+
+
+LINES = (seen_line(Location("train.py", 14), 45, "PIL.Image.open"), seen_line(Location("train.py", 12), 5))
+healthy = described("The same map in TensorFlow operations.", example)
 
 
 @golden_cases
@@ -116,42 +155,6 @@ def test_verdicts(told: Cases) -> None:
     told["a PyDataset"] = check(stage("Generator", 40.0, 40.0), fed_by="PyDataset")
     told["a generator and a map behind it are one change"] = check(
         stage("Generator", 20.0, 20.0), stage("Generator::Map", 20.0, 19.0, dataset=MAPPED)
-    )
-
-
-def made_in(body: LoopBody, step: Breakdown, *places: TimedLine, **more: Any) -> Verdict:
-    """A loop that makes its batches at these places."""
-    samples = StackSamples(places, **({"new_arguments": ((128, 32),)} | more))
-    return example(pipeline=NO_PIPELINE, breakdown=step, samples=samples, body=body)
-
-
-def loop(between: float, makes: int, others: int = 0) -> Verdict:
-    places = (TimedLine(Location("train.py", 12), seen, makes=bool(n)) for n, seen in enumerate((others, makes)))
-    return made_in(LoopBody(0.0, between), Breakdown.of(between=between, device=20.0 - between), *places)
-
-
-def converted(ms: float, *, same: bool = False, device: float | None = None) -> Verdict:
-    array = Conversions((ConvertedArray("float32", (128, 784), 0.0, ms, same=same),), Location("train.py", 12))
-    step = Breakdown.of(between=ms, device=20.0 - ms if device is None else device)
-    return example(pipeline=NO_PIPELINE, breakdown=step, conversions=array)
-
-
-def eager(*calls: str) -> Verdict:
-    places = (TimedLine(LOAD, 5, makes=True, calls={call: 5}) for call in calls)
-    step = Breakdown.of(between=5.0, device=15.0)
-    return made_in(LoopBody(0.0, 5.0), step, *places, function="train_step")
-
-
-def memory(seen: int, calls: str) -> Verdict:
-    """A replay memory that a policy fills; its lines together take a fifth of a step."""
-    places = [TimedLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
-    draws = TimedLine(Location("dqn.py", 59), seen, makes=True, calls={calls: seen})
-    return example(
-        pipeline=NO_PIPELINE,
-        breakdown=Breakdown.of(between=6.0, device=14.0),
-        samples=StackSamples((draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})),
-        body=LoopBody(0.0, 6.0),
-        conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
     )
 
 
@@ -195,16 +198,6 @@ def test_what_a_loop_calls(told: Cases) -> None:
             )
 
 
-def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Verdict:
-    lines = seen_line(LOAD, most, calls=calls, makes=certain), seen_line(SCALE, others)
-    return check(stage("Generator", 40.0, 40.0), lines=InputLines(lines))
-
-
-def mapped(*lines: TimedLine, **more: Any) -> Verdict:
-    """A map whose function is the user's own augment()."""
-    return check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines))
-
-
 @golden_cases
 def test_lines(told: Cases) -> None:
     convolve = partial(seen_line, calls="numpy.convolve")
@@ -232,8 +225,6 @@ def test_lines(told: Cases) -> None:
 
 
 # Threads of the input on crowded cores
-
-
 def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict:
     """Threads run librosa beside a step of 64 ms on two cores."""
     lines = (seen_line(Location("train.py", 35), 33, calls="librosa.feature.melspectrogram"),)
@@ -259,8 +250,6 @@ def test_crowded_cores(told: Cases) -> None:
 
 
 # What replaces Python in the input: each expression runs, and its result is that of what it replaces.
-
-
 SCRIPT = Path(__file__).parent / "python_input" / "run_equivalents.py"
 
 

@@ -4,6 +4,9 @@ from tests.rules.kit import *
 from tfdoctor.rules.operations import repeated_computation
 from tfdoctor.rules.operations.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults, check
 
+FIRST = Location("train.py", 31)
+AGAIN = Location("train.py", 9)
+
 
 def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdict:
     """A model is called for the loss at line 31, and again for a metric at line 35."""
@@ -14,33 +17,21 @@ def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdi
     return check(found, Operations.training(found.ms + rest_ms, *rows))
 
 
-FIRST = Location("train.py", 31)
-
-
 def named(name: str, time_ms: float) -> OperationTime:
     """Build an operation whose name ends with its type."""
     return OperationTime(name=name, type=name.rsplit("/", 1)[-1], ms=time_ms, layer="dense")
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The metric uses the result of the loss."""
-    return example(RepeatedResults())
-
-
-AGAIN = Location("train.py", 9)
 
 
 def repeated(time_ms: float) -> RepeatedResults:
     return RepeatedResults((Repeat(FIRST, AGAIN, (named("b/MatMul", time_ms),)),))
 
 
+sick = example
+healthy = described("The metric uses the result of the loss.", example, RepeatedResults())
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a model is called again for a metric"] = sick()
-    told["the metric uses the result of the loss"] = healthy()
     told["3 % of the step, and less"] = example(repeated(3.0), 97.0), example(repeated(2.9), 97.1)
     told["a tenth of a millisecond, and less"] = example(repeated(0.1), 0.1), example(repeated(0.09), 0.1)
     again = Repeat(FIRST, AGAIN, (named("b/MatMul", 20.0),), (named("gradient_tape/b/MatMul", 30.0),))
@@ -61,8 +52,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # What is computed again in a step: equal values of one graph, and results of constants.
-
-
 X, W, HANDLE = ["float32", [64, 32]], ["float32", [32, 32]], ["resource", []]
 SCALE = ["float32", [8]]
 QUIET = {"Placeholder", "ReadVariableOp"}
@@ -121,6 +110,21 @@ def told_of(*graphs: list[Any], **more: Any) -> list[str]:
     ]
 
 
+def covariance(line: int = 4, **more: Any) -> list[Any]:
+    """Read a second variable, of another shape than the weights, and factorize what is made of it."""
+    return [
+        graph_operation("scale", "Placeholder", [], [HANDLE]),
+        op("scale/read", "ReadVariableOp", [2], line, direct=True, outputs=[SCALE]),
+        op("Exp", "Exp", [3], line, direct=True),
+        op("Cholesky", "Cholesky", [4], line + 1, **({"direct": True} | more)),
+    ]
+
+
+def trained(*sources: int) -> Any:
+    """The optimizer's update of a variable by x."""
+    return op("update", "AssignSubVariableOp", [*sources, 0], 9, computes="")
+
+
 @golden_cases
 def test_repeats(told: Cases) -> None:
     both = gradient("a"), gradient("b")
@@ -145,21 +149,6 @@ def test_repeats(told: Cases) -> None:
     told["trap: a gradient that computes a result again to save memory"] = told_of(
         [*call("a", 2, 7), *call("gradient_tape/a", 5, 8)]
     )
-
-
-def covariance(line: int = 4, **more: Any) -> list[Any]:
-    """Read a second variable, of another shape than the weights, and factorize what is made of it."""
-    return [
-        graph_operation("scale", "Placeholder", [], [HANDLE]),
-        op("scale/read", "ReadVariableOp", [2], line, direct=True, outputs=[SCALE]),
-        op("Exp", "Exp", [3], line, direct=True),
-        op("Cholesky", "Cholesky", [4], line + 1, **({"direct": True} | more)),
-    ]
-
-
-def trained(*sources: int) -> Any:
-    """The optimizer's update of a variable by x."""
-    return op("update", "AssignSubVariableOp", [*sources, 0], 9, computes="")
 
 
 @golden_cases

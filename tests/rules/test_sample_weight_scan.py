@@ -13,26 +13,20 @@ def example(ms_of_scans: float = 40_000.0, total_ms: float = 90_000.0) -> Verdic
     return check(WeightScans(lines), divided_run(total_ms, {Phase.PREPARING: ms_of_scans}))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The weights are in a list."""
-    return example(0.0)
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["Keras looks through 130,000 weights for 40 of 90 s"] = sick()
-    told["the weights are in a list"] = healthy()
-    told["2 % of the run, and less"] = example(2_000.0, 100_000.0), example(1_990.0, 100_000.0)
-    told["half a second, and less"] = example(500.0, 5_000.0), example(490.0, 5_000.0)
-
-
 def measured(run: Run) -> tuple[WeightScans, RunPhases]:
     recording = run.recording()
     phases = RunPhases.measure(recording, None)
     return WeightScans.measure(recording, phases), phases
+
+
+sick = example
+healthy = described("The weights are in a list.", example, 0.0)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["2 % of the run, and less"] = example(2_000.0, 100_000.0), example(1_990.0, 100_000.0)
+    told["half a second, and less"] = example(500.0, 5_000.0), example(490.0, 5_000.0)
 
 
 def test_the_samples_of_a_run_are_told_by_line_and_phase() -> None:

@@ -6,6 +6,12 @@ from tfdoctor.diagnose.engine import examine
 from tfdoctor.rules.input import serial_batch
 from tfdoctor.rules.input.serial_batch import check
 
+ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
+PARALLEL = "experimental_optimization.parallel_batch"
+OFF = DataOptions({PARALLEL: False})
+MEBIBYTE = 1 << 14
+"""Float32 values per example, if 16 examples make a batch of 1 MiB."""
+
 
 def element(shape: str, dtype: str = "float32") -> str:
     """Return tf.data's text for batches of examples of a shape."""
@@ -34,32 +40,17 @@ def example(  # noqa: PLR0913 - what the verdict depends on
     )
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Batches of 64 numbers."""
-    return example(batches=element(""), work=0.1)
-
-
-ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-PARALLEL = "experimental_optimization.parallel_batch"
-OFF = DataOptions({PARALLEL: False})
-
-
 def of_width(width: int, options: DataOptions | None = OFF) -> Verdict:
     """Judge batches of 16 examples of so many numbers."""
     return example(batches=element(str(width)), size=16, options=options)
 
 
-MEBIBYTE = 1 << 14
-"""Float32 values per example, if 16 examples make a batch of 1 MiB."""
+sick = example
+healthy = described("Batches of 64 numbers.", example, batches=element(""), work=0.1)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["one thread copies batches of 64 images because of an option"] = sick()
-    told["batches of 64 numbers"] = healthy()
     told["half a mebibyte in a batch, and less"] = of_width(8192), of_width(8191)
     told["a step that waits 5 % of its time, and less"] = example(wait=1.0), example(wait=0.9)
     told["a batch takes 0.4 ms, and less"] = example(work=0.4), example(work=0.39)
@@ -97,8 +88,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # From the events to the saving
-
-
 def in_a_trace(shape: str) -> Result:
     """Examine steps of 100 ms that wait 61 ms: a prefetch's thread is 78 ms in a batch, 20 in its source."""
 

@@ -16,22 +16,16 @@ def example(
     return check(Transfers(copies or (copy,)), step, framework)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same copy overlaps with kernels."""
-    return example(exposed_ms=0.1)
-
-
 def steps(count: int = 10) -> SteadySteps:
     return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
+sick = example
+healthy = described("The same copy overlaps with kernels.", example, exposed_ms=0.1)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["copying a batch of 100 MB from pageable memory takes 25 of 200 ms"] = sick()
-    told["the same copy overlaps with kernels"] = healthy()
     told["2 % of the step, and less"] = [
         example(exposed_ms=exposed, device_ms=10.0 - exposed) for exposed in (0.2, 0.19)
     ]

@@ -5,6 +5,7 @@ from tfdoctor.rules.scale.shared_device import VALUES, CopiedWork, check
 
 SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)
 UPDATES = OperationTime(name="adam/update_1/Mul", type="Mul", ms=0.3, calls=217.0)
+CPUS = ("/device:CPU:0", "/device:CPU:1")
 
 
 def example(
@@ -18,27 +19,20 @@ def example(
     return check(replicas, parts, copied, overhead)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Two replicas, each on a GPU."""
-    return example(Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1))
-
-
-CPUS = ("/device:CPU:0", "/device:CPU:1")
-
-
 def of_run(**settings: Any) -> Replicas:
     known: dict[str, Any] = {"strategy": "MirroredStrategy", "replicas": 2, "batch_size": 128} | settings
     program = Program(settings=RunSettings(**known))
     return Replicas.measure(recording(), program)
 
 
+sick = example
+healthy = described(
+    "Two replicas, each on a GPU.", example, Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1)
+)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["two replicas of a small model on one processor"] = sick()
-    told["two replicas, each on a GPU"] = healthy()
     for name, devices in (
         ("one GPU", ("GPU:0", "GPU:0")),
         ("two GPUs", ("GPU:0", "GPU:1")),
@@ -65,8 +59,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # CopiedWork: the operations of further replicas, by the scopes that TensorFlow gives them.
-
-
 def row(name: str, width: int = 64, ms: float = 1.0) -> OperationTime:
     tensor = ("float32", (width,))
     made = Operation(name=name, type="Mul", inputs=(tensor,), outputs=(tensor,))

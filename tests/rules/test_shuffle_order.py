@@ -3,6 +3,14 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input.shuffle_order import check
 
+SOURCE = dataset_of("TensorSlice", cardinality=5000)
+BATCH = dataset_of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
+SHUFFLE = dataset_of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
+REPEAT = dataset_of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
+MAP = dataset_of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)
+PREFETCH = dataset_of("Prefetch", parameters=DatasetParameters(buffer_size=-1), cardinality=5000)
+CACHE = dataset_of("Cache", cardinality=5000)
+
 
 def example(*stages: Dataset, passes: float | None = None) -> Verdict:
     """Batches of 32 examples are shuffled as a whole."""
@@ -10,27 +18,12 @@ def example(*stages: Dataset, passes: float | None = None) -> Verdict:
     return check(DatasetProperties(chained(*chain), passes))
 
 
-SOURCE = dataset_of("TensorSlice", cardinality=5000)
-BATCH = dataset_of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
-SHUFFLE = dataset_of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
+def of_buffer(size: int, **more: Any) -> Dataset:
+    return replace(SHUFFLE, parameters=DatasetParameters(buffer_size=size), **more)
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """Examples are shuffled, then batched."""
-    return example(SOURCE, SHUFFLE, BATCH)
-
-
-REPEAT = dataset_of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
-MAP = dataset_of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)
-PREFETCH = dataset_of("Prefetch", parameters=DatasetParameters(buffer_size=-1), cardinality=5000)
-CACHE = dataset_of("Cache", cardinality=5000)
-
-
-def of_buffer(size: int, **more: Any) -> Dataset:
-    return replace(SHUFFLE, parameters=DatasetParameters(buffer_size=size), **more)
+healthy = described("Examples are shuffled, then batched.", example, SOURCE, SHUFFLE, BATCH)
 
 
 def test_the_usual_orders_are_healthy() -> None:
@@ -52,8 +45,6 @@ def test_the_usual_orders_are_healthy() -> None:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["batches of 32 examples are shuffled as a whole"] = sick()
-    told["examples are shuffled, then batched"] = healthy()
     told["other stages around them"] = example(SOURCE, MAP, BATCH, SHUFFLE, PREFETCH)
     told["batches of a repetition differ in each epoch"] = example(SOURCE, REPEAT, BATCH, SHUFFLE)
     told["epochs that overlap"] = example(SOURCE, MAP, REPEAT, SHUFFLE, BATCH)

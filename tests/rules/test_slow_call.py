@@ -7,6 +7,8 @@ from tfdoctor.rules.execution import slow_call
 from tfdoctor.rules.execution.slow_call import INSTEAD
 from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCalls
 
+READ, SET = Location("train.py", 54), Location("train.py", 58)
+
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
     *lines: TimedLine, step: Breakdown | None = None, long: LongStepLines | None = None,
@@ -24,27 +26,35 @@ def sick() -> Verdict:
     return example(TimedLine.slow(at, SlowCall.PREDICT, 60, range(29), {Stage.BETWEEN: 150.0}))
 
 
-def healthy() -> Verdict:
-    """The same loop calls predict_on_batch."""
-    return example(step=Breakdown.of(between=2.0, host=2.0, device=10.0))
-
-
-READ, SET = Location("train.py", 54), Location("train.py", 58)
-
-
 def line(
     ms: float, at: Location = READ, call: SlowCall = SlowCall.WEIGHTS, seen: int = 20, part: Stage = Stage.BETWEEN
 ) -> TimedLine:
     return TimedLine.slow(at, call, seen, range(10), {part: ms})
 
 
+def writes(host: float, device: float = 0.0) -> TimedLine:
+    return TimedLine.slow(READ, SlowCall.WRITE, 40, range(10), {Stage.HOST: host, Stage.DEVICE: device})
+
+
+def summarized(calls: float, device_ms: float = 6.0) -> Verdict:
+    """Summaries in the graph, which compute in branches without a line of their own."""
+    rows = (
+        OperationTime(name="w/write_summary/buckets/cond/else/_4/Sum", type="Sum", ms=9.0, calls=calls),
+        OperationTime(name="w/write_summary", type="WriteSummary", ms=1.0, at=READ, calls=calls),
+        OperationTime(name="Merge/MergeSummary", type="MergeSummary", ms=2.0, at=SET, calls=calls),
+    )
+    step = Breakdown.of(between=10.0, device=device_ms, input=4.0)
+    return example(step=step, operations=Operations.training(20.0, *rows))
+
+
+healthy = described(
+    "The same loop calls predict_on_batch.", example, step=Breakdown.of(between=2.0, host=2.0, device=10.0)
+)
 check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a step calls predict on one batch: 150 of 168 ms"] = sick()
-    told["the same loop calls predict_on_batch"] = healthy()
     told["a twentieth of the step in five samples, less, or fewer, or none"] = [
         check(line(ms, seen=seen)) for ms, seen in ((1.0, 5), (0.99, 50), (8.0, 4), (0.0, 0))
     ]
@@ -81,21 +91,6 @@ def test_verdicts(told: Cases) -> None:
         assert check(long=long) == check()
 
 
-def writes(host: float, device: float = 0.0) -> TimedLine:
-    return TimedLine.slow(READ, SlowCall.WRITE, 40, range(10), {Stage.HOST: host, Stage.DEVICE: device})
-
-
-def summarized(calls: float, device_ms: float = 6.0) -> Verdict:
-    """Summaries in the graph, which compute in branches without a line of their own."""
-    rows = (
-        OperationTime(name="w/write_summary/buckets/cond/else/_4/Sum", type="Sum", ms=9.0, calls=calls),
-        OperationTime(name="w/write_summary", type="WriteSummary", ms=1.0, at=READ, calls=calls),
-        OperationTime(name="Merge/MergeSummary", type="MergeSummary", ms=2.0, at=SET, calls=calls),
-    )
-    step = Breakdown.of(between=10.0, device=device_ms, input=4.0)
-    return example(step=step, operations=Operations.training(20.0, *rows))
-
-
 @golden_cases
 def test_writes(told: Cases) -> None:
     saves = run_line(Phase.SAVING, READ, 50_000.0), run_line(Phase.SAVING, SET, 10_000.0)
@@ -126,8 +121,6 @@ def test_every_call_has_an_answer() -> None:
 
 
 # tf.functions called many times in a step for one example: which, how often, where, and their time.
-
-
 STEPS = 20
 WAYS: dict[str, Any] = {"calls": "tensorflow.Function.__call__", "inside": True}
 

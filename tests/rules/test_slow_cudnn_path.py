@@ -26,17 +26,13 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The layer is a kernel of cuDNN's."""
-    return check(RecurrentLayers((), 1), Breakdown.of(host=1.0, device=2.0))
+healthy = described(
+    "The layer is a kernel of cuDNN's.", check, RecurrentLayers((), 1), Breakdown.of(host=1.0, device=2.0)
+)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["an LSTM with recurrent_dropout launches hundreds of kernels"] = sick()
-    told["the layer is a kernel of cuDNN's"] = healthy()
     told["a twentieth of the step, and less"] = [
         example(loop_ms=loop_ms, launching_ms=0.0, step_ms=100.0) for loop_ms in (5.05, 4.95)
     ]
@@ -49,8 +45,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # Which recurrent layers are off cuDNN, and why.
-
-
 LOOP = "lstm/while/body/_1/lstm/while/lstm_cell/MatMul"
 DEFAULT: dict[str, Any] = {
     "recurrent_dropout": 0.0, "unroll": False, "use_bias": True, "use_cudnn": "auto", "activation": "tanh",

@@ -18,28 +18,26 @@ def example(
     return check(phases, RunCalls(calls, epochs), steps)
 
 
-def sick() -> Verdict:
-    """A loop calls predict for each of 1,000 examples: 40 of 50 s."""
-    return example(made_call(RunCall.PREDICT, EXAMPLE_AT, 1_000, 40.0, looped=True, examples=1.0))
-
-
 def healthy() -> Verdict:
     """One call predicts 100,000 examples in 12 s, in batches of 256."""
     call = made_call(RunCall.PREDICT, EXAMPLE_AT, 1, 12_000.0, examples=100_000.0, batches=391.0)
     return example(call, total_ms=22_000.0)
 
 
-judged = partial(example, total_ms=60_000.0)
-
-
 def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
     return made(RunCall.PREDICT, 20, count, each_ms, **given)
 
 
+sick = described(
+    "A loop calls predict for each of 1,000 examples: 40 of 50 s.",
+    example,
+    made_call(RunCall.PREDICT, EXAMPLE_AT, 1_000, 40.0, looped=True, examples=1.0),
+)
+judged = partial(example, total_ms=60_000.0)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a loop calls predict for each of 1,000 examples"] = sick()
-    told["one call predicts 100,000 examples in 12 s"] = healthy()
     short = predicted(1000, 40.0, looped=True)
     told["a loop of short calls could be one"] = judged(short)
     told["of calls that compute only the fixed time counts"] = judged(predicted(100, 350.0, looped=True))

@@ -4,6 +4,8 @@ from tests.rules.kit import *
 from tfdoctor.rules.operations import slow_random
 from tfdoctor.rules.operations.slow_random import NORMAL, REMAINING, check
 
+GPU = Hardware(DeviceKind.GPU, "x")
+
 
 def example(
     kind: str = "TruncatedNormal",
@@ -21,20 +23,11 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The step draws uniform noise."""
-    return example("RandomUniform", 2.0)
-
-
-GPU = Hardware(DeviceKind.GPU, "x")
+healthy = described("The step draws uniform noise.", example, "RandomUniform", 2.0)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["truncated normal noise takes a third of the compute time"] = sick()
-    told["the step draws uniform noise"] = healthy()
     for kind in sorted(REMAINING):
         told[f"on a CPU the time of the replacement of {kind} remains"] = example(kind)
     for kind in ("StatelessMultinomial", "RandomGamma", "Multinomial"):

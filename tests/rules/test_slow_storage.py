@@ -6,6 +6,8 @@ from tests.rules.kit import *
 from tfdoctor.rules.files.slow_storage import LITTLE_MORE, MOST_READS, PRECONDITIONS, check
 from tfdoctor.rules.files.slow_storage.read_rate import ReadRate
 
+NFS = SourceFiles(1024, "NFS")
+
 
 def example(
     *stages: StageTime, threads: float = 8.0, work: float = 320.0, wait: float = 30.0,
@@ -21,20 +23,11 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The same files on a local disk."""
-    return example(files=SourceFiles(1024, local=True))
-
-
-NFS = SourceFiles(1024, "NFS")
+healthy = described("The same files on a local disk.", example, files=SourceFiles(1024, local=True))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["eight threads are in reads for 40 ms of each step of 42 ms: more reads at a time shorten them"] = sick()
-    told["the same files on a local disk"] = healthy()
     told["no more can be read at a time than there are"] = example(files=SourceFiles(16, "gs://"))
     threads = MOST_READS / LITTLE_MORE + 1.0
     told["enough reads are under way: larger or nearer ones help"] = example(threads=threads, work=threads * 40.0)

@@ -13,6 +13,9 @@ from tfdoctor.rules.execution import small_batch
 from tfdoctor.rules.execution.small_batch import Limits
 from tfdoctor.trace import xplane
 
+GPU = Device(DeviceKind.GPU, 1, 1)
+OF_TWO = Program(settings=RunSettings(batch_size=2))
+
 
 def example(  # noqa: PLR0913 - one argument for each fact of the rule
     edges: float = 0.55, rest: float = 0.4, *, between: float = 0.05, input_ms: float = 0.0, pauses: float = 0.0,
@@ -31,23 +34,61 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     return small_batch.check(*facts, operations, eager, conversions, limits)
 
 
+def looping(batch: int | None, starting: float, computing: float) -> Verdict:
+    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
+    program = Program(settings=RunSettings(batch_size=batch))
+    return check(0.5, computing, starting=starting, program=program)
+
+
+def beside(row: OperationTime, limits: Limits = Limits()) -> Verdict:
+    """An operation of 1 ms beside operations that are started for 3.5 ms."""
+    return check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
+
+
+def in_calls_of_several(peak: float) -> Verdict:
+    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 42.0).steps)
+    several = replace(several, source=StepSource.KERAS_FIT)
+    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
+    facts = (Breakdown.of(host=9.0, device=1.5), PythonOverhead(9.0, 0.0, 0.0), GPU, several)
+    return small_batch.check(*facts, None, memory, Framework(), None, None, None, None)
+
+
+def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
+    """Six steps: a wait of 0.1 ms, then an operation from ``begin`` to ``end``, all within ``call``."""
+    rows = list(markers(6, step, call).rows)
+    rows += [wait(n * step + 0.1, n * step + 0.2) for n in range(6)]
+    rows += [executor(n * step + begin, n * step + end, 1) for n in range(6)]
+    rows += [("model/mul:Mul", n * step + begin, n * step + end) for n in range(6)]
+    return chart(trace([line("python", *rows)])).fact(PythonOverhead)
+
+
+def own_loop(body_ms: float) -> PythonOverhead:
+    """Calls of a function of 1 ms, half of it an operation; the mark lasts until the next batch."""
+    rows, step_ms = [], 1.0 + body_ms
+    for n in range(8):
+        begin = step_ms * n
+        rows.append(marker(n, begin, begin + step_ms))
+        rows.append(("step", begin, begin + 1.0, {"tf_function_call": "notTraced-nonXla"}))
+        rows += [executor(begin + 0.25, begin + 0.75), ("a/mul:Mul", begin + 0.25, begin + 0.75)]
+    found = chart(trace([line("python", *rows)]))
+    assert found.fact(Steps).source is not StepSource.KERAS_FIT
+    return found.fact(PythonOverhead)
+
+
+def examine(folder: Path) -> Result:
+    recording = Recording.open(folder)
+    facts = Chart([xplane.read(recording.traces[0]), recording])
+    (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
+    return result
+
+
 sick = example
-
-
-def healthy() -> Verdict:
-    """The same call with operations of 20 ms."""
-    return example(rest=20.0)
-
-
-GPU = Device(DeviceKind.GPU, 1, 1)
-OF_TWO = Program(settings=RunSettings(batch_size=2))
+healthy = described("The same call with operations of 20 ms.", example, rest=20.0)
 check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a step of 1 ms whose operations take 0.4 ms"] = sick()
-    told["operations of 20 ms"] = healthy()
     told["two fifths of the step, less, and 12 of 372 ms"] = check(0.4, 0.6), check(0.39, 0.61), check(12.0, 360.0)
     told["a call of Python, and a longer one, such as tracing"] = [check(edges, 0.5) for edges in (3.0, 3.1)]
     told["a callback of 5 ms between steps is no reason for a larger batch"] = check(0.3, 1.5, between=5.0)
@@ -103,51 +144,10 @@ def test_several_steps_in_a_call(told: Cases) -> None:
         told[f"trap: calls hold several steps already, {peak:g} % of memory are full"] = in_calls_of_several(peak)
 
 
-def looping(batch: int | None, starting: float, computing: float) -> Verdict:
-    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
-    program = Program(settings=RunSettings(batch_size=batch))
-    return check(0.5, computing, starting=starting, program=program)
-
-
-def beside(row: OperationTime, limits: Limits = Limits()) -> Verdict:
-    """An operation of 1 ms beside operations that are started for 3.5 ms."""
-    return check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
-
-
-def in_calls_of_several(peak: float) -> Verdict:
-    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 42.0).steps)
-    several = replace(several, source=StepSource.KERAS_FIT)
-    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
-    facts = (Breakdown.of(host=9.0, device=1.5), PythonOverhead(9.0, 0.0, 0.0), GPU, several)
-    return small_batch.check(*facts, None, memory, Framework(), None, None, None, None)
-
-
-def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
-    """Six steps: a wait of 0.1 ms, then an operation from ``begin`` to ``end``, all within ``call``."""
-    rows = list(markers(6, step, call).rows)
-    rows += [wait(n * step + 0.1, n * step + 0.2) for n in range(6)]
-    rows += [executor(n * step + begin, n * step + end, 1) for n in range(6)]
-    rows += [("model/mul:Mul", n * step + begin, n * step + end) for n in range(6)]
-    return chart(trace([line("python", *rows)])).fact(PythonOverhead)
-
-
 def test_overhead_is_the_time_before_and_after_the_operations() -> None:
     found = calls(2.0, 0.5, 1.5, 1.8)
     expected = 0.5 - 0.1 + 0.3, 0.2, 0.9
     assert (found.edges_ms, found.between_ms, found.total_ms) == near(expected, abs=1e-3)
-
-
-def own_loop(body_ms: float) -> PythonOverhead:
-    """Calls of a function of 1 ms, half of it an operation; the mark lasts until the next batch."""
-    rows, step_ms = [], 1.0 + body_ms
-    for n in range(8):
-        begin = step_ms * n
-        rows.append(marker(n, begin, begin + step_ms))
-        rows.append(("step", begin, begin + 1.0, {"tf_function_call": "notTraced-nonXla"}))
-        rows += [executor(begin + 0.25, begin + 0.75), ("a/mul:Mul", begin + 0.25, begin + 0.75)]
-    found = chart(trace([line("python", *rows)]))
-    assert found.fact(Steps).source is not StepSource.KERAS_FIT
-    return found.fact(PythonOverhead)
 
 
 def test_the_body_of_a_loop_is_no_overhead_of_the_call() -> None:
@@ -171,13 +171,6 @@ def test_pauses_are_those_in_which_no_executor_works() -> None:
 def test_overhead_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
     with pytest.raises(Unavailable):
         chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)
-
-
-def examine(folder: Path) -> Result:
-    recording = Recording.open(folder)
-    facts = Chart([xplane.read(recording.traces[0]), recording])
-    (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
-    return result
 
 
 def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:

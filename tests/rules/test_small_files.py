@@ -6,6 +6,8 @@ from tfdoctor.rules.files import small_files
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
+MAPPED = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
+
 
 def example(
     *stages: StageTime, files: FileList | None = FileList(count=10_000, nbytes=3_000), wait: float = 30.0,
@@ -21,25 +23,18 @@ def example(
     )
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of files of 4 MB each."""
-    return example(files=FileList(count=10_000, nbytes=4_000_000))
-
-
 def stage(reads: float = 64.0, **more: Any) -> StageTime:
     return StageTime.of("Root::Prefetch::Map", 40.0, reads=reads, reading_ms=10.0, **more)
 
 
-MAPPED = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
+sick = example
+healthy = described(
+    "The same number of files of 4 MB each.", example, files=FileList(count=10_000, nbytes=4_000_000)
+)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["each step opens 256 files of 3 kB"] = sick()
-    told["as many files of 4 MB each"] = healthy()
     told["a small file for each example: the function itself stays"] = example(stage(dataset=MAPPED))
     told["four files in a step; shards are fewer"] = [example(stage(reads)) for reads in (4.0, 3.9, 0.0)]
     told["files of 100 kB; larger ones take longer to read than to open"] = [
@@ -70,8 +65,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # How large whole files are, by the read counters of the process.
-
-
 READS = line("worker", *(("f/ReadFile:ReadFile", at, at + 0.5) for at in range(8)))
 OTHER = line("worker", ("f/DecodeRaw:DecodeRaw", 0, 1))
 

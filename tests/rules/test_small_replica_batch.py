@@ -15,17 +15,13 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """A batch of 256 on four GPUs."""
-    return example(256, Breakdown.of(device=50.0, host=1.0, collective=4.0))
+healthy = described(
+    "A batch of 256 on four GPUs.", example, 256, Breakdown.of(device=50.0, host=1.0, collective=4.0)
+)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["8 of 32 examples on each of four GPUs: a quarter of launches and exchanges remains with 32 each"] = sick()
-    told["a batch of 256 on four GPUs"] = healthy()
     told["31 examples each, and 32"] = example(124), example(128)
     told["the fixed cost is 30 % of the step, and less"] = [
         example(step=Breakdown.of(host=fixed, device=100 - fixed)) for fixed in (30.0, 29.9)

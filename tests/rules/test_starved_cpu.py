@@ -5,6 +5,9 @@ from tfdoctor.facts.input.map_functions import DecodedImage
 from tfdoctor.rules.input import sequential_map, starved_cpu
 from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 
+ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
+FULL = Cores(4.0, busy=3.9)
+
 
 def example(
     work: float = 28.0,
@@ -30,18 +33,6 @@ def example(
     )
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """A smaller decode, for which the step does not wait."""
-    return example(5.0, breakdown=Breakdown.of(input=0.1, device=4.0), cores=Cores(2.0, 1.5))
-
-
-ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-FULL = Cores(4.0, busy=3.9)
-
-
 def check(
     work: float = 76.0, *, wait: float = 15.0, host: float = 0.0, cores: Cores = FULL, **more: Any
 ) -> Verdict:
@@ -50,10 +41,18 @@ def check(
     return example(work, breakdown=step, cores=cores, **more)
 
 
+sick = example
+healthy = described(
+    "A smaller decode, for which the step does not wait.",
+    example,
+    5.0,
+    breakdown=Breakdown.of(input=0.1, device=4.0),
+    cores=Cores(2.0, 1.5),
+)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a decode takes 28 of the 30 ms that two cores offer"] = sick()
-    told["a smaller decode, for which the step does not wait"] = healthy()
     told["the stages need 80 % of what the cores offer, and less"] = check(64.1), check(63.9)
     told["threads that sleep in a stage use no core"] = [check(cores=Cores(4.0, busy=one)) for one in (3, 2.9)]
     told["a step that waits 5 % of its time, and less: an accelerator computes without the cores"] = [
@@ -102,8 +101,6 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
 
 
 # CpuPressure: what the kernel counted of a run that waited for processors.
-
-
 SECOND = 1_000_000_000
 
 

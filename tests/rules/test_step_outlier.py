@@ -14,6 +14,12 @@ EXAMPLE_SAVE = TimedLine(
     Location("train.py", 30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40}
 )
 SAVES = LongStepLines({Stage.BETWEEN: (EXAMPLE_SAVE,)})
+BUSY = Cores(2.0, 1.5, 1.0)
+"""Other programs use a core of two, and none is free."""
+AT = Location("train.py", 9)
+PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
+FIT = TimedLine(AT, 40, calls={"keras.Model.fit": 40})
+EVAL = TimedLine(AT, 40, callback="Eval.on_train_batch_end", calls={PREDICT: 40})
 
 
 def example(  # noqa: PLR0913 - the rule's own
@@ -36,28 +42,9 @@ def example(  # noqa: PLR0913 - the rule's own
     )
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Thirty steps of the same length."""
-    return example({}, lines=None)
-
-
-check = partial(example, count=20, lines=None)
-BUSY = Cores(2.0, 1.5, 1.0)
-"""Other programs use a core of two, and none is free."""
-
-
 def long(part: str, more: float = 100.0, *at: int, **others: Any) -> Verdict:
     """Judge twenty steps, of which those two, or others, take so much longer in a part."""
     return check(dict.fromkeys(at or (4, 14), (part, more)), **others)
-
-
-AT = Location("train.py", 9)
-PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
-FIT = TimedLine(AT, 40, calls={"keras.Model.fit": 40})
-EVAL = TimedLine(AT, 40, callback="Eval.on_train_batch_end", calls={PREDICT: 40})
 
 
 def between(
@@ -67,10 +54,30 @@ def between(
     return long(part, more, lines=LongStepLines({Stage.BETWEEN: lines}, timed) if lines else None, **others)
 
 
+def paced(count: int, total_ms: float) -> Verdict:
+    untraced = UntracedSteps(count, 10.0, "steps", total_ms=total_ms)
+    return long("between", pace=UntracedPace(1.0, 10.0, untraced, 20))
+
+
+def fitting(epochs: int | None = 50, steps: int | None = None, at: Location | None = AT) -> Program:
+    return Program(settings=RunSettings(epochs=epochs, steps_per_epoch=steps), fit_at=at)
+
+
+def checkpoint(seen: int = 8, at: tuple[int, ...] = (4, 9, 14, 19), more: float = 6.0) -> Verdict:
+    """A checkpoint in some steps, among device times that vary so much that no step is an outlier."""
+    extra = {n: ("device", 3.0 * (n % 4)) for n in range(20)} | dict.fromkeys(at, ("host", more))
+    calls = {"tf_keras.src.engine.training.Model.fit": 8}
+    saves = TimedLine(AT, seen, callback="ModelCheckpoint.on_train_batch_end", calls=calls, steps=frozenset(at))
+    return check(extra, lines=LongStepLines(callbacks=((Stage.HOST, saves),)), cores=BUSY)
+
+
+sick = example
+healthy = described("Thirty steps of the same length.", example, {}, lines=None)
+check = partial(example, count=20, lines=None)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a checkpoint after each tenth step"] = sick()
-    told["steps of the same length"] = healthy()
     told["trap: a period is told where there is a strict one of four, as other programs hit steps"] = [
         long("input", 30.0, *at) for at in ((3, 8, 13, 18), (3, 8, 14, 18), (3, 8, 13))
     ]
@@ -98,11 +105,6 @@ def test_verdicts(told: Cases) -> None:
         paced(100, 1900.0),
         paced(19, 190.0),
     )
-
-
-def paced(count: int, total_ms: float) -> Verdict:
-    untraced = UntracedSteps(count, 10.0, "steps", total_ms=total_ms)
-    return long("between", pace=UntracedPace(1.0, 10.0, untraced, 20))
 
 
 def test_a_traced_pattern_comes_before_the_first_steps_of_passes() -> None:
@@ -139,10 +141,6 @@ def test_lines(told: Cases) -> None:
     ]
 
 
-def fitting(epochs: int | None = 50, steps: int | None = None, at: Location | None = AT) -> Program:
-    return Program(settings=RunSettings(epochs=epochs, steps_per_epoch=steps), fit_at=at)
-
-
 @golden_cases
 def test_ends_of_epochs(told: Cases) -> None:
     told["trap: fit is called once, and ends short epochs in long steps"] = between(FIT, program=fitting())
@@ -166,14 +164,6 @@ def test_an_epoch_of_fit_ends_where_its_steps_are_over() -> None:
         assert (first_action(verdict) == LONGER_EPOCHS) is own
 
 
-def checkpoint(seen: int = 8, at: tuple[int, ...] = (4, 9, 14, 19), more: float = 6.0) -> Verdict:
-    """A checkpoint in some steps, among device times that vary so much that no step is an outlier."""
-    extra = {n: ("device", 3.0 * (n % 4)) for n in range(20)} | dict.fromkeys(at, ("host", more))
-    calls = {"tf_keras.src.engine.training.Model.fit": 8}
-    saves = TimedLine(AT, seen, callback="ModelCheckpoint.on_train_batch_end", calls=calls, steps=frozenset(at))
-    return check(extra, lines=LongStepLines(callbacks=((Stage.HOST, saves),)), cores=BUSY)
-
-
 @golden_cases
 def test_callbacks(told: Cases) -> None:
     told["a callback in every fifth step is found without outliers"] = checkpoint()
@@ -184,8 +174,6 @@ def test_callbacks(told: Cases) -> None:
 
 
 # Long steps of the whole run
-
-
 def run(beyond_ms: float) -> RunSteps:
     """Steps of 10 ms of a whole run, without the boundaries of its epochs; long ones have so many ms more."""
     beyond = LongSteps(count=20, ms=200.0 + beyond_ms, beyond_ms=beyond_ms)

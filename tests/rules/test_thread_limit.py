@@ -22,17 +22,11 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The threads that TensorFlow takes by itself."""
-    return example(ThreadSetting(2.0, 2.0))
+healthy = described("The threads that TensorFlow takes by itself.", example, ThreadSetting(2.0, 2.0))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["one thread for each operation, on two cores"] = sick()
-    told["the threads that TensorFlow takes by itself"] = healthy()
     told["half a core is idle, and less"] = [example(cores=Cores(2.0, busy)) for busy in (1.5, 1.6)]
     told["a tenth of the step is gained, and less"] = [
         example(work=DivisibleWork((replace(MATMUL, ms=ms),), {MATMUL.name: 1.0}), step=Breakdown.of(device=100.0))
@@ -49,8 +43,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # DivisibleWork: operations that more threads would share, and what ran beside them.
-
-
 def test_small_operations_are_not_divided() -> None:
     matmul, product = (OperationTime(name="a", type=kind, ms=1.0, ran=("a",)) for kind in ("MatMul", "Mul"))
     for row, divided in (
@@ -88,8 +80,6 @@ def test_an_operation_that_runs_beside_another_uses_two_cores_already() -> None:
 
 
 # ThreadSetting: which of several limits counts, and what it is set on.
-
-
 LINE = ("/home/me/train.py", 8)
 
 

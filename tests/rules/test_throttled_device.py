@@ -6,6 +6,9 @@ from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.rules.scale import throttled_device
 from tfdoctor.rules.scale.throttled_device import POWER_CAP, check
 
+HEAT, CAP = "software-thermal", "power-cap"
+LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
+
 
 def example(
     samples: int = 30, held: int = 10, reason: str = "software-thermal", mhz: float | None = 1000.0,
@@ -15,36 +18,6 @@ def example(
     clocks = {reason: mhz} if mhz else {}
     gpu = GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0)
     return check(GpuClocks((gpu,)), GpuBoards((board,)) if board else None)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """A GPU at its power cap that runs at 1400 of 1500 MHz."""
-    return example(30, 25, POWER_CAP, 1400.0)
-
-
-HEAT, CAP = "software-thermal", "power-cap"
-LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["a GPU that is too hot for a third of the time"] = sick()
-    told["a GPU at its power cap that runs at 1400 of 1500 MHz"] = healthy()
-    told["a tenth of the busy time, and less"] = example(20, 2), example(20, 1)
-    told["three samples, and two"] = example(3, 3), example(2, 2)
-    told["trap: at full load most GPUs run at their power cap, with a clock that is not far down"] = [
-        example(20, 20, CAP, mhz) for mhz in (1190.0, 1210.0)
-    ]
-    told["without a clock the cost of heat is not known"] = example(20, 20, mhz=None)
-    told["a power cap without a clock"] = example(20, 20, CAP, None)
-    told["a power limit that was lowered is named, where the clock is far down and where it is not"] = [
-        example(20, 20, CAP, mhz, LOWERED) for mhz in (1000.0, 1400.0)
-    ]
-    told["the board's own limit is no cause"] = example(20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0))
-    told["heat is not explained by a power limit"] = example(20, 20, HEAT, 1000.0, LOWERED)
 
 
 def row(throttle: Sequence[str] | None, *, busy: int = 99, mhz: int = 765, **more: Any) -> Any:
@@ -58,6 +31,26 @@ def examine(*rows: Any) -> Result:
     facts = chart(trace([markers(6, 10)], gpus=[v100(work)]), recording(samples=rows))
     (result,) = engine.examine(facts, [Rule.from_module(throttled_device)])
     return result
+
+
+sick = example
+healthy = described("A GPU at its power cap that runs at 1400 of 1500 MHz.", example, 30, 25, POWER_CAP, 1400.0)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a tenth of the busy time, and less"] = example(20, 2), example(20, 1)
+    told["three samples, and two"] = example(3, 3), example(2, 2)
+    told["trap: at full load most GPUs run at their power cap, with a clock that is not far down"] = [
+        example(20, 20, CAP, mhz) for mhz in (1190.0, 1210.0)
+    ]
+    told["without a clock the cost of heat is not known"] = example(20, 20, mhz=None)
+    told["a power cap without a clock"] = example(20, 20, CAP, None)
+    told["a power limit that was lowered is named, where the clock is far down and where it is not"] = [
+        example(20, 20, CAP, mhz, LOWERED) for mhz in (1000.0, 1400.0)
+    ]
+    told["the board's own limit is no cause"] = example(20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0))
+    told["heat is not explained by a power limit"] = example(20, 20, HEAT, 1000.0, LOWERED)
 
 
 def test_half_the_clock_for_half_the_time_costs_at_most_a_quarter_of_the_compute_time() -> None:

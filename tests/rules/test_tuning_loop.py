@@ -13,6 +13,13 @@ EXAMPLE_STEP = TracedDefinition(
     name="one_step_on_iterator", at=EXAMPLE_FIT.at, tracings=12, ms=6e3, first_ms=500.0, made=12
 )
 EXAMPLE_PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3})
+FIT = MadeCall(
+    call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8
+)
+RESIDENT = Trend(what=Grows.RESIDENT, first=0.9e9, last=1.9e9, slope=4e6, low=3e6, high=5e6, steady=True, points=60)
+STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms=1_000.0, made=8)
+PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
+KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on
@@ -38,19 +45,12 @@ def sick() -> Verdict:
     return example(counts=(graph,))
 
 
-def healthy() -> Verdict:
-    """The session is cleared, and memory stays as it is after the first models."""
-    return example(resident=replace(EXAMPLE_RESIDENT, last=0.91e9, steady=False))
-
-
-FIT = MadeCall(
-    call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8
+healthy = described(
+    "The session is cleared, and memory stays as it is after the first models.",
+    example,
+    resident=replace(EXAMPLE_RESIDENT, last=0.91e9, steady=False),
 )
-RESIDENT = Trend(what=Grows.RESIDENT, first=0.9e9, last=1.9e9, slope=4e6, low=3e6, high=5e6, steady=True, points=60)
-STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms=1_000.0, made=8)
-PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
 check = partial(example, fit=FIT, resident=RESIDENT, step=STEP, phases=PHASES)
-KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
 
 
 @golden_cases

@@ -9,6 +9,12 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.rules.precision import unaligned_dimension
 from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes, check
 
+CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
+GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
+TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
+RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
+FAST = replace(GPU, peak_flop_s=1e15)
+
 
 def one_conv(channels: int = 33) -> OperationTime:
     """Build a convolution to so many channels."""
@@ -24,35 +30,46 @@ def one_conv(channels: int = 33) -> OperationTime:
     )
 
 
-CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
-
-
 def example(*rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None) -> Verdict:
     """A convolution has 33 channels where the hardware pads to 16."""
     return check(Operations(rows or (one_conv(),)), hardware, aligned)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution has 32 channels."""
-    return example(one_conv(32))
-
-
-GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
-TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
-RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
 
 
 def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
     return matmul(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)
 
 
+def hlo(name: str, width: int) -> OperationTime:
+    """A product on a TPU of which the trace contains the instruction alone."""
+    text = f"%fusion = bf16[512,{width}]{{1,0}} fusion(%p0, %p1), kind=kOutput"
+    kind = name.rpartition("/")[2]
+    return OperationTime(name=name, type=kind, ms=9.0, ran=(text,), category="convolution fusion")
+
+
+def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
+    """Two layers of the same width, and a last one that makes twelve channels for an image."""
+    layers = {"stem": (9.0, 3, width), "body": (9.0, width, width), "tail": (1.0, width, 12)}
+    rows = (matmul(ms=ms, weights=(3, 3, have, make), layer=name) for name, (ms, have, make) in layers.items())
+    return example(*rows, hardware=replace(CPU, tile=tile))
+
+
+def wide(width: int, **more: Any) -> OperationTime:
+    return matmul("MatMul", weights=(width, width), dtype="bfloat16", name=f"w{width}", **more)
+
+
+def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any) -> Verdict:
+    """A matmul of 10 ms between others of its width; aligned kernels need ``least_ms`` at least."""
+    rows = (wide(width), matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"))
+    aligned = AlignedTimes({f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms})
+    return example(*rows, *more.get("others", ()), hardware=FAST, aligned=aligned)
+
+
+sick = example
+healthy = described("The convolution has 32 channels.", example, one_conv(32))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a convolution has 33 channels where the hardware pads to 16"] = sick()
-    told["the convolution has 32 channels"] = healthy()
     told["the multiple below makes the step shorter"] = example(conv(33))
     told["43 of 48 channels are 10 % of padding, and 44 are 8 %"] = example(conv(43)), example(conv(44))
     told["channels that fill their tiles"] = example(conv(16)), example(conv(48))
@@ -91,20 +108,6 @@ def test_verdicts(told: Cases) -> None:
     told["no matmul"] = example(RELU)
     told["operations without names"] = example(OperationTime(name="k", type="compiled or unnamed", ms=9))
     told["oneDNN pads convolutions and not matmuls"] = example(matmul("MatMul", weights=(512, 33)))
-
-
-def hlo(name: str, width: int) -> OperationTime:
-    """A product on a TPU of which the trace contains the instruction alone."""
-    text = f"%fusion = bf16[512,{width}]{{1,0}} fusion(%p0, %p1), kind=kOutput"
-    kind = name.rpartition("/")[2]
-    return OperationTime(name=name, type=kind, ms=9.0, ran=(text,), category="convolution fusion")
-
-
-def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
-    """Two layers of the same width, and a last one that makes twelve channels for an image."""
-    layers = {"stem": (9.0, 3, width), "body": (9.0, width, width), "tail": (1.0, width, 12)}
-    rows = (matmul(ms=ms, weights=(3, 3, have, make), layer=name) for name, (ms, have, make) in layers.items())
-    return example(*rows, hardware=replace(CPU, tile=tile))
 
 
 @golden_cases
@@ -150,20 +153,6 @@ def test_tpu(told: Cases) -> None:
     ]
 
 
-FAST = replace(GPU, peak_flop_s=1e15)
-
-
-def wide(width: int, **more: Any) -> OperationTime:
-    return matmul("MatMul", weights=(width, width), dtype="bfloat16", name=f"w{width}", **more)
-
-
-def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any) -> Verdict:
-    """A matmul of 10 ms between others of its width; aligned kernels need ``least_ms`` at least."""
-    rows = (wide(width), matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"))
-    aligned = AlignedTimes({f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms})
-    return example(*rows, *more.get("others", ()), hardware=FAST, aligned=aligned)
-
-
 @golden_cases
 def test_slow_kernels(told: Cases) -> None:
     told["the least time of aligned kernels is a ceiling"] = slowly(4001, 2.0, cleared_ms=0.5)
@@ -189,8 +178,6 @@ def test_what_an_aligned_width_saved_on_an_h100_is_within_the_ceiling() -> None:
 
 
 # The least time of matmuls with aligned widths, by real traces of an H100.
-
-
 @pytest.mark.parametrize("trace", ["convnet-bfloat16", "mlp-bfloat16-4000"])
 def test_no_aligned_kernel_is_faster_than_the_rate_that_counts_as_reached(trace: str) -> None:
     chart = h100(trace)

@@ -11,6 +11,9 @@ EXAMPLE_DECODE = Dataset(
     element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
 )  # fmt: skip
 SOURCE = dataset_of("TensorSlice", cardinality=1000)
+SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
+FIT = Location("train.py", 21)
+CROWDED = CpuContention(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
 
 
 def example(  # noqa: PLR0913 - what the rule takes
@@ -35,18 +38,6 @@ def example(  # noqa: PLR0913 - what the rule takes
     return uncached_preprocessing.check(*facts, memory, contention, starts)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same pipeline in a run of a single epoch."""
-    return example(passes=1.0)
-
-
-SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
-FIT = Location("train.py", 21)
-
-
 def stage(number: int, kind: str, **more: Any) -> Dataset:
     return dataset_of(kind, **{"id": number, "inputs": (number - 1,), **more})
 
@@ -63,7 +54,38 @@ def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Datas
     return stage(number, "Map", **(parts | more))
 
 
-CROWDED = CpuContention(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
+def joined(number: int, kind: str, *inputs: int) -> Dataset:
+    return Dataset(id=number, kind=f"_{kind}Dataset", inputs=inputs, cardinality=1000)
+
+
+def library(number: int, kind: str, **more: Any) -> Dataset:
+    """A stage that image_dataset_from_directory makes on line 21."""
+    return stage(number, kind, at=FIT, made_by="image_dataset_from_directory", **more)
+
+
+def prefix(share: float, nbytes: int | None = 1000, **more: Any) -> RepeatablePrefix:
+    dataset = mapped(1, "DecodePng", "RandomUniform", name="load", **more)
+    work = StageTime(path="Root::Prefetch::1", kind="Map", work_ms=10.0, dataset=dataset)
+    return RepeatablePrefix(CacheablePart(dataset, ()), work, share, nbytes, ("DecodePng",))
+
+
+def measured(*operations: tuple[str, list[int], float]) -> str:
+    """Measure a function by its operations behind the placeholder: (type, sources, ms), each with 4000 bytes."""
+    times = {f"{kind}_{at}": taken for at, (kind, _, taken) in enumerate(operations)}
+    rows = (("Placeholder", "Placeholder", []), *((f"{k}_{at}", k, s) for at, (k, s, _) in enumerate(operations)))
+    outputs = (("float32", (1000,)),)
+    graph = RecordedGraph(tuple(RecordedOperation(n, k, outputs=outputs, sources=tuple(s)) for n, k, s in rows))
+    data = mapped(1, "DecodePng", "RandomUniform", name="load")
+    work = InputPipeline.of(StageTime(path="Root::1", kind="Map", work_ms=20.0, operations=times, dataset=data))
+    cacheable = Cacheable.measure(DatasetProperties((data, SOURCE), 4.0))
+    (found,) = RepeatablePrefixes.measure(cacheable, work, FunctionGraphs({1: graph})).prefixes
+    return (
+        f"{found.share:g}, {found.ms:g} ms, {found.nbytes} bytes, mostly {', '.join(found.heaviest) or 'nothing'}"
+    )
+
+
+sick = example
+healthy = described("The same pipeline in a run of a single epoch.", example, passes=1.0)
 check = partial(example, passes=4.0, work=10.0, memory=HostMemory(total=10e6, used=6e6))
 DECODE, FLIP, CACHE = mapped(1, "DecodePng"), mapped(1, "RandomUniform", name="flip"), stage(2, "Cache")
 BATCH = stage(2, "Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
@@ -113,15 +135,6 @@ def test_verdicts(told: Cases) -> None:
     told["files of unknown length"] = check(replace(SOURCE, cardinality=None), DECODE)
 
 
-def joined(number: int, kind: str, *inputs: int) -> Dataset:
-    return Dataset(id=number, kind=f"_{kind}Dataset", inputs=inputs, cardinality=1000)
-
-
-def library(number: int, kind: str, **more: Any) -> Dataset:
-    """A stage that image_dataset_from_directory makes on line 21."""
-    return stage(number, kind, at=FIT, made_by="image_dataset_from_directory", **more)
-
-
 @golden_cases
 def test_several_pipelines(told: Cases) -> None:
     labels, shuffled = joined(9, "TensorSlice"), Dataset(id=8, kind="_ShuffleDataset", inputs=(9,))
@@ -160,12 +173,6 @@ def test_what_libraries_make(told: Cases) -> None:
     told["a layer that the user maps is the user's"] = check(SOURCE, layer)
 
 
-def prefix(share: float, nbytes: int | None = 1000, **more: Any) -> RepeatablePrefix:
-    dataset = mapped(1, "DecodePng", "RandomUniform", name="load", **more)
-    work = StageTime(path="Root::Prefetch::1", kind="Map", work_ms=10.0, dataset=dataset)
-    return RepeatablePrefix(CacheablePart(dataset, ()), work, share, nbytes, ("DecodePng",))
-
-
 @golden_cases
 def test_prefixes(told: Cases) -> None:
     told["half of a random function may come before its first draw, and less"] = [
@@ -179,21 +186,6 @@ def test_prefixes(told: Cases) -> None:
     told["a part without known size is not advised"] = check(SOURCE, open_size.part.last, prefixes=(open_size,))
 
 
-def measured(*operations: tuple[str, list[int], float]) -> str:
-    """Measure a function by its operations behind the placeholder: (type, sources, ms), each with 4000 bytes."""
-    times = {f"{kind}_{at}": taken for at, (kind, _, taken) in enumerate(operations)}
-    rows = (("Placeholder", "Placeholder", []), *((f"{k}_{at}", k, s) for at, (k, s, _) in enumerate(operations)))
-    outputs = (("float32", (1000,)),)
-    graph = RecordedGraph(tuple(RecordedOperation(n, k, outputs=outputs, sources=tuple(s)) for n, k, s in rows))
-    data = mapped(1, "DecodePng", "RandomUniform", name="load")
-    work = InputPipeline.of(StageTime(path="Root::1", kind="Map", work_ms=20.0, operations=times, dataset=data))
-    cacheable = Cacheable.measure(DatasetProperties((data, SOURCE), 4.0))
-    (found,) = RepeatablePrefixes.measure(cacheable, work, FunctionGraphs({1: graph})).prefixes
-    return (
-        f"{found.share:g}, {found.ms:g} ms, {found.nbytes} bytes, mostly {', '.join(found.heaviest) or 'nothing'}"
-    )
-
-
 @golden_cases
 def test_repeatable_parts(told: Cases) -> None:
     draw: tuple[str, list[int], float] = ("RandomUniform", [], 0.5)
@@ -204,7 +196,6 @@ def test_repeatable_parts(told: Cases) -> None:
 
 
 # Work that only the first step of a pass does
-
 STARTS = PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0)
 IDLE = mapped(1, "DepthwiseConv2dNative", name="soften")
 SHUFFLE = stage(2, "Shuffle")

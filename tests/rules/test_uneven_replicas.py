@@ -14,23 +14,17 @@ def example(lag: float = 4.0, waited: float = 4.0, each: float = 8.0, step: Brea
     return check(skew, step or Breakdown.of(device=12.0, collective=1.0))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Two GPUs with the same compute time."""
-    return example(0.1, 0.1, 11.9)
-
-
 def judged(lag: float, waited: float) -> Verdict:
     """Steps of 100 ms."""
     return example(lag, waited, 50.0, Breakdown.of(device=50 + lag, collective=50 - lag))
 
 
+sick = example
+healthy = described("Two GPUs with the same compute time.", example, 0.1, 0.1, 11.9)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["one GPU computes for 12 ms, and the other one for 8"] = sick()
-    told["two GPUs with the same compute time"] = healthy()
     told["a twentieth of the step, and less"] = judged(5.0, 5.0), judged(4.9, 4.9)
     told["trap: parts of one model differ, and do not wait"] = [judged(10.0, waited) for waited in (5.0, 4.9)]
     skew = DeviceSkew({"0": 80.0, "1": 50.0}, {"0": 0.0, "1": 0.0})

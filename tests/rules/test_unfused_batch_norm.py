@@ -7,15 +7,11 @@ from tfdoctor.facts.operations.step_parts import MOMENTS
 from tfdoctor.facts.run.program import LayerConfig
 from tfdoctor.rules.operations import unfused_batch_norm
 
-
-def sick() -> Verdict:
-    """The separate operations of a layer take 20 ms."""
-    return unfused_batch_norm.check(_norms(MOMENTS), Hardware(DeviceKind.CPU, "example"))
-
-
-def healthy() -> Verdict:
-    """The layer runs as the fused operation."""
-    return unfused_batch_norm.check(_norms("FusedBatchNormV3"), Hardware(DeviceKind.CPU, "example"))
+SHAPE = (32, 64, 64, 48)
+SIZE = 32 * 64 * 64 * 48 * 4
+CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
+STREAM = OperationTime(name="m/add", type="AddV2", ms=3.0, nbytes=3.0 * SIZE)
+"""An addition that streams at SIZE bytes a millisecond."""
 
 
 def _norms(kind: str) -> BatchNorms:
@@ -29,11 +25,6 @@ def _norms(kind: str) -> BatchNorms:
     return BatchNorms.measure(program, Operations((norm, add)))
 
 
-SHAPE = (32, 64, 64, 48)
-SIZE = 32 * 64 * 64 * 48 * 4
-CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
-
-
 def layer(name: str = "bn", kind: str = "BatchNormalization") -> Layer:
     return Layer(name=name, kind=kind, at=Location("t.py", 5))
 
@@ -42,10 +33,6 @@ def ran(kind: str, ms: float = 10.0, within: str = "bn") -> OperationTime:
     tensor = ("float32", SHAPE)
     graph = Operation(name=f"m/{within}/{kind}", type=kind, inputs=(tensor, tensor))
     return OperationTime(name=graph.name, type=kind, ms=ms, layer=within, operation=graph)
-
-
-STREAM = OperationTime(name="m/add", type="AddV2", ms=3.0, nbytes=3.0 * SIZE)
-"""An addition that streams at SIZE bytes a millisecond."""
 
 
 def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) -> Verdict:
@@ -64,6 +51,20 @@ def of_shape(*shape: int) -> tuple[OperationTime, OperationTime]:
 
 def of_width(channels: int) -> tuple[OperationTime, OperationTime]:
     return of_shape(32, 64, 64, channels)
+
+
+sick = described(
+    "The separate operations of a layer take 20 ms.",
+    unfused_batch_norm.check,
+    _norms(MOMENTS),
+    Hardware(DeviceKind.CPU, "example"),
+)
+healthy = described(
+    "The layer runs as the fused operation.",
+    unfused_batch_norm.check,
+    _norms("FusedBatchNormV3"),
+    Hardware(DeviceKind.CPU, "example"),
+)
 
 
 @golden_cases

@@ -19,17 +19,12 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The step runs two elementwise operations."""
-    return example(1.0, 2)
+healthy = described("The step runs two elementwise operations.", example, 1.0, 2)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["ten operations take a third of the time, and nine"] = [example(number=number) for number in (10, 9)]
-    told["the step runs two elementwise operations"] = healthy()
     told["a tenth of the compute time, and less"] = example(3.0 + 1e-09, number=10), example(2.9, number=10)
     told["on a CPU only a trial shows the gain"] = example(kind=DeviceKind.CPU)
     rows = Operations.training(30.0)

@@ -22,17 +22,11 @@ def example(unused: UnusedWork = UNUSED, breakdown: Breakdown | None = None) -> 
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The encoder runs before the tape begins."""
-    return example(UnusedWork(calls=20))
+healthy = described("The encoder runs before the tape begins.", example, UnusedWork(calls=20))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["an eager step computes the gradients of the encoder as well"] = sick()
-    told["the encoder runs before the tape begins"] = healthy()
     told["a twentieth of the step, and less"] = [
         example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)) for host_ms in (1.0, 0.99)
     ]
@@ -47,8 +41,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # UnusedWork: useless back-propagation in the time of traced steps.
-
-
 TAKEN = GradientsTaken(
     ("/home/me/train.py", 43), traced=20, followed=True, operations=40, python_ms=1.0, calls_ms=7.0, step_ms=20.0,
     step_calls_ms=15.0, step_operations=200,

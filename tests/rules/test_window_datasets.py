@@ -4,6 +4,19 @@ from tests.rules.kit import *
 from tfdoctor.rules.input import window_datasets
 from tfdoctor.rules.input.window_datasets import WindowJoin, WindowJoins, check
 
+ROOT = "Root::Prefetch"
+AHEAD = StageTime.of(ROOT)
+JOINED = f"{ROOT}::FlatMap"
+SPEC = "DatasetSpec(TensorSpec(shape=(2,), dtype=tf.float32, name=None), TensorShape([]))"
+JOIN = Dataset(id=2, kind="_FlatMapDataset", inputs=(1,), function="<lambda>")
+CHAIN = (
+    Dataset(id=4, kind="_BatchDataset", inputs=(3,), parameters=DatasetParameters(batch_size=64)),
+    Dataset(id=3, kind="_MapDataset", inputs=(2,), function="cut", types=frozenset(("Slice",))),
+    JOIN,
+    Dataset(id=1, kind="_WindowDataset", inputs=(0,), element=SPEC),
+    Dataset(id=0, kind="_TensorSliceDataset"),
+)
+
 
 def example(
     *inner: StageTime, work: float = 12.8, calls: float = 128.0, each: float | None = 164.0,
@@ -21,25 +34,7 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of windows, each of 80 kB."""
-    return example(each=80_000.0)
-
-
-ROOT = "Root::Prefetch"
-AHEAD = StageTime.of(ROOT)
-JOINED = f"{ROOT}::FlatMap"
-SPEC = "DatasetSpec(TensorSpec(shape=(2,), dtype=tf.float32, name=None), TensorShape([]))"
-JOIN = Dataset(id=2, kind="_FlatMapDataset", inputs=(1,), function="<lambda>")
-CHAIN = (
-    Dataset(id=4, kind="_BatchDataset", inputs=(3,), parameters=DatasetParameters(batch_size=64)),
-    Dataset(id=3, kind="_MapDataset", inputs=(2,), function="cut", types=frozenset(("Slice",))),
-    JOIN,
-    Dataset(id=1, kind="_WindowDataset", inputs=(0,), element=SPEC),
-    Dataset(id=0, kind="_TensorSliceDataset"),
-)
+healthy = described("The same number of windows, each of 80 kB.", example, each=80_000.0)
 
 
 def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
@@ -75,8 +70,6 @@ def test_flat_map_over_files_joins_no_windows() -> None:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["each of 128 windows per step takes 0.1 ms and holds 164 bytes"] = sick()
-    told["windows of 80 kB"] = healthy()
     told["eight windows, and nine"] = [example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0)]
     told["one thread copies less than 30 kB in 0.1 ms, more, or an unknown number"] = [
         example(each=nbytes) for nbytes in (29999.0, 30001.0, None)

@@ -1,10 +1,12 @@
 """A verdict as the kind that a test expects, and what it holds."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
 
 def kinds(*verdicts: object) -> list[type]:
@@ -47,3 +49,10 @@ def effects(verdict: object) -> Effects:
 def near(value: Any, **more: Any) -> Any:
     """Return numbers for a comparison with others that may differ by rounding."""
     return pytest.approx(value, **more)
+
+
+def described(text: str, judge: Callable[..., Verdict], *given: Any, **more: Any) -> Callable[[], Verdict]:
+    """Return an example of a rule's page: what it is in a sentence, and how its facts are judged."""
+    example = partial(judge, *given, **more)
+    example.__doc__ = text
+    return example
