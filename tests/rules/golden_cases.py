@@ -3,6 +3,8 @@
     @golden_cases
     def test_verdicts(told: Cases) -> None:
         told["a tenth of the step is reported"] = example(share=0.1), example(share=0.099)
+        told["what others explain is left to them"] = example(share=0.3, subjects=frozenset(("a subject of others",)))
+        told[...] = example(share=0.3, left=0.0)  # belongs to the case above
 
 The first two are those of the rule's page, ``sick`` and ``healthy``. Of the first finding all is written, and of
 later ones what is not as in it; so of what is healthy. A function with another name has a file with that name as
@@ -12,6 +14,7 @@ well, and begins anew, without those two.
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import EllipsisType
 from typing import Any
 
 from tfdoctor.facts.chart import Unavailable
@@ -33,10 +36,12 @@ class Cases:
         self.first: dict[type, dict[str, str]] = {}
         self.longer: dict[str, str] = {}  # texts of several lines, and where they stand
 
-    def __setitem__(self, name: str, value: object) -> None:
+    def __setitem__(self, name: str | EllipsisType, value: object) -> None:
         assert name not in self.texts, f"two cases are called {name!r}"
-        self.texts[name] = ""
-        self.texts[name] = "\n".join(self._lines(value)) or "nothing"
+        case = next(reversed(self.texts)) if isinstance(name, EllipsisType) else name
+        known = [self.texts[case]] if case in self.texts else []
+        self.texts[case] = ""
+        self.texts[case] = "\n".join(known + [*self._lines(value)]) or "nothing"
 
     def _lines(self, value: object) -> Iterator[str]:
         match value:

@@ -14,11 +14,11 @@ from tfdoctor.terms.verdict import Location
 SCRIPT = "train.py"
 
 
-def line(phase: Phase, number: int, ms: float, calls: str = "", **more: Any) -> RunLine:
+def at_line(phase: Phase, number: int, ms: float, calls: str = "", **more: Any) -> RunLine:
     return run_line(phase, Location(SCRIPT, number), ms, calls, **more)
 
 
-def made(call: RunCall, number: int, count: int, each_ms: float, **more: Any) -> MadeCall:
+def calls_at(call: RunCall, number: int, count: int, each_ms: float, **more: Any) -> MadeCall:
     return made_call(call, Location(SCRIPT, number), count, each_ms, **more)
 
 

@@ -1,7 +1,6 @@
 """busy-workers: both sides of the limit, processes that take nothing from the step, and which used the cores."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.execution.busy_workers import PY_DATASET, check
 from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
 

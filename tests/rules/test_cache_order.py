@@ -1,7 +1,6 @@
 """cache-order: caches that are never complete, and caches that keep random draws."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.cacheable import RepeatedWork
 from tfdoctor.rules.input import cache_order
 
 ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"

@@ -1,6 +1,5 @@
 """collective-bound: the exchange, separated from waiting where the trace allows."""
 
-from tests.builders import Row, line
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
 from tests.rules.kit import *
 from tfdoctor.rules.scale import collective_bound

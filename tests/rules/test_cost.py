@@ -3,20 +3,15 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from tests.report.diagnoses import told
 from tests.rules.kit import *
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.facts.savings.given import Epoch, Price
-from tfdoctor.rules import all_rules
 from tfdoctor.rules.scale.cost import check
 from tfdoctor.terms.humanize import dollars, quantity
-from tfdoctor.terms.units import Unit
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)

@@ -1,6 +1,5 @@
 """depthwise-convolution: time above what the memory would need, and kernels that stay constant."""
 
-from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.operations import depthwise_convolution
 from tfdoctor.rules.operations.depthwise_convolution import FixedConvolution, FixedKernels

@@ -1,7 +1,6 @@
 """deterministic-operations: what switches them on, which operations count, and both sides of the limits."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules.execution import deterministic_operations
 from tfdoctor.rules.execution.deterministic_operations import Limits, check
 from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism

@@ -1,7 +1,6 @@
 """device-placement: both sides of its share, and what to do by the kind of operation."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.host_syncs import Detour, Detours
 from tfdoctor.rules.execution.device_placement import Limits, check
 
 

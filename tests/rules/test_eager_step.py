@@ -2,10 +2,8 @@
 
 from itertools import chain
 
-from tests.builders import line
 from tests.rules.kit import *
 from tests.run_logs import Run, place
-from tfdoctor.recording.agent import Candidate
 from tfdoctor.rules.tracing import eager_step
 
 STEP = Breakdown.of(host=10.0, device=5.0)

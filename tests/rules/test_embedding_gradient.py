@@ -125,7 +125,7 @@ def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[Whol
     return Chart([program, Operations(times)]).fact(EmbeddingTables).summed
 
 
-def summed(*more: Any, **kind: bool) -> list[str]:
+def penalties(*more: Any, **kind: bool) -> list[str]:
     return [
         f"{found.use} of {found.name}, line {found.at and found.at.line}, {found.lookups} of {found.entries} rows: "
         f"{', '.join(row.name for row in found.rows)}, and of the update "
@@ -160,11 +160,11 @@ def test_verdicts(told: Cases) -> None:
         penalized(40.0),
         penalized(40.0, dense=False),
     )
-    told["a penalty is named at the layer with its gradient and the update that it causes"] = summed()
-    told["an optimizer with moments updates all rows anyway"] = summed(moment=True)
+    told["a penalty is named at the layer with its gradient and the update that it causes"] = penalties()
+    told["an optimizer with moments updates all rows anyway"] = penalties(moment=True)
     tied = op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]])
-    told["tied weights need the whole table"] = summed(tied)
+    told["tied weights need the whole table"] = penalties(tied)
     told["a graph network needs it whole, and an optimizer that decays weights sums nothing"] = [
-        summed(op("user", kind, [6] * used, [TABLE] * used, TABLE), summed=False)
+        penalties(op("user", kind, [6] * used, [TABLE] * used, TABLE), summed=False)
         for kind, used in (("SparseTensorDenseMatMul", 1), ("Mul", 2))
     ]

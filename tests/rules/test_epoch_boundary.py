@@ -1,9 +1,6 @@
 """epoch-boundary: work between epochs is found by line; a first slow epoch and a usual validation are not."""
 
-from collections import defaultdict
-
 from tests.rules.kit import *
-from tests.rules.run_facts import line, made
 from tfdoctor.rules.run import epoch_boundary
 from tfdoctor.rules.run.epoch_boundary import check
 from tfdoctor.terms.run_time import PhaseSegment
@@ -35,15 +32,15 @@ def _validated(each_ms: float, batches: float) -> MadeCall:
 
 
 def validated(ms: float, *, count: int = EPOCHS, **more: Any) -> MadeCall:
-    return made(RunCall.EVALUATE, 40, count, ms / count, **{"within": RunCall.EPOCH, **more})
+    return calls_at(RunCall.EVALUATE, 40, count, ms / count, **{"within": RunCall.EPOCH, **more})
 
 
 def predicted(each_ms: float, count: int = EPOCHS, **more: Any) -> MadeCall:
-    return made(RunCall.PREDICT, 12, count, each_ms, **more)
+    return calls_at(RunCall.PREDICT, 12, count, each_ms, **more)
 
 
 def between(ms: float, calls: str = "", *, repeats: bool = True, number: int = 50) -> RunLine:
-    return line(Phase.BOUNDARIES, number, ms, calls, repeats=repeats)
+    return at_line(Phase.BOUNDARIES, number, ms, calls, repeats=repeats)
 
 
 def long(count: int, ms: float, beyond_ms: float, first: int, median_ms: float) -> LongSteps:
@@ -87,7 +84,7 @@ def test_verdicts(told: Cases) -> None:
     told["predictions of a twentieth of the run"] = [judged(predicted(ms, looped=True)) for ms in (500.0, 499.0)]
     told["predictions after the training"] = judged(predicted(2_000.0, looped=True, after_training=True))
     told["a loop in a callback is left to slow-prediction"] = judged(predicted(40.0, 500, within=RunCall.EPOCH))
-    told["each epoch saves"] = judged(made(RunCall.SAVE, 40, EPOCHS, 1_500.0, within=RunCall.EPOCH))
+    told["each epoch saves"] = judged(calls_at(RunCall.SAVE, 40, EPOCHS, 1_500.0, within=RunCall.EPOCH))
     told["the first epoch is slow by tracing, and a first step by what all steps take"] = (
         judged(long=long(1, 9_000.0, 9_000.0, 1, 9_000.0)),
         judged(long=long(10, 9_000.0, 9_000.0, 10, 10.0)),
@@ -104,7 +101,7 @@ def test_verdicts(told: Cases) -> None:
         judged(lines=(between(30_000.0),)),
         judged(lines=(between(30_000.0, "keras.src.ops.nn.ctc_decode"),)),
     )
-    fit, lines = made(RunCall.FIT, 50, 1, 90_000.0), (between(30_000.0, "keras.Model.fit", repeats=False),)
+    fit, lines = calls_at(RunCall.FIT, 50, 1, 90_000.0), (between(30_000.0, "keras.Model.fit", repeats=False),)
     told["what fit does itself needs longer epochs; of nine, its cause may be the recorder"] = [
         judged(fit, lines=lines, epochs=epochs) for epochs in (10, 9)
     ]
@@ -124,5 +121,5 @@ def test_verdicts(told: Cases) -> None:
     )
     waits = replace(long(12, 16_000.0, 14_000.0, 10, 1_300.0), beyond_ms=15_000.0)
     told["the wait for the first batch of each epoch is found once"] = judged(
-        lines=(line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits
+        lines=(at_line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits
     )

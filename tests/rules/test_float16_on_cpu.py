@@ -1,7 +1,6 @@
 """float16-on-cpu: float16 matmuls and convolutions, priced at bfloat16's time."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.hardware import CPU_UNITS
 from tfdoctor.rules.precision import float16_on_cpu
 from tfdoctor.rules.precision.float16_on_cpu import Limits, check
 

@@ -1,16 +1,10 @@
 """float32-matmul: matmuls in float32 on a device that is faster in 16-bit precision, and the edit of a model."""
 
-from tests.builders import Machine, device, line
 from tests.edits.kit import edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import BatchNorm
-from tfdoctor.facts.run.framework import PYTORCH
-from tfdoctor.facts.run.hardware import SixteenBit
-from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.precision import float32_matmul
 from tfdoctor.rules.precision.float32_matmul import SLOWER, Limits, ReducedPrecision
-from tfdoctor.source_code.splice import Declined
 
 CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
 TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")

@@ -1,7 +1,6 @@
 """float64-compute: time in float64 operations, and what made the values so wide."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules.precision import float64_compute
 from tfdoctor.rules.precision.float64_compute import Float64Work, Origin
 

@@ -1,11 +1,9 @@
 """frequent-saving: saves in the middle of epochs are compared with what a failure could lose."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.kit import *
-from tests.rules.run_facts import made
 from tfdoctor.rules.run import frequent_saving
 from tfdoctor.rules.run.frequent_saving import check
 
@@ -23,7 +21,7 @@ def example(*calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once
 
 
 def saved(count: int, each_ms: float, **given: Any) -> MadeCall:
-    return made(RunCall.SAVE, 35, count, each_ms, **given)
+    return calls_at(RunCall.SAVE, 35, count, each_ms, **given)
 
 
 sick = described(

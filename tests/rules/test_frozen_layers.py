@@ -2,7 +2,6 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.rules.operations.frozen_layers import Limits, check
 
 TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))

@@ -1,7 +1,6 @@
 """grouped-convolution: both sides of its limits, and groups that are told by shapes."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.operations import grouped_convolution
 from tfdoctor.rules.operations.grouped_convolution import GroupedConvolutions, check, groups_of
 

@@ -1,12 +1,9 @@
 """growing-step: steps and calls that certainly get slower, with what grows along; and what only looks like it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.kit import *
-from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
-from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack, Span
 from tfdoctor.rules.run import growing_step
 from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
 

@@ -1,7 +1,7 @@
 """host-sync: the GPU idles after values are read in each step."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, Step
+from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import host_sync
 from tfdoctor.rules.execution.host_sync import check
 

@@ -1,7 +1,6 @@
 """hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it; and cheaper forms."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.rules.operations import hot_operation
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
@@ -198,29 +197,28 @@ def test_short_operations(told: Cases) -> None:
 
 
 # Cheaper forms: what of the graph shows that one applies, and the graphs beside them that need the operation
-Row = dict[str, Any]
 
 
 def tensor(*shape: int, kind: str = "float32") -> list[Any]:
     return [kind, list(shape)]
 
 
-def op(name: str, kind: str, sources: list[int], given: list[Any], *made: Any, **more: Any) -> Row:
+def op(name: str, kind: str, sources: list[int], given: list[Any], *made: Any, **more: Any) -> Op:
     return graph_operation(name, kind, given, list(made), **{"from": sources}, **more)
 
 
-def forms(*rows: Row) -> tuple[CheaperForm, ...]:
+def forms(*rows: Op) -> tuple[CheaperForm, ...]:
     """Measure a graph whose operations but the placeholders each take 1 ms."""
     program = program_of(*rows)
     ran = Operations(all_ran(program, 1.0, "Placeholder", "Const"))
     return Chart([program, ran]).fact(CheaperForms).forms
 
 
-def given(name: str, *shape: int) -> Row:
+def given(name: str, *shape: int) -> Op:
     return op(name, "Placeholder", [], [], tensor(*shape))
 
 
-def pairs(nodes: int, *, repeated: int = 2) -> tuple[Row, ...]:
+def pairs(nodes: int, *, repeated: int = 2) -> tuple[Op, ...]:
     """Multiply the concatenated rows of both ends of 200 edges, of which so many are taken from the nodes."""
     row, both = tensor(200, 32), tensor(200, 64)
     taken = [op(f"end{n}", "GatherV2", [0, 1], [tensor(nodes, 32), tensor(200)], row) for n in range(repeated)]
@@ -235,7 +233,7 @@ def pairs(nodes: int, *, repeated: int = 2) -> tuple[Row, ...]:
     )
 
 
-def resized(channels: int, kernel: int = 1, scale: int = 4, *, ways: int = 1) -> tuple[Row, ...]:
+def resized(channels: int, kernel: int = 1, scale: int = 4, *, ways: int = 1) -> tuple[Op, ...]:
     """Convolve an image of 32 channels that was enlarged."""
     small, large = tensor(4, 24, 24, 32), tensor(4, 24 * scale, 24 * scale, 32)
     weights, out = tensor(kernel, kernel, 32, channels), tensor(4, 24 * scale, 24 * scale, channels)
@@ -247,12 +245,12 @@ def resized(channels: int, kernel: int = 1, scale: int = 4, *, ways: int = 1) ->
     )
 
 
-def diagonal(kind: str) -> tuple[Row, ...]:
+def diagonal(kind: str) -> tuple[Op, ...]:
     made, product = op("diag", kind, [0], [VALUES], SQUARE), op("m", "MatMul", [1, 2], [SQUARE, SQUARE], SQUARE)
     return given("d", 64), made, given("x", 64, 64), product
 
 
-def loss_of(classes: int) -> tuple[Row, ...]:
+def loss_of(classes: int) -> tuple[Op, ...]:
     logits = tensor(128, classes)
     return given("x", 128, classes), op("l", LOSS.removeprefix("Sparse"), [0, 0], [logits, logits], tensor(128))
 
@@ -270,7 +268,7 @@ def test_measured_forms(told: Cases) -> None:
     def svd(*used: Any, **more: Any) -> tuple[CheaperForm, ...]:
         return forms(*SVD, op("used", *used, **more))
 
-    def sort(kind: str, *shape: int, beside: tuple[Row, ...] = ()) -> tuple[CheaperForm, ...]:
+    def sort(kind: str, *shape: int, beside: tuple[Op, ...] = ()) -> tuple[CheaperForm, ...]:
         return forms(*SORT, *beside, op("used", kind, [1], [ROWS], tensor(*shape)))
 
     told["one singular value is used"] = [svd(kind, [1], [VALUES], tensor()) for kind in ("StridedSlice", "Max")]

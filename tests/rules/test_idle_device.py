@@ -1,19 +1,11 @@
 """idle-device: devices that nobody uses, and those that only seem idle."""
 
-from pathlib import Path
-
-import pytest
-
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from tests.rules.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.facts.run.device import NO_CUPTI, Unavailable
-from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.scale import idle_device
 from tfdoctor.rules.scale.idle_device import check
-from tfdoctor.trace import xplane
 
 
 def example(

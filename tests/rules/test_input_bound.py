@@ -1,8 +1,6 @@
 """input-bound: an exposed wait from 5 % of the step and 0.2 ms on."""
 
-from tests.builders import Row, line, wait
 from tests.rules.kit import *
-from tfdoctor.facts.input.cacheable import CacheablePart
 from tfdoctor.rules.input import input_bound
 
 AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")

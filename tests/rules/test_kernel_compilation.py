@@ -2,7 +2,6 @@
 
 from tests.rules.kit import *
 from tests.run_logs import Run
-from tfdoctor.recording.program import KernelCache, ProgramRecord
 from tfdoctor.rules.run.kernel_compilation import check
 from tfdoctor.rules.run.kernel_compilation.start_compiling import PERSISTENT, PtxKernels, StartCompiling, needs_ptx
 

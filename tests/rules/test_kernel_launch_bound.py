@@ -1,7 +1,6 @@
 """kernel-launch-bound: the GPU idles while the host launches kernels."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.idle_gaps import GapSize
 from tfdoctor.facts.steps.steps import TRACE
 from tfdoctor.rules.execution import kernel_launch_bound
 from tfdoctor.rules.execution.kernel_launch_bound import check

@@ -1,7 +1,6 @@
 """known-fault: a version and its sign together make a finding."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.agent import TracedFunction
 from tfdoctor.rules.run.known_fault import KERAS, check
 from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
 

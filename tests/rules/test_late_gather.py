@@ -34,7 +34,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # Selections of rows: what of the graph is computed for them alone, and what others use as well.
-Row = dict[str, Any]
 Sizes = list[int | None]
 HIDDEN: Sizes = [None, 64, 192]
 LOGITS: Sizes = [None, 64, 16000]
@@ -42,20 +41,20 @@ TAKEN: Sizes = [None, 10, 16000]
 LAST: Sizes = [None, 16000]
 
 
-def op(name: str, kind: str, sources: list[int], shape: Sizes, *of: Sizes, **more: Any) -> Row:
+def op(name: str, kind: str, sources: list[int], shape: Sizes, *of: Sizes, **more: Any) -> Op:
     """An operation on float32; ``of`` are the shapes of its inputs, ``sources`` where they are made."""
     given = [["float32", one] for one in of]
     return graph_operation(name, kind, given, [["float32", shape]], **{"from": sources}, **more)
 
 
-def found(*rows: Row) -> tuple[SelectedProduct, ...]:
+def found(*rows: Op) -> tuple[SelectedProduct, ...]:
     """Measure a graph whose operations but the inputs each take 1 ms."""
     program = program_of(*rows)
     ran = Operations(all_ran(program, 1.0, "Placeholder", "ReadVariableOp"))
     return Chart([program, ran]).fact(SelectedProducts).products
 
 
-def selected(*rows: Row) -> list[str]:
+def selected(*rows: Op) -> list[str]:
     return [
         f"{one.kept:.4g} of {', '.join(row.name for row in one.rows)}" for one in found(*rows) if one.kept < 1.0
     ]

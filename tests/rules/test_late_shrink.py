@@ -1,7 +1,7 @@
 """late-shrink: a buffer holds elements that are much smaller on the other side of a map."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.program import FileList, TensorType
+from tfdoctor.facts.run.program import Shape
 from tfdoctor.rules.input.late_shrink import Buffer, Buffers, check
 from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
 
@@ -76,22 +76,22 @@ WIDE, NARROW = "shape=(100, 100, 3), dtype=tf.float32", "shape=(100, 100, 3), dt
 SMALL, TEXT = "shape=(10, 10, 3), dtype=tf.uint8", "shape=(), dtype=tf.string"
 MUL = frozenset(("Cast", "Mul", "Placeholder"))
 COUNT = 500
-Step = tuple[str, str, Mapping[str, Any]]
+Stepped = tuple[str, str, Mapping[str, Any]]
 
 
-def step(kind: str, tensor: str, **more: Any) -> Step:
+def step(kind: str, tensor: str, **more: Any) -> Stepped:
     return kind, tensor, more
 
 
-def mapped(tensor: str, types: frozenset[str] = MUL, stateful: frozenset[str] = frozenset()) -> Step:
+def mapped(tensor: str, types: frozenset[str] = MUL, stateful: frozenset[str] = frozenset()) -> Stepped:
     return step("ParallelMap", tensor, function="f", types=types, stateful=stateful)
 
 
-def shuffled(tensor: str, size: int = 200) -> Step:
+def shuffled(tensor: str, size: int = 200) -> Stepped:
     return step("Shuffle", tensor, parameters=DatasetParameters(buffer_size=size))
 
 
-def measured(*steps: Step) -> Buffers:
+def measured(*steps: Stepped) -> Buffers:
     """Measure a pipeline that is written in the order of its code."""
     chain = chained(
         *(
@@ -102,7 +102,7 @@ def measured(*steps: Step) -> Buffers:
     return Buffers.measure(DatasetProperties(chain))
 
 
-def held(*steps: Step) -> list[str]:
+def held(*steps: Stepped) -> list[str]:
     """What is known of the buffers of a pipeline."""
     found = measured(*steps)
     known = [

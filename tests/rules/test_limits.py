@@ -1,12 +1,8 @@
 """A limit that is set is the limit: the same facts, judged by another one, are judged otherwise."""
 
-import pytest
-
 from tests.rules import test_unaligned_dimension as width_cases
 from tests.rules import test_unfused_batch_norm as norm_cases
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import MOMENTS
-from tfdoctor.rules import all_rules
 from tfdoctor.rules.input import input_bound, missing_prefetch, sequential_map
 from tfdoctor.rules.operations import depthwise_convolution, unfused_batch_norm
 from tfdoctor.rules.precision import idle_matrix_unit, unaligned_dimension

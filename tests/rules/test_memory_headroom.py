@@ -1,6 +1,5 @@
 """memory-headroom: both sides of each limit, and the memory figures of trace and samples."""
 
-from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.scale.memory_headroom import check
 

@@ -1,7 +1,6 @@
 """missing-gpu: what is told of each obstacle, and when nothing can be said."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.program import MissingLibrary
 from tfdoctor.rules.scale.missing_gpu import check
 from tfdoctor.rules.scale.missing_gpu.boards import Boards
 

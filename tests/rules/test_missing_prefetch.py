@@ -1,7 +1,6 @@
 """missing-prefetch: work is done while the step waits, and nothing that ran works ahead."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.rules.input.missing_prefetch import check
 
 

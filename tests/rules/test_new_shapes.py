@@ -1,6 +1,5 @@
 """new-shapes: searches that go on, and those that are over."""
 
-from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.rules.tracing.new_shapes import CANDIDATES, Searches, check

@@ -1,8 +1,6 @@
 """oversized-decode: images that are decoded larger than the pipeline uses them."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import DecodedImage
-from tfdoctor.recording.program import Attributes
 from tfdoctor.rules.input import oversized_decode
 
 LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))

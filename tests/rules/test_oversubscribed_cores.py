@@ -1,9 +1,6 @@
 """oversubscribed-cores: threads of several processes, and whether the cores are busy with them."""
 
-from pathlib import Path
-
 from tests.rules.kit import *
-from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.rules.scale.oversubscribed_cores import check
 from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
 

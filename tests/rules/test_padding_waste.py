@@ -2,11 +2,10 @@
 
 import ast
 
-import numpy as np
-
 from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.given import Given
+from tfdoctor.facts.run.program import Shape
 from tfdoctor.rules.input import padding_waste
 from tfdoctor.rules.input.padding_waste import LengthWork
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource

@@ -1,12 +1,9 @@
 """per-element-map: calls that cost more than what they compute, in a pipeline that the step waits for."""
 
-import pytest
-
 from tests.edits.kit import edited
 from tests.rules.kit import *
 from tfdoctor.rules.input import per_element_map
 from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
-from tfdoctor.source_code.splice import Declined
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
 CHEAP = frozenset(("DecodeCSV", "Pack"))
@@ -14,7 +11,7 @@ SINGLE_ITEMS = (
     "DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If", "StatelessWhile",
     "MatMul", "BatchMatMulV2", "RFFT", "ResizeBilinear", "EagerPyFunc", "Where", "StatefulPartitionedCall",
 )  # fmt: skip
-TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+STRING = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 OPEN = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
 
 
@@ -40,7 +37,7 @@ def graph(name: str, *types: str, shape: Any = (30,)) -> dict[str, Any]:
     return {"name": f"Dataset_map_{name}", "kind": "dataset", "operations": rows}
 
 
-def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefetch") -> Any:
+def measured(*graphs: dict[str, Any], element: str = STRING, between: str = "Prefetch") -> Any:
     datasets = (
         Dataset(id=0, kind="TextLineDatasetV2", element=element),
         Dataset(id=1, kind="_ParallelMapDataset", inputs=(0,), function="columns"),

@@ -2,15 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
-
-import pytest
 
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.rules.input import python_input
 from tfdoctor.rules.input.python_input import in_place
-from tfdoctor.terms.kinds import InputKind
 
 AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))
 UNSAMPLED = Unavailable("the threads that make input were not sampled")

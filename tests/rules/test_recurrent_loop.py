@@ -1,6 +1,5 @@
 """recurrent-loop: both sides of each limit, and loops whose iterations are large."""
 
-from tests.builders import Row, line
 from tests.rules.kit import *
 from tfdoctor.rules.execution import recurrent_loop
 from tfdoctor.trace.xplane import measured

@@ -1,7 +1,6 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules.tracing import retracing
 from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun

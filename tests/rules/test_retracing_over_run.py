@@ -2,7 +2,6 @@
 
 from tests.rules.kit import *
 from tests.rules.test_retracing import example
-from tfdoctor.facts.phases.run_calls import ChangingNumber
 
 FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)
 STEP = TracedDefinition(

@@ -1,6 +1,5 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
-from tests.builders import Row, Thread, iterator, line, wait
 from tests.rules.kit import *
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.rules.input import serial_batch

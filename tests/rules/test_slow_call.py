@@ -1,6 +1,5 @@
 """slow-call: costly calls of Keras in every step, by line."""
 
-from tests.builders import Row
 from tests.facts.step_time.sampled import place, sampled
 from tests.rules.kit import *
 from tfdoctor.rules.execution import slow_call
@@ -26,7 +25,7 @@ def sick() -> Verdict:
     return example(TimedLine.slow(at, SlowCall.PREDICT, 60, range(29), {Stage.BETWEEN: 150.0}))
 
 
-def line(
+def timed(
     ms: float, at: Location = READ, call: SlowCall = SlowCall.WEIGHTS, seen: int = 20, part: Stage = Stage.BETWEEN
 ) -> TimedLine:
     return TimedLine.slow(at, call, seen, range(10), {part: ms})
@@ -56,14 +55,14 @@ check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step in five samples, less, or fewer, or none"] = [
-        check(line(ms, seen=seen)) for ms, seen in ((1.0, 5), (0.99, 50), (8.0, 4), (0.0, 0))
+        check(timed(ms, seen=seen)) for ms, seen in ((1.0, 5), (0.99, 50), (8.0, 4), (0.0, 0))
     ]
-    predict = line(4.0, Location("train.py", 9), SlowCall.PREDICT)
-    told["the kind that takes most, with its longest line"] = check(predict, line(3.0, SET), line(2.0, READ))
-    others = line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT)
-    told["the saving is at most the time of the calls in each part"] = check(line(4.0), *others)
+    predict = timed(4.0, Location("train.py", 9), SlowCall.PREDICT)
+    told["the kind that takes most, with its longest line"] = check(predict, timed(3.0, SET), timed(2.0, READ))
+    others = timed(1.0, part=Stage.DEVICE), timed(1.0, part=Stage.INPUT)
+    told["the saving is at most the time of the calls in each part"] = check(timed(4.0), *others)
     told["operations that Python runs one by one may all be theirs"] = check(
-        line(4.0), others[0], single=SingleOperations(inside_ms=1.0, between_ms=2.0)
+        timed(4.0), others[0], single=SingleOperations(inside_ms=1.0, between_ms=2.0)
     )
     for body_ms, seen, name in (
         (9.0, 16, "16 samples and a standard error of 4"),
@@ -73,14 +72,14 @@ def test_verdicts(told: Cases) -> None:
         (None, 16, "the samples, where that Python is unknown"),
     ):
         body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
-        told[f"the ceiling is {name}"] = check(line(4.0, seen=seen), body=body)
+        told[f"the ceiling is {name}"] = check(timed(4.0, seen=seen), body=body)
     parts = {Stage.BETWEEN: 7.0, Stage.DEVICE: 1.0}
     at = TimedLine.slow(Location("train.py", 73), SlowCall.SINGLE, 30, range(20), parts)
     examples, single = SingleCalls((SingleCall("policy", 80.0, 0.1, at),)), SingleOperations(0.0, 2.0)
     told["a function for one example is named with its calls, which are measured and not sampled"] = check(
         single=single, body=LoopBody(0.0, 20.0), examples=examples
     )
-    told["beside other calls, with operations one by one"] = check(line(1.0), single=single, examples=examples)
+    told["beside other calls, with operations one by one"] = check(timed(1.0), single=single, examples=examples)
     evaluates = {"keras.src.models.model.Model.predict": 40}
     seen_long = TimedLine(READ, 40, callback="Eval.on_train_batch_end", calls=evaluates)
     told["calls in a few steps are left to step-outlier"] = check(long=LongStepLines({Stage.BETWEEN: (seen_long,)}))

@@ -1,13 +1,10 @@
 """slow-cudnn-path: both sides of its share, and a remedy for each obstacle."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.idle_gaps import GapSize
-from tfdoctor.facts.run.program import RecurrentArguments
 from tfdoctor.facts.steps.steps import STEP
 from tfdoctor.rules.execution import slow_cudnn_path
 from tfdoctor.rules.execution.slow_cudnn_path import check
 from tfdoctor.rules.execution.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
-from tfdoctor.trace import Intervals
 
 
 def example(

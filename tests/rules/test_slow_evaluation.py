@@ -1,7 +1,6 @@
 """slow-evaluation: loops of short calls and metrics in Python are found, one long evaluation is not."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import line, made
 from tfdoctor.rules.run import slow_evaluation
 from tfdoctor.rules.run.slow_evaluation import check
 
@@ -31,7 +30,7 @@ def healthy() -> Verdict:
 
 
 def evaluated(count: int, each_ms: float, **given: Any) -> MadeCall:
-    return made(RunCall.EVALUATE, 31, count, each_ms, **given)
+    return calls_at(RunCall.EVALUATE, 31, count, each_ms, **given)
 
 
 judged = partial(example, total_ms=100_000.0)
@@ -49,14 +48,14 @@ def test_verdicts(told: Cases) -> None:
         told[f"evaluation of {name}"] = judged(call)
     told["evaluation after each of 40 epochs"] = judged(evaluated(40, 200.0, looped=True), epochs=40)
     for phase in (Phase.EVALUATION, Phase.END):
-        told[f"metrics in Python: {phase}"] = judged(lines=(line(phase, 50, 30_000.0),))
+        told[f"metrics in Python: {phase}"] = judged(lines=(at_line(phase, 50, 30_000.0),))
     for calls, repeats in (
         ("sklearn.metrics._ranking.roc_auc_score", False),
         ("", False),
         ("", None),
         ("matplotlib.pyplot.savefig", True),
     ):
-        done = line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
+        done = at_line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
         told[f"{calls or 'Python'} for all, repeated: {repeats}"] = judged(evaluated(1, 900.0), lines=(done,))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["a part of the run"] = applied(slow_evaluation, part, RunCalls(()))

@@ -1,7 +1,7 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import line, made, steps
+from tests.rules.run_facts import steps
 from tfdoctor.rules.run import slow_prediction
 from tfdoctor.rules.run.slow_prediction import check
 
@@ -25,7 +25,7 @@ def healthy() -> Verdict:
 
 
 def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
-    return made(RunCall.PREDICT, 20, count, each_ms, **given)
+    return calls_at(RunCall.PREDICT, 20, count, each_ms, **given)
 
 
 sick = described(
@@ -41,9 +41,9 @@ def test_verdicts(told: Cases) -> None:
     short = predicted(1000, 40.0, looped=True)
     told["a loop of short calls could be one"] = judged(short)
     told["of calls that compute only the fixed time counts"] = judged(predicted(100, 350.0, looped=True))
-    at_line = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
+    predicts = replace(at_line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
     for ran in (8_000.0, 39_000.0):
-        lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(at_line, executes_ms=ran))
+        lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(predicts, executes_ms=ran))
         told[f"{ran:,.0f} of 40,000 ms are executed, and remain"] = check(lines, RunCalls((short,)), None)
     for name, call in (
         ("one call over everything", predicted(1, 40_000.0, examples=1e6, batches=3906.0)),
@@ -74,7 +74,7 @@ def test_verdicts(told: Cases) -> None:
         ("trap: a line of a timed call", "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"),
         ("a line that loads", "numpy.load"),
     ):
-        told[name] = judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
+        told[name] = judged(lines=(at_line(Phase.PREDICTION, 20, 40_000.0, calls),))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["a part of the run"] = applied(slow_prediction, part, RunCalls(()))
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})

@@ -28,7 +28,7 @@ def healthy() -> Verdict:
     return example(line, total_ms=112_000.0)
 
 
-def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
+def prepares(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
     called = Location("train.py", caller) if caller else None
     given = {"samples": int(ms / 50), "caller": called} | more
     return run_line(Phase.PREPARING, Location("train.py", number), ms, calls, **given)
@@ -77,7 +77,7 @@ def test_loops(told: Cases) -> None:
         ("somebody.elses.clean", True),
     ):
         repeated = {True: "in a loop", False: "once", None: "perhaps in a loop"}[repeats]
-        told[f"{calls or 'Python'} {repeated} takes 21 s"] = judged(line(33, 21_000.0, calls, repeats=repeats))
+        told[f"{calls or 'Python'} {repeated} takes 21 s"] = judged(prepares(33, 21_000.0, calls, repeats=repeats))
 
 
 def test_one_call_for_all_data_is_necessary() -> None:
@@ -95,7 +95,7 @@ def test_one_call_for_all_data_is_necessary() -> None:
         ("", False),  # np.random.rand(10**9): a function of C has no frame
         ("", None),
     ):
-        assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
+        assert "train.py:12" in as_healthy(judged(prepares(12, 21_000.0, calls, repeats=repeats))).summary
 
 
 @golden_cases
@@ -106,19 +106,19 @@ def test_verdicts(told: Cases) -> None:
         ("a tenth of the run", 1_000.0, 10_000.0),
         ("less than a tenth of the run", 999.0, 10_000.0),
     ):
-        told[f"a loop of {name}"] = judged(line(3, ms, ITERROWS, samples=100), total_ms=total)
-    told["four samples name no line"] = judged(line(3, 20_000.0, ITERROWS, samples=4))
+        told[f"a loop of {name}"] = judged(prepares(3, ms, ITERROWS, samples=100), total_ms=total)
+    told["four samples name no line"] = judged(prepares(3, 20_000.0, ITERROWS, samples=4))
     told["the lines of a loop and its function are one finding"] = judged(
-        line(40, 3_000.0, ITERROWS),
-        line(41, 500.0),
-        line(20, 9_000.0, "pandas.core.series.Series.__getitem__", function="parse", caller=41),
-        line(22, 6_000.0, function="parse", caller=41),
+        prepares(40, 3_000.0, ITERROWS),
+        prepares(41, 500.0),
+        prepares(20, 9_000.0, "pandas.core.series.Series.__getitem__", function="parse", caller=41),
+        prepares(22, 6_000.0, function="parse", caller=41),
     )
     told["two loops are two effects, and the longer comes first"] = judged(
-        line(10, 6_000.0, "numpy.append"), line(80, 9_000.0, "PIL.Image.open")
+        prepares(10, 6_000.0, "numpy.append"), prepares(80, 9_000.0, "PIL.Image.open")
     )
     told["a read beside a loop is not counted with it"] = judged(
-        line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS)
+        prepares(30, 20_000.0, "pandas.read_csv", repeats=False), prepares(31, 5_000.0, ITERROWS)
     )
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["a part of the run"] = applied(slow_preparation, part)

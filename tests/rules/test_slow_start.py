@@ -1,8 +1,6 @@
 """slow-start: other imports and repeated loads are found, TensorFlow's import and one model are not."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import line, made
-from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.rules.run import slow_start
 from tfdoctor.rules.run.slow_start import check
 from tfdoctor.rules.run.slow_start.start_load import StartLoad
@@ -35,7 +33,7 @@ def healthy() -> Verdict:
 
 
 def imported(number: int, ms: float, module: str) -> RunLine:
-    return line(Phase.IMPORTS, number, ms, module, repeats=False)
+    return at_line(Phase.IMPORTS, number, ms, module, repeats=False)
 
 
 def judged(*lines: RunLine, **more: Any) -> Verdict:
@@ -51,7 +49,7 @@ def test_verdicts(told: Cases) -> None:
     )
     slow, pandas = imported(3, 4_000.0, "transformers"), imported(3, 4_000.0, "pandas")
     told["another module is a note at its line"] = judged(IMPORTED, slow)
-    used = line(Phase.PREPARING, 9, 300.0, "pandas.core.frame.DataFrame.merge", samples=1)
+    used = at_line(Phase.PREPARING, 9, 300.0, "pandas.core.frame.DataFrame.merge", samples=1)
     told["a module that the script uses is necessary"] = judged(IMPORTED, pandas), judged(IMPORTED, pandas, used)
     told["a module that imports TensorFlow is necessary"] = judged(imported(1, 9_000.0, "transformers"))
     told["another module in less than 2 s"] = judged(IMPORTED, imported(3, 1_999.0, "pandas"))
@@ -63,17 +61,17 @@ def test_verdicts(told: Cases) -> None:
     told["imports beside other programs where no core is free are not judged"] = judged(IMPORTED, slow, load=BUSY)
     told["a core is free"] = [judged(IMPORTED, slow, load=StartLoad(*load)) for load in ((4, 1, 1.9), (2, 1, 0.5))]
     told["the import of TensorFlow alone beside other programs"] = judged(IMPORTED, load=BUSY)
-    loads = made(RunCall.BUILD, 14, 40, 800.0, name="load_model", looped=True)
+    loads = calls_at(RunCall.BUILD, 14, 40, 800.0, name="load_model", looped=True)
     told["loads in a loop count beside other programs"] = judged(slow, calls=(loads,), load=BUSY)
     told["ten loads in a loop"] = judged(IMPORTED, calls=(replace(loads, name="Checkpoint.restore", count=10),))
     told["nine loads are an ensemble"] = judged(IMPORTED, calls=(replace(loads, count=9),))
     told["loads without a loop"] = judged(IMPORTED, calls=(replace(loads, looped=False),))
     told["sessions that a loop clears"] = judged(IMPORTED, calls=(replace(loads, name="clear_session"),))
-    weights = line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.layer.Layer.set_weights")
+    weights = at_line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.layer.Layer.set_weights")
     told["weights are set one by one"] = judged(IMPORTED, weights)
     told["layers are made"] = judged(IMPORTED, replace(weights, calls="keras.src.layers.core.dense.Dense.__init__"))
     told["Python in a loop while building, and without one"] = [
-        judged(line(Phase.BUILDING, 30, 8_000.0, repeats=repeats)) for repeats in (True, False)
+        judged(at_line(Phase.BUILDING, 30, 8_000.0, repeats=repeats)) for repeats in (True, False)
     ]
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["a part of the run is not judged"] = applied(slow_start, part, RunCalls(()))

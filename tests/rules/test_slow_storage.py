@@ -1,7 +1,5 @@
 """slow-storage: reads across a network that wait, and what only looks like it."""
 
-import pytest
-
 from tests.rules.kit import *
 from tfdoctor.rules.files.slow_storage import LITTLE_MORE, MOST_READS, PRECONDITIONS, check
 from tfdoctor.rules.files.slow_storage.read_rate import ReadRate

@@ -1,17 +1,11 @@
 """small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
-from pathlib import Path
-
-import pytest
-
 from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
-from tests.builders import line, wait
 from tests.rules.kit import *
 from tfdoctor.rules.execution import small_batch
 from tfdoctor.rules.execution.small_batch import Limits
-from tfdoctor.trace import xplane
 
 GPU = Device(DeviceKind.GPU, 1, 1)
 OF_TWO = Program(settings=RunSettings(batch_size=2))

@@ -1,6 +1,5 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
-from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.files import small_files
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check

@@ -1,7 +1,6 @@
 """small-replica-batch: both sides of each limit, and batches that nobody divides."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.device import NO_CUPTI
 from tfdoctor.rules.scale.small_replica_batch import check
 
 

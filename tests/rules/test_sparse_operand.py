@@ -1,7 +1,6 @@
 """sparse-operand: both sides of its limits, and the three remedies."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.program import Zeros
 from tfdoctor.rules.operations import sparse_operand
 from tfdoctor.rules.operations.sparse_operand import SparseOperand, SparseOperands, check
 

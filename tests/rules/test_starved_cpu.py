@@ -1,7 +1,6 @@
 """starved-cpu: the pipeline keeps all cores at work, and the step waits."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import DecodedImage
 from tfdoctor.rules.input import sequential_map, starved_cpu
 from tfdoctor.rules.input.starved_cpu.cpu_pressure import CpuPressure
 

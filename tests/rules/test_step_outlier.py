@@ -1,12 +1,9 @@
 """step-outlier: long steps that recur, and those that show no pattern."""
 
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from types import MappingProxyType
 
 from tests.rules.kit import *
-from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step
-from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.execution import step_outlier
 from tfdoctor.rules.execution.step_outlier import LONGER_EPOCHS
 

@@ -1,12 +1,10 @@
 """thread-limit: both sides of each limit, and limits that cost nothing."""
 
-from tests.builders import Thread, line
 from tests.rules.kit import *
-from tfdoctor.facts.timeline.activity import Activity, tabulate
+from tfdoctor.facts.timeline.activity import tabulate
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.rules.execution.thread_limit import FLOP, DivisibleWork, check
 from tfdoctor.rules.execution.thread_limit.setting import LimitOrigin, ThreadSetting
-from tfdoctor.trace import EventType, Intervals
 
 MATMUL = OperationTime(name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8)
 

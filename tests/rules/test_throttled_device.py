@@ -1,8 +1,6 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
-from tests.builders import line
 from tests.rules.kit import *
-from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.rules.scale import throttled_device
 from tfdoctor.rules.scale.throttled_device import POWER_CAP, check
 

@@ -1,11 +1,8 @@
 """unaligned-dimension: widths that the hardware pads, where the padding costs time."""
 
-import pytest
-
 from tests.h100 import TIMED_MS, h100, judged
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Tile
-from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.rules.precision import unaligned_dimension
 from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes, check
 

@@ -1,7 +1,6 @@
 """uncached-preprocessing: identical work in every epoch, whose output a cache could store."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.cacheable import CacheablePart, RepeatedWork
 from tfdoctor.rules.input import uncached_preprocessing
 from tfdoctor.rules.input.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes
 

@@ -2,7 +2,6 @@
 
 from tests.replicas import examine, replica
 from tests.rules.kit import *
-from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.rules.scale import uneven_replicas
 from tfdoctor.rules.scale.uneven_replicas import check
 

@@ -1,10 +1,6 @@
 """unfused-batch-norm: layers of that class, by what they ran."""
 
-from math import prod
-
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import MOMENTS
-from tfdoctor.facts.run.program import LayerConfig
 from tfdoctor.rules.operations import unfused_batch_norm
 
 SHAPE = (32, 64, 64, 48)

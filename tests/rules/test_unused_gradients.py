@@ -1,7 +1,6 @@
 """unused-gradients: both sides of the limit."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.agent import GradientsTaken
 from tfdoctor.rules.execution.unused_gradients import check
 from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
 

@@ -31,7 +31,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # What only leads to zeros: gradients, averages and updates of an optimizer, losses; and what others use.
-Row = dict[str, Any]
 FORWARD = (
     ("x", "Placeholder", ""),
     ("w", "VarHandleOp", ""),
@@ -56,13 +55,13 @@ STEP = (
 )
 
 
-def graph(*rows: tuple[str, str, str]) -> list[Row]:
+def graph(*rows: tuple[str, str, str]) -> list[Op]:
     """Build operations of (name, type, sources): a source is a name, with the number of its result."""
     names = [name for name, _, _ in rows]
     return [_operation(name, kind, sources.split(), names) for name, kind, sources in rows]
 
 
-def _operation(name: str, kind: str, sources: list[str], names: list[str]) -> Row:
+def _operation(name: str, kind: str, sources: list[str], names: list[str]) -> Op:
     made = [source.partition(":") for source in sources]
     attrs = {"scalar": float(name.partition("=")[2] or 1)} if kind == "Const" else {}
     return graph_operation(

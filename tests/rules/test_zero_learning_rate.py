@@ -2,8 +2,6 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.recording.agent import ZeroRate
-from tfdoctor.recording.manifest import Manifest
 from tfdoctor.rules.operations.zero_learning_rate import check
 from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
 
