@@ -3,7 +3,7 @@
     @golden_cases
     def test_verdicts(told: Cases) -> None:
         told["a tenth of the step is reported"] = example(share=0.1), example(share=0.099)
-        told["what others explain is left to them"] = example(share=0.3, subjects=frozenset(("a subject of others",)))
+        told["what others explain is left to them"] = example(share=0.3, subjects=frozenset(("the subject",)))
         told[...] = example(share=0.3, left=0.0)  # belongs to the case above
 
 The first two are those of the rule's page, ``sick`` and ``healthy``. Of the first finding all is written, and of
@@ -41,7 +41,7 @@ class Cases:
         case = next(reversed(self.texts)) if isinstance(name, EllipsisType) else name
         known = [self.texts[case]] if case in self.texts else []
         self.texts[case] = ""
-        self.texts[case] = "\n".join(known + [*self._lines(value)]) or "nothing"
+        self.texts[case] = "\n".join([*known, *self._lines(value)]) or "nothing"
 
     def _lines(self, value: object) -> Iterator[str]:
         match value:

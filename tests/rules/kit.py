@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import *
 from tests.cases import cases, each
-from tests.rules.applied import applied
+from tests.rules.applied import applied, examined, rule_of
 from tests.rules.golden_cases import Cases, golden_cases, shown
 from tests.rules.run_facts import (
     at_line,

@@ -60,11 +60,9 @@ def test_verdicts(told: Cases) -> None:
         check(SOURCE, DECODE, CACHE, FLIP, BATCH),
         check(SOURCE, DECODE, SHUFFLE, CACHE),
     )
-    told["take before the cache, of all elements, and after repeat"] = (
-        check(SOURCE, DECODE, take(9), CACHE),
-        check(SOURCE, DECODE, CACHE, take(1000)),
-        check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)),
-    )
+    told["take before the cache, of all elements, and after repeat"] = check(SOURCE, DECODE, take(9), CACHE)
+    told[...] = check(SOURCE, DECODE, CACHE, take(1000))
+    told[...] = check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9))
     told["a shorter take discards the cache"] = check(SOURCE, DECODE, CACHE, take(999))
     told["data without an end"] = check(dataset_of("Generator", cardinality=-1), ENDLESS)
     told["a cache that is late: a single pass reads none, two do, and unknown passes have a ceiling"] = [
@@ -76,9 +74,8 @@ def test_verdicts(told: Cases) -> None:
     told["only what is the same in every pass is priced"] = check(SOURCE, DECODE, FLIP, REPEAT, ENDLESS)
     between = mapped("DecodePng", cardinality=-1)
     told["a function between repeat and cache needs a hand"] = check(SOURCE, REPEAT, between, ENDLESS)
-    told["a step that does not wait still grows, and the cores are crowded"] = [
-        check(*LATE, wait=0.0, crowded=crowded) for crowded in (False, True)
-    ]
+    told["a step that does not wait still grows, and the cores are crowded"] = check(*LATE, wait=0.0, crowded=False)
+    told[...] = check(*LATE, wait=0.0, crowded=True)
     properties = DatasetProperties(chained(REPEAT, ENDLESS))
     cacheable, missing = Cacheable.measure(properties), Unavailable("no trace")
     told["without a trace the order counts"] = cache_order.check(cacheable, properties, missing, None, None, None)

@@ -43,8 +43,7 @@ def traced(took: float) -> Result:
     steps = line("p", *(marker(n, 10 * n, 10 * n + 9) for n in range(6)))
     rows = [(f"d:{DEPTHWISE}", 10 * n + 1, 10 * n + 1 + took) for n in range(6)]
     facts = chart(trace([markers(6, 10) if took else steps, line("t", *rows)]))
-    (result,) = engine.examine(facts, [Rule.from_module(depthwise_convolution)])
-    return result
+    return examined(depthwise_convolution, facts)
 
 
 def on_cpu(ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0, hardware: Hardware = CPU) -> Verdict:
@@ -131,20 +130,18 @@ def test_verdicts(told: Cases) -> None:
     )
     told["a step of unnamed work"] = check(OperationTime(name="k", type="compiled or unnamed", ms=9.0))
     for took in (0.02, 0.0):
-        result = traced(took)
-        told[f"a CPU's trace with operations of {took} ms, and its severity and saving"] = (
-            result.outcome,
-            result.severity,
-            result.saving,
+        said = traced(took)
+        told[f"a CPU's trace with operations of {took} ms, and its severity"] = (
+            said.outcome,
+            said.severity,
+            said.saving,
         )
     told["on a CPU the rates of the run decide"] = on_cpu(flop_s=2.4e11), on_cpu(flop_s=2.3e11)
     told["a known peak rate decides where the run's convolutions are slow"] = [
         on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=peak)) for peak in (2.4e11, 2.3e11)
     ]
-    told["a tenth of the compute time, and less"] = (
-        on_cpu(10.0, flop_s=1e12, others_ms=90.0),
-        on_cpu(9.9, flop_s=1e12, others_ms=90.1),
-    )
+    told["a tenth of the compute time, and less"] = on_cpu(10.0, flop_s=1e12, others_ms=90.0)
+    told[...] = on_cpu(9.9, flop_s=1e12, others_ms=90.1)
     told["unknown rates promise nothing on a CPU"] = check(depthwise(), FAST, hardware=CPU)
     # The gradient of an operation that a layer's call calls has the line that made the layer
     gradient = depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69))

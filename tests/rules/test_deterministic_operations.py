@@ -1,7 +1,6 @@
 """deterministic-operations: what switches them on, which operations count, and both sides of the limits."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.execution import deterministic_operations
 from tfdoctor.rules.execution.deterministic_operations import Limits, check
 from tfdoctor.rules.execution.deterministic_operations.determinism import Determinism
 
@@ -41,17 +40,15 @@ def test_verdicts(told: Cases) -> None:
     told["a variable is named"] = example(determinism=Determinism(variable="TF_DETERMINISTIC_OPS"))
     operations = Operations.training(70.0, row("BiasAddGrad", 60.0))
     cpu = Hardware(DeviceKind.CPU, "x")
-    told["on a CPU nothing is said"] = applied(deterministic_operations, Determinism(by_call=True), operations, cpu)
+    told["on a CPU nothing is said"] = applied(check, Determinism(by_call=True), operations, cpu)
 
     def measured(*aids: str, **environment: str) -> Determinism:
         program = Program(settings=RunSettings(debugging=tuple(map(DebugAid, aids))))
         return Determinism.measure(recording(manifest=manifest(environment=environment)), program)
 
-    told["nothing, a variable that is off, and another aid"] = (
-        measured(),
-        measured(TF_DETERMINISTIC_OPS="0"),
-        measured("check_numerics"),
-    )
+    told["nothing, a variable that is off, and another aid"] = measured()
+    told[...] = measured(TF_DETERMINISTIC_OPS="0")
+    told[...] = measured("check_numerics")
     told["a variable"] = measured(TF_DETERMINISTIC_OPS="True"), measured(TF_CUDNN_DETERMINISTIC="1")
     told["the call, beside the variable"] = measured("op_determinism", TF_DETERMINISTIC_OPS="1")
     told["a trace of another profiler says nothing of settings"] = lambda: Determinism.measure(recording(), None)

@@ -1,7 +1,6 @@
 """driver-start: the time to open the GPUs counts where nothing keeps the driver loaded, and where it is much."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.run import driver_start
 from tfdoctor.rules.run.driver_start import check
 
 RUN = divided_run(60_000.0, {})
@@ -40,6 +39,6 @@ def test_verdicts(told: Cases) -> None:
     driver = {"version": "580.95.05", "opened_ms": 2400.0}
     hidden = gpu(1, persistence=True, visible=False)
     known = boards({"unix_ns": 1, "gpu": [gpu(visible=True), hidden], "driver": driver})
-    told["GPUs that the run may not use are not judged"] = known, applied(driver_start, known, RUN)
+    told["GPUs that the run may not use are not judged"] = known, applied(check, known, RUN)
     old = boards({"unix_ns": 1, "gpu": [{"index": 0, "name": "NVIDIA A100", "gpu_pct": 99}]})
-    told["recordings before the reading of settings"] = applied(driver_start, old, RUN)
+    told["recordings before the reading of settings"] = applied(check, old, RUN)

@@ -98,21 +98,16 @@ def test_verdicts(told: Cases) -> None:
     told["operations take 2 of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step"] = (
         check(104.0, 2.0, slow=slow(SlowCall.WRITE, Stage.HOST, 3.0), lines=on_host(own, written))
     )
-    told["what is no operation and the call of one function remain"] = (
-        check(200.0, 5.0),
-        check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5))),
-    )
+    told["what is no operation and the call of one function remain"] = check(200.0, 5.0)
+    told[...] = check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5)))
     beside = on_host(runs(40, LineWork.READING), runs(41, LineWork.OPERATIONS))
     told["operations beside a compiled step are not it"] = check(60.0, 5.0, 1.0, beside="train_step", lines=beside)
     told["operations of one caller"] = around(runs(5, LineWork.OPERATIONS, CALLER))
-    told["the steps of an environment in NumPy, between the calls of a policy, have to stay outside"] = [
-        around(second)
-        for second in (
-            runs(5, LineWork.OPERATIONS, None),
-            runs(5, LineWork.READING, CALLER),
-            runs(5, LineWork.PYTHON, CALLER),
-        )
-    ]
+    told["the steps of an environment in NumPy, between the calls of a policy, have to stay outside"] = around(
+        runs(5, LineWork.OPERATIONS, None)
+    )
+    told[...] = around(runs(5, LineWork.READING, CALLER))
+    told[...] = around(runs(5, LineWork.PYTHON, CALLER))
     told["run_eagerly was asked for"] = around(runs(5, LineWork.PYTHON, CALLER), asked=True)
     told["the remedy is what the loop needs"] = [check(200.0, 5.0, asked=asked) for asked in (True, False)]
     told["on a CPU the kernels remain as fast as they were seen, unless they are unknown or take no less time"] = [

@@ -34,7 +34,7 @@ def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> O
 
 
 def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    return Rule.from_module(embedding_gradient).apply(Chart([program, Operations(rows), hardware]))
+    return rule_of(embedding_gradient).apply(Chart([program, Operations(rows), hardware]))
 
 
 def ran(program: Program, **times: float) -> list[OperationTime]:
@@ -156,10 +156,8 @@ def test_verdicts(told: Cases) -> None:
     told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")
     told["a penalty of a tenth of the step, and of less"] = penalized(10.0), penalized(9.9)
     told["a penalty on a table of which a quarter is used, or more"] = penalized(50.0, 2250), penalized(50.0, 2251)
-    told["a penalty explains the update of all rows; with moments that is a fault of its own"] = (
-        penalized(40.0),
-        penalized(40.0, dense=False),
-    )
+    told["a penalty explains the update of all rows; with moments that is a fault of its own"] = penalized(40.0)
+    told[...] = penalized(40.0, dense=False)
     told["a penalty is named at the layer with its gradient and the update that it causes"] = penalties()
     told["an optimizer with moments updates all rows anyway"] = penalties(moment=True)
     tied = op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]])

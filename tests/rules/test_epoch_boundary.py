@@ -1,7 +1,6 @@
 """epoch-boundary: work between epochs is found by line; a first slow epoch and a usual validation are not."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.run import epoch_boundary
 from tfdoctor.rules.run.epoch_boundary import check
 from tfdoctor.terms.run_time import PhaseSegment
 
@@ -91,7 +90,7 @@ def test_verdicts(told: Cases) -> None:
     )
     told["one epoch"] = judged(epochs=1)
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    told["what is missing is said"] = applied(epoch_boundary, part, RunCalls((), 5))
+    told["what is missing is said"] = applied(check, part, RunCalls((), 5))
     told["of several fits it is not counted in which epochs sampled work comes"] = [
         judged(lines=(between(20_000.0, FROM_SLICES),), fits=fits) for fits in (1, 2)
     ]
@@ -112,9 +111,8 @@ def test_verdicts(told: Cases) -> None:
         for longest_s in (12.0, 2.0)
         for epochs in (6, 7)
     ]
-    told["a second of the run, and less"] = [
-        example(lines=(between(ms, "gc.collect"),), total_ms=15_000.0) for ms in (1_000.0, 999.0)
-    ]
+    told["a second of the run, and less"] = example(lines=(between(1_000.0, "gc.collect"),), total_ms=15_000.0)
+    told[...] = example(lines=(between(999.0, "gc.collect"),), total_ms=15_000.0)
     told["several lines between epochs are a loop"] = judged(lines=(between(20_000.0), between(9_000.0, number=51)))
     told["what saves most comes first"] = judged(
         lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))

@@ -1,7 +1,6 @@
 """float16-on-cpu: float16 matmuls and convolutions, priced at bfloat16's time."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.precision import float16_on_cpu
 from tfdoctor.rules.precision.float16_on_cpu import Limits, check
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
@@ -31,8 +30,8 @@ def test_verdicts(told: Cases) -> None:
         example(kind=kind, hardware=AMX) for kind in ("Conv2D", "Conv2DBackpropFilter", "MatMul")
     ]
     rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
-    told["other operations in float16 count too"] = applied(float16_on_cpu, Operations(rows), AMX, None)
+    told["other operations in float16 count too"] = applied(check, Operations(rows), AMX, None)
     operations = Operations.training(100.0, matmul(dtype="float16"))
-    told["float16 is what a GPU is made for"] = applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x"))
+    told["float16 is what a GPU is made for"] = applied(check, operations, Hardware(DeviceKind.GPU, "x"))
     told["a twentieth of the step, and less"] = example(time_ms=70 * Limits().share), example(time_ms=3.4)
     told["in float32, and in an unknown type"] = example("float32"), example(dtype="")

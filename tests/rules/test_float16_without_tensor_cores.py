@@ -1,7 +1,6 @@
 """float16-without-tensor-cores: slow float16 by its rate, and GPUs on which it says nothing."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.precision import float16_without_tensor_cores
 from tfdoctor.rules.precision.float16_without_tensor_cores import Limits, check
 
 GTX_1660_TI = Hardware(
@@ -46,4 +45,4 @@ def test_verdicts(told: Cases) -> None:
     told["an unknown GPU"] = example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU"))
     operations = Operations.training(100.0, conv(60.0))
     cpu = Hardware(DeviceKind.CPU, "x")
-    told["a CPU is left to its own rule"] = applied(float16_without_tensor_cores, operations, cpu, None)
+    told["a CPU is left to its own rule"] = applied(check, operations, cpu, None)

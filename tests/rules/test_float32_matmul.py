@@ -132,9 +132,8 @@ def test_verdicts(told: Cases) -> None:
     told["16, 15 and 4 channels without AMX, where the 3 colors of an image gain nothing"] = [
         of_weights(3, 3, channels, 32) for channels in (16, 15, 4, 3)
     ]
-    told["a convolution along one axis or the other gains less"] = [
-        of_weights(*size, 64, 64, hardware=AMX) for size in ((1, 5), (7, 1))
-    ]
+    told["a convolution along one axis or the other gains less"] = of_weights(*(1, 5), 64, 64, hardware=AMX)
+    told[...] = of_weights(*(7, 1), 64, 64, hardware=AMX)
     told["many weights on few pixels gain nothing: measured, 4.25 ms in float32 and 4.19 in bfloat16"] = check(
         of_shape("Conv2D", 4.25 / 3, (8, 2, 2, 512), (3, 3, 512, 512)), RELU
     )
@@ -178,8 +177,7 @@ def test_verdicts(told: Cases) -> None:
 
 # From traces
 def examine(gpu: Machine) -> Result:
-    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(float32_matmul)])
-    return result
+    return examined(float32_matmul, chart(trace([markers(6, 10)], gpus=[gpu])))
 
 
 def kernels(name: str, ms: float = 8) -> Any:
@@ -212,11 +210,9 @@ def test_other_operations(told: Cases) -> None:
 
     # Measured: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types
     for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *float32_matmul.FIXED_OF_TYPE.items()):
-        told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = (
-            short(kind, ms),
-            short(kind, 9 * ms, calls=9.0),
-            short(kind, ms + 0.001),
-        )
+        told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = short(kind, ms)
+        told[...] = short(kind, 9 * ms, calls=9.0)
+        told[...] = short(kind, ms + 0.001)
     slow = {
         kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9))
         for kind in (*SLOWER, *float32_matmul.SLOWER_IN_CACHES)
@@ -224,9 +220,8 @@ def test_other_operations(told: Cases) -> None:
     told["a CPU widens values one by one, which made EfficientNet a third slower"] = [
         f"{kind}: {as_finding(verdict).effects[1].scales:g}" for kind, verdict in slow.items()
     ]
-    told["what is slower is told, and a GPU loses nothing"] = [
-        check(matmul(ms=20), other("Sigmoid"), hardware=hardware) for hardware in (CPU, GPU)
-    ]
+    told["what is slower is told, and a GPU loses nothing"] = check(matmul(ms=20), other("Sigmoid"), hardware=CPU)
+    told[...] = check(matmul(ms=20), other("Sigmoid"), hardware=GPU)
     told["a gradient by strides of 2, or of unknown strides, and by 1"] = [
         check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)
     ]
@@ -247,9 +242,8 @@ def test_other_operations(told: Cases) -> None:
     ]
     told["a V100 without kernels"] = examine(v100()).outcome
     told["a P4 has no Tensor Cores"] = examine(P4).outcome
-    told["float32 that avoids the Tensor Cores of an A100 gains more than TF32"] = [
-        on_a100(name) for name in ("ampere_sgemm_128x64_nn", "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4")
-    ]
+    told["float32 that avoids the Tensor Cores of an A100 gains more than TF32"] = on_a100("ampere_sgemm_128x64_nn")
+    told[...] = on_a100("cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4")
 
 
 def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:

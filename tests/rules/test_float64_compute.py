@@ -29,7 +29,7 @@ def check(
     program = program_of(*rows, **beside)
     ran = all_ran(program, ms, "Placeholder", idle)
     facts = Chart([program, Operations((*ran, GRADIENT)), hardware])
-    return Rule.from_module(float64_compute).apply(facts)
+    return rule_of(float64_compute).apply(facts)
 
 
 def op(name: str, kind: str, dtype: str, *sources: int, given: str = "", line: int = 0) -> Any:
@@ -91,4 +91,4 @@ def test_verdicts(told: Cases) -> None:
         op("q", "MatMul", "float64", 1, 1),
     )
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    told["a step of unnamed work"] = Rule.from_module(float64_compute).apply(Chart([Program(), unnamed, CPU]))
+    told["a step of unnamed work"] = rule_of(float64_compute).apply(Chart([Program(), unnamed, CPU]))

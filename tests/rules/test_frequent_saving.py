@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.kit import *
-from tfdoctor.rules.run import frequent_saving
 from tfdoctor.rules.run.frequent_saving import check
 
 AT = Location("train.py", 35)
@@ -51,10 +50,10 @@ def test_verdicts(told: Cases) -> None:
     told["a short run is judged by its saves' share"] = [example(saved(24, ms), **SHORT) for ms in (24.0, 4.0)]
     told["every five minutes, a failure each hour"] = example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1)
     told["without saves a run of fit is healthy; a loop may save by code of its own, unseen"] = (
-        applied(frequent_saving, RUN, RunCalls((), fits=1)),
-        applied(frequent_saving, RUN, RunCalls(())),
+        applied(check, RUN, RunCalls((), fits=1)),
+        applied(check, RUN, RunCalls(())),
     )
-    told["a window"] = applied(frequent_saving, WINDOW, RunCalls((), fits=1))
+    told["a window"] = applied(check, WINDOW, RunCalls((), fits=1))
 
 
 @given(st.floats(0.01, 1e5), st.integers(3, 10**6))

@@ -38,7 +38,5 @@ def test_verdicts(told: Cases) -> None:
     told["its results fit into half of the free memory, and do not"] = fitting(64_000.0), fitting(63_000.0)
     told["the inputs differ"] = example(replace(FROZEN, differs="flip in the pipeline draws random numbers"))
     told["no frozen layer"] = example(FrozenWork((), ()))
-    told["augmentation layers in the model, before a frozen base, and unnamed work"] = (
-        example(CONV),
-        example(CONV, rest="compiled or unnamed"),
-    )
+    told["augmentation layers in the model, before a frozen base, and unnamed work"] = example(CONV)
+    told[...] = example(CONV, rest="compiled or unnamed")

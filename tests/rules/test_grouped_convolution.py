@@ -1,7 +1,6 @@
 """grouped-convolution: both sides of its limits, and groups that are told by shapes."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import grouped_convolution
 from tfdoctor.rules.operations.grouped_convolution import GroupedConvolutions, check, groups_of
 
 IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
@@ -35,7 +34,7 @@ def example(
 
 def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
     operations = Operations.training(30.0, *rows, rest="ReluGrad")
-    return applied(grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
+    return applied(check, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
 
 
 def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:

@@ -78,21 +78,16 @@ def test_verdicts(told: Cases) -> None:
     told["it shrinks"] = resident(last=0.9e9)
     told["within what a large heap varies by"] = resident(first=10e9, last=10.49e9)
     told["memory that only warms up: a plateau, or no certain slope"] = resident(steady=False), resident(low=-1.0)
-    told["less is enough where live objects grow along"] = (
-        resident(TENSORS, last=1.05e9),
-        resident(TENSORS, last=1.049e9),
-        resident(last=1.05e9),
-    )
-    told["most of the run loads data"] = [
-        check(RESIDENT, phases=replace(PHASES, once_ms=ms)) for ms in (55_000.0, 60_000.0)
-    ]
+    told["less is enough where live objects grow along"] = resident(TENSORS, last=1.05e9)
+    told[...] = resident(TENSORS, last=1.049e9)
+    told[...] = resident(last=1.05e9)
+    told["most of the run loads data"] = check(RESIDENT, phases=replace(PHASES, once_ms=55_000.0))
+    told[...] = check(RESIDENT, phases=replace(PHASES, once_ms=60_000.0))
     told["three models are left to tuning-loop"] = [check(RESIDENT, calls=after(models)) for models in (2, 3)]
     told["a short run still warms up"] = [check(RESIDENT, seconds=seconds) for seconds in (20.0, 19.0)]
-    told["a shorter run is enough where a statement explains it"] = (
-        check(RESIDENT, TENSORS, seconds=8.0),
-        check(RESIDENT, TENSORS, seconds=8.0, kept=STATEMENT),
-        check(RESIDENT, TENSORS, seconds=7.9, kept=STATEMENT),
-    )
+    told["a shorter run is enough where a statement explains it"] = check(RESIDENT, TENSORS, seconds=8.0)
+    told[...] = check(RESIDENT, TENSORS, seconds=8.0, kept=STATEMENT)
+    told[...] = check(RESIDENT, TENSORS, seconds=7.9, kept=STATEMENT)
     told["a replay memory of zeros from the start, whose pages become resident when they are written"] = [
         reserved(grown) for grown in (0.0, 0.1e9, 0.38e9)
     ]
@@ -104,10 +99,8 @@ def test_verdicts(told: Cases) -> None:
     told["it ran out"] = filling(4e6, ran_out=True)
     told["an unknown limit"] = filling(4e6, limit=None)
     told["a cache fills in the first epoch, and not in the second"] = [filling(4e6, **cached(n)) for n in (1, 2)]
-    told["results of a program that trains nothing, unless live tensors grow along"] = (
-        filling(4e6, **PREDICTS),
-        filling(4e6, TENSORS, **PREDICTS),
-    )
+    told["results of a program that trains nothing, unless live tensors grow along"] = filling(4e6, **PREDICTS)
+    told[...] = filling(4e6, TENSORS, **PREDICTS)
     told["full within minutes: before savings, unless traced functions hold it, which retracing ends"] = (
         filling(1e9, TENSORS),
         filling(1e9, counted(Grows.FUNCTIONS)),

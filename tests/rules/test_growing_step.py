@@ -85,11 +85,9 @@ LIST = at(OTHER, 5.0, 45.0)
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["files stay open; the trend's values lie at 14.5 and 95.5 % of the 330 steps"] = check(STEP, FILES)
-    told["a fifth longer at the end, and less: clocks and caches"] = (
-        check(replace(STEP, last=48.0), FILES),
-        check(replace(STEP, last=47.9), FILES),
-        check(replace(STEP, low=-0.1, last=47.9), FILES),
-    )
+    told["a fifth longer at the end, and less: clocks and caches"] = check(replace(STEP, last=48.0), FILES)
+    told[...] = check(replace(STEP, last=47.9), FILES)
+    told[...] = check(replace(STEP, low=-0.1, last=47.9), FILES)
     told["a first epoch that is slow by tracing, then a plateau"] = check(replace(STEP, steady=False), FILES)
     told["50 steps are enough for a trend"] = [check(replace(STEP, over_steps=n), FILES) for n in (50, 49)]
     told["810 ms of 20 s are little"] = check(replace(STEP, first=10.0, last=14.0), GRAPH)
@@ -128,10 +126,8 @@ def test_verdicts(told: Cases) -> None:
     told["all lines became slower by the same factor, as if throttled"] = caused(at(OTHER, 20.0, 40.0))
     told["no line"] = caused()
     told["of two lines one calls the training"] = caused(of_script(TRAINS, 30.0, 45.0), of_script(OTHER, 5.0, 21.0))
-    told["counts that grow by little"] = (
-        check(STEP, grows(Grows.OBJECTS, 1_000, 1_499, "dict")),
-        check(STEP, grows(Grows.GRAPH, 5_000, 5_400)),
-    )
+    told["counts that grow by little"] = check(STEP, grows(Grows.OBJECTS, 1_000, 1_499, "dict"))
+    told[...] = check(STEP, grows(Grows.GRAPH, 5_000, 5_400))
 
 
 # What is measured: lines per step in the first third of the steps and the last, and calls that certainly get slower
@@ -190,11 +186,9 @@ def test_calls_and_epochs(told: Cases) -> None:
         slowing(GRAPH, repeats=False),
     )
     told["a text that is generated word by word makes the input of predict longer"] = slowing()
-    told["few calls, calls that hardly get slower, and calls that lose little"] = (
-        slowing(GRAPH, calls=49),
-        slowing(GRAPH, last_ms=4.7),
-        slowing(GRAPH, calls=60, last_ms=14.0),
-    )
+    told["few calls, calls that hardly get slower, and calls that lose little"] = slowing(GRAPH, calls=49)
+    told[...] = slowing(GRAPH, last_ms=4.7)
+    told[...] = slowing(GRAPH, calls=60, last_ms=14.0)
     told["a graph grows in each epoch: the first step after it is long, and the others usual"] = remade(5_000.0)
     told["operations that take a twentieth of the run to make, and less"] = (
         remade(1_250.0, steps=replace(LONG, long=None)),

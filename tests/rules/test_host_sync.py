@@ -2,7 +2,6 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.steps.steps import TRACE
-from tfdoctor.rules.execution import host_sync
 from tfdoctor.rules.execution.host_sync import check
 
 
@@ -38,7 +37,7 @@ def test_verdicts(told: Cases) -> None:
     told["a trace of one step, which the profiler ends"] = waited(5.0, 1.0, 2)
     told["waiting for the compiler"] = compiled(3.0), compiled(4.6)
     whole = replace(SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
-    told["no steps"] = applied(host_sync, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework())
+    told["no steps"] = applied(check, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework())
     told["no remedy of Keras for a run without it"] = example(framework=Framework(JAX))
     calls = [Step(n, n * 4 * PS_PER_MS, (n * 4 + 3) * PS_PER_MS, (n * 4 + 4) * PS_PER_MS, 4) for n in range(9)]
     step = Breakdown.of(host=2.0, between=1.0, device=7.0)

@@ -57,24 +57,16 @@ def test_verdicts(told: Cases) -> None:
     told["nine samples are too few"] = check(TimedLine(LINE, 9, 1.0))
     told["predict, which slow-call may name"] = check(PREDICTS), check(PREDICTS, **about(StepWork.SLOW_CALLS))
     told["busy machines start fit's function for a tenth of a traced step"] = check(seen(LineWork.ENTERING, 8.0))
-    told["Python outside of the user's lines, unless it is a callback"] = (
-        check(TimedLine(None, 20, 8.0)),
-        check(TimedLine(None, 20, 8.0, "Log.on_batch_end")),
-    )
+    told["Python outside of the user's lines, unless it is a callback"] = check(TimedLine(None, 20, 8.0))
+    told[...] = check(TimedLine(None, 20, 8.0, "Log.on_batch_end"))
     told["explained time"] = check(LONG, host=0.0)
     told["a line that waits for the function's operations"] = check(seen(LineWork.DISPATCHING, 8.0))
-    told["a line that reads between the steps, which another finding may name"] = (
-        check(between=READS),
-        check(between=READS, **about(StepWork.READING_RESULTS)),
-    )
-    told["a line that enters the step, which another finding may name"] = (
-        check(between=ENTERS),
-        check(between=ENTERS, **about(StepWork.STEP_ENTRY)),
-    )
-    told["a line of Python between the steps, which another finding may name"] = (
-        check(between=PYTHON),
-        check(between=PYTHON, **about(StepWork.BETWEEN_CALLS)),
-    )
+    told["a line that reads between the steps, which another finding may name"] = check(between=READS)
+    told[...] = check(between=READS, **about(StepWork.READING_RESULTS))
+    told["a line that enters the step, which another finding may name"] = check(between=ENTERS)
+    told[...] = check(between=ENTERS, **about(StepWork.STEP_ENTRY))
+    told["a line of Python between the steps, which another finding may name"] = check(between=PYTHON)
+    told[...] = check(between=PYTHON, **about(StepWork.BETWEEN_CALLS))
     told["a line makes batches, as python-input may name"] = check(LONG, makers=MAKERS), check(LONG, **BATCHES)
     told["where a model decides the data, python-input is about the first of these lines alone"] = (
         check(LONG, model=MODEL, **BATCHES),
@@ -93,8 +85,6 @@ def test_verdicts(told: Cases) -> None:
     )
     told["no more promised than unexplained"] = check(TimedLine(LINE, 20, 5.0), TimedLine(OTHER, 12, 3.0), host=6.0)
     lines = [TimedLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
-    told["lines of one function are named by its call, unless that is the function of the loop"] = (
-        check(*lines),
-        check(*lines, around=LINE),
-    )
+    told["lines of one function are named by its call, unless that is the function of the loop"] = check(*lines)
+    told[...] = check(*lines, around=LINE)
     told["lines of a callback are named by it"] = check(between=(TimedLine(LINE, 10, 4.0, "Log.on_batch_end"),))

@@ -124,10 +124,8 @@ MANY_CLASSES: dict[str, Any] = {"forms": form(FormKind.LARGE_SOFTMAX, LOSS)}
 def test_verdicts(told: Cases) -> None:
     told["an operation takes a tenth of the step, or less"] = check(group(time_ms=4.0)), check(group(time_ms=3.99))
     told["half of its time is needed, and less"] = check(group(least=5.0)), check(group(least=4.99))
-    told["a tenth of the untraced step: 4.5 of 40 traced ms are 2.0 of 20"] = (
-        check(group(time_ms=4.6), **PROFILED),
-        check(group(time_ms=4.5), **PROFILED),
-    )
+    told["a tenth of the untraced step: 4.5 of 40 traced ms are 2.0 of 20"] = check(group(time_ms=4.6), **PROFILED)
+    told[...] = check(group(time_ms=4.5), **PROFILED)
     told["in a short step 0.2 ms are told, which tracing itself may not add"] = (
         example(group(time_ms=0.2, least=0.0), **SHORT_STEP),
         example(group(time_ms=0.199, least=0.0), **SHORT_STEP),
@@ -162,10 +160,8 @@ def test_verdicts(told: Cases) -> None:
 def test_short_operations(told: Cases) -> None:
     told["100 of them are many"] = [check(group("Mul", 0.5, None, calls), **MANY) for calls in (100.0, 99.0)]
     told["in a loop each takes 0.01 ms, and more"] = [check(*loop_of_short(ms)) for ms in (0.01, 0.0101)]
-    told["apply_gradients of a plain loop, on whose line Keras updates each variable"] = (
-        check(SHORT),
-        check(SHORT, optimizer=OptimizerWork(SHORT.rows, 900.0)),
-    )
+    told["apply_gradients of a plain loop, on whose line Keras updates each variable"] = check(SHORT)
+    told[...] = check(SHORT, optimizer=OptimizerWork(SHORT.rows, 900.0))
     dispatched: dict[str, Any] = {"host": 5.0, "dispatching": 6.0}
     told["the host's time to dispatch belongs to them, unless a finding names it"] = (
         check(group("Mul", 1.0, None, 400.0), **dispatched),
@@ -272,11 +268,9 @@ def test_measured_forms(told: Cases) -> None:
         return forms(*SORT, *beside, op("used", kind, [1], [ROWS], tensor(*shape)))
 
     told["one singular value is used"] = [svd(kind, [1], [VALUES], tensor()) for kind in ("StridedSlice", "Max")]
-    told["the nuclear norm, ten singular values, and vectors are used"] = (
-        svd("Sum", [1], [VALUES], tensor()),
-        svd("StridedSlice", [1], [VALUES], tensor(10)),
-        svd("MatMul", [1], [MATRIX], tensor(96, 96), ports=[1]),
-    )
+    told["the nuclear norm, ten singular values, and vectors are used"] = svd("Sum", [1], [VALUES], tensor())
+    told[...] = svd("StridedSlice", [1], [VALUES], tensor(10))
+    told[...] = svd("MatMul", [1], [MATRIX], tensor(96, 96), ports=[1])
     told["a quarter of a sort is used"] = sort("StridedSlice", 8, 64)
     told["more of a sort is used"] = sort("StridedSlice", 8, 65)
     told["a slice and all of a sort are used"] = [sort(kind, 8, beside=(FEW,)) for kind in ("Sum", "GatherV2")]
@@ -289,10 +283,8 @@ def test_measured_forms(told: Cases) -> None:
     told["an image of the same size"] = forms(*resized(4, scale=1))
     told["the enlarged image is needed for another convolution"] = forms(*resized(4, ways=2))
     told["a product with a diagonal"] = forms(*diagonal("MatrixDiagV3")), forms(*diagonal("Diag"))
-    told["a product with a band, and a part of a diagonal"] = (
-        forms(*diagonal("MatrixBandPart")),
-        forms(*diagonal("MatrixDiagPart")),
-    )
+    told["a product with a band, and a part of a diagonal"] = forms(*diagonal("MatrixBandPart"))
+    told[...] = forms(*diagonal("MatrixDiagPart"))
     told["a quarter of the copies is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 36)))
     told["more of the copies is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 37)))
     told["10,000 classes"] = forms(*loss_of(10_000))

@@ -4,7 +4,6 @@ from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from tests.rules.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.rules.scale import idle_device
 from tfdoctor.rules.scale.idle_device import check
 
 
@@ -15,11 +14,6 @@ def example(
     """One of four GPUs works."""
     device = Device(kind, visible, used, missing=missing)
     return check(device, replicas, Steps.uniform(steps, 50.0), Framework())
-
-
-def examine(of: Chart) -> Result:
-    (result,) = engine.examine(of, [Rule.from_module(idle_device)])
-    return result
 
 
 sick = example
@@ -54,7 +48,7 @@ def test_verdicts(told: Cases) -> None:
 def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:
     truth = samples.write(Run(device="v100", idle_gpus=3), tmp_path)
     of = Recording.open(tmp_path)
-    result = examine(Chart([xplane.read(of.traces[0]), of]))
+    result = examined(check, Chart([xplane.read(of.traces[0]), of]))
     assert isinstance(result.outcome, Finding)
     assert result.outcome.summary.startswith("3 of 4 GPUs")
     assert result.saving is not None
@@ -65,4 +59,4 @@ def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 def test_a_partial_step_of_eight_gpus_accuses_none_of_them() -> None:
     path = next((TRACES / "v100x8-bert-partial-step").rglob("*.xplane.pb"))
-    assert isinstance(examine(chart(xplane.read(path))).outcome, NotApplicable)
+    assert isinstance(examined(check, chart(xplane.read(path))).outcome, NotApplicable)

@@ -91,5 +91,4 @@ def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
     waits = line("tf_data_iterator_get_next/1", wait(0, 490), *(wait(at, at + 0.1) for at in starts))
     kernels = line("Stream #1", *(("k", at + 1, at + 9) for at in starts[1:]))
     facts = chart(trace([line("python", *steps), waits], gpus=[v100(kernels)]))
-    (result,) = engine.examine(facts, [Rule.from_module(input_bound)])
-    assert isinstance(result.outcome, Healthy)
+    assert isinstance(examined(input_bound, facts).outcome, Healthy)

@@ -54,10 +54,8 @@ def test_verdicts(told: Cases) -> None:
     capabilities = "7.0", "7.5", "8.6", "8.9", "9.0", "12.0", "5.2", ""
     told["GPUs that compile PTX; 5.2 does not run at all"] = [one for one in capabilities if needs_ptx(one, WHEEL)]
     told["a build without PTX"] = needs_ptx("9.0", ("sm_80",))
-    told["what is kept"] = (
-        example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True)),
-        example(StartCompiling(PtxKernels("12.0", ms=0.0))),
-    )
+    told["what is kept"] = example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True))
+    told[...] = example(StartCompiling(PtxKernels("12.0", ms=0.0)))
     told["a cache that is off: no time"] = example(StartCompiling(PtxKernels("12.0", KernelCache(disabled=True))))
     told["a cache with room ends it by itself, and a full one does not"] = [
         example(StartCompiling(ptx(60_000.0, nbytes=nbytes)), tracing_ms=70_000.0)

@@ -1,7 +1,6 @@
 """late-gather: both sides of its limits, and where its saving is a ceiling."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import late_gather
 from tfdoctor.rules.operations.late_gather import Limits, SelectedProduct, SelectedProducts, check
 
 EXAMPLE_LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
@@ -30,7 +29,7 @@ def test_verdicts(told: Cases) -> None:
     told["on a GPU the saving was not measured"] = example(kind=DeviceKind.GPU)
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     cpu = Device(DeviceKind.CPU, visible=1, used=1)
-    told["unnamed work is not called healthy"] = applied(late_gather, SelectedProducts(()), unnamed, cpu)
+    told["unnamed work is not called healthy"] = applied(check, SelectedProducts(()), unnamed, cpu)
 
 
 # Selections of rows: what of the graph is computed for them alone, and what others use as well.

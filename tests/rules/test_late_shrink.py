@@ -44,10 +44,8 @@ def test_verdicts(told: Cases) -> None:
     told["the saving is the work on pixels that are dropped: 15 of 30 ms"] = order((128, 128), (64, 64), 20.0)
     told["a crop says so"] = order(kind="StridedSlice")
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=20.0)
-    told["a step that does not wait is slowed through the cores alone"] = (
-        order(waits=False, contention=crowded),
-        order(waits=False),
-    )
+    told["a step that does not wait is slowed through the cores alone"] = order(waits=False, contention=crowded)
+    told[...] = order(waits=False)
     told["without recorded functions only buffers are judged"] = check(Buffers(()), Unavailable("no graphs"), None)
     told["without pipeline nothing is judged"] = check(Unavailable("no data"), FullSizeWork(), None)
 
@@ -56,13 +54,10 @@ def test_verdicts(told: Cases) -> None:
 def test_full_buffers(told: Cases) -> None:
     told["elements are larger before the buffer: the stages change places"] = example()
     told["elements get smaller behind it: their map comes first"] = example(1000, MIB, grows=False)
-    told["268.4 MB are spared, and less"] = (
-        example(1000, each=268_536, least=100),
-        example(1000, each=268_535, least=100),
-    )
-    told["elements are half as large elsewhere, and hardly smaller"] = [
-        example(1000, each=4 * MIB, least=least) for least in (2 * MIB, 2 * MIB + 1)
-    ]
+    told["268.4 MB are spared, and less"] = example(1000, each=268_536, least=100)
+    told[...] = example(1000, each=268_535, least=100)
+    told["elements are half as large elsewhere, and hardly smaller"] = example(1000, each=4 * MIB, least=2 * MIB)
+    told[...] = example(1000, each=4 * MIB, least=2 * MIB + 1)
     told["a warning where tasks wait for memory, else a note"] = [
         example(memory=HostMemory(64e9, 20e9, stalled=stalled)) for stalled in (0.02, 0.019, None)
     ]

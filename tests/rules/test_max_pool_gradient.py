@@ -1,7 +1,6 @@
 """max-pool-gradient: both sides of its share, and oneDNN's fast one."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import max_pool_gradient
 from tfdoctor.rules.operations.max_pool_gradient import check
 
 NAME = "gradient_tape/model/pool/MaxPoolGrad"
@@ -35,11 +34,11 @@ def test_verdicts(told: Cases) -> None:
     told["3 % of the compute, and less"] = example(0.9), example(0.89)
     told["on a CPU Eigen's gradient is slow"] = example(12.0, f"{NAME}:MaxPoolGrad", hardware=CPU)
     average = OperationTime(name=NAME, type="AvgPoolGrad", ms=12.0)
-    told["the gradient of average pooling"] = applied(max_pool_gradient, Operations.training(30.0, average), CPU)
+    told["the gradient of average pooling"] = applied(check, Operations.training(30.0, average), CPU)
     row = OperationTime(name="select-and-scatter.3", type="select-and-scatter", ms=9.0)
     rest = OperationTime(name="transpose(jvp(conv))", type="convolution", ms=30.0)
     told["XLA searches for the maxima again"] = applied(
-        max_pool_gradient, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")
+        check, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")
     )
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    told["a step of unnamed work"] = applied(max_pool_gradient, Operations((unnamed,)), CPU)
+    told["a step of unnamed work"] = applied(check, Operations((unnamed,)), CPU)

@@ -22,10 +22,8 @@ sick = example
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["others may use the free cores"] = example(cores=Cores(4.0, busy=1.0, others=2.0))
-    told["cores that were not sampled, and unknown ones"] = (
-        example(cores=Cores(4.0, busy=1.0, sampled=False)),
-        example(cores=None),
-    )
+    told["cores that were not sampled, and unknown ones"] = example(cores=Cores(4.0, busy=1.0, sampled=False))
+    told[...] = example(cores=None)
     written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
     told["the map's line"] = example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written))
     for kind in ("Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"):
@@ -38,7 +36,6 @@ def test_verdicts(told: Cases) -> None:
     told["a prefetch below work of no cost"] = example(
         StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch")
     )
-    told["work that matters, and less"] = [
-        example(StageTime.of("Root::Map", NEGLIGIBLE_MS * factor)) for factor in (1.0, 0.9)
-    ]
+    told["work that matters, and less"] = example(StageTime.of("Root::Map", NEGLIGIBLE_MS * 1.0))
+    told[...] = example(StageTime.of("Root::Map", NEGLIGIBLE_MS * 0.9))
     told["a step that waits 5 % of its time, and less"] = example(wait=1.5), example(wait=1.4)

@@ -1,7 +1,6 @@
 """optimizer-overhead: small tensors only, in an optimizer's name scope."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import optimizer_overhead
 from tfdoctor.rules.operations.optimizer_overhead import Limits, check
 
 CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
@@ -50,4 +49,4 @@ def test_verdicts(told: Cases) -> None:
         told[f"{name} is not in an optimizer's scope"] = example(row(3.0, name=name))
     operations = Operations.training(15.0, row(3.0))
     work, step = OptimizerWork.measure(operations), Breakdown.of(device=15.0)
-    told["on a TPU XLA has fused them"] = applied(optimizer_overhead, work, operations, TPU, step)
+    told["on a TPU XLA has fused them"] = applied(check, work, operations, TPU, step)

@@ -2,7 +2,6 @@
 
 from tests.edits.kit import edited
 from tests.rules.kit import *
-from tfdoctor.rules.input import per_element_map
 from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
@@ -11,8 +10,8 @@ SINGLE_ITEMS = (
     "DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If", "StatelessWhile",
     "MatMul", "BatchMatMulV2", "RFFT", "ResizeBilinear", "EagerPyFunc", "Where", "StatefulPartitionedCall",
 )  # fmt: skip
-STRING = "TensorSpec(shape=(), dtype=tf.string, name=None)"
-OPEN = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
+TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+ANY_LENGTH = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
 
 
 def example(  # noqa: PLR0913 - what a call costs, and what needs it
@@ -37,7 +36,7 @@ def graph(name: str, *types: str, shape: Any = (30,)) -> dict[str, Any]:
     return {"name": f"Dataset_map_{name}", "kind": "dataset", "operations": rows}
 
 
-def measured(*graphs: dict[str, Any], element: str = STRING, between: str = "Prefetch") -> Any:
+def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefetch") -> Any:
     datasets = (
         Dataset(id=0, kind="TextLineDatasetV2", element=element),
         Dataset(id=1, kind="_ParallelMapDataset", inputs=(0,), function="columns"),
@@ -64,7 +63,7 @@ def test_verdicts(told: Cases) -> None:
     told["Python is another rule's"] = example(stage(python_ms=5.0))
     told["a step that does not wait"] = example(wait=0.1)
     told["a stage of an unknown dataset"] = example(stage(dataset=None))
-    told["functions that were not recorded"] = per_element_map.check(
+    told["functions that were not recorded"] = check(
         InputPipeline.of(stage()), Unavailable("nothing recorded"), CpuContention(crowded=False)
     )
 
@@ -86,7 +85,7 @@ def test_functions(told: Cases) -> None:
     pack = graph("columns", "Pack")
     told["a function is its graph by name"] = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
     told["a result of open shape"] = measured(graph("columns", "Pack", shape=(None,)))
-    told["an element of open shape"] = measured(pack, element=OPEN)
+    told["an element of open shape"] = measured(pack, element=ANY_LENGTH)
     told["a filter between map and batch ends the search"] = measured(pack, between="Filter")
     told["two functions of one name are not guessed from"] = measured(pack, graph("columns", "Cast"))
     told["no function"] = lambda: measured()  # noqa: PLW0108 - it raises

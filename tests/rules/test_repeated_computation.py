@@ -1,7 +1,6 @@
 """repeated-computation: when work that is done again is worth a change."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import repeated_computation
 from tfdoctor.rules.operations.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults, check
 
 FIRST = Location("train.py", 31)
@@ -48,7 +47,7 @@ def test_verdicts(told: Cases) -> None:
     scattered = tuple(Repeat(FIRST, line, (named(f"b{line.line}/Cast", 1.0),)) for line in lines)
     told["scattered repetitions are not named"] = example(RepeatedResults(scattered), 10.0)
     fused = Operations((named("fusion", 10.0),))
-    told["operations that XLA compiled are not judged"] = applied(repeated_computation, RepeatedResults(), fused)
+    told["operations that XLA compiled are not judged"] = applied(check, RepeatedResults(), fused)
 
 
 # What is computed again in a step: equal values of one graph, and results of constants.

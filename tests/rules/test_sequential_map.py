@@ -1,7 +1,6 @@
 """sequential-map: the map that limits the pipeline of a waiting step runs on one thread."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.input import sequential_map
 from tfdoctor.rules.input.sequential_map import check
 
 ON_CPU = Device(DeviceKind.CPU, 1, 1)
@@ -44,15 +43,14 @@ def test_verdicts(told: Cases) -> None:
     slow = StageTime.of("Root::Prefetch::MapAndBatch", 300.0, threads=2)
     told["a sequential map that does not limit the pipeline"] = example(slow, stage("MapAndBatch::Map"))
     told["a step that waits 5 % of its time, and less"] = example(stage(), wait=2.0), example(stage(), wait=1.9)
-    told["Python gains nothing from threads: half of the work, and more"] = [
-        example(stage(python_ms=python)) for python in (20.0, 21.0)
-    ]
+    told["Python gains nothing from threads: half of the work, and more"] = example(stage(python_ms=20.0))
+    told[...] = example(stage(python_ms=21.0))
     for name in ("decode", "<lambda>"):
         written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
         told[f"the user's own line, of {name}"] = example(stage(dataset=written))
     decode = Dataset(id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3))
     pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(decode,))
-    told["a map whose results were buffered"] = applied(sequential_map, pipeline, Breakdown.of(device=10.0), ON_CPU)
+    told["a map whose results were buffered"] = applied(check, pipeline, Breakdown.of(device=10.0), ON_CPU)
     for threads in (1, 2):
         pool = DataOptions({"threading.private_threadpool_size": threads})
         told[f"a private pool of {threads}: one is another rule's"] = example(stage("MapAndBatch"), options=pool)

@@ -1,8 +1,6 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
 from tests.rules.kit import *
-from tfdoctor.diagnose.engine import examine
-from tfdoctor.rules.input import serial_batch
 from tfdoctor.rules.input.serial_batch import check
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
@@ -75,9 +73,8 @@ def test_verdicts(told: Cases) -> None:
     off = DataOptions({PARALLEL: False}, Location("t.py", 5))
     told["the user's own batch, and the option"] = example(size=16, options=off, at=Location("t.py", 9))
     told["an option that Keras sets"] = of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=True))
-    told["tf.data copies large batches on all threads by itself"] = [
-        of_width(width, DataOptions()) for width in (MEBIBYTE, MEBIBYTE - 1)
-    ]
+    told["tf.data copies large batches on all threads by itself"] = of_width(MEBIBYTE, DataOptions())
+    told[...] = of_width(MEBIBYTE - 1, DataOptions())
     no_defaults = {"experimental_optimization.apply_default_optimizations": False}
     for values in (no_defaults, {PARALLEL: True}, {PARALLEL: True} | no_defaults, {"autotune.enabled": False}):
         options = ", ".join(
@@ -118,7 +115,7 @@ def in_a_trace(shape: str) -> Result:
     host = {"host": {"run_cpu_pct": 100.0, "other_cpu_pct": 0.0}, "unix_ns": 1}
     beside = recording({"datasets": [batched], "feeds": 1}, [host], manifest=manifest())
     events = trace([markers(5, 100), trainer, producer])
-    (result,) = examine(chart(events, beside), [Rule.from_module(serial_batch)])
+    result = examined(check, chart(events, beside))
     return result
 
 

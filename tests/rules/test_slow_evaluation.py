@@ -1,7 +1,6 @@
 """slow-evaluation: loops of short calls and metrics in Python are found, one long evaluation is not."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.run import slow_evaluation
 from tfdoctor.rules.run.slow_evaluation import check
 
 AT = Location("evaluate.py", 31)
@@ -58,8 +57,8 @@ def test_verdicts(told: Cases) -> None:
         done = at_line(Phase.END, 50, 30_000.0, calls, repeats=repeats)
         told[f"{calls or 'Python'} for all, repeated: {repeats}"] = judged(evaluated(1, 900.0), lines=(done,))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    told["a part of the run"] = applied(slow_evaluation, part, RunCalls(()))
+    told["a part of the run"] = applied(check, part, RunCalls(()))
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
-    told["a run that fits without evaluating"] = applied(slow_evaluation, run, RunCalls((), fits=1))
-    told["a run that may evaluate in code of its own"] = applied(slow_evaluation, run, RunCalls(()))
-    told["a run that was ended early"] = applied(slow_evaluation, replace(run, ended_early=True), RunCalls(()))
+    told["a run that fits without evaluating"] = applied(check, run, RunCalls((), fits=1))
+    told["a run that may evaluate in code of its own"] = applied(check, run, RunCalls(()))
+    told["a run that was ended early"] = applied(check, replace(run, ended_early=True), RunCalls(()))

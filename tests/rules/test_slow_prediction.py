@@ -2,7 +2,6 @@
 
 from tests.rules.kit import *
 from tests.rules.run_facts import steps
-from tfdoctor.rules.run import slow_prediction
 from tfdoctor.rules.run.slow_prediction import check
 
 EXAMPLE_AT = Location("predict.py", 20)
@@ -76,7 +75,7 @@ def test_verdicts(told: Cases) -> None:
     ):
         told[name] = judged(lines=(at_line(Phase.PREDICTION, 20, 40_000.0, calls),))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    told["a part of the run"] = applied(slow_prediction, part, RunCalls(()))
+    told["a part of the run"] = applied(check, part, RunCalls(()))
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
-    told["a run that fits without predicting"] = applied(slow_prediction, run, RunCalls((), fits=1))
-    told["a run that may predict in code of its own"] = applied(slow_prediction, run, RunCalls(()))
+    told["a run that fits without predicting"] = applied(check, run, RunCalls((), fits=1))
+    told["a run that may predict in code of its own"] = applied(check, run, RunCalls(()))

@@ -1,7 +1,6 @@
 """slow-random: expensive distributions compared with uniform numbers."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import slow_random
 from tfdoctor.rules.operations.slow_random import NORMAL, REMAINING, check
 
 GPU = Hardware(DeviceKind.GPU, "x")
@@ -37,6 +36,6 @@ def test_verdicts(told: Cases) -> None:
         told[f"{kind} is not expensive"] = example(kind, 60.0, 100.0)
     told["a twentieth of the compute time, and less"] = [example(time_ms=ms, total_ms=100.0) for ms in (5.0, 4.9)]
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    told["a step of unnamed work"] = applied(slow_random, Operations((unnamed,)), GPU)
+    told["a step of unnamed work"] = applied(check, Operations((unnamed,)), GPU)
     for kind in sorted(NORMAL):
         told[f"trap: a diffusion model needs much {kind}"] = [example(kind, ms, 100.0) for ms in (60.0, 4.9)]

@@ -41,10 +41,8 @@ def test_verdicts(told: Cases) -> None:
     ]
     told["a step that does not wait"] = example(wait=0.0)
     told["files that are not known to lie across a network"] = example(files=SourceFiles(8))
-    told["files that were not listed, and cores that were not sampled"] = (
-        example(files=Unavailable("not listed")),
-        example(cores=Unavailable("not sampled")),
-    )
+    told["files that were not listed, and cores that were not sampled"] = example(files=Unavailable("not listed"))
+    told[...] = example(cores=Unavailable("not sampled"))
     line = Dataset(id=1, kind="_ParallelMapDataset", at=Location("train.py", 9))
     stage = StageTime.of("Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line)
     told["whole files are read by a function which does other work too"] = example(stage, files=NFS)

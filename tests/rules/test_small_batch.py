@@ -72,8 +72,7 @@ def own_loop(body_ms: float) -> PythonOverhead:
 def examine(folder: Path) -> Result:
     recording = Recording.open(folder)
     facts = Chart([xplane.read(recording.traces[0]), recording])
-    (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
-    return result
+    return examined(small_batch, facts)
 
 
 sick = example

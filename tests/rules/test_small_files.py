@@ -1,7 +1,6 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.files import small_files
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
@@ -58,7 +57,7 @@ def test_verdicts(told: Cases) -> None:
         told[name] = example(stage(dataset=MAPPED), functions=functions)
     load = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
     pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(load,))
-    told["a map whose results were buffered"] = applied(small_files, pipeline, Breakdown.of(device=10.0))
+    told["a map whose results were buffered"] = applied(check, pipeline, Breakdown.of(device=10.0))
     for count in (100_000, 10):
         told[f"{count} files of 9 kB fill so many larger ones"] = example(files=FileList(count=count, nbytes=9_000))
 

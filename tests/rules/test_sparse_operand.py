@@ -1,7 +1,6 @@
 """sparse-operand: both sides of its limits, and the three remedies."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import sparse_operand
 from tfdoctor.rules.operations.sparse_operand import SparseOperand, SparseOperands, check
 
 
@@ -31,7 +30,7 @@ def test_verdicts(told: Cases) -> None:
     told["one value in each row is a selection"] = example(fullest=1)
     told["values on the diagonal alone"] = example(fullest=1, diagonal=True)
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    told["unnamed work is not called healthy"] = applied(sparse_operand, SparseOperands(()), unnamed)
+    told["unnamed work is not called healthy"] = applied(check, SparseOperands(()), unnamed)
 
 
 def test_the_line_is_that_of_the_slowest_forward_product() -> None:

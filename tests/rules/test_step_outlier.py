@@ -83,10 +83,8 @@ def test_verdicts(told: Cases) -> None:
     told["one occasion of two causes: the end of an epoch"] = check({4: ("between", 100.0), 5: ("input", 100.0)})
     told["two occasions of different causes"] = check({4: ("between", 50.0), 14: ("input", 50.0)})
     told["long steps without a common cause that take little"] = check({4: ("device", 20.0), 14: ("input", 20.0)})
-    told["trap: adjacent long steps are one occasion, of another program's work"] = (
-        long("device", 20.0, 4, 5),
-        long("device", 20.0, 4, 6),
-    )
+    told["trap: adjacent long steps are one occasion, of another program's work"] = long("device", 20.0, 4, 5)
+    told[...] = long("device", 20.0, 4, 6)
     told["a twentieth of the time, and less"] = long("between", 5.5), long("between", 5.0)
     told["without steady steps nothing is judged"] = long("between", 50.0, 2, count=5)
     compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
@@ -98,10 +96,8 @@ def test_verdicts(told: Cases) -> None:
         check({}, starts=PassStarts(7, 30, 392.0, 28.0, share, 12.0)) for share in (0.051, 0.049)
     ]
     told["long steps that the untraced ones lack"] = paced(100, 1000.0)
-    told["long steps that the untraced ones have as well, or that are too few to tell"] = (
-        paced(100, 1900.0),
-        paced(19, 190.0),
-    )
+    told["long steps that the untraced ones have as well, or that are too few to tell"] = paced(100, 1900.0)
+    told[...] = paced(19, 190.0)
 
 
 def test_a_traced_pattern_comes_before_the_first_steps_of_passes() -> None:
@@ -114,9 +110,8 @@ def test_busy_machine(told: Cases) -> None:
     told["long steps of a device while other programs use less"] = long("device", cores=Cores(2.0, 1.5, 0.4))
     callback = dict.fromkeys((4, 14), ("between", 100.0))
     told["a callback that is sampled in long steps is the cause, busy or not"] = example(callback, cores=BUSY)
-    told["long steps without a strict period of four"] = [
-        long("host", 40.0, *at, cores=BUSY) for at in ((4, 9, 14), (4, 9, 15, 19))
-    ]
+    told["long steps without a strict period of four"] = long("host", 40.0, *(4, 9, 14), cores=BUSY)
+    told[...] = long("host", 40.0, *(4, 9, 15, 19), cores=BUSY)
     told["a strict period is a note that says so"] = long("between", 40.0, 4, 9, 14, 19, cores=BUSY)
     told["the same on an idle machine"] = long("between", 40.0, 4, 9, 14, 19)
 
@@ -206,19 +201,15 @@ def test_run(told: Cases) -> None:
     told["a traced pattern gets the price of the run"] = occasional(
         seen(30, 5_000.0), extra=traced, lines=LongStepLines({Stage.BETWEEN: (EVAL,)})
     )
-    told["less than a second, and less than 5 % of the run"] = [
-        occasional(seen(23, 5_000.0), beyond_ms=beyond_ms) for beyond_ms in (900.0, 2_000.0)
-    ]
+    told["less than a second, and less than 5 % of the run"] = occasional(seen(23, 5_000.0), beyond_ms=900.0)
+    told[...] = occasional(seen(23, 5_000.0), beyond_ms=2_000.0)
     told["two thirds of what long steps take beyond usual, as another line takes a third"] = occasional(
         seen(23, 2_000.0), seen(24, 1_000.0, RunWork.INPUT)
     )
-    told["waits for input and tracing are no work of their own"] = [
-        occasional(seen(23, 5_000.0, work)) for work in (RunWork.INPUT, RunWork.TRACING)
-    ]
-    told["a line that is seen twice, and the one that trains"] = (
-        occasional(seen(23, 5_000.0, samples=2)),
-        occasional(seen(40, 5_000.0, trains=True)),
-    )
+    told["waits for input and tracing are no work of their own"] = occasional(seen(23, 5_000.0, RunWork.INPUT))
+    told[...] = occasional(seen(23, 5_000.0, RunWork.TRACING))
+    told["a line that is seen twice, and the one that trains"] = occasional(seen(23, 5_000.0, samples=2))
+    told[...] = occasional(seen(40, 5_000.0, trains=True))
     update, save, own = seen(23, 1_000.0, calls="Optimizer.apply_gradients"), seen(30, 5_000.0), seen(31, 500.0)
     python = TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON)
     usual = (
@@ -233,10 +224,8 @@ def test_run(told: Cases) -> None:
     told["trap: a step waits for a core in any line"] = occasional(own, save, usual=(python,), cores=BUSY)
     told["on an idle machine both lines take their own time"] = occasional(own, save, usual=(python,))
     told["on a busy machine without samples of usual steps"] = occasional(own, save, cores=BUSY)
-    told["what lies between epochs in the account of the run is no long step"] = (
-        between(run=run(0.0)),
-        between(FIT, run=run(0.0)),
-    )
+    told["what lies between epochs in the account of the run is no long step"] = between(run=run(0.0))
+    told[...] = between(FIT, run=run(0.0))
     told["a callback, or a line of the user's, is none of an epoch's end"] = (
         between(replace(FIT, callback="Save.on_train_batch_end"), run=run(0.0)),
         between(replace(FIT, calls={"train.save": 40}), run=run(0.0)),

@@ -1,7 +1,6 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.scale import throttled_device
 from tfdoctor.rules.scale.throttled_device import POWER_CAP, check
 
 HEAT, CAP = "software-thermal", "power-cap"
@@ -27,8 +26,7 @@ def examine(*rows: Any) -> Result:
     """A V100 (1530 MHz) whose kernels take 9 of each step's 10 ms."""
     work = line("Stream #1", *[("kernel", 10 * n + 0.5, 10 * n + 9.5) for n in range(6)])
     facts = chart(trace([markers(6, 10)], gpus=[v100(work)]), recording(samples=rows))
-    (result,) = engine.examine(facts, [Rule.from_module(throttled_device)])
-    return result
+    return examined(check, facts)
 
 
 sick = example

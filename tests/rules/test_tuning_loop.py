@@ -70,9 +70,8 @@ def test_memory(told: Cases) -> None:
         (None, "it is unknown how many more models fit"),
     ):
         told[name] = check(limit=limit)
-    told["memory that only warms up is healthy"] = [
-        check(resident=resident) for resident in (replace(RESIDENT, steady=False), replace(RESIDENT, low=-1.0))
-    ]
+    told["memory that only warms up is healthy"] = check(resident=replace(RESIDENT, steady=False))
+    told[...] = check(resident=replace(RESIDENT, low=-1.0))
     told["models that are not told apart are not judged"] = check(fit=None), check(fit=replace(FIT, models=None))
     part = replace(PHASES, whole=False, missing="only its window was traced")
     told["a window is not judged"] = applied(tuning_loop, part, RunCalls(()))

@@ -35,7 +35,7 @@ def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) ->
     program = Program(layers=tuple(layers or [layer()]))
     chart = Chart([program, Operations(rows), hardware])
     try:
-        return Rule.from_module(unfused_batch_norm).apply(chart)
+        return rule_of(unfused_batch_norm).apply(chart)
     except Unavailable as missing:
         return NotApplicable(reason=str(missing))
 

@@ -1,7 +1,6 @@
 """unfused-elementwise: on GPUs, without what belongs to other rules."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import unfused_elementwise
 from tfdoctor.rules.operations.unfused_elementwise import check
 
 
@@ -29,9 +28,9 @@ def test_verdicts(told: Cases) -> None:
     told["on a CPU only a trial shows the gain"] = example(kind=DeviceKind.CPU)
     rows = Operations.training(30.0)
     work, tpu = OptimizerWork.measure(rows), Hardware(DeviceKind.TPU, "x")
-    told["on a TPU XLA fuses them"] = applied(unfused_elementwise, rows, work, tpu)
+    told["on a TPU XLA fuses them"] = applied(check, rows, work, tpu)
     told["batch normalizations belong to another rule"] = example(layer="bn")
     told["optimizers belong to another rule"] = example(scope="adam")
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     facts = (unnamed, OptimizerWork.measure(unnamed), Hardware(DeviceKind.GPU, "x"), None)
-    told["a step of unnamed work"] = applied(unfused_elementwise, *facts)
+    told["a step of unnamed work"] = applied(check, *facts)

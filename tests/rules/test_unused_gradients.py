@@ -26,9 +26,8 @@ healthy = described("The encoder runs before the tape begins.", example, UnusedW
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a twentieth of the step, and less"] = [
-        example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)) for host_ms in (1.0, 0.99)
-    ]
+    told["a twentieth of the step, and less"] = example(replace(UNUSED, kernels_ms=0.0, host_ms=1.0))
+    told[...] = example(replace(UNUSED, kernels_ms=0.0, host_ms=0.99))
     told["trap: np.linalg.norm(gradient) reads a returned one unseen"] = example(replace(UNUSED, returned=6))
     told["no traced step takes a gradient"] = example(UnusedWork())
     line = Location("train.py", 43)

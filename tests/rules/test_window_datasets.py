@@ -1,7 +1,6 @@
 """window-datasets: windows that are datasets of their own, in a pipeline that the step waits for."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.input import window_datasets
 from tfdoctor.rules.input.window_datasets import WindowJoin, WindowJoins, check
 
 ROOT = "Root::Prefetch"
@@ -65,7 +64,7 @@ def test_flat_map_over_files_joins_no_windows() -> None:
     joins = WindowJoins.measure(pipeline, files)
     assert joins == WindowJoins()
     step, alone = Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
-    assert isinstance(window_datasets.check(joins, pipeline, step, alone), Healthy)
+    assert isinstance(check(joins, pipeline, step, alone), Healthy)
 
 
 @golden_cases
