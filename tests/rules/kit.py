@@ -13,16 +13,7 @@ from tests.builders import *
 from tests.cases import cases, each
 from tests.rules.applied import applied, examined, rule_of
 from tests.rules.golden_cases import Cases, golden_cases, shown
-from tests.rules.run_facts import (
-    at_line,
-    calls_at,
-    chained,
-    dataset_of,
-    divided_run,
-    equal_steps,
-    made_call,
-    run_line,
-)
+from tests.rules.run_facts import *
 from tests.rules.verdicts import (
     as_finding,
     as_healthy,

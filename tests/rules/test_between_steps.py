@@ -3,8 +3,8 @@
 from tests.rules.kit import *
 from tfdoctor.rules.execution import between_steps
 
-WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_batch_end")
-LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
+WEIGHTS = TimedLine(script(27), 11, callback="Weights.on_train_batch_end")
+LOGS, MAKES = script(40), script(12)
 TOOK = TimedLine(MAKES, 18), TimedLine(LOGS, 2)
 BATCH = TimedLine(MAKES, 18, makes=True), TimedLine(LOGS, 2, makes=False)
 NEW: dict[str, Any] = {"new_arguments": ((128, 32),)}
@@ -33,7 +33,7 @@ def example(  # noqa: PLR0913 - each may explain the time between two steps
         single,
         lines,
         RunCalls((saves,), epochs=1) if saves else None,
-        equal_steps(Location("train.py", 1), 1000, 10.0),
+        equal_steps(script(1), 1000, 10.0),
     )
 
 
@@ -111,10 +111,10 @@ def test_verdicts(told: Cases) -> None:
         check(10.0, untraced=untraced) for untraced in (1.25, 1.24, 0.8)
     ]
     told["what takes less than half is not named in the summary"] = check(
-        10.0, *(TimedLine(Location("train.py", n), 2) for n in (1, 2, 3))
+        10.0, *(TimedLine(script(n), 2) for n in (1, 2, 3))
     )
     told["five samples are enough for a line"] = [check(12.0, TimedLine(LOGS, seen)) for seen in (4, 5)]
-    other = TimedLine(Location("train.py", 41), 3, callback="Log.on_batch_end")
+    other = TimedLine(script(41), 3, callback="Log.on_batch_end")
     told["a callback is named over all of its lines"] = check(10.0, logs(4), other, TimedLine(MAKES, 6))
     told["a named callback leaves a hundredth and what else ran"] = check(10.0, logs(8), TimedLine(MAKES, 2))
     callback = "Weights.on_train_batch_end"

@@ -5,7 +5,7 @@ from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
 from tfdoctor.rules.operations import broadcast_cost
 from tfdoctor.rules.operations.broadcast_cost import ExpandedProduct, ExpandedProducts
 
-TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
+TILE = took("model/Tile", "Tile", 4.0, at=script(22))
 GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
 SMALL, FULL = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
 
@@ -29,7 +29,7 @@ def check(
     given: Any = (8, 1, 64), ms: float = 20.0, user: str = "Mul", name: str = "tile", hardware: Hardware = GPU
 ) -> Verdict:
     program = program_of(use(name, "Tile", [None], ["float32", list(given)]), use("use", user, [0, None]))
-    tile = OperationTime(name=name, type="Tile", ms=ms, operation=program.by_name[name])
+    tile = took(name, "Tile", ms, operation=program.by_name[name])
     return Chart([program, Operations.training(100.0, tile), hardware]).call(broadcast_cost.check)
 
 
@@ -57,7 +57,7 @@ def activated(last: str, hardware: Hardware) -> Verdict:
 
 def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
     """Judge a tensor that is expanded, in a step of 100 ms of compute."""
-    row = OperationTime(name="sub", type=kind, ms=ms, at=Location("train.py", 9))
+    row = took("sub", kind, ms, at=script(9))
     return example((), (ExpandedProduct(row, (64, 64, 32), times, (row,)),), total_ms=100.0)
 
 
@@ -115,7 +115,7 @@ def test_verdicts(told: Cases) -> None:
     told["what is expanded takes a fiftieth of the step, and less"] = expanded(2.0), expanded(1.9)
     told["what is expanded 16 times, and less"] = expanded(9.0, 16.0), expanded(9.0, 15.9)
     told["a matmul computes distances, an einsum products"] = expanded(20.0), expanded(20.0, kind="Mul")
-    row = OperationTime(name="sub", type="Sub", ms=4.0)
+    row = took("sub", "Sub", 4.0)
     told["both faults are one finding whose time is a ceiling"] = example(
         expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)
     )

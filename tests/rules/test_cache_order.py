@@ -25,7 +25,7 @@ def example(
         StageTime.of(f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0)
         for one, taken in ran
     ]
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *times)
+    pipeline = InputPipeline.of(PREFETCH, *times)
     repeated = RepeatedWork.measure(cacheable, properties, pipeline)
     step, contention = Breakdown.of(input=wait, device=40.0 - wait), CpuContention(crowded, 2.0, 30.0)
     return cache_order.check(cacheable, properties, repeated, pipeline, step, contention)
@@ -34,7 +34,7 @@ def example(
 def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Dataset:
     """Build a map whose function runs operations of these types."""
     kinds = {"types": frozenset(types), "stateful": frozenset(kind for kind in types if "Random" in kind)}
-    more = {"cardinality": cardinality, "element": ELEMENT, "function_at": Location("train.py", 9)}
+    more = {"cardinality": cardinality, "element": ELEMENT, "function_at": script(9)}
     return dataset_of("Map", function=name, **kinds, **more)
 
 

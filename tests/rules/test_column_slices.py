@@ -11,12 +11,12 @@ def example(  # noqa: PLR0913 - what the verdict depends on
     """Nine columns are cut into rows, shuffled, and joined in batches of 128, for steps of 2 ms."""
     spec = ", ".join(f"TensorSpec(shape=({shape}), dtype=tf.float32, name=None)" for _ in range(columns))
     chain = chained(
-        dataset_of("TensorSlice", element=spec, at=Location("train.py", 10)),
+        dataset_of("TensorSlice", element=spec, at=script(10)),
         dataset_of(between),
         dataset_of("Batch", parameters=DatasetParameters(batch_size=128)),
     )
     stage = StageTime.of("Root::Prefetch::BatchV2", work, dataset=chain[0])
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), stage)
+    pipeline = InputPipeline.of(PREFETCH, stage)
     step = Breakdown.of(input=wait, device=2.0 - wait)
     return check(pipeline, step, DatasetProperties(chain), contention, cores)
 

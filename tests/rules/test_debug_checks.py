@@ -11,15 +11,15 @@ def example(
 ) -> Verdict:  # fmt: skip
     """The checks of all tensors take 3 of 13 ms of compute, and half of the host's time."""
     kind = "CheckNumericsV2"
-    checking = rows or (OperationTime(name=kind, type=kind, ms=0.007 * calls, calls=calls),)
+    checking = rows or (took(kind, kind, 0.007 * calls, calls=calls),)
     starting_ms = 6.0 * calls / (calls + 500) if host_ms is None else host_ms
-    at = Location("train.py", 5)
+    at = script(5)
     checks = DebugChecks(checking, 0.0, starting_ms, everywhere=everywhere, at=at)
     return check(checks, step or Breakdown.of(host=6.0, device=checks.ms + 10.0))
 
 
 def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:
-    return OperationTime(name=name or kind, type=kind, ms=ms, at=Location("train.py", 9))
+    return OperationTime(name=name or kind, type=kind, ms=ms, at=script(9))
 
 
 def checks(ms: float) -> Verdict:
@@ -35,8 +35,7 @@ def test_verdicts(told: Cases) -> None:
     told["a fiftieth of the step, and less"] = checks(2.0), checks(1.99)
     told["the time to start checks counts"] = example(row(1.0), host_ms=9.0)
     told["checks of the user's own are named by their line"] = example(row(9.0, "CheckNumerics"), everywhere=False)
-    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    told["a step of unnamed work"] = applied(check, DebugChecks(()), unnamed, Breakdown.of(device=9.0))
+    told["a step of unnamed work"] = applied(check, DebugChecks(()), UNNAMED_WORK, Breakdown.of(device=9.0))
 
     def found(kind: str, name: str) -> str:
         step, steps = Breakdown.of(device=1.0), Steps.uniform(5, 1.0)

@@ -5,8 +5,8 @@ from tfdoctor.rules.operations import depthwise_convolution
 from tfdoctor.rules.operations.depthwise_convolution import FixedConvolution, FixedKernels
 
 EXAMPLE_GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
-FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
-AT = Location("train.py", 44)
+FAST = took("gradient_tape/model/conv", "Conv2D", 20.0, flops=7e9)
+AT = script(44)
 DEPTHWISE = "DepthwiseConv2dNative"
 GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
 CPU = Hardware(DeviceKind.CPU, "x")
@@ -22,7 +22,7 @@ def of_96_channels() -> OperationTime:
     tensors = (("float32", (32, 64, 64, 96)), ("float32", (3, 3, 96, 1)))
     graph = Operation(name="model/depthwise", type=DEPTHWISE, inputs=tensors, outputs=tensors[:1])
     parts: dict[str, Any] = {"name": graph.name, "layer": "depthwise", "operation": graph, "nbytes": 1e8}
-    return depthwise(12.0, at=Location("train.py", 11), flops=2.3e8, **parts)
+    return depthwise(12.0, at=script(11), flops=2.3e8, **parts)
 
 
 def example(
@@ -34,7 +34,7 @@ def example(
 
 
 def on_unknown_gpu(ms: float) -> Verdict:
-    add = OperationTime(name="a", type="AddV2", ms=ms, nbytes=2e9)
+    add = took("a", "AddV2", ms, nbytes=2e9)
     return check(depthwise(), add, hardware=Hardware(DeviceKind.GPU, "x"))
 
 
@@ -94,10 +94,7 @@ def found_in(*kernel: dict[str, Any], names: Any = ("blur", BACKWARD), **graph: 
     record = {"graphs": [{"kind": "function", "operations": rows, **graph}]}
     program: Program = chart(trace([]), recording(record)).fact(Program)
     kinds = {name: DEPTHWISE + ("BackpropInput" if "grad" in name else "") for name in names}
-    times = (
-        OperationTime(name=name, type=kind, ms=1.0, operation=program.by_name.get(name))
-        for name, kind in kinds.items()
-    )
+    times = (took(name, kind, 1.0, operation=program.by_name.get(name)) for name, kind in kinds.items())
     return Chart([program, Operations(tuple(times))]).fact(FixedKernels).rows
 
 
@@ -128,14 +125,12 @@ def test_verdicts(told: Cases) -> None:
     told["a layer's operations are one row"] = check(
         depthwise(), depthwise(6.0, "BackpropInput"), depthwise(1.0, layer="other", name="o"), FAST
     )
-    told["a step of unnamed work"] = check(OperationTime(name="k", type="compiled or unnamed", ms=9.0))
+    told["a step of unnamed work"] = check(UNNAMED)
     for took in (0.02, 0.0):
         said = traced(took)
-        told[f"a CPU's trace with operations of {took} ms, and its severity"] = (
-            said.outcome,
-            said.severity,
-            said.saving,
-        )
+        told[f"a CPU's trace with operations of {took} ms, and its severity"] = said.outcome
+        told[...] = said.severity
+        told[...] = said.saving
     told["on a CPU the rates of the run decide"] = on_cpu(flop_s=2.4e11), on_cpu(flop_s=2.3e11)
     told["a known peak rate decides where the run's convolutions are slow"] = [
         on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=peak)) for peak in (2.4e11, 2.3e11)
@@ -144,7 +139,7 @@ def test_verdicts(told: Cases) -> None:
     told[...] = on_cpu(9.9, flop_s=1e12, others_ms=90.1)
     told["unknown rates promise nothing on a CPU"] = check(depthwise(), FAST, hardware=CPU)
     # The gradient of an operation that a layer's call calls has the line that made the layer
-    gradient = depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69))
+    gradient = depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=script(69))
     told["the line is that of a forward operation"] = check(gradient, depthwise(5.0, at=AT), FAST)
     told["a constant kernel of a column and a row is named by its line"] = check_constant(constant())
     told["of the arithmetic of a 4 x 4 kernel a column and a row keep half"] = check_constant(constant(size=(4, 4)))

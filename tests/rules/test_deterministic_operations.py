@@ -10,14 +10,14 @@ LEAST_MS = 2 * 32 * 128 * 128 * 128 * 9 * 64 / 65e12 * 1e3
 
 def example(
     *rows: OperationTime, time_ms: float = 60.0, hardware: Hardware = T4,
-    determinism: Determinism = Determinism(by_call=True, at=Location("train.py", 5)),
+    determinism: Determinism = Determinism(by_call=True, at=script(5)),
 ) -> Verdict:  # fmt: skip
     """The gradient of a filter takes 60 of 70 ms, at 2 % of the peak rate of a T4."""
     kind = "Conv2DBackpropFilter"
     images = ("float16", (32, 128, 128, 64))
     graph = Operation(name=f"gradient_tape/model/conv2d/{kind}", type=kind, inputs=(images,))
     row = OperationTime(
-        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=Location("train.py", 9),
+        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=script(9),
         operation=graph, flops=2.0 * 32 * 128 * 128 * 128 * 9 * 64,
     )  # fmt: skip
     operations = Operations.training(70.0, *(rows or (row,)), rest="ReluGrad")
@@ -25,7 +25,7 @@ def example(
 
 
 def row(kind: str, ms: float) -> OperationTime:
-    return OperationTime(name=f"gradient_tape/bias/{kind}", type=kind, ms=ms)
+    return took(f"gradient_tape/bias/{kind}", kind, ms)
 
 
 sick = example

@@ -8,7 +8,7 @@ def example(
     kind: str = "EagerPyFunc", copies_ms: float = 0.4, waiting_ms: float = 3.6, step_ms: float = 20.0
 ) -> Verdict:
     """A py_function in the model takes 4 of 20 ms, with its copies."""
-    row = Detour("model/smooth/EagerPyFunc", kind, 1.0, copies_ms, waiting_ms, Location("train.py", 9))
+    row = Detour("model/smooth/EagerPyFunc", kind, 1.0, copies_ms, waiting_ms, script(9))
     step = Breakdown.of(transfer=copies_ms, host=waiting_ms, device=step_ms - copies_ms - waiting_ms)
     return check(Detours((row,)), step)
 

@@ -6,7 +6,7 @@ from tfdoctor.rules.input.disabled_autotune import check
 GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE = {"threading.private_threadpool_size": 1}
 MAP_OFF = {"experimental_optimization.map_parallelization": False}
-PLAIN = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 30.0))
+PLAIN = (PREFETCH, StageTime.of("Root::Prefetch::Map", 30.0))
 SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
 INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
 
@@ -16,7 +16,7 @@ def example(
     wait: float = 22.0, device: Device = Device(DeviceKind.GPU, 1, 1), cores: Cores | None = Cores(8.0, busy=1.0),
 ) -> Verdict:  # fmt: skip
     """A pool of one thread decodes images while seven of eight cores are idle."""
-    ahead = StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
+    ahead = PREFETCH, StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
     pipeline = InputPipeline.of(*(stages or ahead))
     return check(options, pipeline, Breakdown.of(input=wait, device=10.0), device, cores)
 

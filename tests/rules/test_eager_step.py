@@ -7,12 +7,12 @@ from tests.run_logs import Run, place
 from tfdoctor.rules.tracing import eager_step
 
 STEP = Breakdown.of(host=10.0, device=5.0)
-CALLER = Location("train.py", 30)
-STEP_AT, CALLED_AT = Location("nets.py", 23), Location("train.py", 38)
+CALLER = script(30)
+STEP_AT, CALLED_AT = Location("nets.py", 23), script(38)
 
 
 def example(
-    work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
+    work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=script(19), least_ms=4.0),
     breakdown: Breakdown | None = None, slow: SlowCalls | None = None, lines: HostLines | None = None,
 ) -> Verdict:  # fmt: skip
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
@@ -26,7 +26,7 @@ def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> 
 
 def runs(number: int, work: LineWork, caller: Location | None = None, time_ms: float = 4.0) -> TimedLine:
     callers = {caller: 4} if caller else {}
-    return TimedLine(Location("train.py", number), 4, time_ms, callers=callers, work=work)
+    return TimedLine(script(number), 4, time_ms, callers=callers, work=work)
 
 
 def on_host(*lines: TimedLine, between: tuple[TimedLine, ...] = ()) -> HostLines:
@@ -34,7 +34,7 @@ def on_host(*lines: TimedLine, between: tuple[TimedLine, ...] = ()) -> HostLines
 
 
 def slow(kind: SlowCall, stage: Stage, ms: float) -> SlowCalls:
-    return SlowCalls((TimedLine.slow(Location("train.py", 9), kind, 9, range(9), {stage: ms}),), 10)
+    return SlowCalls((TimedLine.slow(script(9), kind, 9, range(9), {stage: ms}),), 10)
 
 
 def around(second: TimedLine, **more: Any) -> Verdict:

@@ -11,14 +11,13 @@ F = "float32"
 HOT: Any = [F, [64, 6, ENTRIES]]
 TABLE: Any = [F, [ENTRIES, WIDTH]]
 IDS: Any = ["int32", [64, 6]]
-GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", ms=3.0)
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+GRADIENT = took("gradient_tape/m/MatMul_1", "BatchMatMulV2", 3.0)
 
 
 def sick() -> Verdict:
     """384 one-hot rows are multiplied by a table of 6000 rows."""
     rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
-    table = WholeTable("one-hot matmul", "table", Location("train.py", 12), 6000, 384, rows, width=32)
+    table = WholeTable("one-hot matmul", "table", script(12), 6000, 384, rows, width=32)
     return embedding_gradient.check(EmbeddingTables((table,), (), 0), Operations(rows), CPU)
 
 
@@ -30,7 +29,7 @@ def healthy() -> Verdict:
 
 def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
     graph = Operation(name=name or f"model/table/{kind}", type=kind)
-    return OperationTime(name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes)
+    return took(graph.name, kind, ms, layer="table", operation=graph, nbytes=nbytes)
 
 
 def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
@@ -80,11 +79,11 @@ def dense(
 
 def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdict:
     """Judge a table with a penalty, in a step of 100 ms of compute."""
-    update = OperationTime(name="AddN/inputs_1", type="UnsortedSegmentSum", ms=time_ms / 2)
-    square = OperationTime(name="Square", type="Square", ms=time_ms / 2)
-    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - time_ms)
+    update = took("AddN/inputs_1", "UnsortedSegmentSum", time_ms / 2)
+    square = took("Square", "Square", time_ms / 2)
+    rest = took("gradient_tape/m/MatMul", "MatMul", 100.0 - time_ms)
     tables = EmbeddingTables((), (WholeTable("", "table", None, 9000, lookups, (update,)),), 0)
-    at, later = Location("train.py", 16), (update,) if dense else ()
+    at, later = script(16), (update,) if dense else ()
     summed = WholeTable("L2 penalty", "e", at, 9000, lookups, (square,), later)
     return embedding_gradient.check(replace(tables, summed=(summed,)), Operations((square, update, rest)), CPU)
 
@@ -138,7 +137,7 @@ def penalties(*more: Any, **kind: bool) -> list[str]:
 def test_verdicts(told: Cases) -> None:
     # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows
     told["one-hot rows before a table are found with their gradients"] = one_hot()
-    other = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
+    other = took("gradient_tape/other/MatMul", "MatMul", 3.0)
     told["a lookup that would take as long saves nothing"] = one_hot(hot=0.02, m=0.03, gradient=other)
     told["an unknown number of lookups is not guessed"] = one_hot(ids=["int32", [None]])
     told["on a GPU the saving is a ceiling"] = one_hot(hardware=GPU)

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.rules.run.epoch_boundary import check
 from tfdoctor.terms.run_time import PhaseSegment
 
-FIT = Location("train.py", 40)
+FIT = script(40)
 PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION, RunCall.SAVE: Phase.SAVING}
 EPOCHS = 10
 FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices"
@@ -49,7 +49,7 @@ def long(count: int, ms: float, beyond_ms: float, first: int, median_ms: float) 
 
 def waited(longest_s: float) -> tuple[PhaseSegment, ...]:
     return tuple(
-        PhaseSegment(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
+        PhaseSegment(Phase.BOUNDARIES, start, start + took, script(50))
         for start, took in ((0.0, 2.0), (20.0, longest_s), (40.0, 2.0), (60.0, 2.0), (80.0, 2.0))
     )
 

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.rules.precision.float16_on_cpu import Limits, check
 
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
-REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+REST = took("gradient_tape/relu", "ReluGrad", 50.0)
 
 
 def example(
@@ -15,7 +15,7 @@ def example(
     tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
     graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())
     row = OperationTime(
-        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=Location("train.py", 9), operation=graph
+        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=script(9), operation=graph
     )  # fmt: skip
     return check(Operations.training(70.0, row, rest="ReluGrad"), hardware, None)
 

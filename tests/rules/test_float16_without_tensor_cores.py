@@ -17,7 +17,7 @@ def example(
     tensors = ((dtype, (32, 128, 128, 64)), (dtype, (3, 3, 64, 128)))
     graph = Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors)
     row = OperationTime(
-        name=graph.name, type=graph.type, ms=time_ms, layer="conv2d", at=Location("train.py", 9),
+        name=graph.name, type=graph.type, ms=time_ms, layer="conv2d", at=script(9),
         operation=graph, flops=2.0 * 32 * 128 * 128 * 128 * 9 * 64,
     )  # fmt: skip
     return check(Operations.training(70.0, *(rows or (row,)), rest="ReluGrad"), hardware, None)
@@ -25,7 +25,7 @@ def example(
 
 def conv(ms: float, flops: float | None = 1e9) -> OperationTime:
     graph = Operation(name="c", type="Conv2D", inputs=(("float16", (1, 8, 8, 8)),))
-    return OperationTime(name="c", type="Conv2D", ms=ms, operation=graph, flops=flops)
+    return took("c", "Conv2D", ms, operation=graph, flops=flops)
 
 
 sick = example

@@ -11,14 +11,13 @@ TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
 AMX = Hardware(DeviceKind.CPU, "x", "AMX", replace(TO_BF16, scales=0.33))
-RELU = OperationTime(name="gradient_tape/m/relu", type="ReluGrad", ms=5.0)
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9)
+RELU = took("gradient_tape/m/relu", "ReluGrad", 5.0)
 LOOPED = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
 """Of an LSTM, in the body of a loop, which belongs to no layer."""
 NORM = BatchNorm(Layer(name="bn", kind="BatchNormalization"), ms=8.0, operations=9, nbytes=10**8)
 NORMS = BatchNorms((NORM,), fused=0, seen=1, rate=3e11)
 """Six passes over 100 MB at 300 GB/s: casts of 2 ms for a layer of 8 ms."""
-NORM_ROW = OperationTime(name="bn/mul", type="Mul", ms=4.0, layer="bn", ran=("EigenMetaKernel<float>",))
+NORM_ROW = took("bn/mul", "Mul", 4.0, layer="bn", ran=("EigenMetaKernel<float>",))
 DENSE = ("dense/MatMul", "gradient_tape/dense/MatMul/MatMul", "gradient_tape/dense/MatMul/MatMul_1")
 LAYER = Program(layers=(Layer(name="layer", kind="Conv2D"), Layer(name="pool", kind="GlobalAveragePooling2D")))
 CONVS = [matmul(kind, layer="layer") for kind in ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")]
@@ -34,8 +33,8 @@ def conv(dtype: str = "float32") -> OperationTime:
     """Build a convolution that takes 80 ms."""
     name, tensors = "model/conv2d/convolution", ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
     graph = Operation(name=name, type="Conv2D", inputs=tensors)
-    more: dict[str, Any] = {"layer": "conv2d", "at": Location("train.py", 9), "operation": graph}
-    return OperationTime(name=name, type="Conv2D", ms=80.0, ran=(f"{name}:_MklNativeConv2D",), **more)
+    more: dict[str, Any] = {"layer": "conv2d", "at": script(9), "operation": graph}
+    return took(name, "Conv2D", 80.0, ran=(f"{name}:_MklNativeConv2D",), **more)
 
 
 def example(
@@ -73,7 +72,7 @@ def other(kind: str, name: str = "g", dtype: str = "float32", *, stride: int = 0
 
 def pooled(layer: str, width: int | None) -> Verdict:
     made = Operation(name="mean", type="Mean", inputs=(("float32", (32, width, 15, 32)), ("int32", (2,))))
-    mean = OperationTime(name="mean", type="Mean", ms=0.05, layer=layer, operation=made)
+    mean = took("mean", "Mean", 0.05, layer=layer, operation=made)
     return check(matmul(ms=10), mean, program=LAYER)
 
 
@@ -85,7 +84,7 @@ def beside(others: float, hardware: Hardware) -> Verdict:
 def accelerator(kind: DeviceKind) -> Verdict:
     names = {"gradient_tape/relu": "float", "half": "half", "adam/Mul": "float"}
     rest = (
-        OperationTime(name=name, type="Relu", ms=4.0, ran=(f"void Eigen::internal::EigenMetaKernel<{dtype}>",))
+        took(name, "Relu", 4.0, ran=(f"void Eigen::internal::EigenMetaKernel<{dtype}>",))
         for name, dtype in names.items()
     )
     hardware = Hardware(kind, "x", "unit", TO_BF16, bandwidth_bytes_s=1e12)

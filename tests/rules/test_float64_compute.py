@@ -6,7 +6,7 @@ from tfdoctor.rules.precision.float64_compute import Float64Work, Origin
 
 CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
 GPU = Hardware(DeviceKind.GPU, "x")
-GRADIENT = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+GRADIENT = took("gradient_tape/relu", "ReluGrad", 50.0)
 SIZE = [64, 64]
 
 
@@ -15,9 +15,9 @@ def example(dtype: str = "float64") -> Verdict:
     tensor = (dtype, (256, 1024))
     inputs = (tensor, (dtype, (1024, 1024)))
     graph = Operation(name="model/MatMul", type="MatMul", inputs=inputs, outputs=(tensor,))
-    row = OperationTime(name=graph.name, type="MatMul", ms=20.0, at=Location("train.py", 12), operation=graph)
+    row = took(graph.name, "MatMul", 20.0, at=script(12), operation=graph)
     wide = (row,) if dtype == "float64" else ()
-    work = Float64Work(wide, (), Origin.ARGUMENT, Location("train.py", 5))
+    work = Float64Work(wide, (), Origin.ARGUMENT, script(5))
     cpu = Hardware(DeviceKind.CPU, "example", float32=FLOAT32_ON_AVX512)
     return float64_compute.check(work, Operations.training(30.0, row), cpu)
 
@@ -90,5 +90,4 @@ def test_verdicts(told: Cases) -> None:
         op("p", "Bitcast", "float64", 0, given="float32"),
         op("q", "MatMul", "float64", 1, 1),
     )
-    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    told["a step of unnamed work"] = rule_of(float64_compute).apply(Chart([Program(), unnamed, CPU]))
+    told["a step of unnamed work"] = rule_of(float64_compute).apply(Chart([Program(), UNNAMED_WORK, CPU]))

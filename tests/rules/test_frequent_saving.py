@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.rules.kit import *
 from tfdoctor.rules.run.frequent_saving import check
 
-AT = Location("train.py", 35)
+AT = script(35)
 SHORT: dict[str, Any] = {"total_ms": 12_000.0, "once_ms": 10_000.0, "epochs": 6}
 RUN = RunPhases(total_ms=100.0, times={Phase.STEPS: 100.0})
 WINDOW = replace(RUN, whole=False, missing="no log")

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.rules.operations.frozen_layers import Limits, check
 
-TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
+TEACHER = took("teacher/conv/Relu", "Conv2D", 20.0, layer="conv", at=script(34))
 FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
 CONV = FrozenWork(("conv",), (), passes=4.0)
 

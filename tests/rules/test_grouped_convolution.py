@@ -16,7 +16,7 @@ def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
         inputs=(("float32", images), ("float32", kernel)), outputs=(("float32", images),),
     )  # fmt: skip
     return OperationTime(
-        name=graph.name, type=graph.type, ms=time_ms, layer=layer, at=Location("train.py", 9),
+        name=graph.name, type=graph.type, ms=time_ms, layer=layer, at=script(9),
         operation=graph, flops=2.0 * 32 * 56 * 56 * 128 * 9 * 128 / groups,
     )  # fmt: skip
 
@@ -39,7 +39,7 @@ def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
 
 def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
     graph = Operation(name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs))
-    return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
+    return took("c", kind, 1.0, operation=graph)
 
 
 sick = example

@@ -10,7 +10,7 @@ EXAMPLE_PHASES = RunPhases(total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPO
 RESIDENT = replace(EXAMPLE_RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, points=100)
 TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
 PHASES = replace(EXAMPLE_PHASES, total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0})
-KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
+KEPT = KeptResult(script(47), "history", "loss", KeptValue.RESULT, each=True)
 STATEMENT = KeptResults((KEPT,))
 PREDICTS = {"phases": replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})}
 
@@ -30,7 +30,7 @@ def example(  # noqa: PLR0913 - what the severity depends on
 def sick() -> Verdict:
     """Memory grows by 20 MB a second, and live tensors with it, which a list in the loop keeps."""
     counts = replace(EXAMPLE_RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=2_000, last=62_000)
-    at, value = Location("train.py", 47), "(loss, outputs)"
+    at, value = script(47), "(loss, outputs)"
     kept = KeptResult(at, "history", value, KeptValue.RESULT, each=True)
     return example(EXAMPLE_RESIDENT, counts, kept=KeptResults((kept,)))
 

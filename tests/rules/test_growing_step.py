@@ -12,11 +12,11 @@ GROWS = Trend(
 )  # fmt: skip
 """The step time of the examples."""
 EXAMPLE_STEPS = RunSteps(
-    at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0,
+    at=script(48), source="session-run", count=330, total_ms=22_600.0,
     mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
 )  # fmt: skip
 EXAMPLE_PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
-TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
+TRAINS, OTHER = script(48), script(52)
 STEP = replace(GROWS, first=40.0, last=80.0, slope=1.0, low=0.9, high=1.1, points=100)
 STEPS = replace(equal_steps(TRAINS, 330, 60.0), source="repeated-call", total_ms=20_000.0, p10_ms=45.0, p90_ms=75.0)
 PHASES = RunPhases(total_ms=25_000.0, times={Phase.STEPS: 20_000.0, Phase.IMPORTS: 5_000.0})
@@ -42,7 +42,7 @@ def example(
 def sick() -> Verdict:
     """The default graph grows by 12 operations a step, and the steps get slower."""
     graph = replace(GROWS, what=Grows.GRAPH, first=400, last=4000, slope=180, low=170, high=190)
-    at = Location("train.py", 48)
+    at = script(48)
     line = StepLine(at=at, first_ms=36.0, last_ms=90.0, samples=180, calls="Session.run")
     return example(GROWS, graph, lines=(line,))
 
@@ -118,7 +118,7 @@ def test_verdicts(told: Cases) -> None:
     told["a line that holds the growth is the cause"] = caused(LIST)
     told["a line is compared with the rest of the step only where there is a rest"] = caused(at(OTHER, 39.0, 79.0))
     told["two lines of the script's own level grow, and neither has half of it"] = caused(
-        of_script(OTHER, 5.0, 23.0), of_script(Location("train.py", 53), 5.0, 21.0)
+        of_script(OTHER, 5.0, 23.0), of_script(script(53), 5.0, 21.0)
     )
     told["too few samples to name a line"] = caused(at(OTHER, 5.0, 45.0, samples=4))
     told["a line with less than half of the growth"] = caused(at(OTHER, 5.0, 24.0))

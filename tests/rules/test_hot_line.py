@@ -3,11 +3,11 @@
 from tests.rules.kit import *
 from tfdoctor.rules.execution import hot_line
 
-HISTOGRAM = TimedLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
-LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
+HISTOGRAM = TimedLine(script(36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
+LINE, OTHER = script(36), script(37)
 PREDICTS = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
 PYTHON = (TimedLine(LINE, 10, 4.0),)
-MODEL = Location("train.py", 9)
+MODEL = script(9)
 LONG, LONG_OTHER = TimedLine(LINE, 20, 8.0), TimedLine(OTHER, 20, 8.0)
 
 
@@ -84,7 +84,7 @@ def test_verdicts(told: Cases) -> None:
         check(between=(starts,), model=LINE),
     )
     told["no more promised than unexplained"] = check(TimedLine(LINE, 20, 5.0), TimedLine(OTHER, 12, 3.0), host=6.0)
-    lines = [TimedLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
+    lines = [TimedLine(script(n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
     told["lines of one function are named by its call, unless that is the function of the loop"] = check(*lines)
     told[...] = check(*lines, around=LINE)
     told["lines of a callback are named by it"] = check(between=(TimedLine(LINE, 10, 4.0, "Log.on_batch_end"),))

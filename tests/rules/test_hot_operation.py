@@ -5,7 +5,7 @@ from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGro
 from tfdoctor.rules.operations import hot_operation
 from tfdoctor.rules.operations.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 
-AT = Location("train.py", 14)
+AT = script(14)
 LOSS = "SparseSoftmaxCrossEntropyWithLogits"
 TRACED = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 0.0}, 2.0)
 PROFILED: dict[str, Any] = {"model": StepModel(device=DeviceKind.CPU, exposed=TRACED.untraced, tracing=TRACED)}
@@ -18,7 +18,7 @@ def one_group(
 ) -> OperationGroup:
     """Build the group of one operation."""
     at = more.pop("at", AT)
-    row = OperationTime(name=kind, type=kind, ms=time_ms, calls=calls, at=at)
+    row = took(kind, kind, time_ms, calls=calls, at=at)
     missing = "" if least is not None else "shapes unknown"
     parts: dict[str, Any] = {"layers": (), "rows": (row,), "missing": missing}
     return OperationGroup(type=kind, at=at, least_ms=least, **(parts | more))
@@ -77,7 +77,7 @@ def group_of(names: tuple[str, ...], kind: str, ms: float, layer: str = "", **mo
 def called(repeated_ms: float | None) -> LayerCalls:
     """A layer that helpers of lines 30 and 31 call twice, from line 22."""
     calls = tuple(
-        LayerCall(f"dense_{n}", Location("train.py", 22), Location("train.py", 30 + n), ms, (f"dense_{n}/MatMul",))
+        LayerCall(f"dense_{n}", script(22), script(30 + n), ms, (f"dense_{n}/MatMul",))
         for n, ms in enumerate([repeated_ms or 1.0] * 2)
     )
     return LayerCalls((CalledLayer("dense", calls, (calls,) if repeated_ms else ()),))
@@ -167,7 +167,7 @@ def test_short_operations(told: Cases) -> None:
         check(group("Mul", 1.0, None, 400.0), **dispatched),
         check(group("Mul", 1.0, None, 400.0), **dispatched, subjects=frozenset((StepWork.LAUNCHING,))),
     )
-    looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=Location("train.py", 10))
+    looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=script(10))
     for scheduling in (8.0, 6.0, 9.0):
         work = LoopWork((GraphLoop("gru/while", 100.0, 200.0, 0.1),), scheduling)
         told[f"beside an optimizer's, as many as the loop's, which take {scheduling:.0f} of 8 ms to dispatch"] = (

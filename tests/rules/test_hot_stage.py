@@ -3,9 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input.hot_stage import check
 
-MAP = Dataset(
-    id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
-)
+MAP = Dataset(id=1, kind="MapDataset", function="decode", function_at=script(4), at=script(9))
 
 
 def example(
@@ -17,7 +15,7 @@ def example(
     return check(
         Unexplained({Stage.INPUT: unexplained} if unexplained else {}, subjects),
         Breakdown.of(input=wait, device=40.0 - wait),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
+        InputPipeline.of(PREFETCH, *(stages or [slow])),
     )
 
 

@@ -12,7 +12,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Steps of 52 ms wait 43 ms for a sequential map."""
     waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
-    slow = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 50.0))
+    slow = (PREFETCH, StageTime.of("Root::Prefetch::Map", 50.0))
     made = stages if breakdown else slow
     return input_bound.check(breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost)
 

@@ -6,7 +6,7 @@ from tfdoctor.rules.execution.kernel_launch_bound import check
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 FUSED = Operation(name="f", type="sub (fused)", compiled=True)
-XLA = OperationTime(name="f", type="sub (fused)", ms=5.0, operation=FUSED)
+XLA = took("f", "sub (fused)", 5.0, operation=FUSED)
 SEVERAL = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
 
 
@@ -23,7 +23,7 @@ def example(
 
 
 def fused(compiled_ms: float, rest_ms: float, framework: Framework, steps: Steps | None = None) -> Verdict:
-    rest = (OperationTime(name="g", type="Relu", ms=rest_ms),) if rest_ms else ()
+    rest = (took("g", "Relu", rest_ms),) if rest_ms else ()
     return example(5.0, 5.0, Operations((replace(XLA, ms=compiled_ms), *rest)), framework, steps)
 
 

@@ -12,7 +12,7 @@ def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms:
     major, minor, *_ = map(int, keras.split("."))
     texts = {"tensorflow": "2.16.1", KERAS: keras}
     versions = {"tensorflow": (2, 16), KERAS: (major, minor)}
-    at = Location("train.py", 9)
+    at = script(9)
     return check(BatchTracing(versions, texts, calls, tracings, again_ms, "one_step_on_iterator", at))
 
 
@@ -22,7 +22,7 @@ def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> 
     other = TracedFunction(name="my_step", at=LINE, calls=90, tracings=90)
     steps = StepsSeen(source=source, seen=60, functions=(other, function))
     found: dict[str, Any] = {"versions": versions, "steps": steps}
-    at = Location("train.py", 9)
+    at = script(9)
     traced = TracedDefinition(name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0)
     return BatchTracing.measure(recording(manifest=manifest(**found)), RunTraces((traced,)))
 

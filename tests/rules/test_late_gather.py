@@ -3,16 +3,14 @@
 from tests.rules.kit import *
 from tfdoctor.rules.operations.late_gather import Limits, SelectedProduct, SelectedProducts, check
 
-EXAMPLE_LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
-GRADIENT = OperationTime(name="gradient_tape/model/logits/MatMul/MatMul_1", type="MatMul", ms=30.0)
+EXAMPLE_LOGITS = took("model/logits/MatMul", "MatMul", 34.0, at=script(31))
+GRADIENT = took("gradient_tape/model/logits/MatMul/MatMul_1", "MatMul", 30.0)
 
 
 def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = DeviceKind.CPU) -> Verdict:
     """The logits of 64 positions are computed, and those of 10 are gathered."""
     to = (None, round(64 * kept), 16000)
-    one = SelectedProduct(
-        EXAMPLE_LOGITS, (EXAMPLE_LOGITS, GRADIENT), kept, (None, 64, 16000), to, Location("train.py", 35)
-    )
+    one = SelectedProduct(EXAMPLE_LOGITS, (EXAMPLE_LOGITS, GRADIENT), kept, (None, 64, 16000), to, script(35))
     device = Device(kind, visible=1, used=1)
     return check(SelectedProducts((one,)), Operations.training(total, *one.rows), device)
 
@@ -27,9 +25,8 @@ def test_verdicts(told: Cases) -> None:
     whole = 64.0 * (54 / 64) / Limits().share
     told["the share of the compute, and less"] = example(total=0.99 * whole), example(total=1.01 * whole)
     told["on a GPU the saving was not measured"] = example(kind=DeviceKind.GPU)
-    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     cpu = Device(DeviceKind.CPU, visible=1, used=1)
-    told["unnamed work is not called healthy"] = applied(check, SelectedProducts(()), unnamed, cpu)
+    told["unnamed work is not called healthy"] = applied(check, SelectedProducts(()), UNNAMED_WORK, cpu)
 
 
 # Selections of rows: what of the graph is computed for them alone, and what others use as well.

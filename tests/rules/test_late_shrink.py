@@ -14,7 +14,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
     size = DatasetParameters(buffer_size=elements)
-    shuffle = dataset_of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
+    shuffle = dataset_of("Shuffle", id=1, parameters=size, at=script(9))
     decode = dataset_of("ParallelMap", function="decode")
     held = Buffer(dataset=shuffle, elements=elements, each=each, least=least, by=decode, grows=grows)
     return check(Buffers((held,), unknown), FullSizeWork(), memory)
@@ -25,10 +25,10 @@ def order(
     kind: str = "ResizeBilinear", waits: bool = True, contention: CpuContention | None = None,
 ) -> Verdict:  # fmt: skip
     """Images are flipped and saturated at 224 by 224 pixels, and resized to 64 by 64 after that."""
-    made = dataset_of("ParallelMap", function="augment", at=Location("train.py", 31))
+    made = dataset_of("ParallelMap", function="augment", at=script(31))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
-    work = FullSizeOperation(stage, "AdjustSaturation", spent, Location("train.py", 21))
-    late = LateShrinking(kind, large, small, (work,), Location("train.py", 26))
+    work = FullSizeOperation(stage, "AdjustSaturation", spent, script(21))
+    late = LateShrinking(kind, large, small, (work,), script(26))
     awaited = frozenset((stage.path,)) if waits else frozenset()
     return check(Buffers(()), FullSizeWork((late,), awaited, contention, 25.0), None)
 

@@ -7,7 +7,7 @@ from tfdoctor.rules.operations.layout_change import Conversion, Layouts
 CPU, GPU, TPU = (Hardware(kind, "x") for kind in DeviceKind)
 FIRST: Any = ["float32", [16, 8, 64, 32]]
 LAST: Any = ["float32", [16, 64, 32, 8]]
-GRADIENT = OperationTime(name="gradient_tape/conv/d", type="Conv2DBackpropFilter", ms=30.0)
+GRADIENT = took("gradient_tape/conv/d", "Conv2DBackpropFilter", 30.0)
 THERE = ("there", "Transpose", FIRST, LAST), ("image", "Conv2D", LAST, LAST)
 
 
@@ -15,9 +15,9 @@ def example(*, back: bool = True) -> Verdict:
     """The model transposes to channels last for a convolution, and back."""
     conversions = []
     for layer, to_last in [("permute", True), *([("permute_1", False)] if back else [])]:
-        name, at = f"model/{layer}/transpose", Location("train.py", 8)
+        name, at = f"model/{layer}/transpose", script(8)
         graph = Operation(name=name, type="Transpose", layer=layer)
-        row = OperationTime(name=name, type="Transpose", ms=2.0, layer=layer, at=at, operation=graph)
+        row = took(name, "Transpose", 2.0, layer=layer, at=at, operation=graph)
         conversions.append(Conversion(graph, to_last, (row,)))
     rows = [row for conversion in conversions for row in conversion.rows]
     operations = Operations.training(30.0 + 2.0 * len(rows), *rows)
@@ -52,10 +52,7 @@ healthy = described("The model converts its input once.", example, back=False)
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["all conversions but the first are removed"] = check(there_and_back(), GRADIENT)
-    there, back = (
-        OperationTime(name=f"gradient_tape/{name}/transpose", type="Transpose", ms=3.0)
-        for name in ("there", "back")
-    )
+    there, back = (took(f"gradient_tape/{name}/transpose", "Transpose", 3.0) for name in ("there", "back"))
     told["their gradients go with them"] = check(there_and_back(), back, there, GRADIENT)
     program = graph(
         ("conv", "Conv2D", LAST, LAST),
@@ -86,9 +83,9 @@ def test_verdicts(told: Cases) -> None:
 @golden_cases
 def test_accelerators(told: Cases) -> None:
     kernels: dict[str, Any] = {"ran": ("void nchwToNhwcKernel<half>", "volta_h884cudnn"), "ran_ms": (2.5, 7.5)}
-    conv = OperationTime(name="conv", type="Conv2D", ms=10.0, **kernels)
+    conv = took("conv", "Conv2D", 10.0, **kernels)
     told["kernels that convert in a convolution"] = check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU)
-    copy = OperationTime(name="copy.3", type="x", ms=4.0, category="data formatting")
+    copy = took("copy.3", "x", 4.0, category="data formatting")
     told["XLA's data formatting is a ceiling"] = check(there_and_back("Softmax"), copy, GRADIENT, hardware=TPU)
     program = there_and_back()
     rows = (

@@ -44,7 +44,7 @@ def by_kernels(**limits: float) -> Verdict:
 
 
 def by_depthwise(**limits: float) -> Verdict:
-    rows = tuple(OperationTime(name=kind, type=kind, ms=10.0) for kind in ("DepthwiseConv2dNative", "Conv2D"))
+    rows = tuple(took(kind, kind, 10.0) for kind in ("DepthwiseConv2dNative", "Conv2D"))
     hardware = Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10)
     return depthwise_convolution.check(Operations(rows), hardware, None, depthwise_convolution.Limits(**limits))
 

@@ -14,7 +14,7 @@ def example(
     hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
 ) -> Verdict:
     """The gradient takes a tenth of the compute time of a GPU."""
-    row = OperationTime(name=NAME, type=kind, ms=time_ms, ran=(ran,), layer="pool", at=Location("train.py", 17))
+    row = took(NAME, kind, time_ms, ran=(ran,), layer="pool", at=script(17))
     return check(Operations.training(30.0, row), hardware)
 
 
@@ -33,12 +33,11 @@ def test_verdicts(told: Cases) -> None:
         told[f"all of the time of {kind} is a ceiling"] = example(kind=kind)
     told["3 % of the compute, and less"] = example(0.9), example(0.89)
     told["on a CPU Eigen's gradient is slow"] = example(12.0, f"{NAME}:MaxPoolGrad", hardware=CPU)
-    average = OperationTime(name=NAME, type="AvgPoolGrad", ms=12.0)
+    average = took(NAME, "AvgPoolGrad", 12.0)
     told["the gradient of average pooling"] = applied(check, Operations.training(30.0, average), CPU)
-    row = OperationTime(name="select-and-scatter.3", type="select-and-scatter", ms=9.0)
-    rest = OperationTime(name="transpose(jvp(conv))", type="convolution", ms=30.0)
+    row = took("select-and-scatter.3", "select-and-scatter", 9.0)
+    rest = took("transpose(jvp(conv))", "convolution", 30.0)
     told["XLA searches for the maxima again"] = applied(
         check, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")
     )
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    told["a step of unnamed work"] = applied(check, Operations((unnamed,)), CPU)
+    told["a step of unnamed work"] = applied(check, UNNAMED_WORK, CPU)

@@ -47,7 +47,7 @@ def test_verdicts(told: Cases) -> None:
     told["a host that waits for memory for 2 % of the time, and less"] = host(0.5, 0.02), host(0.5, 0.019)
     told["a host that is full, where waits are unknown"] = host(0.99, None)
     told["a host that waits for memory for a fifth of the time"] = host(0.5, 0.2)
-    tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
+    tuned = TunedBuffers((dataset_of("Prefetch", at=script(22)),), largest_bytes=38_535_168)
     told["tf.data sizes buffers of a host whose memory is full"] = example(None, HostMemory(1e9, 0.99e9), tuned)
     told["and not where the device's is"] = example(tuned=tuned)
     told["no figures"] = example(None, nothing)

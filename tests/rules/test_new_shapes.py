@@ -1,7 +1,6 @@
 """new-shapes: searches that go on, and those that are over."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.rules.tracing.new_shapes import CANDIDATES, Searches, check
 
 ROW = (("conv/Conv2D", 12.0, 1.0),)
@@ -18,7 +17,7 @@ def example(
     padding: SequencePadding | None = None,
 ) -> Verdict:
     """Every image has another size: all steps search, and 11 of 12 ms of a convolution are only tried."""
-    row = OperationTime(name="conv/Conv2D", type="Conv2D", ms=conv_ms)
+    row = took("conv/Conv2D", "Conv2D", conv_ms)
     operations = Operations.training(conv_ms + 4.0, row, rest="ReluGrad")
     return check(searches, Breakdown.of(host=2.0, device=conv_ms + 4.0), operations, padding, None)
 
@@ -43,8 +42,7 @@ def test_verdicts(told: Cases) -> None:
         example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))
     ]
     told["every fifth step has a new shape; others run one kernel"] = example(Searches(4, 20, 2, ROW), conv_ms=1.0)
-    unnamed = Operations((OperationTime(name="k", type=UNNAMED, ms=9.0),))
-    told["a compiled step"] = check(Searches(0, 20, 0), Breakdown.of(device=9.0), unnamed, None, None)
+    told["a compiled step"] = check(Searches(0, 20, 0), Breakdown.of(device=9.0), UNNAMED_WORK, None, None)
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
     told["sequences get the lengths that were recorded, and images no number"] = example(padding=padding)
 

@@ -13,7 +13,7 @@ def example(
     hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
 ) -> Verdict:
     """A thousand small operations take a fifth of the compute time of a GPU."""
-    small = [OperationTime(name=f"adam/Mul_{n}", type="Mul", ms=0.003) for n in range(number)]
+    small = [took(f"adam/Mul_{n}", "Mul", 0.003) for n in range(number)]
     operations = Operations.training(15.0, *(rows or small))
     step = Breakdown.of(device=operations.total_ms, host=host_ms)
     return check(OptimizerWork.measure(operations), operations, hardware, step)
@@ -22,12 +22,12 @@ def example(
 def row(ms: float, size: int | None = 64, name: str = "adam/Mul", kind: str = "Mul") -> OperationTime:
     tensors = (("float32", (size,)),) if size else ()
     graph = Operation(name=name, type=kind, inputs=tensors) if size else None
-    return OperationTime(name=name, type=kind, ms=ms, operation=graph)
+    return took(name, kind, ms, operation=graph)
 
 
 def many(calls: float) -> OperationTime:
     graph = Operation(name="adam/Mul", type="Mul", inputs=(("float32", (1,)),))
-    return OperationTime(name="adam/Mul", type="Mul", ms=3.0, calls=calls, operation=graph)
+    return took("adam/Mul", "Mul", 3.0, calls=calls, operation=graph)
 
 
 sick = example
@@ -39,7 +39,7 @@ def test_verdicts(told: Cases) -> None:
     told["three small operations take a fifth of the compute time of a GPU"] = example(*[row(1.0)] * 3)
     told["a twentieth of the compute time, and less"] = example(row(0.75)), example(row(0.74))
     told["updates of large variables are no overhead"] = example(row(3.0, 10_000)), example(row(3.0, 10_001))
-    unknown = OperationTime(name="adam_1/Mul", type="ResourceApplyAdam", ms=3.0)
+    unknown = took("adam_1/Mul", "ResourceApplyAdam", 3.0)
     told["operations of unknown size are small if they are short"] = [
         example(replace(unknown, calls=calls)) for calls in (3.0 / Limits().each_ms, 599.0)
     ]

@@ -5,11 +5,11 @@ from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.rules.run.out_of_memory import check
 
 GPU_FULL = RunEnding(
-    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,
+    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=script(52), phase=Phase.STEPS,
     shape=(512, 64, 224, 224), dtype="float", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
     device_peak_bytes=15.2e9,
 )  # fmt: skip
-AT = Location("train.py", 52)
+AT = script(52)
 DIED = replace(GPU_FULL, shape=(256, 64, 112, 112))
 READ = replace(
     DIED, error="MemoryError", phase=Phase.PREPARING, shape=(1_000_000, 784), dtype="float64", allocator=""
@@ -70,7 +70,7 @@ def test_causes(told: Cases) -> None:
         ("it would never have fitted", 1e9, 0.8e9),
     ):
         told[name] = example(replace(DIED, limit_bytes=limit), memory=filling(first))
-    tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), 38_535_168)
+    tuned = TunedBuffers((dataset_of("Prefetch", at=script(22)),), 38_535_168)
     told["buffers that tf.data sizes may have filled the host's memory"] = example(KILLED, tuned=tuned)
     told["they did not fill the GPU's"] = example(DIED, tuned=tuned)
     sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)

@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input import oversized_decode
 
-LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
+LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=script(3))
 PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
 CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
 
@@ -14,18 +14,12 @@ def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
     cores: Cores | None = None,
 ) -> Verdict:  # fmt: skip
     """Photos of 960 by 720 pixels are resized to 96 by 96."""
-    made = Dataset(
-        id=1,
-        kind="_ParallelMapDataset",
-        function="load",
-        function_at=Location("train.py", 12),
-        at=Location("train.py", 20),
-    )
+    made = Dataset(id=1, kind="_ParallelMapDataset", function="load", function_at=script(12), at=script(20))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, 2, dataset=made)
-    image = DecodedImage(stage, "DecodeJpeg", decoded, used, share, ratio, Location("train.py", 14))
+    image = DecodedImage(stage, "DecodeJpeg", decoded, used, share, ratio, script(14))
     return oversized_decode.check(
         DecodedImages((image,)),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
+        InputPipeline.of(PREFETCH, stage),
         step or Breakdown.of(input=20.0, device=10.0),
         contention,
         cores,

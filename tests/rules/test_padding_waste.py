@@ -21,7 +21,7 @@ def example(
     """Sequences of 50 words are padded to 200 for a matmul of 30 ms."""
     tensors = (("float32", (32, 200, 256)), ("float32", (256, 256)))
     graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)
-    matmul = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
+    matmul = took(graph.name, "MatMul", 30.0, operation=graph)
     padding = SequencePadding(inputs or (of_length(50),))
     work = LengthWork.measure(padding, Operations(rows or (matmul,)), loops, program)
     return padding_waste.check(padding, source, work, breakdown or Breakdown.of(device=30.0), program, overhead)
@@ -34,7 +34,7 @@ def of_length(length: int) -> PaddedInput:
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
     graph = Operation(name=name, type="X", inputs=tuple(("float32", shape) for shape in shapes))
-    return OperationTime(name=name, type="X", ms=10.0, operation=graph, calls=calls)
+    return took(name, "X", 10.0, operation=graph, calls=calls)
 
 
 def check(used: float, *rows: OperationTime, **more: Any) -> Verdict:
@@ -97,7 +97,7 @@ def padded_columns(number: int = 64) -> Any:
 
 def advice(maker: BatchMaker, **parts: Any) -> Verdict:
     entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
-    source = BatchSource(maker, Location("train.py", 7))
+    source = BatchSource(maker, script(7))
     return example(entry, rows=(row("a", (8, 120, 8)),), source=source)
 
 
@@ -136,7 +136,7 @@ def test_work(told: Cases) -> None:
     told["a loop over half of the positions, and over less"] = check(0.5, row("cell", (32, 8), calls=100.0))
     told[...] = check(0.5, row("cell", (32, 8), calls=99.0))
     told["transfers of batches scale"] = check(0.5, breakdown=Breakdown.of(transfer=5.0, device=10.0))
-    unknown = OperationTime(name="b", type="X", ms=7.0)
+    unknown = took("b", "X", 7.0)
     told["work of unknown length counts in proportion and is shown"] = check(0.5, row("scores", scores), unknown)
     told["unknown work alone is no work on sequences"] = check(0.5, unknown)
     program = Program((), (), settings=RunSettings(batch_size=32))

@@ -4,7 +4,7 @@ from tests.edits.kit import edited
 from tests.rules.kit import *
 from tfdoctor.rules.input.per_element_map import PRECONDITIONS, check
 
-CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
+CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=script(12))
 CHEAP = frozenset(("DecodeCSV", "Pack"))
 SINGLE_ITEMS = (
     "DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If", "StatelessWhile",
@@ -21,7 +21,7 @@ def example(  # noqa: PLR0913 - what a call costs, and what needs it
 ) -> Verdict:  # fmt: skip
     """CSV rows are decoded one by one: 256 calls of 0.03 ms per step."""
     return PRECONDITIONS[1](Breakdown.of(input=wait, host=2.3)) or check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
+        InputPipeline.of(PREFETCH, stage),
         MapFunctions({CSV.id: MapFunction(types, nbytes, batch, fixed)}),
         contention,
     )

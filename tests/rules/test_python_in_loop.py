@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.rules.execution import python_in_loop
 from tfdoctor.rules.execution.python_in_loop import LoopLines
 
-HISTOGRAM = Location("train.py", 36)
+HISTOGRAM = script(36)
 
 
 def example(
@@ -22,7 +22,7 @@ def example(
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, aside: bool = True, **more: Any) -> Verdict:
-    placed = zip((HISTOGRAM, Location("train.py", 39)), times, strict=False)
+    placed = zip((HISTOGRAM, script(39)), times, strict=False)
     lines = (TimedLine(place, 9, ms, makes=False if aside else None) for place, ms in placed)
     return example(*lines, seen=seen, step=step, **more)
 
@@ -48,7 +48,7 @@ def test_verdicts(told: Cases) -> None:
     told["trap: reinforcement learning plays a game between its steps"] = check(5.0, aside=False)
     told["waiting after a read is left to host-sync"] = check(5.0, syncs_ms=4.6), check(5.0, syncs_ms=4.4)
     told["trap: the only step that logs in the window is an outlier"] = check(0.05, seen=12)
-    places = tuple(TimedLine(Location("train.py", n), 9, 2.0, makes=False) for n in (1, 2, 3))
+    places = tuple(TimedLine(script(n), 9, 2.0, makes=False) for n in (1, 2, 3))
     told["even lines are not named in the summary"] = example(*places, step=10.0)
     for name, samples, body in (
         ("four samples, none of them in the body", 4, 5.0),

@@ -8,11 +8,11 @@ from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.rules.input import python_input
 from tfdoctor.rules.input.python_input import in_place
 
-AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))
+AUGMENT = dataset_of("Map", id=1, function="augment", at=script(12))
 UNSAMPLED = Unavailable("the threads that make input were not sampled")
 NO_PIPELINE = Unavailable("no pipeline")
 DISTURBED = CpuContention(crowded=True, cores=2.0, others=1.6)
-LOAD, SCALE = Location("train.py", 36), Location("train.py", 38)
+LOAD, SCALE = script(36), script(38)
 MAPPED = Dataset(id=1, kind="_MapDataset", function="augment", function_at=LOAD, at=LOAD)
 
 
@@ -30,7 +30,7 @@ def example(  # noqa: PLR0913 - the facts of both places where batches are made
     """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
     slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
     return python_input.check(
-        pipeline or InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
+        pipeline or InputPipeline.of(PREFETCH, *(stages or [slow])),
         breakdown or Breakdown.of(input=23.0, device=10.0),
         samples,
         body,
@@ -54,7 +54,7 @@ def stage(kind: str, work: float, python: float, **more: Any) -> StageTime:
 def check(
     *stages: StageTime, wait: float = 30.0, fed_by: str = "", lines: InputLines | Unavailable = UNSAMPLED
 ) -> Verdict:
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *stages, python_kind=fed_by)
+    pipeline = InputPipeline.of(PREFETCH, *stages, python_kind=fed_by)
     step = Breakdown.of(input=wait, device=40.0 - wait)
     return example(pipeline=pipeline, breakdown=step, lines=lines)
 
@@ -72,12 +72,12 @@ def made_in(body: LoopBody, step: Breakdown, *places: TimedLine, **more: Any) ->
 
 
 def loop(between: float, makes: int, others: int = 0) -> Verdict:
-    places = (TimedLine(Location("train.py", 12), seen, makes=bool(n)) for n, seen in enumerate((others, makes)))
+    places = (TimedLine(script(12), seen, makes=bool(n)) for n, seen in enumerate((others, makes)))
     return made_in(LoopBody(0.0, between), Breakdown.of(between=between, device=20.0 - between), *places)
 
 
 def converted(ms: float, *, same: bool = False, device: float | None = None) -> Verdict:
-    array = Conversions((ConvertedArray("float32", (128, 784), 0.0, ms, same=same),), Location("train.py", 12))
+    array = Conversions((ConvertedArray("float32", (128, 784), 0.0, ms, same=same),), script(12))
     step = Breakdown.of(between=ms, device=20.0 - ms if device is None else device)
     return example(pipeline=NO_PIPELINE, breakdown=step, conversions=array)
 
@@ -111,7 +111,7 @@ def mapped(*lines: TimedLine, **more: Any) -> Verdict:
     return check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines))
 
 
-LINES = (seen_line(Location("train.py", 14), 45, "PIL.Image.open"), seen_line(Location("train.py", 12), 5))
+LINES = (seen_line(script(14), 45, "PIL.Image.open"), seen_line(script(12), 5))
 healthy = described("The same map in TensorFlow operations.", example)
 
 
@@ -157,13 +157,13 @@ def test_loops(told: Cases) -> None:
     told["a twentieth of the step, and less"] = loop(1.08, 5), loop(1.06, 5)
     told["half of the samples are of what makes batches"] = loop(2.16, 5, 5), loop(2.12, 5, 5)
     told["four samples are too few"] = loop(9.0, 4)
-    made = TimedLine(Location("train.py", 12), 9, makes=True)
+    made = TimedLine(script(12), 9, makes=True)
     told["a batch made in the body of a loop over a dataset is host time"] = made_in(
         LoopBody(4.0, 0.0), Breakdown.of(host=5.0, device=15.0), made
     )
     told["slices of an array cost nothing to make, and much to convert"] = converted(1.08), converted(1.06)
     told["arrays that are the same each time are left to repeated-conversion"] = converted(5.0, same=True)
-    array = Conversions((ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False),), Location("train.py", 12))
+    array = Conversions((ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False),), script(12))
     told["trap: a replay buffer's arrays took 0.05 ms of a step of 0.7 ms, and tf.data would take as long"] = (
         example(pipeline=NO_PIPELINE, breakdown=Breakdown.of(between=0.43, device=0.27), conversions=array)
     )
@@ -205,13 +205,13 @@ def test_lines(told: Cases) -> None:
     slow, quick = seen_line(LOAD, 19, calls="numpy.load"), seen_line(SCALE, 2, calls="numpy.clip")
     told["a function that takes little gets no example"] = mapped(slow, quick)
     told["the lines that take the time are shown, and the others summed up"] = mapped(
-        *(seen_line(Location("train.py", number), 10) for number in range(1, 11))
+        *(seen_line(script(number), 10) for number in range(1, 11))
     )
     told["a line is named where enough samples show it"] = [named(*seen) for seen in ((71, 29), (30, 70), (4, 0))]
     told["a line takes 90 %"] = named(9, 1)
-    others = [seen_line(Location("train.py", number), 7) for number in range(1, 10)]
+    others = [seen_line(script(number), 7) for number in range(1, 10)]
     for most, name in ((30, "stands out"), (29, "does not stand out")):
-        rest = (seen_line(Location("train.py", 10), 17 - most), seen_line(LOAD, 20))
+        rest = (seen_line(script(10), 17 - most), seen_line(LOAD, 20))
         told[f"a function that {name} among lines"] = mapped(seen_line(SCALE, most, "numpy.load"), *others, *rest)
     told["a line of a thread that may do something else is shown only"] = named(9, 1, certain=False)
     told["Python of its own is not called a function"] = named(9, 1, calls="")
@@ -220,7 +220,7 @@ def test_lines(told: Cases) -> None:
 # Threads of the input on crowded cores
 def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict:
     """Threads run librosa beside a step of 64 ms on two cores."""
-    lines = (seen_line(Location("train.py", 35), 33, calls="librosa.feature.melspectrogram"),)
+    lines = (seen_line(script(35), 33, calls="librosa.feature.melspectrogram"),)
     contention = CpuContention(cores, cores=2.0, compute_ms=40.0, beside=1.0 - wait / 64.0)
     made = StageTime.of("Root::FlatMap::Generator", wait, python_ms=wait)
     return example(
@@ -243,7 +243,7 @@ def test_crowded_cores(told: Cases) -> None:
 
 
 # What replaces Python in the input: each expression runs, and its result is that of what it replaces.
-SCRIPT = Path(__file__).parent / "python_input" / "run_equivalents.py"
+EQUIVALENTS = Path(__file__).parent / "python_input" / "run_equivalents.py"
 
 
 def test_the_modules_between_package_and_function_do_not_count() -> None:
@@ -259,6 +259,8 @@ def test_the_function_that_takes_most_comes_first_and_none_that_takes_little() -
 
 @pytest.mark.tensorflow
 def test_the_results_are_equal(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(EQUIVALENTS), str(tmp_path)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "numpy.convolve" in done.stdout

@@ -3,7 +3,7 @@
 from tests.rules.kit import *
 from tfdoctor.rules.tracing.recompilation import check
 
-LINE = Location("train.py", 3)
+LINE = script(3)
 
 
 def example(

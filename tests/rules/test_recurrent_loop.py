@@ -60,14 +60,14 @@ def mapping(numbers: int = 128, program: Program | None = None, later: tuple[Row
 
 
 def loops(*names: str) -> Program:
-    at = Location("train.py", 22)
+    at = script(22)
     return Program(tuple(Operation(name=name, type="StatelessWhile", at=at) for name in names), ())
 
 
 def own(iterations: float, *, batch: int, kind: str = "") -> Verdict:
-    at = Location("train.py", 22)
+    at = script(22)
     loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
-    layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
+    layer = Layer(name="one", kind="LSTM", module=kind, at=script(9))
     program = Program((), (layer,), settings=RunSettings(batch_size=batch))
     return example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
 
@@ -79,8 +79,8 @@ def mapped(*loops: GraphLoop, scheduling: float = 1.0) -> Verdict:
 
 def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> GraphLoop:
     """A loop over the images of a batch."""
-    row = OperationTime(name="map/while/body/_1/Conv2D", type="Conv2D", ms=taken, calls=operations)
-    at = Location("train.py", 22)
+    row = took("map/while/body/_1/Conv2D", "Conv2D", taken, calls=operations)
+    at = script(22)
     return GraphLoop("map/while", iterations, operations, taken, (row,), at, independent=True)
 
 
@@ -103,7 +103,7 @@ def test_verdicts(told: Cases) -> None:
         told[f"a healthy loop accounts for its time if it takes a tenth of 20 ms: 1 + {rest} ms"] = example(
             loop, scheduling_ms=1.0, breakdown=step
         )
-    row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
+    row = took("loss/while/body/_1/AddV2", "AddV2", 2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
     taken: dict[str, Any] = {"scheduling_ms": 5.0, "waiting_ms": 6.0}
     told["the ceiling is the whole loop, waits included"] = example(

@@ -3,14 +3,14 @@
 from tests.rules.kit import *
 from tfdoctor.rules.operations.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults, check
 
-FIRST = Location("train.py", 31)
-AGAIN = Location("train.py", 9)
+FIRST = script(31)
+AGAIN = script(9)
 
 
 def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdict:
     """A model is called for the loss at line 31, and again for a metric at line 35."""
     again = (named("model_2/dense/MatMul", 9.0), named("model_2/dense/Relu", 1.0))
-    found = work or RepeatedResults((Repeat(FIRST, Location("train.py", 35), again),))
+    found = work or RepeatedResults((Repeat(FIRST, script(35), again),))
     rows = [row for one in found.repeats for row in (*one.rows, *one.gradients)]
     rows += [row for one in found.constants for row in one.rows]
     return check(found, Operations.training(found.ms + rest_ms, *rows))
@@ -39,11 +39,11 @@ def test_verdicts(told: Cases) -> None:
     for time_ms in (0.1, 0.09):
         sums = Constant(AGAIN, (named("Sum", time_ms),))
         told[f"a constant of {time_ms} ms"] = example(RepeatedResults((), (sums,)), 0.1)
-    factor = Constant(AGAIN, (named("Cholesky", 20.0),), (Location("train.py", 5),))
+    factor = Constant(AGAIN, (named("Cholesky", 20.0),), (script(5),))
     told["variables that nothing may assign"] = example(RepeatedResults((), (factor,)), 40.0)
     again = replace(again, gradients=(), sums=(GradientSum(named("AddN", 8.0), 0.75),))
     told["a sum of gradients keeps those that remain"] = example(RepeatedResults((again,)), 40.0)
-    lines = [Location("train.py", line) for line in range(20)]
+    lines = [script(line) for line in range(20)]
     scattered = tuple(Repeat(FIRST, line, (named(f"b{line.line}/Cast", 1.0),)) for line in lines)
     told["scattered repetitions are not named"] = example(RepeatedResults(scattered), 10.0)
     fused = Operations((named("fusion", 10.0),))
@@ -171,7 +171,7 @@ def test_constants(told: Cases) -> None:
         told[f"another function assigns a variable of {name} shape"] = told_of([*covariance(), trained(1)], [write])
     graph = [*covariance(), op("average", "AssignVariableOp", [1, 3], 9, inputs=[HANDLE, SCALE])]
     told["a function that is traced twice assigns as it does once"] = told_of(graph, graph)
-    outside = OperationTime(name="AssignVariableOp", type="AssignVariableOp", ms=0.01)
+    outside = took("AssignVariableOp", "AssignVariableOp", 0.01)
     told["trap: Python assigns a factor in the traced steps"] = told_of([*covariance(), trained(1)], ran=(outside,))
     noise = op("noise", "RandomUniform", [3], 6, direct=True, computes="")
     rest = op("Mul", "Mul", [5, 6], 7, direct=True), op("Sub", "Sub", [5, 0], 8, direct=True)

@@ -4,14 +4,14 @@ from tests.rules.kit import *
 from tfdoctor.rules.execution import repeated_conversion
 from tfdoctor.rules.execution.repeated_conversion import WIDE
 
-AT = Location("train.py", 41)
+AT = script(41)
 MATRIX = ConvertedArray(
     WIDE,
     (3000, 3000),
     0.0,
     19.0,
     same=True,
-    cast=OperationTime(name="Cast", type="Cast", ms=9.0, at=Location("train.py", 30)),
+    cast=took("Cast", "Cast", 9.0, at=script(30)),
     cast_to="float32",
     place="0",
 )
@@ -25,7 +25,7 @@ def example(*arrays: ConvertedArray, step: float = 41.0) -> Verdict:
 
 
 def array(ms: float, *, same: bool | None = True, dtype: str = "float32", cast_ms: float = 0.0) -> ConvertedArray:
-    cast = OperationTime(name="Cast", type="Cast", ms=cast_ms) if cast_ms else None
+    cast = took("Cast", "Cast", cast_ms) if cast_ms else None
     to = "float32" if cast else ""
     return ConvertedArray(dtype, (3000, 64), 0.0, ms, same=same, cast=cast, cast_to=to, place="0")
 

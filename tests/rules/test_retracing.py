@@ -19,11 +19,11 @@ def example(
 def sick() -> Verdict:
     """Each of ten epochs compiles the model again, so each traces the training function."""
     step = TracedDefinition(
-        name="one_step_on_iterator", at=Location("train.py", 33), tracings=10, ms=10_300.0, first_ms=1_050.0,
+        name="one_step_on_iterator", at=script(33), tracings=10, ms=10_300.0, first_ms=1_050.0,
         made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
     )  # fmt: skip
     compiled = made_call(
-        RunCall.COMPILE, Location("train.py", 31), 10, 8.0, name="Sequential.compile", looped=True, models=1
+        RunCall.COMPILE, script(31), 10, 8.0, name="Sequential.compile", looped=True, models=1
     )  # fmt: skip
     times = {Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0}
     phases = divided_run(18_400.0, times)

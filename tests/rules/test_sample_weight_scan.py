@@ -8,7 +8,7 @@ from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScan, Weigh
 
 def example(ms_of_scans: float = 40_000.0, total_ms: float = 90_000.0) -> Verdict:
     """Keras looks through 130,000 weights for 40 of 90 s."""
-    scan = WeightScan(Location("train.py", 31), ms_of_scans, round(ms_of_scans / 50))
+    scan = WeightScan(script(31), ms_of_scans, round(ms_of_scans / 50))
     lines = (scan,) if scan.samples else ()
     return check(WeightScans(lines), divided_run(total_ms, {Phase.PREPARING: ms_of_scans}))
 
@@ -40,7 +40,7 @@ def test_the_samples_of_a_run_are_told_by_line_and_phase() -> None:
             run.steps(100, ms=10.0, at="train.py:20")
     scans, phases = measured(run)
     (line,) = scans.lines
-    assert (line.at, line.phase) == (Location("train.py", 20), Phase.PREPARING)
+    assert (line.at, line.phase) == (script(20), Phase.PREPARING)
     assert line.ms == near(6_000.0, rel=0.05)
     finding = as_finding(check(scans, phases))
     (effect,) = finding.run_effects

@@ -12,7 +12,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """A map of 40 ms runs on one thread while three of four cores are idle."""
     given = stages or (StageTime.of("Root::Prefetch::Map", 40.0),)
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *given)
+    pipeline = InputPipeline.of(PREFETCH, *given)
     return check(pipeline, Breakdown.of(input=wait, device=40.0 - wait), device, cores, options)
 
 
@@ -49,7 +49,7 @@ def test_verdicts(told: Cases) -> None:
         written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
         told[f"the user's own line, of {name}"] = example(stage(dataset=written))
     decode = Dataset(id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3))
-    pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(decode,))
+    pipeline = InputPipeline((PREFETCH,), (), idle=(decode,))
     told["a map whose results were buffered"] = applied(check, pipeline, Breakdown.of(device=10.0), ON_CPU)
     for threads in (1, 2):
         pool = DataOptions({"threading.private_threadpool_size": threads})

@@ -28,7 +28,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
     )
     stage = StageTime.of(f"Root::Prefetch::{kind}", work, threads, dataset=made)
     return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage, *others),
+        InputPipeline.of(PREFETCH, stage, *others),
         Breakdown.of(input=wait, device=20.0 - wait),
         device,
         cores,
@@ -115,8 +115,7 @@ def in_a_trace(shape: str) -> Result:
     host = {"host": {"run_cpu_pct": 100.0, "other_cpu_pct": 0.0}, "unix_ns": 1}
     beside = recording({"datasets": [batched], "feeds": 1}, [host], manifest=manifest())
     events = trace([markers(5, 100), trainer, producer])
-    result = examined(check, chart(events, beside))
-    return result
+    return examined(check, chart(events, beside))
 
 
 def _later(row: Row, at: float) -> Row:
@@ -127,7 +126,7 @@ def _later(row: Row, at: float) -> Row:
 def test_four_cores_leave_a_quarter_of_the_copy() -> None:
     """Of 100 ms the source keeps 20.4 and the batch a quarter of 79.6, which still is more than the rest's 39."""
     result = in_a_trace("224, 224, 3")
-    assert as_finding(result.outcome).remedies[0].at == Location("train.py", 7)
+    assert as_finding(result.outcome).remedies[0].at == script(7)
     assert result.saving is not None
     assert (result.saving.ms_per_step, result.saving.bound) == (near(0.75 * 79.6, abs=0.1), Bound.AT_MOST)
     assert isinstance(in_a_trace("8").outcome, Healthy)  # batches of numbers

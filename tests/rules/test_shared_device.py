@@ -3,8 +3,8 @@
 from tests.rules.kit import *
 from tfdoctor.rules.scale.shared_device import VALUES, CopiedWork, check
 
-SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)
-UPDATES = OperationTime(name="adam/update_1/Mul", type="Mul", ms=0.3, calls=217.0)
+SMALL = took("replica_1/dense/MatMul", "MatMul", 0.017, calls=1.0)
+UPDATES = took("adam/update_1/Mul", "Mul", 0.3, calls=217.0)
 CPUS = ("/device:CPU:0", "/device:CPU:1")
 
 
@@ -40,7 +40,7 @@ def test_verdicts(told: Cases) -> None:
     ):
         told[f"two replicas on {name}"] = example(of_run(replica_devices=devices))
     told["logical processors are one, also where the replicas' devices were not recorded"] = example(
-        replace(of_run(devices=CPUS), at=Location("train.py", 8))
+        replace(of_run(devices=CPUS), at=script(8))
     )
     told["a GPU beside them"] = example(of_run(devices=(*CPUS, "/device:GPU:0")))
     told["several workers"] = example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy"))
@@ -62,7 +62,7 @@ def test_verdicts(told: Cases) -> None:
 def row(name: str, width: int = 64, ms: float = 1.0) -> OperationTime:
     tensor = ("float32", (width,))
     made = Operation(name=name, type="Mul", inputs=(tensor,), outputs=(tensor,))
-    return OperationTime(name=name, type="Mul", ms=ms, operation=made)
+    return took(name, "Mul", ms, operation=made)
 
 
 def measured(*names: str, program: Program | None = None) -> CopiedWork:

@@ -8,7 +8,7 @@ BATCH = dataset_of("Batch", cardinality=5000, parameters=DatasetParameters(batch
 SHUFFLE = dataset_of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
 REPEAT = dataset_of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
 MAP = dataset_of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)
-PREFETCH = dataset_of("Prefetch", parameters=DatasetParameters(buffer_size=-1), cardinality=5000)
+TUNED = dataset_of("Prefetch", parameters=DatasetParameters(buffer_size=-1), cardinality=5000)
 CACHE = dataset_of("Cache", cardinality=5000)
 
 
@@ -31,13 +31,13 @@ def test_the_usual_orders_are_healthy() -> None:
     guide on text generation: batch(length + 1), split, shuffle, batch(64); so is a batch of one."""
     one = replace(BATCH, parameters=DatasetParameters(batch_size=1))
     for steps in (
-        (SOURCE, SHUFFLE, BATCH, PREFETCH),
-        (SOURCE, SHUFFLE, REPEAT, MAP, BATCH, PREFETCH),
-        (SOURCE, MAP, CACHE, SHUFFLE, BATCH, REPEAT, PREFETCH),
+        (SOURCE, SHUFFLE, BATCH, TUNED),
+        (SOURCE, SHUFFLE, REPEAT, MAP, BATCH, TUNED),
+        (SOURCE, MAP, CACHE, SHUFFLE, BATCH, REPEAT, TUNED),
         (SOURCE, SHUFFLE, MAP, BATCH, MAP),
         (dataset_of("TextLine"), replace(SHUFFLE, cardinality=None)),
         (SOURCE, BATCH),
-        (SOURCE, BATCH, MAP, SHUFFLE, BATCH, PREFETCH),
+        (SOURCE, BATCH, MAP, SHUFFLE, BATCH, TUNED),
         (SOURCE, one, SHUFFLE),
     ):
         assert isinstance(example(*steps), Healthy)
@@ -45,7 +45,7 @@ def test_the_usual_orders_are_healthy() -> None:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["other stages around them"] = example(SOURCE, MAP, BATCH, SHUFFLE, PREFETCH)
+    told["other stages around them"] = example(SOURCE, MAP, BATCH, SHUFFLE, TUNED)
     told["batches of a repetition differ in each epoch"] = example(SOURCE, REPEAT, BATCH, SHUFFLE)
     told["epochs that overlap"] = example(SOURCE, MAP, REPEAT, SHUFFLE, BATCH)
     told["a single pass overlaps with no other"] = [

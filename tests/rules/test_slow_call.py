@@ -6,7 +6,7 @@ from tfdoctor.rules.execution import slow_call
 from tfdoctor.rules.execution.slow_call import INSTEAD
 from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCalls
 
-READ, SET = Location("train.py", 54), Location("train.py", 58)
+READ, SET = script(54), script(58)
 
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
@@ -21,7 +21,7 @@ def example(  # noqa: PLR0913 - the calls, and all that says what a change may s
 
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    at = Location("train.py", 51)
+    at = script(51)
     return example(TimedLine.slow(at, SlowCall.PREDICT, 60, range(29), {Stage.BETWEEN: 150.0}))
 
 
@@ -38,9 +38,9 @@ def writes(host: float, device: float = 0.0) -> TimedLine:
 def summarized(calls: float, device_ms: float = 6.0) -> Verdict:
     """Summaries in the graph, which compute in branches without a line of their own."""
     rows = (
-        OperationTime(name="w/write_summary/buckets/cond/else/_4/Sum", type="Sum", ms=9.0, calls=calls),
-        OperationTime(name="w/write_summary", type="WriteSummary", ms=1.0, at=READ, calls=calls),
-        OperationTime(name="Merge/MergeSummary", type="MergeSummary", ms=2.0, at=SET, calls=calls),
+        took("w/write_summary/buckets/cond/else/_4/Sum", "Sum", 9.0, calls=calls),
+        took("w/write_summary", "WriteSummary", 1.0, at=READ, calls=calls),
+        took("Merge/MergeSummary", "MergeSummary", 2.0, at=SET, calls=calls),
     )
     step = Breakdown.of(between=10.0, device=device_ms, input=4.0)
     return example(step=step, operations=Operations.training(20.0, *rows))
@@ -57,7 +57,7 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step in five samples, less, or fewer, or none"] = [
         check(timed(ms, seen=seen)) for ms, seen in ((1.0, 5), (0.99, 50), (8.0, 4), (0.0, 0))
     ]
-    predict = timed(4.0, Location("train.py", 9), SlowCall.PREDICT)
+    predict = timed(4.0, script(9), SlowCall.PREDICT)
     told["the kind that takes most, with its longest line"] = check(predict, timed(3.0, SET), timed(2.0, READ))
     others = timed(1.0, part=Stage.DEVICE), timed(1.0, part=Stage.INPUT)
     told["the saving is at most the time of the calls in each part"] = check(timed(4.0), *others)
@@ -74,7 +74,7 @@ def test_verdicts(told: Cases) -> None:
         body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
         told[f"the ceiling is {name}"] = check(timed(4.0, seen=seen), body=body)
     parts = {Stage.BETWEEN: 7.0, Stage.DEVICE: 1.0}
-    at = TimedLine.slow(Location("train.py", 73), SlowCall.SINGLE, 30, range(20), parts)
+    at = TimedLine.slow(script(73), SlowCall.SINGLE, 30, range(20), parts)
     examples, single = SingleCalls((SingleCall("policy", 80.0, 0.1, at),)), SingleOperations(0.0, 2.0)
     told["a function for one example is named with its calls, which are measured and not sampled"] = check(
         single=single, body=LoopBody(0.0, 20.0), examples=examples

@@ -12,10 +12,10 @@ def example(
     """An LSTM with recurrent_dropout launches hundreds of kernels; the GPU idles for 20 of 30 ms."""
     row = OperationTime(
         name="lstm/while/body/_1/lstm/while/lstm_cell/MatMul", type="MatMul", ms=loop_ms,
-        layer="lstm", at=Location("train.py", 9), calls=64.0,
+        layer="lstm", at=script(9), calls=64.0,
     )  # fmt: skip
     arguments = RecurrentArguments(recurrent_dropout=0.2)
-    layer = Layer(name="lstm", kind="LSTM", at=Location("train.py", 9), recurrent=arguments)
+    layer = Layer(name="lstm", kind="LSTM", at=script(9), recurrent=arguments)
     looped = LoopedLayer(layer, (row,), obstacles or (CudnnObstacle.RECURRENT_DROPOUT,), launching_ms)
     step = Breakdown.of(host=step_ms - loop_ms, device=loop_ms)
     return check(RecurrentLayers((looped,), 1), step)
@@ -48,7 +48,7 @@ DEFAULT: dict[str, Any] = {
 
 
 def row(name: str = LOOP, kind: str = "MatMul", layer: str = "lstm") -> OperationTime:
-    return OperationTime(name=name, type=kind, ms=2.0, layer=layer)
+    return took(name, kind, 2.0, layer=layer)
 
 
 def measured(

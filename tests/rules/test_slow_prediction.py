@@ -1,7 +1,6 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import steps
 from tfdoctor.rules.run.slow_prediction import check
 
 EXAMPLE_AT = Location("predict.py", 20)
@@ -57,8 +56,8 @@ def test_verdicts(told: Cases) -> None:
         judged(predicted(count, 100.0, looped=True), epochs=15) for count in (30, 31)
     ]
     told["a loop in a callback is found"] = judged(predicted(500, 40.0, within=RunCall.EPOCH), epochs=10)
-    told["a prediction in each step is left to the steps"] = judged(short, epochs=1, steps=steps(1000, 5.0))
-    told["a prediction in more than each step"] = judged(short, epochs=1, steps=steps(400, 5.0))
+    told["a prediction in each step is left to the steps"] = judged(short, epochs=1, steps=steps_at(1000, 5.0))
+    told["a prediction in more than each step"] = judged(short, epochs=1, steps=steps_at(400, 5.0))
     told["batches of single examples"] = judged(predicted(1, 9_035.0, examples=4000.0, batches=4000.0))
     slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)
     told["single examples that take 20 ms each"] = judged(slow, total_ms=120_000.0)

@@ -28,14 +28,14 @@ def healthy() -> Verdict:
 
 
 def prepares(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
-    called = Location("train.py", caller) if caller else None
+    called = script(caller) if caller else None
     given = {"samples": int(ms / 50), "caller": called} | more
-    return run_line(Phase.PREPARING, Location("train.py", number), ms, calls, **given)
+    return run_line(Phase.PREPARING, script(number), ms, calls, **given)
 
 
 def adapted(batches: float, rows: float, ms: float) -> Verdict:
     given = {"name": "Normalization.adapt", "batches": batches, "examples": batches * rows}
-    call = made_call(RunCall.ADAPT, Location("train.py", 22), 1, ms, **given)
+    call = made_call(RunCall.ADAPT, script(22), 1, ms, **given)
     return example(calls=(call,), total_ms=24_000.0)
 
 

@@ -109,8 +109,8 @@ def test_load(told: Cases) -> None:
 
 # A loop in Python that makes many training steps in one graph is told from one step of many layers.
 STEP = TracedDefinition(
-    name="run_epoch", at=Location("train.py", 44), tracings=1, ms=19_000.0, first_ms=19_000.0, made=1,
-    defined=Location("train.py", 28),
+    name="run_epoch", at=script(44), tracings=1, ms=19_000.0, first_ms=19_000.0, made=1,
+    defined=script(28),
 )  # fmt: skip
 
 
@@ -142,5 +142,5 @@ def test_unrolled(told: Cases) -> None:
     told["trap: a function that is traced again"] = example(program=program, traces=RunTraces((STEP,)))
     told["trap: the training function of Keras is not defined in the script"] = [
         unrolled(24, function=replace(STEP, defined=defined))
-        for defined in (None, Location("model.py", 28), Location("train.py", 90))
+        for defined in (None, Location("model.py", 28), script(90))
     ]

@@ -15,7 +15,7 @@ def example(
     """Eight threads are in reads for 40 ms of each step of 42 ms, and the run keeps 1.5 cores busy."""
     opener = "Root::Prefetch::ParallelInterleaveV4"
     reader = StageTime.of(f"{opener}::TFRecord", work, threads, calls=256.0)
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (StageTime.of(opener), reader)))
+    pipeline = InputPipeline.of(PREFETCH, *(stages or (StageTime.of(opener), reader)))
     breakdown = Breakdown.of(input=wait, device=12.0)
     return PRECONDITIONS[0](breakdown) or check(pipeline, breakdown, files, cores, rate)
 
@@ -43,7 +43,7 @@ def test_verdicts(told: Cases) -> None:
     told["files that are not known to lie across a network"] = example(files=SourceFiles(8))
     told["files that were not listed, and cores that were not sampled"] = example(files=Unavailable("not listed"))
     told[...] = example(cores=Unavailable("not sampled"))
-    line = Dataset(id=1, kind="_ParallelMapDataset", at=Location("train.py", 9))
+    line = Dataset(id=1, kind="_ParallelMapDataset", at=script(9))
     stage = StageTime.of("Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line)
     told["whole files are read by a function which does other work too"] = example(stage, files=NFS)
     rate = ReadRate(80e6, 131_072.0)

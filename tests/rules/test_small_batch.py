@@ -115,14 +115,14 @@ def test_starting_operations(told: Cases) -> None:
     told["a larger batch is the first advice for a small one"] = looping(2, 3.0, 1.0)
     told["pauses count"] = check(0.8, 0.1, starting=1.2, pauses=0.1)
     told["trap: an unseen operation pauses for longer than the edges"] = check(0.8, 0.1, starting=1.2, pauses=5.0)
-    row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=49.0)
+    row = took("lstm/MatMul", "MatMul", 1.0, calls=49.0)
     told["small operations take no longer with a larger batch: 0.02 ms each"] = beside(replace(row, calls=50.0))
     told["trap: an operation of unknown size that takes longer than a small one"] = beside(row)
     told["it is small by another limit"] = beside(row, Limits(each_ms=0.03))
     for size in (10_000, 10_001):
         relu = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
         told[f"an operation of known size is small by its values: {size}"] = beside(
-            OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=relu)
+            took("Relu", "Relu", 1.0, calls=1.0, operation=relu)
         )
 
 
@@ -131,7 +131,7 @@ def test_several_steps_in_a_call(told: Cases) -> None:
     for name in ("TensorFlow", "JAX", "PyTorch/XLA"):
         for source in (StepSource.TF_DATA_LOOP, StepSource.MARKERS):
             told[f"{name}, by {source}"] = check(0.6, 0.3, source=source, framework=Framework(name=name))
-    eager = EagerWork(0.0, 0.0, 0.5, at=Location("train.py", 12))
+    eager = EagerWork(0.0, 0.0, 0.5, at=script(12))
     told["they are proposed where fit is called"] = check(0.5, 0.4, eager=eager)
     for peak in (60.0, 80.0):
         told[f"trap: calls hold several steps already, {peak:g} % of memory are full"] = in_calls_of_several(peak)

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
 
-MAPPED = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
+MAPPED = Dataset(id=1, kind="_MapDataset", at=script(20))
 
 
 def example(
@@ -14,7 +14,7 @@ def example(
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
     reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
     return PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait)) or check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (reader,))),
+        InputPipeline.of(PREFETCH, *(stages or (reader,))),
         DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),)),
         sizes,
         functions,
@@ -56,7 +56,7 @@ def test_verdicts(told: Cases) -> None:
         functions = MapFunctions({1: MapFunction(frozenset(types), None, batch=batch)})
         told[name] = example(stage(dataset=MAPPED), functions=functions)
     load = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(load,))
+    pipeline = InputPipeline((PREFETCH,), (), idle=(load,))
     told["a map whose results were buffered"] = applied(check, pipeline, Breakdown.of(device=10.0))
     for count in (100_000, 10):
         told[f"{count} files of 9 kB fill so many larger ones"] = example(files=FileList(count=count, nbytes=9_000))

@@ -8,14 +8,14 @@ def example(
     time_ms: float = 95.0, density: float = 0.002, fullest: int | None = None, *, diagonal: bool = False
 ) -> Verdict:
     """An adjacency matrix with 0.2 % of values takes 95 of 110 ms of compute."""
-    row = OperationTime(name="gcn/MatMul", type="MatMul", ms=time_ms, at=Location("train.py", 31))
+    row = took("gcn/MatMul", "MatMul", time_ms, at=script(31))
     most = max(1, round(2708 * density)) if fullest is None else fullest
     operand = SparseOperand("matrix", (2708, 2708), Zeros(1.0 - density, most, diagonal), (row,))
     return check(SparseOperands((operand,)), Operations.training(110.0, row))
 
 
 def made(name: str, line: int) -> Operation:
-    return Operation(name=name, type="MatMul", at=Location("train.py", line))
+    return Operation(name=name, type="MatMul", at=script(line))
 
 
 sick = example
@@ -29,16 +29,14 @@ def test_verdicts(told: Cases) -> None:
     told["an initial state of zeros is no sparse matrix"] = example(density=0.0, fullest=0)
     told["one value in each row is a selection"] = example(fullest=1)
     told["values on the diagonal alone"] = example(fullest=1, diagonal=True)
-    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    told["unnamed work is not called healthy"] = applied(check, SparseOperands(()), unnamed)
+    told["unnamed work is not called healthy"] = applied(check, SparseOperands(()), UNNAMED_WORK)
 
 
 def test_the_line_is_that_of_the_slowest_forward_product() -> None:
     """A gradient has the line of the tape."""
     times = {"gradient_tape/MatMul": 9.0, "MatMul": 1.0, "MatMul_1": 2.0}
     rows = (
-        OperationTime(name=name, type="MatMul", ms=ms, operation=made(name, line))
-        for line, (name, ms) in enumerate(times.items(), 1)
+        took(name, "MatMul", ms, operation=made(name, line)) for line, (name, ms) in enumerate(times.items(), 1)
     )
     operand = SparseOperand("x", (8, 8), Zeros(share=0.9), tuple(rows))
-    assert operand.at == Location("train.py", 3)
+    assert operand.at == script(3)

@@ -22,7 +22,7 @@ def example(
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, cores.busy, **more)
     step = breakdown or Breakdown.of(input=11.0, device=4.0)
     return starved_cpu.check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
+        InputPipeline.of(PREFETCH, stage),
         step,
         cores,
         device,
@@ -86,7 +86,7 @@ def test_the_code_to_use_other_machines_is_python() -> None:
 
 def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
     """Both rules on one recording: a sequential map, while the compute fills the other cores."""
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 20.0))
+    pipeline = InputPipeline.of(PREFETCH, StageTime.of("Root::Prefetch::Map", 20.0))
     breakdown, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
     model = StepModel(
         device=DeviceKind.CPU, exposed=breakdown.median, segments=pipeline.segments, cores=cores, input_ms=20.0

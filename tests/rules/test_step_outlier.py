@@ -7,13 +7,11 @@ from tests.rules.kit import *
 from tfdoctor.rules.execution import step_outlier
 from tfdoctor.rules.execution.step_outlier import LONGER_EPOCHS
 
-EXAMPLE_SAVE = TimedLine(
-    Location("train.py", 30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40}
-)
+EXAMPLE_SAVE = TimedLine(script(30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40})
 SAVES = LongStepLines({Stage.BETWEEN: (EXAMPLE_SAVE,)})
 BUSY = Cores(2.0, 1.5, 1.0)
 """Other programs use a core of two, and none is free."""
-AT = Location("train.py", 9)
+AT = script(9)
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 FIT = TimedLine(AT, 40, calls={"keras.Model.fit": 40})
 EVAL = TimedLine(AT, 40, callback="Eval.on_train_batch_end", calls={PREDICT: 40})
@@ -122,8 +120,7 @@ def test_lines(told: Cases) -> None:
     told["five samples, and four"] = [between(TimedLine(AT, seen, calls={PREDICT: seen})) for seen in (5, 4)]
     told["half of the samples name a line, and less none"] = [
         between(
-            TimedLine(AT, 10, calls={PREDICT: 10}),
-            *(TimedLine(Location("train.py", line), 1) for line in range(20, 20 + other)),
+            TimedLine(AT, 10, calls={PREDICT: 10}), *(TimedLine(script(line), 1) for line in range(20, 20 + other))
         )
         for other in (10, 11)
     ]
@@ -138,9 +135,8 @@ def test_ends_of_epochs(told: Cases) -> None:
     told["trap: fit is called once, and ends short epochs in long steps"] = between(FIT, program=fitting())
     own = replace(FIT, callback="Eval.on_epoch_end")
     told["a callback in the line of fit is the user's own"] = between(own, program=fitting())
-    told["another line than that of fit, and where that is unknown"] = [
-        between(FIT, program=fitting(at=at)) for at in (Location("train.py", 1), None)
-    ]
+    told["another line than that of fit, and where that is unknown"] = between(FIT, program=fitting(at=script(1)))
+    told[...] = between(FIT, program=fitting(at=None))
 
 
 def test_an_epoch_of_fit_ends_where_its_steps_are_over() -> None:
@@ -174,7 +170,7 @@ def run(beyond_ms: float) -> RunSteps:
 
 
 def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -> LongLine:
-    at = Location("train.py", number)
+    at = script(number)
     return LongLine(at=at, ms=time, samples=more.pop("samples", 50), work=work, **more)
 
 
@@ -184,7 +180,7 @@ def occasional(
 ) -> Verdict:  # fmt: skip
     """A run of a minute with 120 long steps of 600, of which the traced window holds none."""
     beyond = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
-    run = equal_steps(Location("train.py", 40), 600, 20.0, beyond)
+    run = equal_steps(script(40), 600, 20.0, beyond)
     host = HostLines({Stage.HOST: usual}) if usual else None
     phases, sampled = divided_run(60_000.0, {}), RunLongLines(lines)
     return check(extra or {}, run=run, phases=phases, sampled=sampled, usual=host, cores=cores, **more)

@@ -6,11 +6,11 @@ from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.rules.execution.thread_limit import FLOP, DivisibleWork, check
 from tfdoctor.rules.execution.thread_limit.setting import LimitOrigin, ThreadSetting
 
-MATMUL = OperationTime(name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8)
+MATMUL = took("dense/MatMul", "MatMul", 20.0, at=script(14), flops=7e8)
 
 
 def example(
-    setting: ThreadSetting = ThreadSetting(1.0, 2.0, LimitOrigin.PROGRAM, Location("train.py", 8)),
+    setting: ThreadSetting = ThreadSetting(1.0, 2.0, LimitOrigin.PROGRAM, script(8)),
     work: DivisibleWork = DivisibleWork((MATMUL,), {MATMUL.name: 1.2}),
     cores: Cores = Cores(2.0, 1.2),
     step: Breakdown | None = None,
@@ -42,7 +42,7 @@ def test_verdicts(told: Cases) -> None:
 
 # DivisibleWork: operations that more threads would share, and what ran beside them.
 def test_small_operations_are_not_divided() -> None:
-    matmul, product = (OperationTime(name="a", type=kind, ms=1.0, ran=("a",)) for kind in ("MatMul", "Mul"))
+    matmul, product = (took("a", kind, 1.0, ran=("a",)) for kind in ("MatMul", "Mul"))
     for row, divided in (
         (replace(matmul, flops=FLOP), True),
         (replace(matmul, flops=FLOP - 1, nbytes=1e8), False),

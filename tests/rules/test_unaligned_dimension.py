@@ -9,7 +9,7 @@ from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes, check
 CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
-RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
+RELU = took("r", "ReluGrad", 90.0)
 FAST = replace(GPU, peak_flop_s=1e15)
 
 
@@ -22,7 +22,7 @@ def one_conv(channels: int = 33) -> OperationTime:
         type="Conv2D",
         ms=14.5,
         layer="conv2d",
-        at=Location("train.py", 9),
+        at=script(9),
         operation=Operation(name=name, type="Conv2D", inputs=tensors),
     )
 
@@ -40,7 +40,7 @@ def hlo(name: str, width: int) -> OperationTime:
     """A product on a TPU of which the trace contains the instruction alone."""
     text = f"%fusion = bf16[512,{width}]{{1,0}} fusion(%p0, %p1), kind=kOutput"
     kind = name.rpartition("/")[2]
-    return OperationTime(name=name, type=kind, ms=9.0, ran=(text,), category="convolution fusion")
+    return took(name, kind, 9.0, ran=(text,), category="convolution fusion")
 
 
 def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
@@ -101,9 +101,9 @@ def test_verdicts(told: Cases) -> None:
     rows = conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")
     told["the heaviest layer first"] = example(*rows, matmul("MatMul", ms=1.0, weights=(33 * 65, 5), layer="dense"))
     told["unknown tiles"] = example(conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown"))
-    told["a convolution without shapes"] = example(OperationTime(name="c", type="Conv2D", ms=5.0))
+    told["a convolution without shapes"] = example(took("c", "Conv2D", 5.0))
     told["no matmul"] = example(RELU)
-    told["operations without names"] = example(OperationTime(name="k", type="compiled or unnamed", ms=9))
+    told["operations without names"] = example(UNNAMED)
     told["oneDNN pads convolutions and not matmuls"] = example(matmul("MatMul", weights=(512, 33)))
 
 
@@ -136,7 +136,7 @@ def test_tpu(told: Cases) -> None:
         ("that width is not its last dimension", "bf16[144,512]{1,0:T(8,128)(2,1)}"),
     ):
         text = f"%fusion.9 = {shape} fusion(%p0), kind=kLoop"
-        relu = OperationTime(name="relu", type="Relu", ms=9.0, ran=(text,), category="loop fusion")
+        relu = took("relu", "Relu", 9.0, ran=(text,), category="loop fusion")
         told[f"another operation on a TPU, {name}"] = example(hlo("first/Conv2D", 144), relu, hardware=TPU)
     told["a GPU's trace tells no tiles"] = example(hlo("first/Conv2D", 144), relu, hardware=GPU)
     told["a width that no layer has is not the user's"] = [
@@ -144,7 +144,7 @@ def test_tpu(told: Cases) -> None:
         for name in ("gradient_tape/first/Conv2D/Conv2DBackpropInput", "attention/BatchMatMulV2")
     ]
     texts = (f"%fusion.3 = bf16[512,130]{{{layout}}} fusion(%p0, %p1), kind=kOutput" for layout in ("1,0", "0,1"))
-    row = OperationTime(name="f", type="MatMul", ms=9.0, category="convolution fusion")
+    row = took("f", "MatMul", 9.0, category="convolution fusion")
     told["the width is the result's minor dimension"] = [
         example(replace(row, ran=(text,)), hardware=TPU) for text in texts
     ]
@@ -157,7 +157,7 @@ def test_slow_kernels(told: Cases) -> None:
     told["trap: small batches and strided gradients are slow in any width"] = slowly(4000, 0.5)
     tensors = (("float32", (4096, 4001)),)
     fused = Operation(name="scale", type="mul (fused)", inputs=tensors, outputs=tensors, compiled=True)
-    row = OperationTime(name="scale", type=fused.type, ms=4.0, operation=fused)
+    row = took("scale", fused.type, 4.0, operation=fused)
     told["other kernels of the width load whole vectors too"] = slowly(4001, 2.0, others=(row,))
 
 

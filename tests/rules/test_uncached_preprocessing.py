@@ -5,13 +5,13 @@ from tfdoctor.rules.input import uncached_preprocessing
 from tfdoctor.rules.input.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes
 
 EXAMPLE_DECODE = Dataset(
-    id=1, kind="_MapDataset", inputs=(0,), function="decode", function_at=Location("train.py", 9),
-    at=Location("train.py", 20), cardinality=1000, types=frozenset(("DecodePng",)), stateful=frozenset(),
+    id=1, kind="_MapDataset", inputs=(0,), function="decode", function_at=script(9),
+    at=script(20), cardinality=1000, types=frozenset(("DecodePng",)), stateful=frozenset(),
     element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
 )  # fmt: skip
 SOURCE = dataset_of("TensorSlice", cardinality=1000)
 SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
-FIT = Location("train.py", 21)
+FIT = script(21)
 CROWDED = CpuContention(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
 
 
@@ -29,7 +29,7 @@ def example(  # noqa: PLR0913 - what the rule takes
         for made in reversed(chain)
         if made.function and made not in idle
     )
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *stages)
+    pipeline = InputPipeline.of(PREFETCH, *stages)
     pipeline, cacheable = replace(pipeline, idle=idle), Cacheable.measure(properties)
     repeated = RepeatedWork.measure(cacheable, properties, pipeline)
     step = Breakdown.of(input=wait, device=40.0 - wait)
@@ -44,8 +44,8 @@ def stage(number: int, kind: str, **more: Any) -> Dataset:
 def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Dataset:
     parts = {
         "function": name,
-        "function_at": Location("train.py", 9),
-        "at": Location("train.py", 20 + number),
+        "function_at": script(9),
+        "at": script(20 + number),
         "element": SPEC,
         "types": frozenset(types),
         "stateful": frozenset(name for name in types if "Random" in name),

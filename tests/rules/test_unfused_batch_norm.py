@@ -6,18 +6,18 @@ from tfdoctor.rules.operations import unfused_batch_norm
 SHAPE = (32, 64, 64, 48)
 SIZE = 32 * 64 * 64 * 48 * 4
 CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
-STREAM = OperationTime(name="m/add", type="AddV2", ms=3.0, nbytes=3.0 * SIZE)
+STREAM = took("m/add", "AddV2", 3.0, nbytes=3.0 * SIZE)
 """An addition that streams at SIZE bytes a millisecond."""
 
 
 def _norms(kind: str) -> BatchNorms:
-    layer = Layer(name="bn", kind="BatchNormalization", at=Location("train.py", 10))
+    layer = Layer(name="bn", kind="BatchNormalization", at=script(10))
     program = Program(layers=(layer,), settings=RunSettings(batch_size=32))
     tensor = ("float32", (32, 64, 64, 48))
     graph = Operation(name="model/bn/moments", type=kind, inputs=(tensor,), outputs=(tensor,))
     size = 3.0 * prod(tensor[1]) * 4
-    norm = OperationTime(name=graph.name, type=kind, ms=20.0, layer="bn", operation=graph)
-    add = OperationTime(name="model/add", type="AddV2", ms=2.0, nbytes=size)
+    norm = took(graph.name, kind, 20.0, layer="bn", operation=graph)
+    add = took("model/add", "AddV2", 2.0, nbytes=size)
     return BatchNorms.measure(program, Operations((norm, add)))
 
 
@@ -28,7 +28,7 @@ def layer(name: str = "bn", kind: str = "BatchNormalization") -> Layer:
 def ran(kind: str, ms: float = 10.0, within: str = "bn") -> OperationTime:
     tensor = ("float32", SHAPE)
     graph = Operation(name=f"m/{within}/{kind}", type=kind, inputs=(tensor, tensor))
-    return OperationTime(name=graph.name, type=kind, ms=ms, layer=within, operation=graph)
+    return took(graph.name, kind, ms, layer=within, operation=graph)
 
 
 def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) -> Verdict:
@@ -42,7 +42,7 @@ def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) ->
 
 def of_shape(*shape: int) -> tuple[OperationTime, OperationTime]:
     graph = Operation(name="m/bn/SquaredDifference", type="SquaredDifference", inputs=(("float32", shape),))
-    return OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph), STREAM
+    return took(graph.name, graph.type, 40.0, layer="bn", operation=graph), STREAM
 
 
 def of_width(channels: int) -> tuple[OperationTime, OperationTime]:

@@ -8,9 +8,7 @@ def example(
     total: float = 10.0, number: int = 20, scope: str = "model", layer: str = "", kind: DeviceKind = DeviceKind.GPU
 ) -> Verdict:
     """Twenty elementwise operations take a third of the compute time of a GPU."""
-    rows = [
-        OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer) for n in range(number)
-    ]
+    rows = [took(f"{scope}/mul_{n}", "Mul", total / number, layer=layer) for n in range(number)]
     operations = Operations.training(30.0, *rows)
     program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))
     work = OptimizerWork.measure(operations)
@@ -31,6 +29,5 @@ def test_verdicts(told: Cases) -> None:
     told["on a TPU XLA fuses them"] = applied(check, rows, work, tpu)
     told["batch normalizations belong to another rule"] = example(layer="bn")
     told["optimizers belong to another rule"] = example(scope="adam")
-    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    facts = (unnamed, OptimizerWork.measure(unnamed), Hardware(DeviceKind.GPU, "x"), None)
+    facts = (UNNAMED_WORK, OptimizerWork.measure(UNNAMED_WORK), Hardware(DeviceKind.GPU, "x"), None)
     told["a step of unnamed work"] = applied(check, *facts)

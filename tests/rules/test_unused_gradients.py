@@ -11,7 +11,7 @@ MOST = GradientsTaken(
     types=(("Conv2DBackpropFilter", 3, 4.0), ("Conv2DBackpropInput", 3, 2.0)),
 )
 UNUSED = UnusedWork(
-    calls=20, most=MOST, at=Location("train.py", 43), operations=37.0, kernels_ms=6.0, host_ms=2.0
+    calls=20, most=MOST, at=script(43), operations=37.0, kernels_ms=6.0, host_ms=2.0
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def test_verdicts(told: Cases) -> None:
     told[...] = example(replace(UNUSED, kernels_ms=0.0, host_ms=0.99))
     told["trap: np.linalg.norm(gradient) reads a returned one unseen"] = example(replace(UNUSED, returned=6))
     told["no traced step takes a gradient"] = example(UnusedWork())
-    line = Location("train.py", 43)
+    line = script(43)
     for too_few, why in ((True, "too few steps"), (False, "unseen uses")):
         for host_ms in (0.0, 0.5):
             work = replace(UNUSED, unfollowed=(line, too_few), kernels_ms=0.0, host_ms=host_ms)

@@ -6,7 +6,7 @@ from tfdoctor.rules.operations.unvectorized_operation.fallback_loops import Fall
 
 NAME = "loop_body/adjust_contrast"
 RUNNING = GraphLoop(name=f"{NAME}/pfor/while", iterations=64.0, operations=0.0, ms=0.0)
-IN_STEP = FallbackLoop(name=NAME, type="AdjustContrastv2", at=Location("train.py", 13), loop=RUNNING)
+IN_STEP = FallbackLoop(name=NAME, type="AdjustContrastv2", at=script(13), loop=RUNNING)
 AUGMENT = StageTime.of("Root::ParallelMapV2", 30.0)
 IN_DATA = FallbackLoop(name=NAME, type="AdjustContrastv2", stage=AUGMENT, stage_ms=27.0)
 REPLACED = graph_operation(NAME, "AdjustContrastv2")
@@ -49,7 +49,7 @@ def test_verdicts(told: Cases) -> None:
         pipeline=InputPipeline.of(AUGMENT),
         step=Breakdown.of(host=27.0, device=3.0),
     )
-    row = OperationTime(name=f"{NAME}/pfor/while/body/Mul", type="Mul", ms=0.2)
+    row = took(f"{NAME}/pfor/while/body/Mul", "Mul", 0.2)
     loop = FallbackLoop(name=NAME, type="AdjustContrastv2", rows=(row,))
     told["on a GPU the loop is named and not priced"] = example(loop, scheduling_ms=0.0, kind=DeviceKind.GPU)
 

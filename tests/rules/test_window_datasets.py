@@ -22,11 +22,11 @@ def example(
     step: Breakdown | None = None, contention: CpuContention = CpuContention(crowded=False),
 ) -> Verdict:  # fmt: skip
     """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
-    made = Dataset(id=2, kind="_FlatMapDataset", at=Location("train.py", 12))
+    made = Dataset(id=2, kind="_FlatMapDataset", at=script(12))
     join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
     return check(
         WindowJoins((WindowJoin(join, inner, nbytes=each, batch=128),)),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), join, *inner),
+        InputPipeline.of(PREFETCH, join, *inner),
         step or Breakdown.of(input=9.0, device=4.0),
         contention,
     )

@@ -4,13 +4,10 @@ from tests.rules.kit import *
 from tfdoctor.rules.operations.zero_factor import DroppedWork, check
 
 GRADIENT = OperationTime(
-    name="gradient_tape/backbone/conv/Conv2DBackpropFilter",
-    type="Conv2DBackpropFilter",
-    ms=90.0,
-    at=Location("train.py", 12),
+    name="gradient_tape/backbone/conv/Conv2DBackpropFilter", type="Conv2DBackpropFilter", ms=90.0, at=script(12)
 )
-UPDATE = OperationTime(name="adam/Sub", type="Sub", ms=14.0, at=Location("train.py", 30))
-DROPPED = DroppedWork(60, Location("train.py", 28), of_gradients=True, rows=(GRADIENT, UPDATE))
+UPDATE = took("adam/Sub", "Sub", 14.0, at=script(30))
+DROPPED = DroppedWork(60, script(28), of_gradients=True, rows=(GRADIENT, UPDATE))
 
 
 def example(dropped: DroppedWork = DROPPED, total: float = 198.0) -> Verdict:

@@ -5,9 +5,9 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.rules.operations.zero_learning_rate import check
 from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWork
 
-GRADIENT = OperationTime(name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12))
-UPDATE = OperationTime(name="adam/Mul", type="Mul", ms=2.0, at=Location("train.py", 30))
-SERVING = UselessWork(("adam",), Location("train.py", 17), (UPDATE,), (GRADIENT,))
+GRADIENT = took("gradient_tape/encoder/MatMul", "MatMul", 5.0, at=script(12))
+UPDATE = took("adam/Mul", "Mul", 2.0, at=script(30))
+SERVING = UselessWork(("adam",), script(17), (UPDATE,), (GRADIENT,))
 
 
 def example(useless: UselessWork = SERVING, total: float = 14.0) -> Verdict:
@@ -47,7 +47,7 @@ def of_run(*rates: ZeroRate, finished: bool = True) -> Manifest:
 
 def measured(run: Manifest, *more: Operation) -> UselessWork:
     program = Program(operations=(*GRAPH, *more))
-    rows = (OperationTime(name=one.name, type=one.type, ms=1.0, layer=one.layer) for one in GRAPH)
+    rows = (took(one.name, one.type, 1.0, layer=one.layer) for one in GRAPH)
     return UselessWork.measure(recording(manifest=run), Operations(tuple(rows)), Dataflow(program))
 
 
