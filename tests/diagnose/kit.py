@@ -32,6 +32,7 @@ from tests.builders import (
     v100,
     wait,
 )
+from tests.cases import cases, each
 from tests.report.diagnoses import saving
 from tests.rules.run_facts import run_line
 from tests.rules.verdicts import as_finding, as_not_applicable, near

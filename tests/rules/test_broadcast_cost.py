@@ -116,9 +116,7 @@ def test_verdicts(told: Cases) -> None:
     told["what is expanded 16 times, and less"] = expanded(9.0, 16.0), expanded(9.0, 15.9)
     told["a matmul computes distances, an einsum products"] = expanded(20.0), expanded(20.0, kind="Mul")
     row = took("sub", "Sub", 4.0)
-    told["both faults are one finding whose time is a ceiling"] = example(
-        expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)
-    )
+    told["both faults are one: a ceiling"] = example(expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),))
 
     def measured(*more: dict[str, Any], **given: Any) -> list[str]:
         return [
@@ -129,9 +127,8 @@ def test_verdicts(told: Cases) -> None:
     told["the square as a power, of other norms, and of recordings that do not tell the exponent"] = [
         [*measured(*power(exponent)), f"of {exponent}"] for exponent in (2.0, 3.0, None)
     ]
-    told["products are summed without a square, and TensorFlow squares differences itself"] = [
-        measured(total(2), first=first) for first in ("Mul", "SquaredDifference")
-    ]
+    told["products summed without a square, and TensorFlow's squared differences"] = measured(total(2), first="Mul")
+    told[...] = measured(total(2), first="SquaredDifference")
     told["city-block distances and additive attention are no matmul"] = [
         measured(big("other", kind, 2), total(3)) for kind in ("Abs", "Tanh", "MatMul")
     ]

@@ -34,7 +34,7 @@ def test_verdicts(told: Cases) -> None:
     told["a tenth of the core time"] = [example(JobProcesses(2 - own, (own,))) for own in (0.21, 0.19)]
     told["sixteen cores, of which the job uses two"] = example(cores=Cores(16.0, 1.95))
     told["a step that waits for its input"] = example(step=Breakdown.of(device=60.0, input=20.0))
-    told["the step may get what the others took, and at most half"] = [
+    told["the step may get what others took, at most half"] = [
         example(JobProcesses(training, (helping,)), step=Breakdown.of(device=60.0))
         for training, helping in ((1.5, 0.5), (0.5, 1.5))
     ]

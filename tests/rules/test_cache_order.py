@@ -55,7 +55,7 @@ LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
 def test_verdicts(told: Cases) -> None:
     told["a cache after repeat costs all work before it"] = check(SOURCE, DECODE, REPEAT, ENDLESS, SHUFFLE)
     told["no cache"] = check(SOURCE, DECODE)
-    told["a cache before shuffle, before the random crop, and after shuffle: wanted orders"] = (
+    told["a cache before shuffle, before the crop, and after shuffle"] = (
         check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT),
         check(SOURCE, DECODE, CACHE, FLIP, BATCH),
         check(SOURCE, DECODE, SHUFFLE, CACHE),

@@ -35,8 +35,6 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = [example(work=9 * GATHER_MS + ms) for ms in (0.11, 0.09)]
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=2.0)
     others = Cores(2.0, 1.0, others=0.9)
-    told["a step that does not wait is slowed through the cores alone, which other programs may use"] = (
-        example(wait=0.0),
-        example(wait=0.0, contention=crowded),
-        example(wait=0.0, contention=crowded, cores=others),
-    )
+    told["a step that does not wait is slowed through the cores, which others may use"] = example(wait=0.0)
+    told[...] = example(wait=0.0, contention=crowded)
+    told[...] = example(wait=0.0, contention=crowded, cores=others)

@@ -127,12 +127,10 @@ def test_verdicts(told: Cases) -> None:
     )
     told["a step of unnamed work"] = check(UNNAMED)
     for took in (0.02, 0.0):
-        said = traced(took)
-        told[f"a CPU's trace with operations of {took} ms, and its severity"] = said.outcome
-        told[...] = said.severity
-        told[...] = said.saving
+        one = traced(took)
+        told[f"a CPU's trace with operations of {took} ms, and its saving"] = one.outcome, one.severity, one.saving
     told["on a CPU the rates of the run decide"] = on_cpu(flop_s=2.4e11), on_cpu(flop_s=2.3e11)
-    told["a known peak rate decides where the run's convolutions are slow"] = [
+    told["a known peak decides for slow convolutions"] = [
         on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=peak)) for peak in (2.4e11, 2.3e11)
     ]
     told["a tenth of the compute time, and less"] = on_cpu(10.0, flop_s=1e12, others_ms=90.0)
@@ -153,7 +151,7 @@ def test_verdicts(told: Cases) -> None:
     told["a captured kernel with its gradient"] = measured(CAPTURED, **HELD)
     full = [{"name": "kernel", "separable": False}]
     others: list[dict[str, Any]] = [{"kernels": []}, {"kernels": full}, {"strides": [1, 2, 2, 1]}]
-    told["captured kernels that are unknown, full, or applied with strides leave all arithmetic"] = [
+    told["captured kernels: unknown, full, or with strides"] = [
         measured(CAPTURED, **HELD | other) for other in others
     ]
     window, channels = op("window", "Const", [], KERNEL), op("channels", "Shape", [IMAGE], ["int32", [4]], 0)

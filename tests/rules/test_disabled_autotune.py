@@ -43,11 +43,9 @@ healthy = described(
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a full pool of one thread, by both names of the option"] = [
-        judged({name: 1})
-        for name in ("threading.private_threadpool_size", "experimental_threading.private_threadpool_size")
-    ]
-    told["a pool that is busy for three quarters of the time, and less"] = [
+    told["a full pool of one thread, by the option's names"] = judged({"threading.private_threadpool_size": 1})
+    told[...] = judged({"experimental_threading.private_threadpool_size": 1})
+    told["a pool that is busy three quarters of the time, and less"] = [
         pool(StageTime.of("Root::ParallelMapV2", ms)) for ms in (22.5, 22.3)
     ]
     told["a pool as large as the machine"] = judged(

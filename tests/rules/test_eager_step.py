@@ -86,11 +86,9 @@ healthy = described(
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["20 operations in a step, and fewer"] = check(20.0, 5.0, 0.0), check(19.0, 5.0, 0.0)
-    told["metrics and losses that are read next to a step that is a function, and longer ones"] = (
-        check(100.0, 2.0, 2.0),
-        check(100.0, 2.1, 2.0),
-    )
-    told["predict builds its input, and summaries are written, beside a step that is a function, or eager"] = (
+    told["metrics and losses that are read next to a function, and longer ones"] = check(100.0, 2.0, 2.0)
+    told[...] = check(100.0, 2.1, 2.0)
+    told["predict and summaries beside a step that is a function, or eager"] = (
         check(200.0, 5.0, 1.0, **beside_calls(0.9)),
         check(200.0, 5.0, 1.0, **beside_calls(1.1)),
     )
@@ -103,9 +101,7 @@ def test_verdicts(told: Cases) -> None:
     beside = on_host(runs(40, LineWork.READING), runs(41, LineWork.OPERATIONS))
     told["operations beside a compiled step are not it"] = check(60.0, 5.0, 1.0, beside="train_step", lines=beside)
     told["operations of one caller"] = around(runs(5, LineWork.OPERATIONS, CALLER))
-    told["the steps of an environment in NumPy, between the calls of a policy, have to stay outside"] = around(
-        runs(5, LineWork.OPERATIONS, None)
-    )
+    told["an environment in NumPy, between calls, stays outside"] = around(runs(5, LineWork.OPERATIONS, None))
     told[...] = around(runs(5, LineWork.READING, CALLER))
     told[...] = around(runs(5, LineWork.PYTHON, CALLER))
     told["run_eagerly was asked for"] = around(runs(5, LineWork.PYTHON, CALLER), asked=True)

@@ -76,34 +76,30 @@ def test_verdicts(told: Cases) -> None:
     told["many validations in each epoch"] = judged(validated(40_000.0, count=100))
     told["one fit validates, and a second one does not"] = judged(validated(40_000.0, count=6, batches=2_000.0))
     told["a validation that is not long beside the training"] = judged(validated(19_000.0, batches=100.0))
-    told["predictions in a callback, and in a loop over the epochs"] = (
-        judged(predicted(2_000.0, within=RunCall.EPOCH)),
-        judged(predicted(2_000.0, looped=True)),
-    )
+    told["predictions in a callback, and in a loop over epochs"] = judged(predicted(2_000.0, within=RunCall.EPOCH))
+    told[...] = judged(predicted(2_000.0, looped=True))
     told["predictions of a twentieth of the run"] = [judged(predicted(ms, looped=True)) for ms in (500.0, 499.0)]
     told["predictions after the training"] = judged(predicted(2_000.0, looped=True, after_training=True))
     told["a loop in a callback is left to slow-prediction"] = judged(predicted(40.0, 500, within=RunCall.EPOCH))
     told["each epoch saves"] = judged(calls_at(RunCall.SAVE, 40, EPOCHS, 1_500.0, within=RunCall.EPOCH))
-    told["the first epoch is slow by tracing, and a first step by what all steps take"] = (
-        judged(long=long(1, 9_000.0, 9_000.0, 1, 9_000.0)),
-        judged(long=long(10, 9_000.0, 9_000.0, 10, 10.0)),
-    )
+    told["the first epoch is slow by tracing, a step by all"] = judged(long=long(1, 9_000.0, 9_000.0, 1, 9_000.0))
+    told[...] = judged(long=long(10, 9_000.0, 9_000.0, 10, 10.0))
     told["one epoch"] = judged(epochs=1)
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["what is missing is said"] = applied(check, part, RunCalls((), 5))
-    told["of several fits it is not counted in which epochs sampled work comes"] = [
-        judged(lines=(between(20_000.0, FROM_SLICES),), fits=fits) for fits in (1, 2)
-    ]
+    told["of several fits no epochs are counted"] = judged(lines=(between(20_000.0, FROM_SLICES),), fits=1)
+    told[...] = judged(lines=(between(20_000.0, FROM_SLICES),), fits=2)
+
+
+@golden_cases
+def test_lines(told: Cases) -> None:
     for calls in (FROM_SLICES, "gc.collect", "matplotlib.pyplot.savefig", "keras.src.ops.nn.ctc_decode"):
         told[f"a line calls {calls} between epochs"] = judged(lines=(between(30_000.0, calls, repeats=False),))
-    told["a loop in Python; what a decoder makes of predictions depends on the training"] = (
-        judged(lines=(between(30_000.0),)),
-        judged(lines=(between(30_000.0, "keras.src.ops.nn.ctc_decode"),)),
-    )
+    told["a loop in Python; a decoder's results depend on the training"] = judged(lines=(between(30_000.0),))
+    told[...] = judged(lines=(between(30_000.0, "keras.src.ops.nn.ctc_decode"),))
     fit, lines = calls_at(RunCall.FIT, 50, 1, 90_000.0), (between(30_000.0, "keras.Model.fit", repeats=False),)
-    told["what fit does itself needs longer epochs; of nine, its cause may be the recorder"] = [
-        judged(fit, lines=lines, epochs=epochs) for epochs in (10, 9)
-    ]
+    told["fit's own work needs longer epochs; nine may be the recorder"] = judged(fit, lines=lines, epochs=10)
+    told[...] = judged(fit, lines=lines, epochs=9)
     told[
         "one wait of 12 s, and none but of 2 s, in six epochs of which it does not come with each, and in seven"
     ] = [
@@ -118,6 +114,6 @@ def test_verdicts(told: Cases) -> None:
         lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
     )
     waits = replace(long(12, 16_000.0, 14_000.0, 10, 1_300.0), beyond_ms=15_000.0)
-    told["the wait for the first batch of each epoch is found once"] = judged(
+    told["an epoch's first wait is found once"] = judged(
         lines=(at_line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits
     )

@@ -103,12 +103,8 @@ def test_verdicts(told: Cases) -> None:
     told["each matmul in float32 has its own price, and other operations have none"] = check(
         matmul(ms=10, layer="a"), matmul("MatMul", ms=4, layer="b"), RELU
     )
-    told["a matmul in bfloat16 beside does not count"] = check(
-        matmul(dtype="bfloat16", layer="a"), matmul(ms=20.0, layer="head"), RELU
-    )
-    told["what is of unknown precision, in the loop of an LSTM, is told and not counted"] = check(
-        LOOPED, matmul(ms=20.0, layer="head"), RELU
-    )
+    told["one beside in bfloat16"] = check(matmul(dtype="bfloat16", layer="a"), matmul(ms=20.0, layer="head"), RELU)
+    told["an LSTM's loop of unknown precision is not counted"] = check(LOOPED, matmul(ms=20.0, layer="head"), RELU)
     told["in 16 or in 64 bits"] = [check(matmul(dtype=dtype), RELU) for dtype in ("bfloat16", "float16", "float64")]
     told["in bfloat16 but for some float64"] = check(matmul(dtype="bfloat16", name="h"), matmul(dtype="float64"))
     told["a matmul outside of oneDNN would not get shorter"] = check(matmul(ran="m/c:Conv2D"))
@@ -128,9 +124,7 @@ def test_verdicts(told: Cases) -> None:
     told["16 channels fill a tile of AMX, and 15 do not, of one pixel neither"] = [
         of_weights(*weights, 32, hardware=AMX) for weights in ((3, 3, 16), (3, 3, 15), (1, 1, 15))
     ]
-    told["16, 15 and 4 channels without AMX, where the 3 colors of an image gain nothing"] = [
-        of_weights(3, 3, channels, 32) for channels in (16, 15, 4, 3)
-    ]
+    told["16, 15, 4, and 3 channels without AMX"] = [of_weights(3, 3, channels, 32) for channels in (16, 15, 4, 3)]
     told["a convolution along one axis or the other gains less"] = of_weights(*(1, 5), 64, 64, hardware=AMX)
     told[...] = of_weights(*(7, 1), 64, 64, hardware=AMX)
     told["many weights on few pixels gain nothing: measured, 4.25 ms in float32 and 4.19 in bfloat16"] = check(
@@ -144,34 +138,25 @@ def test_verdicts(told: Cases) -> None:
     told["small networks, which the same change made slower: 10 and 20 ms beside on AMX, 20 and 50 without"] = [
         beside(ms, hardware) for ms, hardware in ((10.0, AMX), (20.0, AMX), (20.0, AVX), (50.0, AVX))
     ]
-    told["casts of activations, which are not counted, take some per cent of a gain; not on a GPU"] = (
-        beside(15.5, CPU),
-        beside(17.0, CPU),
-        beside(17.0, GPU),
-    )
-    told["a matmul that gains nothing pays for the casts of its weights"] = check(
-        matmul(ms=10), matmul(ms=0.09, calls=1, layer="short")
-    )
-    told["casts around unfused batch norm cost a CPU time, and a GPU fuses them"] = [
-        check(matmul(ms=10), norms=NORMS, hardware=hardware) for hardware in (CPU, GPU)
-    ]
-    told["the layer that reads the model's input pays for its cast, one with a gradient by its input does not"] = (
-        check(*CONVS[:2], program=LAYER),
-        check(*CONVS, program=LAYER),
-    )
+
+
+@golden_cases
+def test_casts(told: Cases) -> None:
+    told["casts of activations take some per cent of a gain; not on a GPU"] = beside(15.5, CPU)
+    told[...] = beside(17.0, CPU)
+    told[...] = beside(17.0, GPU)
+    told["what gains nothing casts its weights"] = check(matmul(ms=10), matmul(ms=0.09, calls=1, layer="short"))
+    told["casts around unfused batch norm; a GPU fuses them"] = check(matmul(ms=10), norms=NORMS, hardware=CPU)
+    told[...] = check(matmul(ms=10), norms=NORMS, hardware=GPU)
+    told["the layer that reads the model's input pays for its cast"] = check(*CONVS[:2], program=LAYER)
+    told[...] = check(*CONVS, program=LAYER)
     told["a layer that runs no gradient is not known to read the model's input"] = check(CONVS[0], program=LAYER)
-    told["a dense layer that reads the model's input, and one that does not: casts of weights count once"] = (
-        check(*MATMULS[:2], program=LAYER),
-        check(*MATMULS, program=LAYER),
-    )
-    told["a first layer that gains nothing, on spectrograms, still pays for the cast"] = check(
-        matmul(layer="b"), SPECTROGRAM, BY_FILTER, program=LAYER
-    )
-    told["global pooling casts its input and its gradient; another mean does not, and one shape is unknown"] = (
-        pooled("pool", 15),
-        pooled("bn", 15),
-        pooled("pool", None),
-    )
+    told["a dense layer that reads the input, and one that does not"] = check(*MATMULS[:2], program=LAYER)
+    told[...] = check(*MATMULS, program=LAYER)
+    told["on spectrograms the first layer casts"] = check(matmul(layer="b"), SPECTROGRAM, BY_FILTER, program=LAYER)
+    told["global pooling casts its input and gradient; another mean does not"] = pooled("pool", 15)
+    told[...] = pooled("bn", 15)
+    told[...] = pooled("pool", None)
 
 
 # From traces
@@ -221,14 +206,12 @@ def test_other_operations(told: Cases) -> None:
     ]
     told["what is slower is told, and a GPU loses nothing"] = check(matmul(ms=20), other("Sigmoid"), hardware=CPU)
     told[...] = check(matmul(ms=20), other("Sigmoid"), hardware=GPU)
-    told["a gradient by strides of 2, or of unknown strides, and by 1"] = [
+    told["strides of 2, unknown, and of 1"] = [
         check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)
     ]
-    told["operations in bfloat16, of an optimizer, and that are as fast"] = (
-        check(matmul(ms=20), other("Sigmoid", dtype="bfloat16")),
-        check(matmul(ms=20), other("Sigmoid", "adam/s")),
-        check(matmul(ms=20), other("MaxPoolGrad", ms=0.9)),
-    )
+    told["in bfloat16, of an optimizer, and as fast"] = check(matmul(ms=20), other("Sigmoid", dtype="bfloat16"))
+    told[...] = check(matmul(ms=20), other("Sigmoid", "adam/s"))
+    told[...] = check(matmul(ms=20), other("MaxPoolGrad", ms=0.9))
     told["gradients of activations lose while they fit into caches: 0.9 ms a call, and not 1.1"] = [
         check(matmul(ms=20), other("ReluGrad", ms=ms, calls=calls)) for ms, calls in ((1.8, 2.0), (1.1, 1.0))
     ]

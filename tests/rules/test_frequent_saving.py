@@ -41,18 +41,14 @@ def test_verdicts(told: Cases) -> None:
     told["a checkpoint in every fifth step is too often"] = example(saved(600, 20.0, looped=True))
     told["the last and the best weights of each of ten epochs"] = example(saved(20, 500.0))
     told["less than 5 % of the run"] = example(saved(21, 140.0))
-    told["before and after the training, as an export of many models"] = (
-        example(saved(600, 20.0, before_training=True)),
-        example(saved(600, 20.0, after_training=True)),
-    )
+    told["before and after the training, as exports of models"] = example(saved(600, 20.0, before_training=True))
+    told[...] = example(saved(600, 20.0, after_training=True))
     told["at two places of a script, in a loop or not"] = example(saved(2, 6_000.0))
     # Every fifth of 120 steps of 12 ms saves, beside ten seconds of imports
     told["a short run is judged by its saves' share"] = [example(saved(24, ms), **SHORT) for ms in (24.0, 4.0)]
     told["every five minutes, a failure each hour"] = example(saved(24, 5_000.0), total_ms=7_200_000.0, epochs=1)
-    told["without saves a run of fit is healthy; a loop may save by code of its own, unseen"] = (
-        applied(check, RUN, RunCalls((), fits=1)),
-        applied(check, RUN, RunCalls(())),
-    )
+    told["without saves fit is healthy; a loop may save unseen"] = applied(check, RUN, RunCalls((), fits=1))
+    told[...] = applied(check, RUN, RunCalls(()))
     told["a window"] = applied(check, WINDOW, RunCalls((), fits=1))
 
 

@@ -70,7 +70,7 @@ def test_verdicts(told: Cases) -> None:
             row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"),
         )
     ]
-    told["an unknown number of channels, and one that does not divide"] = [
+    told["unknown channels, and indivisible ones"] = [
         groups_of(row("Conv2D", (("float32", (8, 16, 16, channels)), KERNEL), (OUT,))) for channels in (None, 60)
     ]
     told["convolutions without shapes"] = lambda: GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))

@@ -91,7 +91,7 @@ def test_verdicts(told: Cases) -> None:
     told["a first epoch that is slow by tracing, then a plateau"] = check(replace(STEP, steady=False), FILES)
     told["50 steps are enough for a trend"] = [check(replace(STEP, over_steps=n), FILES) for n in (50, 49)]
     told["810 ms of 20 s are little"] = check(replace(STEP, first=10.0, last=14.0), GRAPH)
-    told["other programs may hide a trend; but each operation that is added slows all later steps"] = (
+    told["others may hide a trend; but operations that are added slow steps"] = (
         check(replace(STEP, low=-0.1), FILES),
         check(replace(STEP, low=-0.1), GRAPH),
         check(replace(STEP, low=-0.1, last=47.9), GRAPH),
@@ -117,9 +117,7 @@ def test_verdicts(told: Cases) -> None:
 
     told["a line that holds the growth is the cause"] = caused(LIST)
     told["a line is compared with the rest of the step only where there is a rest"] = caused(at(OTHER, 39.0, 79.0))
-    told["two lines of the script's own level grow, and neither has half of it"] = caused(
-        of_script(OTHER, 5.0, 23.0), of_script(script(53), 5.0, 21.0)
-    )
+    told["two lines, and neither has half"] = caused(of_script(OTHER, 5.0, 23.0), of_script(script(53), 5.0, 21.0))
     told["too few samples to name a line"] = caused(at(OTHER, 5.0, 45.0, samples=4))
     told["a line with less than half of the growth"] = caused(at(OTHER, 5.0, 24.0))
     told["the training call, whose inputs may be longer"] = caused(at(TRAINS, 39.0, 79.0))
@@ -181,28 +179,24 @@ def test_what_is_constant_does_not_grow_and_no_time_is_negative(ms: list[float])
 @golden_cases
 def test_calls_and_epochs(told: Cases) -> None:
     told["calls of a program that trains nothing get slower too"] = slowing(replace(GRAPH, over_steps=0))
-    told["the line that makes operations for calls is the one to change, if it makes them again and again"] = (
-        slowing(GRAPH, repeats=True),
-        slowing(GRAPH, repeats=False),
-    )
+    told["a line makes operations for calls, again and again or once"] = slowing(GRAPH, repeats=True)
+    told[...] = slowing(GRAPH, repeats=False)
     told["a text that is generated word by word makes the input of predict longer"] = slowing()
     told["few calls, calls that hardly get slower, and calls that lose little"] = slowing(GRAPH, calls=49)
     told[...] = slowing(GRAPH, last_ms=4.7)
     told[...] = slowing(GRAPH, calls=60, last_ms=14.0)
     told["a graph grows in each epoch: the first step after it is long, and the others usual"] = remade(5_000.0)
-    told["operations that take a twentieth of the run to make, and less"] = (
-        remade(1_250.0, steps=replace(LONG, long=None)),
-        remade(1_249.0, steps=replace(LONG, long=None)),
-    )
+    told["operations made for a twentieth of the run, and less"] = remade(1_250.0, steps=replace(LONG, long=None))
+    told[...] = remade(1_249.0, steps=replace(LONG, long=None))
     # Its first third are buckets 2 to 7, without the first tenth, and its last third 14 to 19
     told["a line that grows is first, from end to end"] = lines([{"0": 10.0 * at, "1": 300.0} for at in range(20)])
-    told["only the loop of the steps counts, and samples that make a graph are told"] = lines(
+    told["only the loop of the steps counts, and graphs are told"] = lines(
         [{str(number): 10.0 for number in STACKS}] * 20
     )
     told["too few steps are not compared"] = lines([]), lines([{"1": 1.0}]), lines([{"1": 1.0}] * 20, steps=0)
     told["a recording without the run"] = lambda: chart(trace([]), recording()).fact(LongerTimes)
     told["calls that a bucket adds up get slower: the mean is 16.5 ms, the first took 2"] = calls(RISING)
-    told["calls that are told alone get slower, and those that lose most come first"] = calls(
+    told["calls told alone; those that lose most first"] = calls(
         RISING, spans=[50.0 + 100 * at for at in range(30)]
     )
     told["training steps are judged elsewhere"] = calls(RISING, call="1")

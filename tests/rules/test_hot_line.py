@@ -68,10 +68,8 @@ def test_verdicts(told: Cases) -> None:
     told["a line of Python between the steps, which another finding may name"] = check(between=PYTHON)
     told[...] = check(between=PYTHON, **about(StepWork.BETWEEN_CALLS))
     told["a line makes batches, as python-input may name"] = check(LONG, makers=MAKERS), check(LONG, **BATCHES)
-    told["where a model decides the data, python-input is about the first of these lines alone"] = (
-        check(LONG, model=MODEL, **BATCHES),
-        check(LONG_OTHER, model=MODEL, **BATCHES),
-    )
+    told["where a model decides the data, python-input has the first line"] = check(LONG, model=MODEL, **BATCHES)
+    told[...] = check(LONG_OTHER, model=MODEL, **BATCHES)
     draws = "numpy.random.permutation", "random.Random.sample", "tensorflow.random.uniform"
     told["a random draw is not made once"] = [check(TimedLine(LINE, 20, 8.0, calls={calls: 20})) for calls in draws]
     told["fit's own iterator takes 15 % of short steps, and its line has nothing to change"] = check(

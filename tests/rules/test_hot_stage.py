@@ -25,9 +25,7 @@ healthy = described("Steps do not wait.", example, StageTime.of("Root::Prefetch:
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the function is named and at most the wait promised"] = example(
-        StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0
-    )
+    told["at most the wait is promised"] = example(StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0)
     told["a tenth of the step, and less"] = [example(StageTime.of("Root::Prefetch::Map", ms)) for ms in (4.0, 3.99)]
     told["an explained wait or stage"] = (example(left=0.0), example(subjects=frozenset(("Root::Prefetch::Map",))))
     told["a stage of unknown time"] = example(StageTime.of("Root::Prefetch::Map"))

@@ -89,7 +89,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("by", "found", "not_found"), CASES)
+@cases(*CASES)
 def test_a_limit_decides(by: object, found: dict[str, float], not_found: dict[str, float]) -> None:
     assert callable(by)
     assert isinstance(by(**found), Finding)

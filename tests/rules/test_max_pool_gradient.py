@@ -37,7 +37,5 @@ def test_verdicts(told: Cases) -> None:
     told["the gradient of average pooling"] = applied(check, Operations.training(30.0, average), CPU)
     row = took("select-and-scatter.3", "select-and-scatter", 9.0)
     rest = took("transpose(jvp(conv))", "convolution", 30.0)
-    told["XLA searches for the maxima again"] = applied(
-        check, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")
-    )
+    told["XLA searches the maxima again"] = applied(check, Operations((row, rest)), Hardware(DeviceKind.TPU, "x"))
     told["a step of unnamed work"] = applied(check, UNNAMED_WORK, CPU)

@@ -67,8 +67,6 @@ def test_memory(told: Cases) -> None:
         sample(1, memory_used_bytes=40, psi_memory_us=5_000_000, run_rss_bytes=30),
         sample(3, memory_used_bytes=60, psi_memory_us=5_500_000, run_rss_bytes=20),
     ]
-    told["the growth of the kernel's count is time waiting: half a second of two"] = chart(
-        trace(), recording(samples=rows)
-    ).fact(HostMemory)
+    told["the kernel counts the waits: 0.5 s of 2 s"] = chart(trace(), recording(samples=rows)).fact(HostMemory)
     rows = [sample(1, memory_used_bytes=40)]
     told["no figures of pressure"] = chart(trace(), recording(samples=rows)).fact(HostMemory)

@@ -33,7 +33,7 @@ def test_verdicts(told: Cases) -> None:
         StageTime.of("Root::Map", 10.0), StageTime.of("Root::Map::Prefetch")
     )
     light = "Root::MaxIntraOpParallelism"
-    told["a prefetch below work of no cost"] = example(
+    told["a prefetch below no cost"] = example(
         StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch")
     )
     told["work that matters, and less"] = example(StageTime.of("Root::Map", NEGLIGIBLE_MS * 1.0))

@@ -130,9 +130,7 @@ def test_verdicts(told: Cases) -> None:
     told["replacing the Python leaves the rest of the stage"] = check(stage("Map", 40.0, 30.0))
     told["waits for a core between operations go with it: they were saved"] = check(crowded)
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
-    told["the loop waits for the interpreter's lock while the pipeline runs Python: no event shows it"] = example(
-        stage("Map", 40.0, 30.0), breakdown=steps
-    )
+    told["the loop waits for the interpreter's lock, unseen"] = example(stage("Map", 40.0, 30.0), breakdown=steps)
     inside = InputPipeline.of(StageTime.of("Root::Map", 40.0, python_ms=30.0))
     told["a pipeline without prefetch does not run beside the loop"] = example(pipeline=inside, breakdown=steps)
     told["a loop that waits for the interpreter alone, and less"] = [waiting(edges) for edges in (8.0, 6.9, 1.0)]
@@ -158,9 +156,7 @@ def test_loops(told: Cases) -> None:
     told["half of the samples are of what makes batches"] = loop(2.16, 5, 5), loop(2.12, 5, 5)
     told["four samples are too few"] = loop(9.0, 4)
     made = TimedLine(script(12), 9, makes=True)
-    told["a batch made in the body of a loop over a dataset is host time"] = made_in(
-        LoopBody(4.0, 0.0), Breakdown.of(host=5.0, device=15.0), made
-    )
+    told["a batch made in a loop's body"] = made_in(LoopBody(4.0, 0.0), Breakdown.of(host=5.0, device=15.0), made)
     told["slices of an array cost nothing to make, and much to convert"] = converted(1.08), converted(1.06)
     told["arrays that are the same each time are left to repeated-conversion"] = converted(5.0, same=True)
     array = Conversions((ConvertedArray("float32", (32, 96), 0.0, 0.05, same=False),), script(12))
@@ -204,7 +200,7 @@ def test_lines(told: Cases) -> None:
     told["a function without a name is called by its stage"] = mapped(function="<lambda>")
     slow, quick = seen_line(LOAD, 19, calls="numpy.load"), seen_line(SCALE, 2, calls="numpy.clip")
     told["a function that takes little gets no example"] = mapped(slow, quick)
-    told["the lines that take the time are shown, and the others summed up"] = mapped(
+    told["some lines are shown, others summed up"] = mapped(
         *(seen_line(script(number), 10) for number in range(1, 11))
     )
     told["a line is named where enough samples show it"] = [named(*seen) for seen in ((71, 29), (30, 70), (4, 0))]

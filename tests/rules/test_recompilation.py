@@ -64,6 +64,4 @@ def test_remedies(told: Cases) -> None:
     told["the line is that of the batch that feeds the run"] = example(program=fed(element, other))
     told["a batch that drops the remainder"] = example(program=fed(element, other, drops=True))
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
-    told["the code has the lengths and the batch size that were recorded"] = example(
-        program=fed(tensor("(16, None)"), rows=32), padding=padding
-    )
+    told["the code has the recorded sizes"] = example(program=fed(tensor("(16, None)"), rows=32), padding=padding)

@@ -106,9 +106,7 @@ def test_verdicts(told: Cases) -> None:
     row = took("loss/while/body/_1/AddV2", "AddV2", 2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
     taken: dict[str, Any] = {"scheduling_ms": 5.0, "waiting_ms": 6.0}
-    told["the ceiling is the whole loop, waits included"] = example(
-        loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken
-    )
+    told["the whole loop with its waits"] = example(loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken)
     told["operations around the loop go, but not the way into the call"] = example(
         replace(loop, rows=()),
         breakdown=Breakdown.of(host=9.0, device=0.5),
@@ -161,10 +159,8 @@ def test_independent_iterations(told: Cases) -> None:
     told["a fifth of the step, and less"] = mapped(alone(9.4)), mapped(alone(9.3))
     told["independent, never necessary"] = mapped(alone(9.0), scheduling=0.1)
     told[...] = mapped(alone(20.0, 100.0), scheduling=0.1)
-    told["operations of 0.1 ms, and longer ones, which may take as long on the whole batch"] = [
-        mapped(alone(20.0, operations)) for operations in (200.0, 199.0)
-    ]
+    told["operations of 0.1 ms, and longer ones, which may take as long on all"] = mapped(alone(20.0, 200.0))
+    told[...] = mapped(alone(20.0, 199.0))
     state = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
-    told["beside another loop only its operations count: the executor's time cannot be divided"] = [
-        mapped(state, alone(taken)) for taken in (12.0, 2.0)
-    ]
+    told["beside another loop only operations count: the executor is not divided"] = mapped(state, alone(12.0))
+    told[...] = mapped(state, alone(2.0))

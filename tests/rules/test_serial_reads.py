@@ -36,7 +36,7 @@ healthy = described("Four threads read the same files.", example, threads=4.0, w
 def test_verdicts(told: Cases) -> None:
     for kind in ("TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"):
         told[f"an interleave of {kind} on one thread is found with its line"] = example(*interleaved(kind))
-    told["the threads at work tell whether it is serial"] = [
+    told["threads at work tell if it is serial"] = [
         example(StageTime.of(f"{AHEAD}::ParallelMapV2::TFRecord", 30.0, threads)) for threads in (1.2, 1.3)
     ]
     told["a parallel interleave that finds no free core is not serial"] = example(threads=1.0001)

@@ -39,7 +39,7 @@ def test_verdicts(told: Cases) -> None:
         ("a processor", ("CPU:0", "CPU:0")),
     ):
         told[f"two replicas on {name}"] = example(of_run(replica_devices=devices))
-    told["logical processors are one, also where the replicas' devices were not recorded"] = example(
+    told["logical processors are one, with unknown devices too"] = example(
         replace(of_run(devices=CPUS), at=script(8))
     )
     told["a GPU beside them"] = example(of_run(devices=(*CPUS, "/device:GPU:0")))

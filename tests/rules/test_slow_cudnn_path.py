@@ -34,9 +34,7 @@ def test_verdicts(told: Cases) -> None:
     for obstacle in CudnnObstacle:
         told[f"a remedy for {obstacle.name.lower()}"] = example(obstacle)
     steady, cpu = SteadySteps(STEP, Intervals(), Intervals(), 1), Hardware(DeviceKind.CPU, "x")
-    told["trap: the same loop on a CPU, which recurrent-loop judges"] = applied(
-        check, RecurrentLayers((), 1), Breakdown.of(device=9.0), cpu, steady
-    )
+    told["trap: the loop on a CPU"] = applied(check, RecurrentLayers((), 1), Breakdown.of(device=9.0), cpu, steady)
 
 
 # Which recurrent layers are off cuDNN, and why.

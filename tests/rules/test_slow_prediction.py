@@ -52,7 +52,7 @@ def test_verdicts(told: Cases) -> None:
         ("batches", predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0)),
     ):
         told[f"{name}: healthy"] = judged(call)
-    told["two predictions in each epoch are no loop over examples, and more may be"] = [
+    told["two predictions in each epoch are no loop, more are"] = [
         judged(predicted(count, 100.0, looped=True), epochs=15) for count in (30, 31)
     ]
     told["a loop in a callback is found"] = judged(predicted(500, 40.0, within=RunCall.EPOCH), epochs=10)

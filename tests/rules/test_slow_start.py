@@ -66,9 +66,8 @@ def test_verdicts(told: Cases) -> None:
     weights = at_line(Phase.BUILDING, 30, 8_000.0, "keras.src.layers.layer.Layer.set_weights")
     told["weights are set one by one"] = judged(IMPORTED, weights)
     told["layers are made"] = judged(IMPORTED, replace(weights, calls="keras.src.layers.core.dense.Dense.__init__"))
-    told["Python in a loop while building, and without one"] = [
-        judged(at_line(Phase.BUILDING, 30, 8_000.0, repeats=repeats)) for repeats in (True, False)
-    ]
+    told["Python in a loop that builds, and without"] = judged(at_line(Phase.BUILDING, 30, 8_000.0, repeats=True))
+    told[...] = judged(at_line(Phase.BUILDING, 30, 8_000.0, repeats=False))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
     told["a part of the run is not judged"] = applied(check, part, RunCalls(()))
 
@@ -140,7 +139,6 @@ def test_unrolled(told: Cases) -> None:
     graphs = [{"kind": "function", "operations": operations(1, 3)}] * 24
     program = chart(trace([]), recording({"graphs": graphs})).fact(Program)
     told["trap: a function that is traced again"] = example(program=program, traces=RunTraces((STEP,)))
-    told["trap: the training function of Keras is not defined in the script"] = [
-        unrolled(24, function=replace(STEP, defined=defined))
-        for defined in (None, Location("model.py", 28), script(90))
-    ]
+    told["trap: Keras' training function is not the script's"] = unrolled(24, function=replace(STEP, defined=None))
+    told[...] = unrolled(24, function=replace(STEP, defined=Location("model.py", 28)))
+    told[...] = unrolled(24, function=replace(STEP, defined=script(90)))

@@ -35,9 +35,8 @@ healthy = described(
 def test_verdicts(told: Cases) -> None:
     told["a small file for each example: the function itself stays"] = example(stage(dataset=MAPPED))
     told["four files in a step; shards are fewer"] = [example(stage(reads)) for reads in (4.0, 3.9, 0.0)]
-    told["files of 100 kB; larger ones take longer to read than to open"] = [
-        example(files=FileList(count=1000, nbytes=size)) for size in (100_000, 100_001)
-    ]
+    told["files of 100 kB; larger ones take longer to read"] = example(files=FileList(count=1000, nbytes=100_000))
+    told[...] = example(files=FileList(count=1000, nbytes=100_001))
     told["a step that waits 5 % of its time, and less"] = example(wait=2.0), example(wait=1.9)
     told["opening across a network takes long"] = example(files=FileList(count=1000, scheme="gs", nbytes=None))
     slow = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0)
@@ -45,9 +44,8 @@ def test_verdicts(told: Cases) -> None:
     told["reading that does not limit the pipeline"] = example(slow, quick)
     counters = Unavailable("the read counters of the process were not recorded")
     told["files that were not recorded"] = example(stage(), files=None, sizes=counters)
-    told["what the process read shows the size of unlisted files"] = [
-        example(stage(), files=None, sizes=ReadSizes(size)) for size in (100_000, 100_001)
-    ]
+    told["what was read shows the size of unlisted files"] = example(stage(), files=None, sizes=ReadSizes(100_000))
+    told[...] = example(stage(), files=None, sizes=ReadSizes(100_001))
     for name, types, batch in (
         ("records of a whole batch are decoded at once", ("ReadFile", "DecodeRaw", "Cast"), 50),
         ("images are decoded one by one", ("ReadFile", "DecodeJpeg"), 50),

@@ -54,13 +54,13 @@ healthy = described(
 def test_verdicts(told: Cases) -> None:
     told["the stages need 80 % of what the cores offer, and less"] = check(64.1), check(63.9)
     told["threads that sleep in a stage use no core"] = [check(cores=Cores(4.0, busy=one)) for one in (3, 2.9)]
-    told["a step that waits 5 % of its time, and less: an accelerator computes without the cores"] = [
+    told["a step waits 5 % of its time, and less: a GPU computes without the cores"] = [
         check(wait=wait, device=ON_GPU) for wait in (1.0, 0.9)
     ]
     told["a CPU computes on the cores that the input takes: 4 ms are slowed"] = check(wait=0.0, host=16.0)
     told["less than 4 ms of compute"] = check(wait=0.0, host=16.1)
     told["decoding is half of the work, and less"] = check(image_ms=38.0), check(image_ms=37.9)
-    told["smaller images spare the decoding only, of a CPU's compute too"] = [
+    told["smaller images spare the decoding alone"] = [
         check(152.0, wait=0.0, cores=Cores(8.0, busy=7.8), image_ms=time) for time in (0.0, 77.0)
     ]
     told["cores that other programs use"] = check(cores=Cores(4.0, busy=3.2, others=0.8))

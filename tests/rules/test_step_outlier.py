@@ -125,9 +125,8 @@ def test_lines(told: Cases) -> None:
         for other in (10, 11)
     ]
     told["trap: a callback is sampled as in any other step while the device is slow"] = between(EVAL, part="device")
-    told["samples without times count where long steps take half, and not where less"] = [
-        between(EVAL, more=more, timed=False) for more in (101.0, 99.0)
-    ]
+    told["samples without times count where long steps take half"] = between(EVAL, more=101.0, timed=False)
+    told[...] = between(EVAL, more=99.0, timed=False)
 
 
 @golden_cases
@@ -188,7 +187,7 @@ def occasional(
 
 @golden_cases
 def test_run(told: Cases) -> None:
-    told["work in some steps of the run is found without a traced one"] = occasional(
+    told["work in some steps, all untraced"] = occasional(
         seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig")
     )
     special = seen(23, 5_000.0, calls="keras.src.layers.layer.Layer.__call__")
@@ -213,9 +212,7 @@ def test_run(told: Cases) -> None:
         TimedLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
         python,
     )
-    told["an optimizer's update is in each step; own Python may be rarer"] = occasional(
-        update, save, own, usual=usual
-    )
+    told["an optimizer's update is in each step; Python may be rarer"] = occasional(update, save, own, usual=usual)
     told["the optimizer's update alone, which other programs make long"] = occasional(update, usual=usual)
     told["trap: a step waits for a core in any line"] = occasional(own, save, usual=(python,), cores=BUSY)
     told["on an idle machine both lines take their own time"] = occasional(own, save, usual=(python,))

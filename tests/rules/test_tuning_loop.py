@@ -81,7 +81,7 @@ def test_memory(told: Cases) -> None:
     told["a search that ran out of memory comes before savings"] = check(ran_out=True)
     for what in (KeptValue.HISTORY, KeptValue.MODEL):
         told[f"the statement that keeps each {what}"] = check(kept=KeptResults((replace(KEPT, what=what),)))
-    told["several statements are no place, nor is an uncertain one"] = [
+    told["several statements, and an uncertain one"] = [
         check(kept=KeptResults(statements))
         for statements in ((KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),))
     ]

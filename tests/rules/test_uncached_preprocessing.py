@@ -108,17 +108,15 @@ def test_verdicts(told: Cases) -> None:
         told[f"batches behind a {kind}: shuffled elements make others each time"] = check(
             SOURCE, stage(1, kind), BATCH, mapped(3, "DecodePng")
         )
-    told["a megabyte has to fit into half of the free memory"] = [
-        check(SOURCE, DECODE, memory=HostMemory(total=10e6, used=used)) for used in (8e6, 8.1e6)
-    ]
+    told["a megabyte fits into half of the memory"] = check(SOURCE, DECODE, memory=HostMemory(total=10e6, used=8e6))
+    told[...] = check(SOURCE, DECODE, memory=HostMemory(total=10e6, used=8.1e6))
     told["memory that was not sampled"] = check(SOURCE, DECODE, memory=Unavailable("no memory was sampled"))
     told["only a step that waits is judged"] = [check(SOURCE, DECODE, wait=wait) for wait in (2.0, 1.9)]
     endless = stage(2, "Repeat", cardinality=-1), stage(3, "Cache", cardinality=-1)
     told["a cache that is never complete is another rule's"] = check(SOURCE, DECODE, *endless)
-    told["work that keeps the compute from the cores counts without a wait"] = [
-        check(SOURCE, DECODE, wait=0.0, contention=one)
-        for one in (CROWDED, CpuContention(crowded=False), CpuContention(crowded=None))
-    ]
+    told["work that keeps cores counts without a wait"] = check(SOURCE, DECODE, wait=0.0, contention=CROWDED)
+    told[...] = check(SOURCE, DECODE, wait=0.0, contention=CpuContention(crowded=False))
+    told[...] = check(SOURCE, DECODE, wait=0.0, contention=CpuContention(crowded=None))
     told["between little and a fifth of the step only a trial tells: 8 to 13 % saved 15, 3 and -6 % in trials"] = [
         check(SOURCE, DECODE, wait=0.0, contention=CpuContention(crowded=True, cores=cores, compute_ms=40.0))
         for cores in (1.3, 5.2, 1.2)
@@ -201,10 +199,9 @@ SHUFFLE = stage(2, "Shuffle")
 def test_starts_of_passes(told: Cases) -> None:
     at_starts = partial(check, SOURCE, wait=0.1, idle=(IDLE,), starts=STARTS)
     told["a map that fills a shuffle at each pass: the typical step does not show it"] = at_starts(IDLE, SHUFFLE)
-    told["a twentieth of the time, less, and unknown"] = [
-        at_starts(IDLE, SHUFFLE, starts=one)
-        for one in (replace(STARTS, share=0.051), replace(STARTS, share=0.049), None)
-    ]
+    told["a twentieth of the time, less, unknown"] = at_starts(IDLE, SHUFFLE, starts=replace(STARTS, share=0.051))
+    told[...] = at_starts(IDLE, SHUFFLE, starts=replace(STARTS, share=0.049))
+    told[...] = at_starts(IDLE, SHUFFLE, starts=None)
     told["a cache holds its output"] = at_starts(IDLE, CACHE, stage(3, "Shuffle"))
     told["no shuffle takes it at once"] = at_starts(IDLE)
     told["it does not fit"] = at_starts(IDLE, SHUFFLE, memory=HostMemory(total=10e6, used=9.9e6))

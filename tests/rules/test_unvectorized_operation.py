@@ -38,9 +38,7 @@ healthy = described("The loop takes 0.1 ms.", example, scheduling_ms=0.1)
 def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = example(scheduling_ms=0.5), example(scheduling_ms=0.49)
     in_data = partial(example, IN_DATA, scheduling_ms=0.0, pipeline=InputPipeline.of(AUGMENT))
-    told["a stage that limits the pipeline keeps its other operations"] = in_data(
-        step=Breakdown.of(input=25.0, device=5.0)
-    )
+    told["a stage that limits it keeps its operations"] = in_data(step=Breakdown.of(input=25.0, device=5.0))
     told["a pipeline that keeps up"] = in_data(step=Breakdown.of(device=30.0))
     told["a step that hides the pipeline's loop is to lose both: it would wait for the stage"] = example(
         IN_STEP,

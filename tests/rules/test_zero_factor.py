@@ -108,9 +108,7 @@ def test_dropped(told: Cases) -> None:
         ("again_n", "ReadVariableOp", "n"),
         ("update_v", "AssignSubVariableOp", "v again_n"),
     )
-    told["averages that only zeros are added to stay zero, though the optimizer takes all gradients at once"] = (
-        dropped(*FORWARD, *BACKWARD, *adam)
-    )
+    told["averages of zeros stay zero, though one call takes all gradients"] = dropped(*FORWARD, *BACKWARD, *adam)
     lazy = (
         ("m", "VarHandleOp", ""),
         ("keep_m", "AssignAddVariableOp", "m frozen"),
