@@ -22,6 +22,7 @@ from tests.rules.verdicts import (
     effects,
     first_action,
     kinds,
+    lines_of_edit,
     near,
 )
 from tfdoctor.diagnose import engine

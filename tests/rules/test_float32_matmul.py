@@ -1,6 +1,5 @@
 """float32-matmul: matmuls in float32 on a device that is faster in 16-bit precision, and the edit of a model."""
 
-from tests.edits.kit import edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.kit import *
 from tfdoctor.rules.precision import float32_matmul
@@ -276,12 +275,7 @@ def own(body: str = "pass", result: str = "self.head(x)", loss: str = "self(x) -
 
 
 def change(text: str, marked: str = "model = Net") -> str:
-    """Return the lines that the edit makes of others, or why it declines."""
-    try:
-        new = edited("mixed-precision", text, marked).splitlines()
-    except Declined as why:
-        return f"declined: {why}"
-    return "\n".join(line.strip() for line in new if line.strip() and line not in text.splitlines())
+    return lines_of_edit("mixed-precision", text, marked)
 
 
 @golden_cases

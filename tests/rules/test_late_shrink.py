@@ -262,16 +262,12 @@ def test_what_may_follow_a_crop_or_a_resize(told: Cases) -> None:
     nothing = DatasetProperties(()), FunctionGraphs({}), WAITING, CpuContention(crowded=False), None
     work = InputPipeline.of(StageTime.of("Root::Map", 10.0))
     told["operations that the trace does not show"] = lambda: FullSizeWork.measure(work, *nothing)
-
-
-def test_it_matters_where_the_step_waits_or_the_work_takes_cores() -> None:
     made = graph(op("AdjustHue", 0), RESIZE)
-    ready = Breakdown.of(input=0.0, device=7.0)
-    for work, matters in (
-        (found(made), True),
-        (found(made, step=ready), False),
-        (found(made, step=Breakdown.of(device=3.0)), True),
-        (found(made, step=Breakdown.of(device=3.0), cores=Cores(2.0, 1.0, others=0.9)), False),
+    busy, crowd = Breakdown.of(device=3.0), Cores(2.0, 1.0, others=0.9)
+    for name, matters in (
+        ("the step waits", found(made)),
+        ("the step does not wait", found(made, step=Breakdown.of(input=0.0, device=7.0))),
+        ("the work takes cores", found(made, step=busy)),
+        ("others take the cores", found(made, step=busy, cores=crowd)),
     ):
-        (late,) = work.shrinkings
-        assert work.matters(late, share=0.05, taken=0.2) is matters
+        told[f"it matters where {name}"] = matters.matters(matters.shrinkings[0], share=0.05, taken=0.2)

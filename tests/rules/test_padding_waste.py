@@ -163,6 +163,10 @@ def test_loops(told: Cases) -> None:
         )
     cell, others = row("while/body/Mul", (32, 8), calls=150.0), row("adam/Mul", (8, 8), calls=50.0)
     told["the host shrinks by the calls of the loop: three of four"] = check(0.5, cell, others, breakdown=parts)
+    padding = SequencePadding((PaddedInput(120, (TEXTS,), batches=True),))
+    dense = Operations((row("a", (8, 120, 8)), row("dense", (960, 8))))  # one matrix of all positions of a batch
+    known = [entry.row.name for entry in LengthWork.measure(padding, dense, None, None).growing if entry.known]
+    told["positions in rows of a loop without a dataset are known by its batches of 8 rows of 120"] = known
     told["the call itself does not shrink"] = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
 
 
@@ -210,24 +214,21 @@ def test_arguments(told: Cases) -> None:
     given("trap: counts", np.random.default_rng(4).poisson(1.0, (64, 20)))
 
 
-def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
-    entry = PaddedInput(120, ((5, 12, 16, 17), (33, 40, 48, 59)))
-    assert entry.buckets == (16, 24, 40, 64)
-    assert PaddedInput(120, ((3, 4, 5, 100),)).buckets == (8, 104)
-
-
 @golden_cases
 def test_advice(told: Cases) -> None:
     for maker in BatchMaker:
-        told[f"batches made by {maker.name}"] = advice(maker)
+        told[f"batches made by {maker.name}"] = verdict = advice(maker)
+        for remedy in as_finding(verdict).remedies:
+            ast.parse(remedy.code)
     told["padding before the words with 1 in a loop"] = advice(BatchMaker.LOOP, leading=True, pad=1)
     told["padding with 1 in a dataset"] = advice(BatchMaker.DATASET, pad=1)
-
-
-def test_the_code_is_python() -> None:
-    for maker in BatchMaker:
-        for remedy in as_finding(advice(maker)).remedies:
-            ast.parse(remedy.code)
+    buckets = (
+        PaddedInput(120, batches).buckets for batches in (((5, 12, 16, 17), (33, 40, 48, 59)), ((3, 4, 5, 100),))
+    )
+    told["buckets are quarters of the recorded lengths"] = [*buckets]
+    entry, whole = PaddedInput(100, ((10, 50, 10, 50),)), PaddedInput(100, ((10, 20), (30, 40)), batches=True)
+    told["two rows of a sample are both short with a probability of 1/4"] = entry.cut(2), entry.cut(None)
+    told["whole batches have their longest"] = whole.cut(64)
 
 
 @golden_cases
@@ -238,19 +239,3 @@ def test_makers(told: Cases) -> None:
         record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "python": given[0], "run": given[1]}
         source = chart(trace([]), recording(record)).fact(BatchSource)
         told[f"what makes batches of {kind or 'a loop of calls'}"] = f"{source.maker.name} at {shown(source.at)}"
-
-
-def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches() -> None:
-    """A dense layer makes one matrix of all positions of a batch: 8 rows of 120."""
-    padding = SequencePadding((PaddedInput(120, (TEXTS,), batches=True),))
-    rows = row("a", (8, 120, 8)), row("dense", (960, 8))
-    work = LengthWork.measure(padding, Operations(rows), None, None)
-    assert [entry.row.name for entry in work.growing if entry.known] == ["a", "dense"]
-
-
-def test_the_longest_of_a_batch_is_expected_from_a_sample() -> None:
-    """Two rows of a batch: both short with a probability of 1/4."""
-    entry = PaddedInput(100, ((10, 50, 10, 50),))
-    assert entry.cut(2) == near((0.25 * 10 + 0.75 * 50) / 100)
-    assert entry.cut(None) is None
-    assert PaddedInput(100, ((10, 20), (30, 40)), batches=True).cut(64) == near(0.3)  # whole batches

@@ -94,6 +94,10 @@ def test_outside_of_the_window(told: Cases) -> None:
         ("less than a twentieth of a step", in_run(step_ms=0.89)),
     ):
         told[name] = check(Retraced("train_step", 20, 1, 9), run=run)
+    (function,) = counted().functions
+    told["the time is that of calls after the first"] = function.traced - 1, function.last, function.step_ms
+    without: tuple[dict[str, Any], ...] = {"traced_ms": None}, {"call_ms": None}, {"traced": []}
+    told["a record without times, or calls that traced"] = [counted(**missing).functions for missing in without]
     told["no saving of a typical step"] = check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0))
     for name, made, in_fit in (
         ("a function that fit makes again", 6, True),
@@ -102,11 +106,3 @@ def test_outside_of_the_window(told: Cases) -> None:
     ):
         function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
         told[name] = check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,)))
-
-
-def test_the_time_is_that_of_calls_after_the_first() -> None:
-    (function,) = counted().functions
-    assert (function.traced - 1, function.last, function.step_ms) == (2, 80, near(2 * 300.0 / 100))
-    without: tuple[dict[str, Any], ...] = {"traced_ms": None}, {"call_ms": None}, {"traced": []}
-    for missing in without:
-        assert counted(**missing).functions == ()

@@ -123,10 +123,10 @@ def _later(row: Row, at: float) -> Row:
     return (name, start + at, end + at, *stats)  # type: ignore[return-value] # a row has stats or not
 
 
-def test_four_cores_leave_a_quarter_of_the_copy() -> None:
-    """Of 100 ms the source keeps 20.4 and the batch a quarter of 79.6, which still is more than the rest's 39."""
-    result = in_a_trace("224, 224, 3")
-    assert as_finding(result.outcome).remedies[0].at == script(7)
-    assert result.saving is not None
-    assert (result.saving.ms_per_step, result.saving.bound) == (near(0.75 * 79.6, abs=0.1), Bound.AT_MOST)
-    assert isinstance(in_a_trace("8").outcome, Healthy)  # batches of numbers
+@golden_cases
+def test_in_a_trace(told: Cases) -> None:
+    large = in_a_trace(
+        "224, 224, 3"
+    )  # of 100 ms the source keeps 20.4 and the batch a quarter of 79.6; the rest, 39
+    told["four cores leave a quarter of the copy"] = large.outcome, large.saving
+    told["batches of numbers"] = in_a_trace("8").outcome

@@ -88,6 +88,7 @@ def test_verdicts(told: Cases) -> None:
         LongStepLines({Stage.BETWEEN: (seen_long,)}, timed=False),
     ):
         assert check(long=long) == check()
+    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)
 
 
 @golden_cases
@@ -113,10 +114,6 @@ def test_writes(told: Cases) -> None:
     told["trap: what summaries in the graph compute in branches has no line of its own"] = summarized(1.0)
     told["summaries in steps that are long enough to read each"] = summarized(1.0, 5_100.0)
     told["summaries in half of the steps, and in fewer"] = summarized(0.5), summarized(0.4)
-
-
-def test_every_call_has_an_answer() -> None:
-    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)
 
 
 # tf.functions called many times in a step for one example: which, how often, where, and their time.

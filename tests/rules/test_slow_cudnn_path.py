@@ -87,15 +87,11 @@ def test_obstacles(told: Cases) -> None:
     looped("a mask on an unknown side", layers=masks)
     ragged = Operation(name="lstm/RaggedToTensor", type="RaggedTensorToTensor")
     looped("a ragged input is told by the graph", operations=(ragged,))
+    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: 8.0}
+    rows = row(), *[row("dense/MatMul", layer="dense")] * 3
+    (one,) = measured(*rows, gaps=IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0)).looped
+    told["8 ms of launching are shared by the number of kernels"] = one.launching_ms
     program = Program(layers=(Layer(name="lstm", kind="LSTM"),))
     told["a recording without the arguments"] = lambda: RecurrentLayers.measure(
         Operations((row(),)), program, recording(), None
     )
-
-
-def test_launching_is_shared_by_the_number_of_kernels() -> None:
-    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: 8.0}
-    gaps = IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0)
-    other = row("dense/MatMul", layer="dense")
-    (one,) = measured(row(), other, other, other, gaps=gaps).looped
-    assert one.launching_ms == near(2.0)

@@ -20,6 +20,10 @@ def example(
     return PRECONDITIONS[0](breakdown) or check(pipeline, breakdown, files, cores, rate)
 
 
+def read_in(window: TracedWindow | None) -> ReadRate:
+    return chart(trace([]), recording(manifest=manifest(window=window))).fact(ReadRate)
+
+
 sick = example
 healthy = described("The same files on a local disk.", example, files=SourceFiles(1024, local=True))
 
@@ -38,6 +42,9 @@ def test_verdicts(told: Cases) -> None:
     told["reading takes half of the segment, and less"] = [
         example(StageTime.of("Root::Prefetch::BatchV2", batch), reads) for batch in (39.0, 41.0)
     ]
+    window = TracedWindow(started_unix_ns=10**9, stopped_unix_ns=3 * 10**9, read_bytes=4_000_000, read_calls=100)
+    told["the rate is that of the window"] = read_in(window)
+    told["a window without reads, and no window"] = [partial(read_in, one) for one in (TracedWindow(), None)]
     told["a step that does not wait"] = example(wait=0.0)
     told["files that are not known to lie across a network"] = example(files=SourceFiles(8))
     told["files that were not listed, and cores that were not sampled"] = example(files=Unavailable("not listed"))
@@ -47,12 +54,3 @@ def test_verdicts(told: Cases) -> None:
     told["whole files are read by a function which does other work too"] = example(stage, files=NFS)
     rate = ReadRate(80e6, 131_072.0)
     told["bytes are told of mounts alone"] = example(files=NFS, rate=rate), example(rate=rate)
-
-
-def test_the_rate_is_that_of_the_window() -> None:
-    window = TracedWindow(started_unix_ns=10**9, stopped_unix_ns=3 * 10**9, read_bytes=4_000_000, read_calls=100)
-    made = chart(trace([]), recording(manifest=manifest(window=window))).fact(ReadRate)
-    assert (made.bytes_per_s, made.bytes_per_call) == (2e6, 40_000.0)
-    for lacking in (TracedWindow(), None):
-        with pytest.raises(Unavailable):
-            chart(trace([]), recording(manifest=manifest(window=lacking))).fact(ReadRate)

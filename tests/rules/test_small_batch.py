@@ -137,33 +137,21 @@ def test_several_steps_in_a_call(told: Cases) -> None:
         told[f"trap: calls hold several steps already, {peak:g} % of memory are full"] = in_calls_of_several(peak)
 
 
-def test_overhead_is_the_time_before_and_after_the_operations() -> None:
+@golden_cases
+def test_overhead(told: Cases) -> None:
     found = calls(2.0, 0.5, 1.5, 1.8)
-    expected = 0.5 - 0.1 + 0.3, 0.2, 0.9
-    assert (found.edges_ms, found.between_ms, found.total_ms) == near(expected, abs=1e-3)
-
-
-def test_the_body_of_a_loop_is_no_overhead_of_the_call() -> None:
-    """Trap: augmentation in NumPy between two calls, which takes as long as the batch is large."""
-    for body_ms in (0.0, 4.0):
-        overhead = own_loop(body_ms)
-        assert (overhead.edges_ms, overhead.between_ms) == near((0.5, 0.0), abs=1e-3)
-
-
-def test_pauses_are_those_in_which_no_executor_works() -> None:
-    """Two operations with 0.4 ms between them, during half of which an executor starts the second."""
+    told["the time before and after the operations"] = found, found.total_ms
+    told["trap: augmentation in NumPy between two calls, which takes as long as the batch is large"] = own_loop(0.0)
+    told[...] = own_loop(4.0)
     rows = list(markers(6, 2.0, 1.8).rows)
-    for n in range(6):
-        begin = 2.0 * n + 0.5
+    for begin in (2.0 * n + 0.5 for n in range(6)):
         rows += [("model/mul:Mul", begin, begin + 0.2), executor(begin + 0.4, begin + 0.6)]
         rows += [("model/add:AddV2", begin + 0.6, begin + 0.9)]
-    overhead = chart(trace([line("python", *rows)])).fact(PythonOverhead)
-    assert overhead.pauses_ms == near(0.2, abs=1e-3)
-
-
-def test_overhead_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)
+    paused = chart(trace([line("python", *rows)])).fact(PythonOverhead)
+    told["two operations with 0.4 ms between them, during half of which an executor starts the second"] = paused
+    told["the GPU's work was not recorded"] = lambda: chart(trace([markers(6, 1)], gpus=[v100()])).fact(
+        PythonOverhead
+    )
 
 
 def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:

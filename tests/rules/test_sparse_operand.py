@@ -14,10 +14,6 @@ def example(
     return check(SparseOperands((operand,)), Operations.training(110.0, row))
 
 
-def made(name: str, line: int) -> Operation:
-    return Operation(name=name, type="MatMul", at=script(line))
-
-
 sick = example
 healthy = described("The same product with a triangular matrix, half of which are zeros.", example, density=0.5)
 
@@ -28,15 +24,12 @@ def test_verdicts(told: Cases) -> None:
     told["a hundredth of values, and more"] = example(density=0.0099), example(density=0.011)
     told["an initial state of zeros is no sparse matrix"] = example(density=0.0, fullest=0)
     told["one value in each row is a selection"] = example(fullest=1)
+    # A gradient has the line of the tape
+    times = {"gradient_tape/MatMul": (1, 9.0), "MatMul": (2, 1.0), "MatMul_1": (3, 2.0)}
+    rows = (
+        took(name, "MatMul", ms, operation=Operation(name=name, type="MatMul", at=script(number)))
+        for name, (number, ms) in times.items()
+    )
+    told["the slowest forward product"] = SparseOperand("x", (8, 8), Zeros(share=0.9), tuple(rows)).at
     told["values on the diagonal alone"] = example(fullest=1, diagonal=True)
     told["unnamed work is not called healthy"] = applied(check, SparseOperands(()), UNNAMED_WORK)
-
-
-def test_the_line_is_that_of_the_slowest_forward_product() -> None:
-    """A gradient has the line of the tape."""
-    times = {"gradient_tape/MatMul": 9.0, "MatMul": 1.0, "MatMul_1": 2.0}
-    rows = (
-        took(name, "MatMul", ms, operation=made(name, line)) for line, (name, ms) in enumerate(times.items(), 1)
-    )
-    operand = SparseOperand("x", (8, 8), Zeros(share=0.9), tuple(rows))
-    assert operand.at == script(3)

@@ -9,15 +9,9 @@ FULL = Cores(4.0, busy=3.9)
 
 
 def example(
-    work: float = 28.0,
-    *,
-    breakdown: Breakdown | None = None,
-    cores: Cores = Cores(2.0, 1.9),
-    device: Device = Device(DeviceKind.CPU, 1, 1),
-    pressure: CpuPressure | None = None,
-    decodes: DecodedImages | None = None,
-    **more: Any,
-) -> Verdict:
+    work: float = 28.0, *, breakdown: Breakdown | None = None, cores: Cores = Cores(2.0, 1.9),
+    device: Device = ON_CPU, pressure: CpuPressure | None = None, decodes: DecodedImages | None = None, **more: Any,
+) -> Verdict:  # fmt: skip
     """A decode takes 28 of the 30 ms of core time that two cores offer in a step of 15 ms."""
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, cores.busy, **more)
     step = breakdown or Breakdown.of(input=11.0, device=4.0)
@@ -80,23 +74,20 @@ def test_verdicts(told: Cases) -> None:
     ]
 
 
-def test_the_code_to_use_other_machines_is_python() -> None:
+@golden_cases
+def test_crowded(told: Cases) -> None:
     compile(as_finding(check()).remedies[-1].code, "remedy", "exec")
-
-
-def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
-    """Both rules on one recording: a sequential map, while the compute fills the other cores."""
     pipeline = InputPipeline.of(PREFETCH, StageTime.of("Root::Prefetch::Map", 20.0))
-    breakdown, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
-    model = StepModel(
-        device=DeviceKind.CPU, exposed=breakdown.median, segments=pipeline.segments, cores=cores, input_ms=20.0
+    step, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
+    parts: dict[str, Any] = {"exposed": step.median, "segments": pipeline.segments, "cores": cores}
+    model = StepModel(device=DeviceKind.CPU, input_ms=20.0, **parts)
+    contention = CpuContention.measure(ON_CPU, cores, step)
+    threads = as_finding(sequential_map.check(pipeline, step, ON_CPU, cores, None))
+    told["where no core is free, a sequential map saves nothing on more threads"] = model.saving(threads.effects)
+    less = as_finding(starved_cpu.check(pipeline, step, cores, ON_CPU, None, contention, None))
+    told["the compute gets the core, which as many threads of the input shared with it"] = model.saving(
+        less.effects
     )
-    contention = CpuContention.measure(ON_CPU, cores, breakdown)
-    threads = as_finding(sequential_map.check(pipeline, breakdown, ON_CPU, cores, None))
-    less = as_finding(starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, contention, None))
-    assert model.saving(threads.effects) == near(0.0)
-    # The compute gets the core, which as many threads of the input shared with it.
-    assert model.saving(less.effects) == near(15.0 + 0.5 * 5.0)
 
 
 # CpuPressure: what the kernel counted of a run that waited for processors.

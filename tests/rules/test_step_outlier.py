@@ -5,7 +5,6 @@ from types import MappingProxyType
 
 from tests.rules.kit import *
 from tfdoctor.rules.execution import step_outlier
-from tfdoctor.rules.execution.step_outlier import LONGER_EPOCHS
 
 EXAMPLE_SAVE = TimedLine(script(30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40})
 SAVES = LongStepLines({Stage.BETWEEN: (EXAMPLE_SAVE,)})
@@ -86,6 +85,7 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the time, and less"] = long("between", 5.5), long("between", 5.0)
     told["without steady steps nothing is judged"] = long("between", 50.0, 2, count=5)
     compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
+    assert long("between", starts=PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0)) == long("between")
     told["steps that compile are left to recompilation"] = long("host", compiling=compiling)
     told["another long step beside those that compile"] = long("host", 100.0, 4, 9, 14, compiling=compiling)
     for source in (StepSource.EAGER_GRADIENT, StepSource.KERAS_FIT):
@@ -96,10 +96,6 @@ def test_verdicts(told: Cases) -> None:
     told["long steps that the untraced ones lack"] = paced(100, 1000.0)
     told["long steps that the untraced ones have as well, or that are too few to tell"] = paced(100, 1900.0)
     told[...] = paced(19, 190.0)
-
-
-def test_a_traced_pattern_comes_before_the_first_steps_of_passes() -> None:
-    assert long("between", starts=PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0)) == long("between")
 
 
 @golden_cases
@@ -132,23 +128,17 @@ def test_lines(told: Cases) -> None:
 @golden_cases
 def test_ends_of_epochs(told: Cases) -> None:
     told["trap: fit is called once, and ends short epochs in long steps"] = between(FIT, program=fitting())
-    own = replace(FIT, callback="Eval.on_epoch_end")
+    own, ends = replace(FIT, callback="Eval.on_epoch_end"), LongStepLines({Stage.BETWEEN: (FIT,)})
     told["a callback in the line of fit is the user's own"] = between(own, program=fitting())
     told["another line than that of fit, and where that is unknown"] = between(FIT, program=fitting(at=script(1)))
     told[...] = between(FIT, program=fitting(at=None))
 
-
-def test_an_epoch_of_fit_ends_where_its_steps_are_over() -> None:
-    for steps, number, epochs, own in (
-        *((10, number, 5, True) for number in (9, 10, 11)),
-        (10, 14, 5, False),
-        (None, 14, 5, True),
-        (None, 14, 1, False),  # a fit over one epoch may be called for each
-        (None, 14, None, False),
+    for steps, number, epochs in (
+        *((10, number, 5) for number in (9, 10, 11, 14)),
+        *((None, 14, epochs) for epochs in (5, 1, None)),  # a fit over one epoch may be called for each
     ):
-        lines = LongStepLines({Stage.BETWEEN: (FIT,)})
-        verdict = long("between", 100.0, 4, number, lines=lines, program=fitting(epochs, steps))
-        assert (first_action(verdict) == LONGER_EPOCHS) is own
+        verdict = long("between", 100.0, 4, number, lines=ends, program=fitting(epochs, steps))
+        told[f"{epochs} epochs of {steps} steps, of which step {number} is long"] = first_action(verdict)
 
 
 @golden_cases

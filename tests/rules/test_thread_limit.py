@@ -41,19 +41,19 @@ def test_verdicts(told: Cases) -> None:
 
 
 # DivisibleWork: operations that more threads would share, and what ran beside them.
-def test_small_operations_are_not_divided() -> None:
+@golden_cases
+def test_shared_work(told: Cases) -> None:
     matmul, product = (took("a", kind, 1.0, ran=("a",)) for kind in ("MatMul", "Mul"))
-    for row, divided in (
-        (replace(matmul, flops=FLOP), True),
-        (replace(matmul, flops=FLOP - 1, nbytes=1e8), False),
-        (replace(product, nbytes=1e6), True),
-        (replace(product, nbytes=1e6 - 1), False),
-        (product, False),
+    for name, row in (
+        ("a matmul of enough FLOP", replace(matmul, flops=FLOP)),
+        ("a matmul of less", replace(matmul, flops=FLOP - 1, nbytes=1e8)),
+        ("a product of a megabyte", replace(product, nbytes=1e6)),
+        ("a product of less", replace(product, nbytes=1e6 - 1)),
+        ("a product of unknown size", product),
     ):
         work = tabulate([(("a", row.type, "a"), EventType("a"), 0, 1)])
         activity = Activity(Intervals(), {Stage.DEVICE: work}, Intervals())
-        found = DivisibleWork.measure(activity, Operations((row,)), Steps.uniform(3, 10.0))
-        assert found.rows == (row,) * divided
+        told[name] = DivisibleWork.measure(activity, Operations((row,)), Steps.uniform(3, 10.0)).rows
 
 
 def test_an_operation_that_runs_beside_another_uses_two_cores_already() -> None:

@@ -47,22 +47,10 @@ def test_verdicts(told: Cases) -> None:
     ]
     told["the board's own limit is no cause"] = example(20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0))
     told["heat is not explained by a power limit"] = example(20, 20, HEAT, 1000.0, LOWERED)
-
-
-def test_half_the_clock_for_half_the_time_costs_at_most_a_quarter_of_the_compute_time() -> None:
-    """The samples' own highest clock comes first."""
     half, own = examine(*[row([HEAT]), row([], mhz=1530)] * 5), examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
-    for result, share in ((half, 0.25), (own, 0.235)):
-        assert result.saving is not None
-        assert result.saving.ms_per_step == near(9 * share, abs=1e-3)
-        assert result.saving.bound is Bound.AT_MOST
-
-
-def test_an_idle_gpu_lowers_its_clock_without_harm() -> None:
-    """And one that the run may not use is not judged."""
-    for gpu in (row([HEAT], busy=49), row([HEAT], visible=False)):
-        assert isinstance(examine(*[gpu] * 9).outcome, NotApplicable)
-
-
-def test_samples_between_the_slow_readings_do_not_count() -> None:
-    assert isinstance(examine(*[row([]), *[row(None)] * 4] * 5).outcome, Healthy)
+    told["half of the clock for half of the time, and a clock of two thirds by the samples' highest"] = half.saving
+    told[...] = own.saving
+    idle, hidden = row([HEAT], busy=49), row([HEAT], visible=False)
+    told["an idle GPU lowers its clock, and one that the run may not use"] = examine(*[idle] * 9).outcome
+    told[...] = examine(*[hidden] * 9).outcome
+    told["samples between the slow readings do not count"] = examine(*[row([]), *[row(None)] * 4] * 5).outcome

@@ -50,15 +50,16 @@ def test_verdicts(told: Cases) -> None:
     row = took(f"{NAME}/pfor/while/body/Mul", "Mul", 0.2)
     loop = FallbackLoop(name=NAME, type="AdjustContrastv2", rows=(row,))
     told["on a GPU the loop is named and not priced"] = example(loop, scheduling_ms=0.0, kind=DeviceKind.GPU)
-
-
-def test_a_loop_has_the_operation_that_it_replaces_and_the_stage_that_runs_it() -> None:
     (loop,) = found(REPLACED, WHILE)
-    assert (loop.type, loop.stage_ms) == ("AdjustContrastv2", 7.0)
-
-
-def test_other_loops_are_the_users_own() -> None:
-    """Trap: a loop in the function that is vectorized, whose vectorized form is a loop as well."""
-    assert found(graph_operation(NAME, "StatelessWhile"), WHILE) == ()
-    assert found(REPLACED, graph_operation("map/while", "StatelessWhile")) == ()
-    assert found(WHILE) == ()
+    told["a loop has the operation that it replaces, and the time of the stage that runs it"] = (
+        loop.type,
+        loop.stage_ms,
+    )
+    told["trap: a loop in the function, whose vectorized form is a loop as well"] = [
+        found(*graph)
+        for graph in (
+            (graph_operation(NAME, "StatelessWhile"), WHILE),
+            (REPLACED, graph_operation("map/while", "StatelessWhile")),
+            (WHILE,),
+        )
+    ]

@@ -36,37 +36,6 @@ sick = example
 healthy = described("The same number of windows, each of 80 kB.", example, each=80_000.0)
 
 
-def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
-    pipeline = InputPipeline.of(
-        AHEAD,
-        StageTime.of(f"{ROOT}::Map", 1.0, calls=64.0, dataset=CHAIN[1]),
-        StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN),
-        StageTime.of(f"{JOINED}::BatchV2", 1.0, calls=128.0),
-        StageTime.of(f"{JOINED}::BatchV2::Window", 0.5, calls=64.0 * 41),
-        StageTime.of(f"{JOINED}::Window", 0.5, calls=64.0),
-        StageTime.of(f"{JOINED}::Window::TensorSlice", 0.1, calls=64.0),
-    )
-    (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
-    assert [inner.path.removeprefix(JOINED) for inner in found.inner] == [
-        "::BatchV2",
-        "::BatchV2::Window",
-        "::Window",
-    ]
-    assert [mapped.dataset for mapped in found.maps] == [CHAIN[1]]
-    assert (found.nbytes, found.batch) == (41 * 8, 64)
-    assert found.window_ms == near(6.0 / 64)
-
-
-def test_flat_map_over_files_joins_no_windows() -> None:
-    """It looks the same in the trace."""
-    files = DatasetProperties((JOIN, Dataset(id=1, kind="_TensorSliceDataset")))
-    pipeline = InputPipeline.of(AHEAD, StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN))
-    joins = WindowJoins.measure(pipeline, files)
-    assert joins == WindowJoins()
-    step, alone = Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
-    assert isinstance(check(joins, pipeline, step, alone), Healthy)
-
-
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["eight windows, and nine"] = [example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0)]
@@ -85,3 +54,24 @@ def test_verdicts(told: Cases) -> None:
         told[f"12.8 ms of work take {name}"] = example(
             copies, work=10.0, each=320.0, step=Breakdown.of(device=compute), contention=contention
         )
+
+
+@golden_cases
+def test_joins(told: Cases) -> None:
+    inner = {"BatchV2": (1.0, 128.0), "BatchV2::Window": (0.5, 64.0 * 41), "Window": (0.5, 64.0)}
+    flat, mapped = StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN), f"{ROOT}::Map"
+    pipeline = InputPipeline.of(
+        AHEAD,
+        StageTime.of(mapped, 1.0, calls=64.0, dataset=CHAIN[1]),
+        flat,
+        *(StageTime.of(f"{JOINED}::{kind}", ms, calls=calls) for kind, (ms, calls) in inner.items()),
+        StageTime.of(f"{JOINED}::Window::TensorSlice", 0.1, calls=64.0),
+    )
+    (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
+    stages = [stage.path.removeprefix(JOINED) for stage in (*found.inner, *found.maps)]
+    told["windows that are datasets are found with their maps"] = stages, found.nbytes, found.batch, found.window_ms
+    files = DatasetProperties((JOIN, Dataset(id=1, kind="_TensorSliceDataset")))
+    pipeline = InputPipeline.of(AHEAD, flat)
+    joins, step = WindowJoins.measure(pipeline, files), Breakdown.of(input=8.0, device=2.0)
+    told["flat_map over files, which looks the same in the trace"] = joins.joins
+    told[...] = check(joins, pipeline, step, CpuContention(crowded=False))
