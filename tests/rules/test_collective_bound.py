@@ -10,10 +10,6 @@ def both(first: float, exchange: float = 1.0) -> object:
     return examine(collective_bound, replica(first, 12, exchange), replica(12, 12, exchange)).outcome
 
 
-def alone(*lines: Any) -> Result:
-    return examine(collective_bound, v100(*lines))
-
-
 sick = described(
     "An all-reduce of 5 ms follows 15 ms of compute.",
     check,
@@ -42,9 +38,9 @@ def test_verdicts(told: Cases) -> None:
     for at in range(0, STEPS * EACH, EACH):
         rows += [("kernel", at + 1, at + 18), (NCCL, at + 2, at + 17)]
     streams = line("Stream #14(Kernel)", *rows[::2]), line("Stream #20(Kernel)", *rows[1::2])
-    told["hidden collectives cost nothing"] = alone(*streams).outcome
+    told["hidden collectives cost nothing"] = examine(collective_bound, v100(*streams)).outcome
     kernels = [("kernel", at + 1, at + 12) for at in range(0, STEPS * EACH, EACH)]
-    told["without collectives"] = alone(line("Stream #14(Kernel)", *kernels)).outcome
+    told["without collectives"] = examine(collective_bound, v100(line("Stream #14(Kernel)", *kernels))).outcome
     parts = Breakdown.of(device=15.0, collective=5.0)
     replicas = Replicas("MultiWorkerMirroredStrategy", 2, 0, batch=64, divided=True)
     told["on a CPU worker the breakdown is enough"] = check(parts, None, None, replicas)

@@ -13,15 +13,14 @@ def example(
     return check(Detours((row,)), step)
 
 
-def waits(share: float) -> Verdict:
-    return example(copies_ms=0.0, waiting_ms=share * 100, step_ms=100.0)
-
-
 sick = example
 healthy = described("All operations of the step run on the GPU.", check, Detours(()), Breakdown.of(device=16.0))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a twentieth of the step, and less"] = [waits(Limits().share * factor) for factor in (1.01, 0.99)]
+    told["a twentieth of the step, and less"] = [
+        example(copies_ms=0.0, waiting_ms=share, step_ms=100.0)
+        for share in (101 * Limits().share, 99 * Limits().share)
+    ]
     told["strings, and what has a kernel for GPUs"] = example("StringSplit"), example("Where")

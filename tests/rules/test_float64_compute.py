@@ -43,10 +43,6 @@ def product(dtype: str = "float64", **more: Any) -> Verdict:
     return check(op("x", "Placeholder", dtype), op("product", "MatMul", dtype, 0, 0, line=7), **more)
 
 
-def summary(name: str) -> Verdict:
-    return check(op("x", "Placeholder", "float64"), op(name, "RealDiv", "float64", 0, 0))
-
-
 def of_layers(policy: str, dtype: str) -> Verdict:
     """Arrays of float64 are given to a layer whose product is float64, with a layer of another type before it."""
     layers = [
@@ -72,7 +68,8 @@ def test_verdicts(told: Cases) -> None:
     told["an array of NumPy's default makes the products wide"] = product()
     told["what float32 saves on a GPU is not measured"] = product(hardware=GPU)
     told["what tf.summary computes is no choice of the script"] = [
-        summary(name) for name in ("w/write_summary/buckets/truediv", "write_summary_2/x", "w/x")
+        check(op("x", "Placeholder", "float64"), op(name, "RealDiv", "float64", 0, 0))
+        for name in ("w/write_summary/buckets/truediv", "write_summary_2/x", "w/x")
     ]
     told["narrower types, and wide indices"] = [product(dtype) for dtype in ("float32", "bfloat16", "int64")]
     told["a metric that is summed in float64 on purpose: 3.1 % of the step"] = product(ms=1.6), product(ms=1.5)

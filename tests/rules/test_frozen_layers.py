@@ -17,10 +17,6 @@ def example(
     return check(frozen, Operations.training(30.0, *frozen.rows, rest=rest), memory, dispatch)
 
 
-def fitting(free: float) -> Verdict:
-    return example(memory=HostMemory(total=1e9, used=1e9 - free))
-
-
 sick = example
 healthy = described("The same in a run of a single epoch.", example, replace(FROZEN, passes=1.0))
 
@@ -35,7 +31,9 @@ def test_verdicts(told: Cases) -> None:
     told["two passes, fewer, and an unknown number"] = [
         example(replace(FROZEN, passes=passes)) for passes in (Limits().passes, 1.9, None)
     ]
-    told["its results fit into half of the free memory, and do not"] = fitting(64_000.0), fitting(63_000.0)
+    told["its results fit into half of the free memory, and do not"] = [
+        example(memory=HostMemory(total=1e9, used=1e9 - free)) for free in (64_000.0, 63_000.0)
+    ]
     told["the inputs differ"] = example(replace(FROZEN, differs="flip in the pipeline draws random numbers"))
     told["no frozen layer"] = example(FrozenWork((), ()))
     told["augmentation layers in the model, before a frozen base, and unnamed work"] = example(CONV)

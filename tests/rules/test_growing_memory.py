@@ -40,11 +40,6 @@ def after(models: int) -> RunCalls:
     return RunCalls((fit,), fits=9, epochs=9)
 
 
-def reserved(grown: float) -> Verdict:
-    """A replay memory is made of zeros at the start, and each of its pages becomes resident when it is written."""
-    return check(RESIDENT, reserved=replace(RESIDENT, what=Grows.RESERVED, first=6e9, last=6e9 + grown))
-
-
 def cached(epochs: int) -> dict[str, Any]:
     program = Program(datasets=(Dataset(id=1, kind="_CacheDataset"),))
     return {"calls": RunCalls((), epochs=epochs), "program": program}
@@ -89,7 +84,8 @@ def test_verdicts(told: Cases) -> None:
     told[...] = check(RESIDENT, TENSORS, seconds=8.0, kept=STATEMENT)
     told[...] = check(RESIDENT, TENSORS, seconds=7.9, kept=STATEMENT)
     told["a replay memory's pages become resident when written"] = [
-        reserved(grown) for grown in (0.0, 0.1e9, 0.38e9)
+        check(RESIDENT, reserved=replace(RESIDENT, what=Grows.RESERVED, first=6e9, last=6e9 + grown))
+        for grown in (0.0, 0.1e9, 0.38e9)
     ]
     part = replace(PHASES, whole=False, missing="only its window was traced")
     memory = MemoryTrends((FillingMemory(trend=RESIDENT),))

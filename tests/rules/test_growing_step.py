@@ -55,10 +55,6 @@ def at(line: Location, first_ms: float, last_ms: float, samples: int = 50, **mor
     return StepLine(at=line, first_ms=first_ms, last_ms=last_ms, samples=samples, **more)
 
 
-def throttled(reason: str, samples: int) -> GpuClocks:
-    return GpuClocks((GpuClock("GPU 0", 0, 100, {reason: samples}, {}, 1500.0),))
-
-
 def slowing(*beside: Trend, repeats: bool | None = None, **more: Any) -> Verdict:
     """Judge calls of a program that trains nothing, where a line may make operations."""
     maker = RunLine(phase=Phase.BUILDING, at=Location("score.py", 9), ms=100.0, samples=5, repeats=bool(repeats))
@@ -97,7 +93,7 @@ def test_verdicts(told: Cases) -> None:
         check(replace(STEP, low=-0.1, last=47.9), GRAPH),
     )
     told["a GPU that heat throttles for a tenth of its time explains the growth, and a power cap does not"] = [
-        check(STEP, lines=(LIST,), clocks=throttled(reason, samples))
+        check(STEP, lines=(LIST,), clocks=GpuClocks((GpuClock("GPU 0", 0, 100, {reason: samples}, {}, 1500.0),)))
         for reason, samples in (("software-thermal", 10), ("software-thermal", 9), ("power-cap", 90))
     ]
     told["no trend"] = check()

@@ -39,11 +39,6 @@ def traced(events: int) -> Verdict:
     return example(breakdown, cost=cost)
 
 
-def of_steps(number: int) -> Verdict:
-    even = Breakdown.of(input=50.0, device=50.0)
-    return example(Breakdown(even.steps[:1] * number, even.median))
-
-
 sick = example
 healthy = described("Steps of 9 ms wait 0.1 ms.", example, Breakdown.of(input=0.1, host=0.5, device=8.4))
 
@@ -80,7 +75,8 @@ def test_verdicts(told: Cases) -> None:
             Cacheable((CacheablePart(crop, (crop,)),)),
         )
     ]
-    told["one, two and three steps"] = [of_steps(number) for number in (1, 2, 3)]
+    even = Breakdown.of(input=50.0, device=50.0)
+    told["one, two and three steps"] = [example(Breakdown(even.steps[:1] * n, even.median)) for n in (1, 2, 3)]
     starts = [0, *range(500, 600, 10)]  # ten steps of 10 ms after one of half a second
     steps = [*(marker(n, at, at + 9) for n, at in enumerate(starts)), ("tfdoctor_end", 600, 600)]
     waits = line("tf_data_iterator_get_next/1", wait(0, 490), *(wait(at, at + 0.1) for at in starts))

@@ -44,13 +44,12 @@ def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
     return example(*rows, hardware=replace(CPU, tile=tile))
 
 
-def wide(width: int, **more: Any) -> OperationTime:
-    return matmul("MatMul", weights=(width, width), dtype="bfloat16", name=f"w{width}", **more)
-
-
 def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any) -> Verdict:
     """A matmul of 10 ms between others of its width; aligned kernels need ``least_ms`` at least."""
-    rows = (wide(width), matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"))
+    rows = (
+        matmul("MatMul", weights=(width, width), dtype="bfloat16", name=f"w{width}"),
+        matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"),
+    )
     aligned = AlignedTimes({f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms})
     return example(*rows, *more.get("others", ()), hardware=FAST, aligned=aligned)
 

@@ -52,12 +52,6 @@ STEP = (
 )
 
 
-def graph(*rows: tuple[str, str, str]) -> list[Op]:
-    """Build operations of (name, type, sources): a source is a name, with the number of its result."""
-    names = [name for name, _, _ in rows]
-    return [_operation(name, kind, sources.split(), names) for name, kind, sources in rows]
-
-
 def _operation(name: str, kind: str, sources: list[str], names: list[str]) -> Op:
     made = [source.partition(":") for source in sources]
     attrs = {"scalar": float(name.partition("=")[2] or 1)} if kind == "Const" else {}
@@ -75,7 +69,8 @@ def _operation(name: str, kind: str, sources: list[str], names: list[str]) -> Op
 
 def measured(*rows: tuple[str, str, str]) -> DroppedWork:
     """Measure a graph whose operations but constants and variables each take 1 ms."""
-    program = program_of(*graph(*rows))
+    names = [name for name, _, _ in rows]
+    program = program_of(*(_operation(name, kind, sources.split(), names) for name, kind, sources in rows))
     ran = Operations(all_ran(program, 1.0, "Const", "VarHandleOp", "Placeholder"))
     return Chart([program, ran]).fact(DroppedWork)
 
