@@ -382,10 +382,6 @@ def measured(
     return Chart([Energy(meters), prices, Device(device, 1, 1), *([Epoch(epoch)] if epoch else [])])
 
 
-def account_of(chart: Chart, step_ms: float | None = 100.0) -> EnergyAccount:
-    return sure(energy_account(chart, step_ms))
-
-
 def saving_of(chart: Chart, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
     saved = Saving(ms_per_step=per_step, share=0.1, bound=Bound.EXPECTED, how="")
     run = saving(60.0, Recurrence.PER_STEP, each=per_step / 1000, times=6000, whole=600.0)
@@ -394,64 +390,37 @@ def saving_of(chart: Chart, *effects: Effect, per_step: float = 10.0, **more: An
     return result.energy
 
 
+PRICES = EnergyPrices(usd_per_kwh=0.36, gco2_per_kwh=400.0)
 ON_BOARD, ON_PACKAGES = measured(BOARD), measured(PACKAGES, device=DeviceKind.CPU)
 UNKNOWN_IDLE = measured(replace(BOARD, idle_w=None, waiting_w=None))
-
-
-def test_steps_epochs_and_the_run_have_the_energy_of_the_mean_power() -> None:
-    prices = EnergyPrices(usd_per_kwh=0.36, gco2_per_kwh=400.0)
-    (row,) = account_of(measured(BOARD, prices=prices, epoch=1000)).rows
-    step, idle, epoch = sure(row.per_step), sure(row.idle_per_step), sure(row.per_epoch)
-    assert (step.joules, idle.joules) == pytest.approx((30.0, 2.0))
-    assert (step.usd, step.gco2) == pytest.approx((3e-6, 30.0 * 400 / 3.6e6))
-    assert (epoch.joules, row.run.joules) == pytest.approx((30_000.0, 36_000.0))
-
-
-def test_without_prices_and_steps_there_is_the_energy_of_the_run_alone() -> None:
-    (row,) = account_of(measured(BOARD), step_ms=None).rows
-    assert (row.per_step, row.idle_per_step, row.per_epoch) == (None, None, None)
-    assert (row.run.joules, row.run.usd, row.run.gco2) == (36_000.0, None, None)
-
-
-@cases(
-    (ON_BOARD, [COMPUTES], 0.010 * 350),
+EVALUATION = RunEffect(phase=Phase.EVALUATION, of=ms(50_000.0))
+LESS_INPUT = Effect(Stage.INPUT, 0.0)
+ENERGY = {
+    "the mean power of steps, epochs and the run": energy_account(
+        measured(BOARD, prices=PRICES, epoch=1000), 100.0
+    ),
+    "without prices and steps there is the energy of the run": energy_account(ON_BOARD, None),
+    "compute saves at the power of its kernels": saving_of(ON_BOARD, COMPUTES),
     # Trap: the kernels of a step that waits less are the same, and take the same energy.
-    (ON_BOARD, [Effect(Stage.INPUT, 0.0)], 0.010 * 100),
-    (ON_BOARD, [Effect(Stage.TRANSFER, 0.0)], 0.010 * 100),
-    (ON_BOARD, [Effect(Stage.HOST, 0.0)], 0.010 * 100),
-    (ON_BOARD, [Effect(Stage.BETWEEN, 0.0)], 0.010 * 100),
-    (ON_BOARD, [COMPUTES, Effect(Stage.HOST, 0.5)], None),  # a mixture
-    (ON_BOARD, [Effect(Stage.COLLECTIVE, 0.5)], None),
-    (UNKNOWN_IDLE, [Effect(Stage.INPUT, 0.0)], None),
-    (UNKNOWN_IDLE, [COMPUTES], None),
-    (ON_PACKAGES, [Effect(Stage.INPUT, 0.0)], 2.0),
+    **{
+        f"less of the stage {stage}": saving_of(ON_BOARD, Effect(stage, 0.0))
+        for stage in (Stage.INPUT, Stage.TRANSFER, Stage.HOST, Stage.BETWEEN, Stage.COLLECTIVE)
+    },
+    "a mixture": saving_of(ON_BOARD, COMPUTES, Effect(Stage.HOST, 0.5)),
+    "less input of a board whose idle power is unknown": saving_of(UNKNOWN_IDLE, LESS_INPUT),
+    "compute of a board whose idle power is unknown": saving_of(UNKNOWN_IDLE, COMPUTES),
+    "a CPU saves at most at its mean": saving_of(ON_PACKAGES, LESS_INPUT),
     # Work that moves to other threads takes as much energy.
-    (ON_PACKAGES, [Effect(Stage.INPUT, 1.0, overlaps=True)], None),
-    (ON_PACKAGES, [Effect(Stage.INPUT, 0.5, spreads=True)], None),
-    # The steps do not run on these.
-    (measured(BOARD, device=DeviceKind.CPU), [COMPUTES], None),
-    (measured(PACKAGES), [COMPUTES], None),
-)
-def test_a_step_saves_energy_at_the_power_of_what_gets_shorter(
-    chart: Chart, effects: list[Effect], joules: float | None
-) -> None:
-    saved = saving_of(chart, *effects)
-    assert (saved.per_step.joules if saved else None) == pytest.approx(joules)
+    "work that overlaps": saving_of(ON_PACKAGES, Effect(Stage.INPUT, 1.0, overlaps=True)),
+    "work that spreads": saving_of(ON_PACKAGES, Effect(Stage.INPUT, 0.5, spreads=True)),
+    "the steps do not run on this board": saving_of(measured(BOARD, device=DeviceKind.CPU), COMPUTES),
+    "the steps do not run on these packages": saving_of(measured(PACKAGES), COMPUTES),
+    "trap: a slow evaluation has another power": saving_of(ON_BOARD, COMPUTES, run_effects=(EVALUATION,)),
+    "what saves no time": saving_of(ON_BOARD, COMPUTES, per_step=0.0),
+}
 
 
-def test_a_run_saves_at_the_power_of_its_steps_and_a_cpu_at_most_its_mean() -> None:
-    board, packages = sure(saving_of(ON_BOARD, COMPUTES)), sure(saving_of(ON_PACKAGES, Effect(Stage.INPUT, 0.0)))
-    assert sure(board.run).joules == pytest.approx(60 * 350)
-    assert (packages.source, packages.bound) == (EnergySource.CPU, Bound.AT_MOST)
-
-
-def test_other_time_of_the_run_has_another_power() -> None:
-    """Trap: a slow evaluation is not at the power of training steps."""
-    evaluation = RunEffect(phase=Phase.EVALUATION, of=ms(50_000.0))
-    assert sure(saving_of(measured(BOARD), COMPUTES, run_effects=(evaluation,))).run is None
-
-
-def test_what_saves_no_time_saves_no_energy() -> None:
-    assert saving_of(measured(BOARD), COMPUTES, per_step=0.0) is None
+def test_what_findings_save_of_energy(golden: Callable[[str, str], None]) -> None:
+    golden("energy.txt", "\n".join(f"## {name}\n\n{shown(one)}\n" for name, one in ENERGY.items()))
     healthy = Result(rule=states("x"), outcome=Healthy(summary="x"))
-    assert [*with_energy(measured(BOARD), [healthy])] == [healthy]
+    assert [*with_energy(ON_BOARD, [healthy])] == [healthy]
