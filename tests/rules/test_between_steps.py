@@ -84,11 +84,8 @@ def test_verdicts(told: Cases) -> None:
     told["predict is left to slow-call, not the rest"] = [check(ms, *TOOK, **PREDICTS) for ms in (8.0, 12.0)]
     told["a callback that is all predict"] = check(10.0, *SAMPLES, slow=slow(SlowCall.PREDICT, 18, 9.0))
     # A marked call begins within the tf.function, after Python has found or made its graph
-    told["calls and traces of functions; 0.1 + 0.2 - 0.3 is nothing"] = (
-        check(10.0, retracing=tracing(between_ms=9.5)),
-        check(1.2, retracing=tracing(calling_ms=0.3)),
-        check(0.1 + 0.2, retracing=tracing(calling_ms=0.3)),
-    )
+    told["calls and traces of functions; of 0.3 no rest"] = check(10.0, retracing=tracing(between_ms=9.5))
+    told[...] = check(1.2, retracing=tracing(calling_ms=0.3)), check(0.1 + 0.2, retracing=tracing(calling_ms=0.3))
     told["all the time is told, and what is judged"] = check(18.6, step=40.0, retracing=tracing(calling_ms=17.5))
     told["the last 10 ms of `optimizer.apply`, after the last operation that it runs"] = check(
         10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10))
@@ -103,16 +100,13 @@ def test_verdicts(told: Cases) -> None:
         10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10), ran(LOGS, 10))
     )
     told["without samples of stacks it has no name and a ceiling"] = check(10.0)
-    told["outside of the window, steps a quarter longer"] = [
-        check(10.0, untraced=untraced) for untraced in (1.25, 1.24, 0.8)
-    ]
+    told["outside, steps a quarter longer"] = [check(10.0, untraced=untraced) for untraced in (1.25, 1.24, 0.8)]
     told["less than half is not named in the summary"] = check(10.0, *(TimedLine(script(n), 2) for n in (1, 2, 3)))
     told["five samples are enough for a line"] = [check(12.0, TimedLine(LOGS, seen)) for seen in (4, 5)]
     other = TimedLine(script(41), 3, callback="Log.on_batch_end")
     told["a callback is named over all of its lines"] = check(10.0, logs(4), other, TimedLine(MAKES, 6))
     told["a named callback leaves a hundredth and what else ran"] = check(10.0, logs(8), TimedLine(MAKES, 2))
-    callback = "Weights.on_train_batch_end"
-    places = logs(10, callback), TimedLine(MAKES, 8, callback=callback), TimedLine(None, 2)
+    places = logs(10, WEIGHTS.callback), replace(WEIGHTS, at=MAKES, seen=8), TimedLine(None, 2)
     weights, single = slow(SlowCall.WEIGHTS, 8, 4.0), SingleOperations(0.0, 2.0)
     told["get_weights and a histogram of each: to run the callback rarely spares both, and its operations"] = check(
         10.0, *places, slow=weights, single=single

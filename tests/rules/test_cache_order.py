@@ -55,17 +55,14 @@ LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
 def test_verdicts(told: Cases) -> None:
     told["a cache after repeat costs all work before it"] = check(SOURCE, DECODE, REPEAT, ENDLESS, SHUFFLE)
     told["no cache"] = check(SOURCE, DECODE)
-    told["a cache before shuffle, before the crop, and after shuffle"] = (
-        check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT),
-        check(SOURCE, DECODE, CACHE, FLIP, BATCH),
-        check(SOURCE, DECODE, SHUFFLE, CACHE),
-    )
+    told["a cache before shuffle and crop, and after shuffle"] = check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT)
+    told[...] = check(SOURCE, DECODE, CACHE, FLIP, BATCH), check(SOURCE, DECODE, SHUFFLE, CACHE)
     told["take before the cache, of all elements, and after repeat"] = check(SOURCE, DECODE, take(9), CACHE)
     told[...] = check(SOURCE, DECODE, CACHE, take(1000))
     told[...] = check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9))
     told["a shorter take discards the cache"] = check(SOURCE, DECODE, CACHE, take(999))
     told["data without an end"] = check(dataset_of("Generator", cardinality=-1), ENDLESS)
-    told["a cache that is late: a single pass reads none, two do, and unknown passes have a ceiling"] = [
+    told["a late cache: one pass, two, and unknown"] = [
         check(*LATE, passes=passes) for passes in (1.0, 1.9, 2.0, None)
     ]
     told["a cache that keeps random draws has no price"] = [check(*RANDOM, passes=n) for n in (1.9, 2.0, None)]

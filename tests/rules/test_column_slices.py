@@ -36,5 +36,4 @@ def test_verdicts(told: Cases) -> None:
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=2.0)
     others = Cores(2.0, 1.0, others=0.9)
     told["a step that does not wait is slowed through the cores, which others may use"] = example(wait=0.0)
-    told[...] = example(wait=0.0, contention=crowded)
-    told[...] = example(wait=0.0, contention=crowded, cores=others)
+    told[...] = example(wait=0.0, contention=crowded), example(wait=0.0, contention=crowded, cores=others)

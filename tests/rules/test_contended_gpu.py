@@ -27,10 +27,6 @@ def test_verdicts(told: Cases) -> None:
     told["an idle notebook is listed among the processes that compute"] = example(0.0)
     told["an unknown share, and no other process"] = example(None, others=2), example(None, others=0)
     told["a CPU"] = example(kind=DeviceKind.CPU)
-    told["the share is of readings in which the run computes"] = (
-        sampled(attribution="by process", others_sm_pct=40.0),
-        sampled(run=0, attribution="by process", others_sm_pct=40.0),
-    )
-    told["of a container host's processes one may be the run's"] = sampled(
-        attribution="assumed", others_sm_pct=40.0
-    )
+    told["the share is of readings while the run computes"] = sampled(attribution="by process", others_sm_pct=40.0)
+    told[...] = sampled(run=0, attribution="by process", others_sm_pct=40.0)
+    told["of a container's processes one may be the run's"] = sampled(attribution="assumed", others_sm_pct=40.0)

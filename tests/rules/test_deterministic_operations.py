@@ -47,8 +47,7 @@ def test_verdicts(told: Cases) -> None:
         return Determinism.measure(recording(manifest=manifest(environment=environment)), program)
 
     told["nothing, a variable that is off, and another aid"] = measured()
-    told[...] = measured(TF_DETERMINISTIC_OPS="0")
-    told[...] = measured("check_numerics")
+    told[...] = measured(TF_DETERMINISTIC_OPS="0"), measured("check_numerics")
     told["a variable"] = measured(TF_DETERMINISTIC_OPS="True"), measured(TF_CUDNN_DETERMINISTIC="1")
     told["the call, beside the variable"] = measured("op_determinism", TF_DETERMINISTIC_OPS="1")
     told["a trace of another profiler says nothing of settings"] = lambda: Determinism.measure(recording(), None)

@@ -41,9 +41,8 @@ healthy = described(
 def test_verdicts(told: Cases) -> None:
     told["a full pool of one thread, by the option's names"] = judged({"threading.private_threadpool_size": 1})
     told[...] = judged({"experimental_threading.private_threadpool_size": 1})
-    told["a pool that is busy three quarters of the time, and less"] = [
-        judged(ONE, StageTime.of("Root::ParallelMapV2", ms)) for ms in (22.5, 22.3)
-    ]
+    told["a pool busy for three quarters, and less"] = judged(ONE, StageTime.of("Root::ParallelMapV2", 22.5))
+    told[...] = judged(ONE, StageTime.of("Root::ParallelMapV2", 22.3))
     told["a pool as large as the machine"] = judged(
         {"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)
     )
@@ -53,9 +52,7 @@ def test_verdicts(told: Cases) -> None:
         judged(values, *PLAIN)
         for values in ({}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000})
     ]
-    told["Python gains nothing from threads"] = judged(
-        ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0)
-    )
+    told["Python gains no threads"] = judged(ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0))
     told["the cores limit what more threads gain, less surely where others use them or they are unknown"] = [
         judged(ONE, device=device, cores=cores)
         for cores, device in (

@@ -88,10 +88,8 @@ def test_verdicts(told: Cases) -> None:
     told["20 operations in a step, and fewer"] = check(20.0, 5.0, 0.0), check(19.0, 5.0, 0.0)
     told["metrics and losses that are read next to a function, and longer ones"] = check(100.0, 2.0, 2.0)
     told[...] = check(100.0, 2.1, 2.0)
-    told["predict and summaries beside a step that is a function, or eager"] = (
-        check(200.0, 5.0, 1.0, **beside_calls(0.9)),
-        check(200.0, 5.0, 1.0, **beside_calls(1.1)),
-    )
+    told["predict and summaries beside a function, or eager steps"] = check(200.0, 5.0, 1.0, **beside_calls(0.9))
+    told[...] = check(200.0, 5.0, 1.0, **beside_calls(1.1))
     own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), runs(9, LineWork.READING, None, 3.0)
     told["operations take 2 of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step"] = (
         check(104.0, 2.0, slow=slow(SlowCall.WRITE, Stage.HOST, 3.0), lines=on_host(own, written))
@@ -102,8 +100,7 @@ def test_verdicts(told: Cases) -> None:
     told["operations beside a compiled step are not it"] = check(60.0, 5.0, 1.0, beside="train_step", lines=beside)
     told["operations of one caller"] = around(runs(5, LineWork.OPERATIONS, CALLER))
     told["an environment in NumPy, between calls, stays outside"] = around(runs(5, LineWork.OPERATIONS, None))
-    told[...] = around(runs(5, LineWork.READING, CALLER))
-    told[...] = around(runs(5, LineWork.PYTHON, CALLER))
+    told[...] = around(runs(5, LineWork.READING, CALLER)), around(runs(5, LineWork.PYTHON, CALLER))
     told["run_eagerly was asked for"] = around(runs(5, LineWork.PYTHON, CALLER), asked=True)
     told["the remedy is what the loop needs"] = [check(200.0, 5.0, asked=asked) for asked in (True, False)]
     told["on a CPU the kernels remain as fast as they were seen, unless they are unknown or take no less time"] = [

@@ -147,9 +147,7 @@ def test_verdicts(told: Cases) -> None:
     told["older recordings have no sources"] = one_hot(sources=None), check(graph(sources=None), GRADIENT)
     told["a step of unnamed work"] = check(program_of(), UNNAMED)
     told["an update of all rows for a few in use"] = dense(100, 20.0)
-    told["a quarter of the rows, more, all, and unknown"] = [
-        dense(lookups, 20.0) for lookups in (250, 251, 1000, None)
-    ]
+    told["a quarter of rows, more, all, unknown"] = [dense(lookups, 20.0) for lookups in (250, 251, 1000, None)]
     told["updates of a tenth of the step, and of less"] = dense(100, 10.0), dense(100, 9.9)
     told["a graph network gathers logits of labelled nodes: no variable's shape"] = dense(100, 20.0, writes="Mul")
     told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")

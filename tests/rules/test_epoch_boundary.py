@@ -114,6 +114,4 @@ def test_lines(told: Cases) -> None:
         lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
     )
     waits = replace(long(12, 16_000.0, 14_000.0, 10, 1_300.0), beyond_ms=15_000.0)
-    told["an epoch's first wait is found once"] = judged(
-        lines=(at_line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits
-    )
+    told["an epoch's first wait, found once"] = judged(lines=(at_line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits)

@@ -142,8 +142,7 @@ def test_verdicts(told: Cases) -> None:
 @golden_cases
 def test_casts(told: Cases) -> None:
     told["casts of activations take some per cent of a gain; not on a GPU"] = beside(15.5, CPU)
-    told[...] = beside(17.0, CPU)
-    told[...] = beside(17.0, GPU)
+    told[...] = beside(17.0, CPU), beside(17.0, GPU)
     told["what gains nothing casts its weights"] = check(matmul(ms=10), matmul(ms=0.09, calls=1, layer="short"))
     told["casts around unfused batch norm; a GPU fuses them"] = check(matmul(ms=10), norms=NORMS, hardware=CPU)
     told[...] = check(matmul(ms=10), norms=NORMS, hardware=GPU)
@@ -154,8 +153,7 @@ def test_casts(told: Cases) -> None:
     told[...] = check(*MATMULS, program=LAYER)
     told["on spectrograms the first layer casts"] = check(matmul(layer="b"), SPECTROGRAM, BY_FILTER, program=LAYER)
     told["global pooling casts its input and gradient; another mean does not"] = pooled("pool", 15)
-    told[...] = pooled("bn", 15)
-    told[...] = pooled("pool", None)
+    told[...] = pooled("bn", 15), pooled("pool", None)
 
 
 # From traces
@@ -189,8 +187,7 @@ def test_other_operations(told: Cases) -> None:
     # Measured: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types
     for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *float32_matmul.FIXED_OF_TYPE.items()):
         told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = short(kind, ms)
-        told[...] = short(kind, 9 * ms, calls=9.0)
-        told[...] = short(kind, ms + 0.001)
+        told[...] = short(kind, 9 * ms, calls=9.0), short(kind, ms + 0.001)
     slow = {
         kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9))
         for kind in (*SLOWER, *float32_matmul.SLOWER_IN_CACHES)
@@ -200,12 +197,9 @@ def test_other_operations(told: Cases) -> None:
     ]
     told["what is slower is told, and a GPU loses nothing"] = check(matmul(ms=20), other("Sigmoid"), hardware=CPU)
     told[...] = check(matmul(ms=20), other("Sigmoid"), hardware=GPU)
-    told["strides of 2, unknown, and of 1"] = [
-        check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)
-    ]
+    told["strides of 2, none, 1"] = [check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)]
     told["in bfloat16, of an optimizer, and as fast"] = check(matmul(ms=20), other("Sigmoid", dtype="bfloat16"))
-    told[...] = check(matmul(ms=20), other("Sigmoid", "adam/s"))
-    told[...] = check(matmul(ms=20), other("MaxPoolGrad", ms=0.9))
+    told[...] = check(matmul(ms=20), other("Sigmoid", "adam/s")), check(matmul(ms=20), other("MaxPoolGrad", ms=0.9))
     told["gradients of activations lose while they fit into caches: 0.9 ms a call, and not 1.1"] = [
         check(matmul(ms=20), other("ReluGrad", ms=ms, calls=calls)) for ms, calls in ((1.8, 2.0), (1.1, 1.0))
     ]

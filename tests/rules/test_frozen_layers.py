@@ -28,10 +28,8 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = [
         example(replace(FROZEN, rows=(replace(TEACHER, ms=ms),))) for ms in (30 * Limits().share, 1.4)
     ]
-    told["two passes, fewer, and an unknown number"] = [
-        example(replace(FROZEN, passes=passes)) for passes in (Limits().passes, 1.9, None)
-    ]
-    told["its results fit into half of the free memory, and do not"] = [
+    told["two passes, less"] = [example(replace(FROZEN, passes=passes)) for passes in (Limits().passes, 1.9, None)]
+    told["results fit into half of the memory, and not"] = [
         example(memory=HostMemory(total=1e9, used=1e9 - free)) for free in (64_000.0, 63_000.0)
     ]
     told["the inputs differ"] = example(replace(FROZEN, differs="flip in the pipeline draws random numbers"))

@@ -56,9 +56,7 @@ def test_verdicts(told: Cases) -> None:
     told["no groups"] = example(groups=1)
     told["a regular one that takes as long as its launch sets no rate"] = example(regular_ms=0.04)
     told["without a regular one"] = applied_to(DeviceKind.GPU, convolution("a", 8, 10.0))
-    told["oneDNN's kernels for groups on a CPU are others"] = applied_to(
-        DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0)
-    )
+    told["a CPU's groups"] = applied_to(DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0))
     told["the forward pass and both gradients have the same groups"] = [
         groups_of(of)
         for of in (
@@ -70,7 +68,7 @@ def test_verdicts(told: Cases) -> None:
             row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"),
         )
     ]
-    told["unknown channels, and indivisible ones"] = [
+    told["unknown, and indivisible ones"] = [
         groups_of(row("Conv2D", (("float32", (8, 16, 16, channels)), KERNEL), (OUT,))) for channels in (None, 60)
     ]
     told["convolutions without shapes"] = lambda: GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))

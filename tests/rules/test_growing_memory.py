@@ -74,8 +74,7 @@ def test_verdicts(told: Cases) -> None:
     told["within what a large heap varies by"] = resident(first=10e9, last=10.49e9)
     told["memory that only warms up: a plateau, or no certain slope"] = resident(steady=False), resident(low=-1.0)
     told["less is enough where live objects grow along"] = resident(TENSORS, last=1.05e9)
-    told[...] = resident(TENSORS, last=1.049e9)
-    told[...] = resident(last=1.05e9)
+    told[...] = resident(TENSORS, last=1.049e9), resident(last=1.05e9)
     told["most of the run loads data"] = check(RESIDENT, phases=replace(PHASES, once_ms=55_000.0))
     told[...] = check(RESIDENT, phases=replace(PHASES, once_ms=60_000.0))
     told["three models are left to tuning-loop"] = [check(RESIDENT, calls=after(models)) for models in (2, 3)]

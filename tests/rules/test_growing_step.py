@@ -82,16 +82,12 @@ LIST = at(OTHER, 5.0, 45.0)
 def test_verdicts(told: Cases) -> None:
     told["files stay open; the trend's values lie at 14.5 and 95.5 % of the 330 steps"] = check(STEP, FILES)
     told["a fifth longer at the end, and less: clocks and caches"] = check(replace(STEP, last=48.0), FILES)
-    told[...] = check(replace(STEP, last=47.9), FILES)
-    told[...] = check(replace(STEP, low=-0.1, last=47.9), FILES)
+    told[...] = check(replace(STEP, last=47.9), FILES), check(replace(STEP, low=-0.1, last=47.9), FILES)
     told["a first epoch that is slow by tracing, then a plateau"] = check(replace(STEP, steady=False), FILES)
     told["50 steps are enough for a trend"] = [check(replace(STEP, over_steps=n), FILES) for n in (50, 49)]
     told["810 ms of 20 s are little"] = check(replace(STEP, first=10.0, last=14.0), GRAPH)
-    told["others may hide a trend; but operations that are added slow steps"] = (
-        check(replace(STEP, low=-0.1), FILES),
-        check(replace(STEP, low=-0.1), GRAPH),
-        check(replace(STEP, low=-0.1, last=47.9), GRAPH),
-    )
+    told["others may hide a trend; but more operations slow steps"] = check(replace(STEP, low=-0.1), FILES)
+    told[...] = check(replace(STEP, low=-0.1), GRAPH), check(replace(STEP, low=-0.1, last=47.9), GRAPH)
     told["a GPU that heat throttles for a tenth of its time explains the growth, and a power cap does not"] = [
         check(STEP, lines=(LIST,), clocks=GpuClocks((GpuClock("GPU 0", 0, 100, {reason: samples}, {}, 1500.0),)))
         for reason, samples in (("software-thermal", 10), ("software-thermal", 9), ("power-cap", 90))
@@ -179,22 +175,17 @@ def test_calls_and_epochs(told: Cases) -> None:
     told[...] = slowing(GRAPH, repeats=False)
     told["a text that is generated word by word makes the input of predict longer"] = slowing()
     told["few calls, calls that hardly get slower, and calls that lose little"] = slowing(GRAPH, calls=49)
-    told[...] = slowing(GRAPH, last_ms=4.7)
-    told[...] = slowing(GRAPH, calls=60, last_ms=14.0)
+    told[...] = slowing(GRAPH, last_ms=4.7), slowing(GRAPH, calls=60, last_ms=14.0)
     told["a graph grows in each epoch: the first step after it is long, and the others usual"] = remade(5_000.0)
     told["operations made for a twentieth of the run, and less"] = remade(1_250.0, steps=replace(LONG, long=None))
     told[...] = remade(1_249.0, steps=replace(LONG, long=None))
     # Its first third are buckets 2 to 7, without the first tenth, and its last third 14 to 19
     told["a line that grows is first, from end to end"] = lines([{"0": 10.0 * at, "1": 300.0} for at in range(20)])
-    told["only the loop of the steps counts, and graphs are told"] = lines(
-        [{str(number): 10.0 for number in STACKS}] * 20
-    )
+    told["only the loop of the steps counts; graphs too"] = lines([{str(number): 10.0 for number in STACKS}] * 20)
     told["too few steps are not compared"] = lines([]), lines([{"1": 1.0}]), lines([{"1": 1.0}] * 20, steps=0)
     told["a recording without the run"] = lambda: chart(trace([]), recording()).fact(LongerTimes)
     told["calls that a bucket adds up get slower: the mean is 16.5 ms, the first took 2"] = calls(RISING)
-    told["calls told alone; those that lose most first"] = calls(
-        RISING, spans=[50.0 + 100 * at for at in range(30)]
-    )
+    told["calls told alone; the longest first"] = calls(RISING, spans=[50.0 + 100 * at for at in range(30)])
     told["training steps are judged elsewhere"] = calls(RISING, call="1")
     told["calls that do not certainly get slower, as on a plateau of memory that warms up"] = [
         calls(ms)

@@ -31,9 +31,8 @@ def test_verdicts(told: Cases) -> None:
     told["nothing follows the last step's value: of four steps only three are seen to wait"] = waited(5.0, 0.75, 4)
     told["a loss that is printed every few steps, or in four of five steps"] = waited(5.0, 0.8), waited(5.0, 0.81)
     told["a trace of one step, which the profiler ends"] = waited(5.0, 1.0, 2)
-    told["waiting for the compiler"] = [
-        example(HostSyncs(1.0, 0.9, host_ms=4.5), compiling=CompileTime(10, 10, 5, ms)) for ms in (3.0, 4.6)
-    ]
+    told["the compiler"] = example(HostSyncs(1.0, 0.9, host_ms=4.5), compiling=CompileTime(10, 10, 5, 3.0))
+    told[...] = example(HostSyncs(1.0, 0.9, host_ms=4.5), compiling=CompileTime(10, 10, 5, 4.6))
     whole = replace(SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
     told["no steps"] = applied(check, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework())
     told["no remedy of Keras for a run without it"] = example(framework=Framework(JAX))

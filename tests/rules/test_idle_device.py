@@ -38,7 +38,7 @@ def test_verdicts(told: Cases) -> None:
     told["distribute_datasets_from_function makes the batch of one replica, which nobody divides"] = undivided.each
     job, trained = manifest(worker=WorkerRank("worker-0", 0, 4)), EndedProcess(trained=True)
     two = manifest(processes=(trained, trained, EndedProcess()))
-    told["workers of a job and processes of a run count"] = [
+    told["workers, and processes"] = [
         chart(trace(), recording(manifest=one)).fact(Replicas).workers for one in (job, two)
     ]
 

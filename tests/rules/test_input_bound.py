@@ -49,13 +49,9 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = check(5.0), check(4.9)
     told["0.2 ms, and less, for handing over a batch that is ready"] = check(0.2, 1.0), check(0.19, 1.0)
     told["0.2 of 100 ms, and none"] = check(0.2), check(0.0)
-    told["a batch that is made in time"] = [
-        made(*ms) for ms in ((24.0, 25.0), (24.0, 26.0), (25.0, 25.0), (24.0, 0.0))
-    ]
+    told["a batch made in time"] = [made(*ms) for ms in ((24.0, 25.0), (24.0, 26.0), (25.0, 25.0), (24.0, 0.0))]
     told["stalls again and again are not in time"] = [made(20.0, 20.0, stalls=stalls) for stalls in (False, True)]
-    told["working while waited for"] = example(
-        Breakdown.of(input=10.0, device=90.0), StageTime.of("Root::Map", 10.0)
-    )
+    told["work while it waits"] = example(Breakdown.of(input=10.0, device=90.0), StageTime.of("Root::Map", 10.0))
     told["a wait that is mostly the profiler's is none"] = traced(200), traced(300)
     made_by: dict[str, Any] = {"function": "decode", "function_at": Location("t.py", 3), "at": Location("t.py", 9)}
     written = Dataset(id=1, kind="_MapDataset", **made_by)
@@ -63,9 +59,7 @@ def test_verdicts(told: Cases) -> None:
     told["a stage needs several threads, TensorFlow operations, or cheaper work"] = [
         check(40, 100, limiting) for limiting in (stage("Map"), stage("Map", python_ms=40.0), stage("BatchV2"))
     ]
-    told["the trace holds only the root"] = example(
-        Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0)
-    )
+    told["the trace has only the root"] = example(Breakdown.of(input=43.0, device=8.5), StageTime.of("Root", 50.0))
     crop = Dataset(id=1, kind="_MapDataset", function="crop", function_at=Location("t.py", 3))
     told["a cache after a random function freezes its draws; it is for what is identical in every pass"] = [
         check(40, 100, stage("ParallelMapV2", dataset=crop), cacheable=cacheable)

@@ -38,7 +38,6 @@ def test_verdicts(told: Cases) -> None:
     idle, step = (IdleGaps(5.0, {}, {}, {}, {}, 156.0), Breakdown.of(host=5.0, device=5.0))
     told["without steps"] = applied(check, idle, whole, step, Framework())
     told["a step of which XLA has compiled half is not compiled, nor one of JAX"] = fused(5.0, 5.1, Framework())
-    told[...] = fused(5.0, 4.9, Framework())
-    told[...] = fused(5.0, 5.1, Framework(JAX))
+    told[...] = fused(5.0, 4.9, Framework()), fused(5.0, 5.1, Framework(JAX))
     told["no several steps per call where calls hold several"] = fused(5.0, 0.0, Framework(), SEVERAL)
     told[...] = fused(0.0, 0.0, Framework(JAX), SEVERAL)

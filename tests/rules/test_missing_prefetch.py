@@ -33,9 +33,7 @@ def test_verdicts(told: Cases) -> None:
         StageTime.of("Root::Map", 10.0), StageTime.of("Root::Map::Prefetch")
     )
     light = "Root::MaxIntraOpParallelism"
-    told["a prefetch below no cost"] = example(
-        StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch")
-    )
+    told["a prefetch below none"] = example(StageTime.of(light, NEGLIGIBLE_MS), StageTime.of(f"{light}::Prefetch"))
     told["work that matters, and less"] = example(StageTime.of("Root::Map", NEGLIGIBLE_MS * 1.0))
     told[...] = example(StageTime.of("Root::Map", NEGLIGIBLE_MS * 0.9))
     told["a step that waits 5 % of its time, and less"] = example(wait=1.5), example(wait=1.4)

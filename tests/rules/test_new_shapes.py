@@ -38,7 +38,7 @@ healthy = described("The search was over before the traced steps.", example, Sea
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["trap: the first batch of a shape has to be searched for"] = [
+    told["trap: a first batch"] = [
         example(Searches(steps, 20, late, ROW)) for steps, late in ((2, 1), (1, 1), (5, 0))
     ]
     told["every fifth step has a new shape; others run one kernel"] = example(Searches(4, 20, 2, ROW), conv_ms=1.0)

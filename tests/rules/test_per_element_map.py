@@ -148,9 +148,7 @@ def test_batches(told: Cases) -> None:
         told[f"a batch of {body}"] = made(body, "x, label")
     told["a branch"] = made("if MEAN:\n        pass")
     told["another use of tf.io"] = made("f = tf.io.VarLenFeature(tf.int64)")
-    told["a map that is not before its own batch"] = made(
-        chain=".map(parse, num_parallel_calls=4).repeat().batch(8)"
-    )
+    told["a map not before its own batch"] = made(chain=".map(parse, num_parallel_calls=4).repeat().batch(8)")
     told["no batch behind the map"] = made(chain=".map(parse, num_parallel_calls=4)")
     told["another map of the function"] = made(after="other = test.map(parse)")
 

@@ -198,9 +198,7 @@ def test_lines(told: Cases) -> None:
     told["a function without a name is called by its stage"] = mapped(function="<lambda>")
     slow, quick = seen_line(LOAD, 19, calls="numpy.load"), seen_line(SCALE, 2, calls="numpy.clip")
     told["a function that takes little gets no example"] = mapped(slow, quick)
-    told["some lines are shown, others summed up"] = mapped(
-        *(seen_line(script(number), 10) for number in range(1, 11))
-    )
+    told["some are shown, others summed up"] = mapped(*(seen_line(script(number), 10) for number in range(1, 11)))
     told["a line is named where enough samples show it"] = [named(*seen) for seen in ((71, 29), (30, 70), (4, 0))]
     told["a line takes 90 %"] = named(9, 1)
     others = [seen_line(script(number), 7) for number in range(1, 10)]

@@ -57,7 +57,7 @@ def test_verdicts(told: Cases) -> None:
     told["a batch inside of an interleave, on two threads"] = example(threads=2.0)
     slow = StageTime.of("Root::Prefetch::BatchV2::ParallelMapV2", 90.0, threads=3)
     told["a batch that does not limit the pipeline"] = example(slow)
-    told["examples of open shape, texts, and unknown ones"] = [
+    told["open, texts, and unknown"] = [
         example(batches=batches) for batches in (element("None"), element("", "string"), "")
     ]
     pipeline, waits = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0)), Breakdown.of(input=10.0, device=10.0)

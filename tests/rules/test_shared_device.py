@@ -39,9 +39,7 @@ def test_verdicts(told: Cases) -> None:
         ("a processor", ("CPU:0", "CPU:0")),
     ):
         told[f"two replicas on {name}"] = example(of_run(replica_devices=devices))
-    told["logical processors are one, with unknown devices too"] = example(
-        replace(of_run(devices=CPUS), at=script(8))
-    )
+    told["logical processors are one; or unknown"] = example(replace(of_run(devices=CPUS), at=script(8)))
     told["a GPU beside them"] = example(of_run(devices=(*CPUS, "/device:GPU:0")))
     told["several workers"] = example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy"))
     told["trap: MirroredStrategy on a machine without several GPUs"] = example(of_run(replicas=1, devices=CPUS[:1]))

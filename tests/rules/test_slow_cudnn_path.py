@@ -92,6 +92,4 @@ def test_obstacles(told: Cases) -> None:
     (one,) = measured(*rows, gaps=IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0)).looped
     told["8 ms of launching are shared by the number of kernels"] = one.launching_ms
     program = Program(layers=(Layer(name="lstm", kind="LSTM"),))
-    told["a recording without the arguments"] = lambda: RecurrentLayers.measure(
-        Operations((row(),)), program, recording(), None
-    )
+    told["unknown arguments"] = lambda: RecurrentLayers.measure(Operations((row(),)), program, recording(), None)

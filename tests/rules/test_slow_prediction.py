@@ -52,9 +52,8 @@ def test_verdicts(told: Cases) -> None:
         ("batches", predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0)),
     ):
         told[f"{name}: healthy"] = judged(call)
-    told["two predictions in each epoch are no loop, more are"] = [
-        judged(predicted(count, 100.0, looped=True), epochs=15) for count in (30, 31)
-    ]
+    told["two predictions in each epoch, and more"] = judged(predicted(30, 100.0, looped=True), epochs=15)
+    told[...] = judged(predicted(31, 100.0, looped=True), epochs=15)
     told["a loop in a callback is found"] = judged(predicted(500, 40.0, within=RunCall.EPOCH), epochs=10)
     told["a prediction in each step is left to the steps"] = judged(short, epochs=1, steps=steps_at(1000, 5.0))
     told["a prediction in more than each step"] = judged(short, epochs=1, steps=steps_at(400, 5.0))

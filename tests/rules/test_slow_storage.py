@@ -35,13 +35,11 @@ def test_verdicts(told: Cases) -> None:
     told["enough reads are under way: larger or nearer ones help"] = example(threads=threads, work=threads * 40.0)
     told["trap: decompression and checksums take cores, and look like reads"] = example(cores=Cores(16.0, busy=3.8))
     told[...] = example(cores=Cores(16.0, busy=3.9))
-    told["one file at a time does not show the storage"] = [
-        example(threads=threads, cores=Cores(16.0, busy=0.5), work=50.0) for threads in (1.2, 1.3)
-    ]
+    told["one file at a time shows no storage"] = example(threads=1.2, cores=Cores(16.0, busy=0.5), work=50.0)
+    told[...] = example(threads=1.3, cores=Cores(16.0, busy=0.5), work=50.0)
     reads = StageTime.of("Root::Prefetch::BatchV2::TFRecord", 320.0, 8.0)
-    told["reading takes half of the segment, and less"] = [
-        example(StageTime.of("Root::Prefetch::BatchV2", batch), reads) for batch in (39.0, 41.0)
-    ]
+    told["reading takes half of it, and less"] = example(StageTime.of("Root::Prefetch::BatchV2", 39.0), reads)
+    told[...] = example(StageTime.of("Root::Prefetch::BatchV2", 41.0), reads)
     window = TracedWindow(started_unix_ns=10**9, stopped_unix_ns=3 * 10**9, read_bytes=4_000_000, read_calls=100)
     told["the rate is that of the window"] = read_in(window)
     told["a window without reads, and no window"] = [partial(read_in, one) for one in (TracedWindow(), None)]

@@ -149,9 +149,7 @@ def test_overhead(told: Cases) -> None:
         rows += [("model/add:AddV2", begin + 0.6, begin + 0.9)]
     paused = chart(trace([line("python", *rows)])).fact(PythonOverhead)
     told["two operations with 0.4 ms between them, during half of which an executor starts the second"] = paused
-    told["the GPU's work was not recorded"] = lambda: chart(trace([markers(6, 1)], gpus=[v100()])).fact(
-        PythonOverhead
-    )
+    told["unrecorded work of a GPU"] = lambda: chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)
 
 
 def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:

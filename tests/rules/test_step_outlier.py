@@ -90,7 +90,7 @@ def test_verdicts(told: Cases) -> None:
     told["another long step beside those that compile"] = long("host", 100.0, 4, 9, 14, compiling=compiling)
     for source in (StepSource.EAGER_GRADIENT, StepSource.KERAS_FIT):
         told[f"long host work of {source}: single operations trace no function"] = long("host", source=source)
-    told["first steps of passes that were not traced, and of too short a time"] = [
+    told["first steps of untraced passes, and too short"] = [
         check({}, starts=PassStarts(7, 30, 392.0, 28.0, share, 12.0)) for share in (0.051, 0.049)
     ]
     told["long steps that the untraced ones lack"] = paced(100, 1000.0)
@@ -177,9 +177,7 @@ def occasional(
 
 @golden_cases
 def test_run(told: Cases) -> None:
-    told["work in some steps, all untraced"] = occasional(
-        seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig")
-    )
+    told["untraced work in some steps"] = occasional(seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig"))
     special = seen(23, 5_000.0, calls="keras.src.layers.layer.Layer.__call__")
     told["a special method is named with its class"] = occasional(special)
     traced = dict.fromkeys((4, 14), ("between", 100.0))

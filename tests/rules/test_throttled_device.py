@@ -37,7 +37,7 @@ healthy = described("A GPU at its power cap that runs at 1400 of 1500 MHz.", exa
 def test_verdicts(told: Cases) -> None:
     told["a tenth of the busy time, and less"] = example(20, 2), example(20, 1)
     told["three samples, and two"] = example(3, 3), example(2, 2)
-    told["trap: at full load most GPUs run at their power cap, with a clock that is not far down"] = [
+    told["trap: most GPUs run at their power cap at full load, the clock not far down"] = [
         example(20, 20, CAP, mhz) for mhz in (1190.0, 1210.0)
     ]
     told["without a clock the cost of heat is not known"] = example(20, 20, mhz=None)

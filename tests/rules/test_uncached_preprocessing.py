@@ -148,9 +148,7 @@ def test_several_pipelines(told: Cases) -> None:
         series, repeated, SOURCE, joined(1, "Zip", 0, 8), mapped(2, "GatherV2", cardinality=1000)
     )
     cached = Dataset(id=8, kind="CacheDataset", inputs=(1,))
-    told["a branch that is cached"] = check(
-        SOURCE, DECODE, cached, joined(9, "Zip", 8, 0), mapped(2, "Mul", inputs=(9,))
-    )
+    told["a cached branch"] = check(SOURCE, DECODE, cached, joined(9, "Zip", 8, 0), mapped(2, "Mul", inputs=(9,)))
 
 
 @golden_cases
@@ -200,8 +198,7 @@ def test_starts_of_passes(told: Cases) -> None:
     at_starts = partial(check, SOURCE, wait=0.1, idle=(IDLE,), starts=STARTS)
     told["a map that fills a shuffle at each pass: the typical step does not show it"] = at_starts(IDLE, SHUFFLE)
     told["a twentieth of the time, less, unknown"] = at_starts(IDLE, SHUFFLE, starts=replace(STARTS, share=0.051))
-    told[...] = at_starts(IDLE, SHUFFLE, starts=replace(STARTS, share=0.049))
-    told[...] = at_starts(IDLE, SHUFFLE, starts=None)
+    told[...] = at_starts(IDLE, SHUFFLE, starts=replace(STARTS, share=0.049)), at_starts(IDLE, SHUFFLE, starts=None)
     told["a cache holds its output"] = at_starts(IDLE, CACHE, stage(3, "Shuffle"))
     told["no shuffle takes it at once"] = at_starts(IDLE)
     told["it does not fit"] = at_starts(IDLE, SHUFFLE, memory=HostMemory(total=10e6, used=9.9e6))

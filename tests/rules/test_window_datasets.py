@@ -39,9 +39,7 @@ healthy = described("The same number of windows, each of 80 kB.", example, each=
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["eight windows, and nine"] = [example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0)]
-    told["one thread copies less than 30 kB, more, or unknown"] = [
-        example(each=nbytes) for nbytes in (29999.0, 30001.0, None)
-    ]
+    told["less than 30 kB, more, unknown"] = [example(each=nbytes) for nbytes in (29999.0, 30001.0, None)]
     told["a step that does not wait"] = example(step=Breakdown.of(input=0.1, device=9.9))
     copies = StageTime.of(f"{JOINED}::BatchV2", 2.8, calls=256.0)
     for name, compute, crowded in (
