@@ -24,17 +24,11 @@ def example(  # noqa: PLR0913 - each may explain the time between two steps
     """
     usual = Breakdown.of(between=between, device=step - between if step else 6.0)
     rows = [{**usual.median, Stage.BETWEEN: between if at < (with_it or 0) else 0.1} for at in range(30)]
-    return between_steps.check(
-        usual if with_it is None else replace(usual, steps=tuple(rows)),
-        StackSamples(places, new_arguments=new_arguments) if places else None,
-        retracing,
-        slow,
-        None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
-        single,
-        lines,
-        RunCalls((saves,), epochs=1) if saves else None,
-        equal_steps(script(1), 1000, 10.0),
-    )
+    usual = usual if with_it is None else replace(usual, steps=tuple(rows))
+    samples = StackSamples(places, new_arguments=new_arguments) if places else None
+    pace = None if untraced is None else UntracedPace(untraced, 20.0 * untraced)
+    calls, run = RunCalls((saves,), epochs=1) if saves else None, equal_steps(script(1), 1000, 10.0)
+    return between_steps.check(usual, samples, retracing, slow, pace, single, lines, calls, run)
 
 
 def logs(seen: int, callback: str = "Log.on_batch_end") -> TimedLine:

@@ -53,14 +53,9 @@ def test_verdicts(told: Cases) -> None:
         for values in ({}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000})
     ]
     told["Python gains no threads"] = judged(ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0))
+    few = Cores(4.0, busy=1.0), Cores(4.0, busy=3.0), Cores(4.0, busy=1.0, others=2.0), None
     told["the cores limit what more threads gain, less surely where others use them or they are unknown"] = [
-        judged(ONE, device=device, cores=cores)
-        for cores, device in (
-            (Cores(4.0, busy=1.0), CPU),
-            (Cores(4.0, busy=3.0), GPU),
-            (Cores(4.0, busy=1.0, others=2.0), CPU),
-            (None, GPU),
-        )
+        judged(ONE, device=device, cores=cores) for cores, device in zip(few, (CPU, GPU, CPU, GPU), strict=True)
     ]
     switches = "map_parallelization", "autotune", "apply_default_optimizations"
     told["a plain map that tf.data would have run in parallel"] = [

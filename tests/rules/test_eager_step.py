@@ -112,13 +112,9 @@ def test_verdicts(told: Cases) -> None:
     told["a compiled function is the step where Python takes no gradients"] = of_loop("tf-data-loop")
     told["Python takes gradients"] = of_loop("eager-gradient")
     told["a kernel that was delayed counts as its fastest"] = delayed(3.0, 1.0, 3.0, 4.0, 3.0)
+    called = [(2.0, "nets.py:23", 38), (2.5, "nets.py:23", 40), (1.0, "nets.py:23", 38), (3.0, "nets.py:80", 60)]
+    seen = [(seconds, step, f"train.py:{line}") for seconds, step, line in called]
     told["the function of most samples is the step: the loop is mostly other Python, and two lines call it"] = (
-        sampled(
-            (9.0, None, None),
-            (2.0, "nets.py:23", "train.py:38"),
-            (2.5, "nets.py:23", "train.py:40"),
-            (1.0, "nets.py:23", "train.py:38"),
-            (3.0, "nets.py:80", "train.py:60"),
-        )
+        sampled((9.0, None, None), *seen)
     )
     told["no function was sampled"] = sampled((9.0, None, None))

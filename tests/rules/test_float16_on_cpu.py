@@ -14,9 +14,7 @@ def example(
     """A float16 convolution takes 60 ms on a CPU without float16 arithmetic."""
     tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
     graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())
-    row = OperationTime(
-        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=script(9), operation=graph
-    )  # fmt: skip
+    row = OperationTime(name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=script(9), operation=graph)
     return check(Operations.training(70.0, row, rest="ReluGrad"), hardware, None)
 
 

@@ -31,12 +31,10 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     forms: CheaperForms | None = None, optimizer: OptimizerWork | None = None,
 ) -> Verdict:  # fmt: skip
     """Repeating a tensor takes 20 of 40 ms, where reading and writing it takes 0.4 ms."""
-    return hot_operation.check(
-        Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects),
-        step or Breakdown.of(device=38.0, host=2.0),
-        OperationGroups(groups or (() if unnamed else (one_group(),)), unnamed),
-        *(lines, calls, loops, model, forms, optimizer),
-    )
+    unexplained = Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects)
+    found = OperationGroups(groups or (() if unnamed else (one_group(),)), unnamed)
+    facts = (unexplained, step or Breakdown.of(device=38.0, host=2.0), found)
+    return hot_operation.check(*facts, lines, calls, loops, model, forms, optimizer)
 
 
 def group(kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, *rest: float, **more: Any) -> Any:
@@ -47,15 +45,9 @@ def check(
     *groups: OperationGroup, left: float = 30.0, host: float = 0.0, dispatching: float = 0.0, **more: Any
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
-    parts: dict[str, float] = {Stage.DEVICE: left, Stage.HOST: host}
-    waits = TimedLine(AT, 9, dispatching, work=LineWork.DISPATCHING)
-    return example(
-        *groups,
-        step=Breakdown.of(device=30.0, host=10.0),
-        left={part: ms for part, ms in parts.items() if ms},
-        lines=HostLines({Stage.HOST: (waits,)}),
-        **more,
-    )
+    parts: dict[str, float] = {part: ms for part, ms in ((Stage.DEVICE, left), (Stage.HOST, host)) if ms}
+    lines = HostLines({Stage.HOST: (TimedLine(AT, 9, dispatching, work=LineWork.DISPATCHING),)})
+    return example(*groups, step=Breakdown.of(device=30.0, host=10.0), left=parts, lines=lines, **more)
 
 
 def form(kind: FormKind, *names: str, left: float = 0.0) -> CheaperForms:

@@ -88,13 +88,11 @@ def shuffled(tensor: str, size: int = 200) -> Stepped:
 
 def measured(*steps: Stepped) -> Buffers:
     """Measure a pipeline that is written in the order of its code."""
-    chain = chained(
-        *(
-            dataset_of(kind, **{"element": f"TensorSpec({tensor}, name=None)", "cardinality": COUNT, **more})
-            for kind, tensor, more in steps
-        )
+    stages = (
+        dataset_of(kind, **{"element": f"TensorSpec({tensor}, name=None)", "cardinality": COUNT, **more})
+        for kind, tensor, more in steps
     )
-    return Buffers.measure(DatasetProperties(chain))
+    return Buffers.measure(DatasetProperties(chained(*stages)))
 
 
 def held(*steps: Stepped) -> list[str]:
@@ -185,15 +183,10 @@ def found(
         stages += [dataset_of("ParallelMap", function="f", types=types), dataset_of(between)]
     chain = chained(*stages)
     mapped = [data for data in reversed(chain) if data.function]
-    work = tuple(
-        StageTime.of(
-            f"Root::ParallelMap{data.id}",
-            20.0,
-            2,
-            dataset=data,
-            operations=dict.fromkeys((*(one.type for one in made.operations), *ran), 2.0),
-        )
-        for data, made in zip(mapped, maps, strict=True)
+    times = (dict.fromkeys((*(one.type for one in made.operations), *ran), 2.0) for made in maps)
+    work = (
+        StageTime.of(f"Root::ParallelMap{data.id}", 20.0, 2, dataset=data, operations=each_ms)
+        for data, each_ms in zip(mapped, times, strict=True)
     )
     crowd = CpuContention(crowded=True, cores=2.0, compute_ms=9.0)
     graphs = FunctionGraphs({data.id: made for data, made in zip(mapped, maps, strict=True)})

@@ -26,12 +26,11 @@ def example(*, back: bool = True) -> Verdict:
 
 def graph(*rows: tuple[str, str, Any, Any]) -> Program:
     """Operations of (name, type, what it is given, what it makes), each on the result of the one before."""
-    return program_of(
-        *(
-            graph_operation(name, kind, [given], [made], **{"from": [at - 1 if at else None]})
-            for at, (name, kind, given, made) in enumerate(rows)
-        )
+    made = (
+        graph_operation(name, kind, [given], [result], **{"from": [at - 1 if at else None]})
+        for at, (name, kind, given, result) in enumerate(rows)
     )
+    return program_of(*made)
 
 
 def there_and_back(image: str = "Conv2D", between: int = 0) -> Program:

@@ -8,23 +8,17 @@ CPU = Hardware(DeviceKind.CPU, "x")
 
 
 def example(
-    time_ms: float = 3.0,
-    ran: str = "void cudnn::pooling_bw_kernel_max",
-    kind: str = "MaxPoolGrad",
+    time_ms: float = 3.0, ran: str = "void cudnn::pooling_bw_kernel_max", kind: str = "MaxPoolGrad",
     hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """The gradient takes a tenth of the compute time of a GPU."""
     row = took(NAME, kind, time_ms, ran=(ran,), layer="pool", at=script(17))
     return check(Operations.training(30.0, row), hardware)
 
 
 sick = example
-healthy = described(
-    "The gradient runs in oneDNN on a CPU.",
-    example,
-    ran=f"{NAME}:_MklNativeMaxPoolGrad",
-    hardware=Hardware(DeviceKind.CPU, "example"),
-)
+ONE_DNN: dict[str, Any] = {"ran": f"{NAME}:_MklNativeMaxPoolGrad", "hardware": Hardware(DeviceKind.CPU, "example")}
+healthy = described("The gradient runs in oneDNN on a CPU.", example, **ONE_DNN)
 
 
 @golden_cases

@@ -6,9 +6,8 @@ from tfdoctor.rules.scale.memory_headroom import check
 
 def example(
     allocator: Allocator | None = Allocator("GPU_0_bfc", 15.5e9, 15.4e9, 15.4e9),
-    host: HostMemory | Unavailable = HostMemory(64e9, 20e9),
-    tuned: TunedBuffers | None = None,
-) -> Verdict:
+    host: HostMemory | Unavailable = HostMemory(64e9, 20e9), tuned: TunedBuffers | None = None,
+) -> Verdict:  # fmt: skip
     """On a GPU, 15.4 of 15.5 GB are in use."""
     device = DeviceMemory((allocator,)) if allocator else Unavailable("no accelerator")
     return check(device, host, tuned)
@@ -29,12 +28,8 @@ def sample(second: int, **host: Any) -> Mapping[str, Any]:
 
 
 sick = example
-healthy = described(
-    "The host's memory is a third full, and no task waits for memory.",
-    example,
-    None,
-    HostMemory(64e9, 20e9, stalled=0.0),
-)
+THIRD = HostMemory(64e9, 20e9, stalled=0.0)
+healthy = described("The host's memory is a third full, and no task waits for memory.", example, None, THIRD)
 
 
 @golden_cases

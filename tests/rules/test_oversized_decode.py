@@ -17,13 +17,9 @@ def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
     made = Dataset(id=1, kind="_ParallelMapDataset", function="load", function_at=script(12), at=script(20))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, 2, dataset=made)
     image = DecodedImage(stage, "DecodeJpeg", decoded, used, share, ratio, script(14))
-    return oversized_decode.check(
-        DecodedImages((image,)),
-        InputPipeline.of(PREFETCH, stage),
-        step or Breakdown.of(input=20.0, device=10.0),
-        contention,
-        cores,
-    )
+    pipeline = InputPipeline.of(PREFETCH, stage)
+    whole = step or Breakdown.of(input=20.0, device=10.0)
+    return oversized_decode.check(DecodedImages((image,)), pipeline, whole, contention, cores)
 
 
 def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any) -> Verdict:
@@ -35,15 +31,13 @@ def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any)
 
 def measured(*kinds: str, ratio: int = 1, paths: Dataset = PATHS) -> DecodedImages:
     """Measure a function of these operations, each on the result of the one before."""
+    attrs, shapes = (
+        Attributes(ratio=ratio),
+        [(1, 100, 150, 3) if kind.startswith("Resize") else None for kind in kinds],
+    )
     rows = tuple(
-        RecordedOperation(
-            kind,
-            kind,
-            outputs=(("float32", (1, 100, 150, 3) if kind.startswith("Resize") else None),),
-            sources=(at - 1,) if at else (),
-            attrs=Attributes(ratio=ratio),
-        )
-        for at, kind in enumerate(kinds)
+        RecordedOperation(kind, kind, outputs=(("float32", of),), sources=(at - 1,) if at else (), attrs=attrs)
+        for at, (kind, of) in enumerate(zip(kinds, shapes, strict=True))
     )
     times = dict.fromkeys(kinds, 2.0)
     work = InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=times))

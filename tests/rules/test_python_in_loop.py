@@ -13,12 +13,9 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Judge these lines of a loop over a dataset, in steps of ``step`` or that compute for 3 ms."""
     time_ms = sum(line.ms for line in lines) if body_ms is None else body_ms
-    return python_in_loop.check(
-        LoopLines(lines, seen, samples, time_ms),
-        Breakdown.of(host=time_ms, device=step - time_ms if step else 3.0),
-        HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None,
-        single,
-    )
+    work, whole = LoopLines(lines, seen, samples, time_ms), step - time_ms if step else 3.0
+    syncs = HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None
+    return python_in_loop.check(work, Breakdown.of(host=time_ms, device=whole), syncs, single)
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, aside: bool = True, **more: Any) -> Verdict:

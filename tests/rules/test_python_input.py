@@ -29,16 +29,9 @@ def example(  # noqa: PLR0913 - the facts of both places where batches are made
 ) -> Verdict:  # fmt: skip
     """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
     slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
-    return python_input.check(
-        pipeline or InputPipeline.of(PREFETCH, *(stages or [slow])),
-        breakdown or Breakdown.of(input=23.0, device=10.0),
-        samples,
-        body,
-        conversions,
-        lines,
-        overhead,
-        contention,
-    )
+    made = pipeline or InputPipeline.of(PREFETCH, *(stages or [slow]))
+    step = breakdown or Breakdown.of(input=23.0, device=10.0)
+    return python_input.check(made, step, samples, body, conversions, lines, overhead, contention)
 
 
 def sick() -> Verdict:
@@ -92,13 +85,10 @@ def memory(seen: int, calls: str) -> Verdict:
     """A replay memory that a policy fills; its lines together take a fifth of a step."""
     places = [TimedLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
     draws = TimedLine(Location("dqn.py", 59), seen, makes=True, calls={calls: seen})
-    return example(
-        pipeline=NO_PIPELINE,
-        breakdown=Breakdown.of(between=6.0, device=14.0),
-        samples=StackSamples((draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})),
-        body=LoopBody(0.0, 6.0),
-        conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
-    )
+    samples = StackSamples((draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD}))
+    arrays = Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),))
+    step, body = Breakdown.of(between=6.0, device=14.0), LoopBody(0.0, 6.0)
+    return example(pipeline=NO_PIPELINE, breakdown=step, samples=samples, body=body, conversions=arrays)
 
 
 def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Verdict:
@@ -219,12 +209,9 @@ def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict
     lines = (seen_line(script(35), 33, calls="librosa.feature.melspectrogram"),)
     contention = CpuContention(cores, cores=2.0, compute_ms=40.0, beside=1.0 - wait / 64.0)
     made = StageTime.of("Root::FlatMap::Generator", wait, python_ms=wait)
-    return example(
-        pipeline=InputPipeline.of(made, python_kind=InputKind.PY_DATASET),
-        breakdown=Breakdown.of(input=wait, host=24.0 - wait, device=40.0),
-        lines=InputLines(lines, threads),
-        contention=contention,
-    )
+    pipeline = InputPipeline.of(made, python_kind=InputKind.PY_DATASET)
+    step = Breakdown.of(input=wait, host=24.0 - wait, device=40.0)
+    return example(pipeline=pipeline, breakdown=step, lines=InputLines(lines, threads), contention=contention)
 
 
 @golden_cases

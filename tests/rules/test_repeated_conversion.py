@@ -5,16 +5,8 @@ from tfdoctor.rules.execution import repeated_conversion
 from tfdoctor.rules.execution.repeated_conversion import WIDE
 
 AT = script(41)
-MATRIX = ConvertedArray(
-    WIDE,
-    (3000, 3000),
-    0.0,
-    19.0,
-    same=True,
-    cast=took("Cast", "Cast", 9.0, at=script(30)),
-    cast_to="float32",
-    place="0",
-)
+CAST = took("Cast", "Cast", 9.0, at=script(30))
+MATRIX = ConvertedArray(WIDE, (3000, 3000), 0.0, 19.0, same=True, cast=CAST, cast_to="float32", place="0")
 
 
 def example(*arrays: ConvertedArray, step: float = 41.0) -> Verdict:

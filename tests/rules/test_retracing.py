@@ -22,9 +22,7 @@ def sick() -> Verdict:
         name="one_step_on_iterator", at=script(33), tracings=10, ms=10_300.0, first_ms=1_050.0,
         made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
     )  # fmt: skip
-    compiled = made_call(
-        RunCall.COMPILE, script(31), 10, 8.0, name="Sequential.compile", looped=True, models=1
-    )  # fmt: skip
+    compiled = made_call(RunCall.COMPILE, script(31), 10, 8.0, name="Sequential.compile", looped=True, models=1)
     times = {Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0}
     phases = divided_run(18_400.0, times)
     untraced = Unavailable("the run was recorded without a trace")
@@ -47,15 +45,9 @@ def in_run(tracings: int = 6, last: int = 75, step_ms: float = 8.0) -> RunTracin
 
 
 def counted(**parts: Any) -> RunTracing:
-    function = {
-        "name": "step",
-        "calls": 150,
-        "traced": [0, 1, 80],
-        "tracings": 3,
-        "traced_ms": 302.0,
-        "call_ms": 2.0,
-    }
-    steps = read(StepsSeen, {"seen": 100, "functions": [function | parts]}, [])
+    function = {"name": "step", "calls": 150, "traced": [0, 1, 80], "tracings": 3}
+    known = function | {"traced_ms": 302.0, "call_ms": 2.0} | parts
+    steps = read(StepsSeen, {"seen": 100, "functions": [known]}, [])
     return chart(trace([]), recording(manifest=Manifest(steps=steps))).fact(RunTracing)
 
 

@@ -17,24 +17,14 @@ def element(shape: str, dtype: str = "float32") -> str:
 
 def example(  # noqa: PLR0913 - what the verdict depends on
     *others: StageTime, batches: str = element("224, 224, 3"), size: int = 64, kind: str = "BatchV2",
-    work: float = 20.0, threads: float = 1.0, wait: float = 10.0, device: Device = Device(DeviceKind.GPU, 1, 1),
-    cores: Cores | None = Cores(4.0, busy=1.0),
-    options: DataOptions | None = DataOptions({"experimental_optimization.parallel_batch": False}),
-    at: Location | None = None,
+    work: float = 20.0, threads: float = 1.0, wait: float = 10.0, device: Device = ON_GPU,
+    cores: Cores | None = Cores(4.0, busy=1.0), options: DataOptions | None = OFF, at: Location | None = None,
 ) -> Verdict:  # fmt: skip
     """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
-    made = Dataset(
-        id=1, kind="_BatchDataset", parameters=DatasetParameters(batch_size=size), element=batches, at=at
-    )
+    made = dataset_of("Batch", id=1, parameters=DatasetParameters(batch_size=size), element=batches, at=at)
     stage = StageTime.of(f"Root::Prefetch::{kind}", work, threads, dataset=made)
-    return check(
-        InputPipeline.of(PREFETCH, stage, *others),
-        Breakdown.of(input=wait, device=20.0 - wait),
-        device,
-        cores,
-        DatasetProperties((made,)),
-        options,
-    )
+    pipeline, step = InputPipeline.of(PREFETCH, stage, *others), Breakdown.of(input=wait, device=20.0 - wait)
+    return check(pipeline, step, device, cores, DatasetProperties((made,)), options)
 
 
 def of_width(width: int, options: DataOptions | None = OFF) -> Verdict:
@@ -102,16 +92,9 @@ def in_a_trace(shape: str) -> Result:
         iterator("Root::Prefetch::BatchV2", 1, 99, 3, 2, name="BatchDatasetV2:1"),
         iterator("Root::Prefetch::BatchV2::TensorSlice", 1, 21, 4, 3, name="TensorSliceDataset:0"),
     )
-    batched = {
-        "id": 1,
-        "class": "_BatchDataset",
-        "inputs": [],
-        "parameters": {"batch_size": 16},
-        "trace_name": "BatchDatasetV2:1",
-        "element_spec": f"TensorSpec(shape=(None, {shape}), dtype=tf.float32, name=None)",
-        "at": ["/home/me/train.py", 7],
-        "options": {"experimental_optimization.parallel_batch": False},
-    }
+    made = {"parameters": {"batch_size": 16}, "element_spec": element(shape), "options": {PARALLEL: False}}
+    of = {"id": 1, "class": "_BatchDataset", "inputs": [], "trace_name": "BatchDatasetV2:1"}
+    batched = of | made | {"at": ["/home/me/train.py", 7]}
     host = {"host": {"run_cpu_pct": 100.0, "other_cpu_pct": 0.0}, "unix_ns": 1}
     beside = recording({"datasets": [batched], "feeds": 1}, [host], manifest=manifest())
     events = trace([markers(5, 100), trainer, producer])

@@ -43,14 +43,9 @@ def test_verdicts(told: Cases) -> None:
     told["a GPU beside them"] = example(of_run(devices=(*CPUS, "/device:GPU:0")))
     told["several workers"] = example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy"))
     told["trap: MirroredStrategy on a machine without several GPUs"] = example(of_run(replicas=1, devices=CPUS[:1]))
-    told["a twentieth of the step, and less"] = [
-        example(
-            copied=CopiedWork((replace(SMALL, ms=1e-9),)),
-            step=Breakdown.of(device=100.0 - cost, collective=cost),
-            overhead=None,
-        )
-        for cost in (5.0, 4.9)
-    ]
+    work = CopiedWork((replace(SMALL, ms=1e-9),))
+    steps = (Breakdown.of(device=100.0 - cost, collective=cost) for cost in (5.0, 4.9))
+    told["a twentieth of the step, and less"] = [example(copied=work, step=step, overhead=None) for step in steps]
     told["trap: two replicas may use the cores that one leaves idle for large work"] = [
         example(copied=CopiedWork((SMALL,), (replace(SMALL, ms=growing),))) for growing in (0.017, 0.018)
     ]

@@ -108,9 +108,8 @@ def test_load(told: Cases) -> None:
 
 # A loop in Python that makes many training steps in one graph is told from one step of many layers.
 STEP = TracedDefinition(
-    name="run_epoch", at=script(44), tracings=1, ms=19_000.0, first_ms=19_000.0, made=1,
-    defined=script(28),
-)  # fmt: skip
+    name="run_epoch", at=script(44), tracings=1, ms=19_000.0, first_ms=19_000.0, made=1, defined=script(28)
+)
 
 
 def operations(steps: int, layers: int) -> list[dict[str, Any]]:

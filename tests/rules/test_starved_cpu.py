@@ -15,15 +15,8 @@ def example(
     """A decode takes 28 of the 30 ms of core time that two cores offer in a step of 15 ms."""
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, cores.busy, **more)
     step = breakdown or Breakdown.of(input=11.0, device=4.0)
-    return starved_cpu.check(
-        InputPipeline.of(PREFETCH, stage),
-        step,
-        cores,
-        device,
-        pressure or CpuPressure(),
-        CpuContention.measure(device, cores, step),
-        decodes,
-    )
+    facts = (InputPipeline.of(PREFETCH, stage), step, cores, device, pressure or CpuPressure())
+    return starved_cpu.check(*facts, CpuContention.measure(device, cores, step), decodes)
 
 
 def check(

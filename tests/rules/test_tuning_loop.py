@@ -29,14 +29,10 @@ def example(  # noqa: PLR0913 - what the verdict depends on
 ) -> Verdict:  # fmt: skip
     """Judge 12 models that are fitted one after another."""
     filling = FillingMemory(trend=resident, limit=limit, ran_out=ran_out) if resident else None
-    return tuning_loop.check(
-        phases,
-        RunCalls((*([fit] if fit else []), *others), fits=12),
-        MemoryTrends((filling,)) if filling else None,
-        RunGrowth((resident, *counts), 60.0) if resident else None,
-        RunTraces((step,)),
-        kept,
-    )
+    calls = RunCalls((*([fit] if fit else []), *others), fits=12)
+    memory = MemoryTrends((filling,)) if filling else None
+    growth = RunGrowth((resident, *counts), 60.0) if resident else None
+    return tuning_loop.check(phases, calls, memory, growth, RunTraces((step,)), kept)
 
 
 def sick() -> Verdict:

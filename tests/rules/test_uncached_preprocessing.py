@@ -42,15 +42,9 @@ def stage(number: int, kind: str, **more: Any) -> Dataset:
 
 
 def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Dataset:
-    parts = {
-        "function": name,
-        "function_at": script(9),
-        "at": script(20 + number),
-        "element": SPEC,
-        "types": frozenset(types),
-        "stateful": frozenset(name for name in types if "Random" in name),
-    }
-    return stage(number, "Map", **(parts | more))
+    parts = {"function": name, "function_at": script(9), "at": script(20 + number), "element": SPEC}
+    kinds = {"types": frozenset(types), "stateful": frozenset(one for one in types if "Random" in one)}
+    return stage(number, "Map", **(parts | kinds | more))
 
 
 def joined(number: int, kind: str, *inputs: int) -> Dataset:

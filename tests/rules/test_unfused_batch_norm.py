@@ -49,18 +49,9 @@ def of_width(channels: int) -> tuple[OperationTime, OperationTime]:
     return of_shape(32, 64, 64, channels)
 
 
-sick = described(
-    "The separate operations of a layer take 20 ms.",
-    unfused_batch_norm.check,
-    _norms(MOMENTS),
-    Hardware(DeviceKind.CPU, "example"),
-)
-healthy = described(
-    "The layer runs as the fused operation.",
-    unfused_batch_norm.check,
-    _norms("FusedBatchNormV3"),
-    Hardware(DeviceKind.CPU, "example"),
-)
+on_cpu = partial(unfused_batch_norm.check, hardware=Hardware(DeviceKind.CPU, "example"))
+sick = described("The separate operations of a layer take 20 ms.", on_cpu, _norms(MOMENTS))
+healthy = described("The layer runs as the fused operation.", on_cpu, _norms("FusedBatchNormV3"))
 
 
 @golden_cases

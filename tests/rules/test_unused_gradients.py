@@ -4,15 +4,10 @@ from tests.rules.kit import *
 from tfdoctor.rules.execution.unused_gradients import check
 from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
 
-MOST = GradientsTaken(
-    variables=10,
-    unused=6,
-    names=("encoder/conv/kernel:0", "encoder/conv/bias:0"),
-    types=(("Conv2DBackpropFilter", 3, 4.0), ("Conv2DBackpropInput", 3, 2.0)),
-)
-UNUSED = UnusedWork(
-    calls=20, most=MOST, at=script(43), operations=37.0, kernels_ms=6.0, host_ms=2.0
-)  # fmt: skip
+NAMES = ("encoder/conv/kernel:0", "encoder/conv/bias:0")
+TYPES = ("Conv2DBackpropFilter", 3, 4.0), ("Conv2DBackpropInput", 3, 2.0)
+MOST = GradientsTaken(variables=10, unused=6, names=NAMES, types=TYPES)
+UNUSED = UnusedWork(calls=20, most=MOST, at=script(43), operations=37.0, kernels_ms=6.0, host_ms=2.0)
 
 
 def example(unused: UnusedWork = UNUSED, breakdown: Breakdown | None = None) -> Verdict:

@@ -24,12 +24,11 @@ def example(
     """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
     made = Dataset(id=2, kind="_FlatMapDataset", at=script(12))
     join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
-    return check(
+    joins, pipeline = (
         WindowJoins((WindowJoin(join, inner, nbytes=each, batch=128),)),
         InputPipeline.of(PREFETCH, join, *inner),
-        step or Breakdown.of(input=9.0, device=4.0),
-        contention,
     )
+    return check(joins, pipeline, step or Breakdown.of(input=9.0, device=4.0), contention)
 
 
 sick = example

@@ -55,16 +55,10 @@ STEP = (
 def _operation(name: str, kind: str, sources: list[str], names: list[str]) -> Op:
     made = [source.partition(":") for source in sources]
     attrs = {"scalar": float(name.partition("=")[2] or 1)} if kind == "Const" else {}
-    return graph_operation(
-        name,
-        kind,
-        [["float32", [8, 8]]] * len(sources),
-        [["resource", []] if kind == "VarHandleOp" else ["float32", [8, 8]]],
-        **{"from": [names.index(source) for source, _, _ in made]},
-        ports=[int(port or 0) for _, _, port in made],
-        at=["/train.py", 28],
-        attrs=attrs,
-    )
+    result = ["resource", []] if kind == "VarHandleOp" else ["float32", [8, 8]]
+    ports, origins = [int(port or 0) for _, _, port in made], [names.index(source) for source, _, _ in made]
+    more: dict[str, Any] = {"from": origins, "ports": ports, "at": ["/train.py", 28], "attrs": attrs}
+    return graph_operation(name, kind, [["float32", [8, 8]]] * len(sources), [result], **more)
 
 
 def measured(*rows: tuple[str, str, str]) -> DroppedWork:
