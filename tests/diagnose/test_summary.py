@@ -11,19 +11,10 @@ OPERATIONS = [
     graph_operation("m/c/BiasAdd", "BiasAdd", layer="c"),
     graph_operation("m/d/MatMul", "MatMul", layer="d"),
 ]
-DATASET = {
-    "id": 1,
-    "class": "_MapDataset",
-    "trace_name": "MapDataset:1",
-    "function": {"name": "decode", "at": ["/home/me/train.py", 2]},
-    "at": ["/home/me/train.py", 5],
-}
-RECORD = {
-    "graphs": [{"operations": OPERATIONS}],
-    "datasets": [DATASET],
-    "feeds": 1,
-    "run": {"policy": "float32", "jit_compile": False, "batch_size": 32, "strategy": None},
-}
+DECODE = {"function": {"name": "decode", "at": ["/home/me/train.py", 2]}, "at": ["/home/me/train.py", 5]}
+DATASET = {"id": 1, "class": "_MapDataset", "trace_name": "MapDataset:1"} | DECODE
+SETTINGS = {"policy": "float32", "jit_compile": False, "batch_size": 32, "strategy": None}
+RECORD = {"graphs": [{"operations": OPERATIONS}], "datasets": [DATASET], "feeds": 1, "run": SETTINGS}
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 HALF_BUSY = {"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}
 DISTORTED = StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0))

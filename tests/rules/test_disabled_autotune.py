@@ -30,11 +30,8 @@ def recorded(*datasets: Dataset, **more: Any) -> DataOptions:
 
 
 sick = example
-healthy = described(
-    "The same pipeline with a pool of sixteen threads, which are mostly idle.",
-    example,
-    DataOptions({"threading.private_threadpool_size": 16}),
-)
+SIXTEEN = DataOptions({"threading.private_threadpool_size": 16})
+healthy = described("The same pipeline with a pool of sixteen threads, which are mostly idle.", example, SIXTEEN)
 
 
 @golden_cases

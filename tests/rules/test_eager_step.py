@@ -75,12 +75,8 @@ def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
 
 
 sick = example
-healthy = described(
-    "The same model without run_eagerly: one function per step.",
-    example,
-    EagerWork(0.0, 0.0, 3.8, asked=False),
-    Breakdown.of(host=1.4, device=3.3),
-)
+WHOLE = EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3)
+healthy = described("The same model without run_eagerly: one function per step.", example, *WHOLE)
 
 
 @golden_cases

@@ -11,9 +11,8 @@ MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]
 
 def example(
     boards: Boards = Boards(("Tesla T4",), GpuAccess(missing=(CUDNN,), readable=True, files=1)),
-    device: Device | None = None,
-    phases: RunPhases | None = None,
-) -> Verdict:
+    device: Device | None = None, phases: RunPhases | None = None,
+) -> Verdict:  # fmt: skip
     """NVML lists a T4, and the loader does not find cuDNN."""
     return check(boards, device, phases)
 

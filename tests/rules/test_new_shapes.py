@@ -12,10 +12,9 @@ CONV = {"tf_op": "model/conv/Conv2D:Conv2D"}
 
 
 def example(
-    searches: Searches = Searches(20, 20, 10, (("conv/Conv2D", 12.0, 1.0),)),
-    conv_ms: float = 12.0,
+    searches: Searches = Searches(20, 20, 10, (("conv/Conv2D", 12.0, 1.0),)), conv_ms: float = 12.0,
     padding: SequencePadding | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Every image has another size: all steps search, and 11 of 12 ms of a convolution are only tried."""
     row = took("conv/Conv2D", "Conv2D", conv_ms)
     operations = Operations.training(conv_ms + 4.0, row, rest="ReluGrad")

@@ -7,11 +7,9 @@ CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
 
 
 def example(
-    *rows: OperationTime,
-    number: int = 1000,
-    host_ms: float = 0.0,
+    *rows: OperationTime, number: int = 1000, host_ms: float = 0.0,
     hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """A thousand small operations take a fifth of the compute time of a GPU."""
     small = [took(f"adam/Mul_{n}", "Mul", 0.003) for n in range(number)]
     operations = Operations.training(15.0, *(rows or small))

@@ -7,11 +7,9 @@ LINE = script(3)
 
 
 def example(
-    compiling: CompileTime = CompileTime(20, 20, 10, 250.0, 0.0, 346.0),
-    host_ms: float = 268.0,
-    program: Program | None = None,
-    padding: SequencePadding | None = None,
-) -> Verdict:
+    compiling: CompileTime = CompileTime(20, 20, 10, 250.0, 0.0, 346.0), host_ms: float = 268.0,
+    program: Program | None = None, padding: SequencePadding | None = None,
+) -> Verdict:  # fmt: skip
     """Every batch has another length, and XLA compiles in 20 of 20 steps."""
     return check(compiling, Breakdown.of(host=host_ms, device=4.0), program, padding)
 

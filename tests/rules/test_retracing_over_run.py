@@ -15,11 +15,9 @@ PHASES = RunPhases(total_ms=30_000.0, times={Phase.TRACING: 5_500.0, Phase.IMPOR
 
 
 def check(
-    *functions: TracedDefinition,
-    calls: tuple[MadeCall, ...] = (COMPILED, FITTED),
-    phases: RunPhases = PHASES,
+    *functions: TracedDefinition, calls: tuple[MadeCall, ...] = (COMPILED, FITTED), phases: RunPhases = PHASES,
     window: Retracing | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     step = Breakdown.of(device=5.0, host=5.0) if window else None
     untraced = Unavailable("no trace")
     return example(window or untraced, step, *functions, phases=phases, calls=calls)

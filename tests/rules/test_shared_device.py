@@ -10,10 +10,9 @@ CPUS = ("/device:CPU:0", "/device:CPU:1")
 
 def example(
     replicas: Replicas = Replicas("MirroredStrategy", 2, 0, batch=128, divided=True, sharing=2),
-    copied: CopiedWork | None = CopiedWork((SMALL,), updates=(UPDATES,)),
-    step: Breakdown | None = None,
+    copied: CopiedWork | None = CopiedWork((SMALL,), updates=(UPDATES,)), step: Breakdown | None = None,
     overhead: PythonOverhead | None = PythonOverhead(0.8, 0.1),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Two replicas of a small model on one processor."""
     parts = step or Breakdown.of(device=1.0, host=1.2, collective=0.3)
     return check(replicas, parts, copied, overhead)
@@ -26,9 +25,8 @@ def of_run(**settings: Any) -> Replicas:
 
 
 sick = example
-healthy = described(
-    "Two replicas, each on a GPU.", example, Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1)
-)
+APART = Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1)
+healthy = described("Two replicas, each on a GPU.", example, APART)
 
 
 @golden_cases

@@ -13,12 +13,10 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
     reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
-    return PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait)) or check(
-        InputPipeline.of(PREFETCH, *(stages or (reader,))),
-        DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),)),
-        sizes,
-        functions,
-    )
+    pipeline = InputPipeline.of(PREFETCH, *(stages or (reader,)))
+    properties = DatasetProperties((dataset_of("TensorSlice", files=files),))
+    waits = PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait))
+    return waits or check(pipeline, properties, sizes, functions)
 
 
 def stage(reads: float = 64.0, **more: Any) -> StageTime:
@@ -26,9 +24,8 @@ def stage(reads: float = 64.0, **more: Any) -> StageTime:
 
 
 sick = example
-healthy = described(
-    "The same number of files of 4 MB each.", example, files=FileList(count=10_000, nbytes=4_000_000)
-)
+LARGE = FileList(count=10_000, nbytes=4_000_000)
+healthy = described("The same number of files of 4 MB each.", example, files=LARGE)
 
 
 @golden_cases

@@ -28,13 +28,8 @@ def check(
 
 
 sick = example
-healthy = described(
-    "A smaller decode, for which the step does not wait.",
-    example,
-    5.0,
-    breakdown=Breakdown.of(input=0.1, device=4.0),
-    cores=Cores(2.0, 1.5),
-)
+QUICK: dict[str, Any] = {"breakdown": Breakdown.of(input=0.1, device=4.0), "cores": Cores(2.0, 1.5)}
+healthy = described("A smaller decode, for which the step does not wait.", example, 5.0, **QUICK)
 
 
 @golden_cases

@@ -11,10 +11,9 @@ MATMUL = took("dense/MatMul", "MatMul", 20.0, at=script(14), flops=7e8)
 
 def example(
     setting: ThreadSetting = ThreadSetting(1.0, 2.0, LimitOrigin.PROGRAM, script(8)),
-    work: DivisibleWork = DivisibleWork((MATMUL,), {MATMUL.name: 1.2}),
-    cores: Cores = Cores(2.0, 1.2),
+    work: DivisibleWork = DivisibleWork((MATMUL,), {MATMUL.name: 1.2}), cores: Cores = Cores(2.0, 1.2),
     step: Breakdown | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """One thread for each operation, on two cores."""
     return check(setting, work, cores, step or Breakdown.of(device=32.0, host=4.0))
 

@@ -15,6 +15,11 @@ def example(dropped: DroppedWork = DROPPED, total: float = 198.0) -> Verdict:
     return check(dropped, Operations.training(total, *dropped.rows))
 
 
+def rows(text: str) -> tuple[tuple[str, str, str], ...]:
+    """Operations of (name, type, sources) in a text; a source is a name, with the number of its result."""
+    return tuple((name, kind, " ".join(of)) for name, kind, *of in (row.split() for row in text.split(";")))
+
+
 sick = example
 healthy = described("No gradient is multiplied by zero.", example, DroppedWork())
 
@@ -28,27 +33,19 @@ def test_verdicts(told: Cases) -> None:
 
 
 # What only leads to zeros: gradients, averages and updates of an optimizer, losses; and what others use.
-FORWARD = (
-    ("x", "Placeholder", ""),
-    ("w", "VarHandleOp", ""),
-    ("v", "VarHandleOp", ""),
-    ("read_w", "ReadVariableOp", "w"),
-    ("read_v", "ReadVariableOp", "v"),
-    ("body", "MatMul", "x read_w"),
-    ("head", "MatMul", "body read_v"),
+FORWARD = rows(
+    "x Placeholder; w VarHandleOp; v VarHandleOp; read_w ReadVariableOp w; read_v ReadVariableOp v; "
+    "body MatMul x read_w; head MatMul body read_v"
 )
-BACKWARD = (
-    ("gradient_tape/head/dv", "MatMul", "body head"),
-    ("gradient_tape/head/dx", "MatMul", "head read_v"),
-    ("gradient_tape/body/dw", "MatMul", "x gradient_tape/head/dx"),
-    ("factor=0", "Const", ""),
-    ("frozen", "Mul", "gradient_tape/body/dw factor=0"),
+BACKWARD = rows(
+    "gradient_tape/head/dv MatMul body head; gradient_tape/head/dx MatMul head read_v; "
+    "gradient_tape/body/dw MatMul x gradient_tape/head/dx; factor=0 Const; "
+    "frozen Mul gradient_tape/body/dw factor=0"
 )
 STEP = (
     *FORWARD,
     *BACKWARD,
-    ("update_v", "AssignSubVariableOp", "v gradient_tape/head/dv"),
-    ("update_w", "AssignSubVariableOp", "w frozen"),
+    *rows("update_v AssignSubVariableOp v gradient_tape/head/dv; update_w AssignSubVariableOp w frozen"),
 )
 
 
@@ -79,32 +76,20 @@ def dropped(*rows: tuple[str, str, str]) -> str:
 @golden_cases
 def test_dropped(told: Cases) -> None:
     told["gradients of frozen weights are dropped with what leads to them alone"] = dropped(*STEP)
-    rows = [tuple(part.replace("factor=0", "factor=1") for part in row) for row in STEP]
-    told["another factor drops nothing"] = dropped(*((name, kind, sources) for name, kind, sources in rows))
+    others = [tuple(part.replace("factor=0", "factor=1") for part in row) for row in STEP]
+    told["another factor drops nothing"] = dropped(*((name, kind, sources) for name, kind, sources in others))
     told["trap: the norm of a gradient is logged"] = dropped(*STEP, ("norm", "L2Loss", "gradient_tape/body/dw"))
-    adam = (
-        ("m", "VarHandleOp", ""),
-        ("n", "VarHandleOp", ""),
-        ("taken", "IdentityN", "frozen gradient_tape/head/dv"),
-        ("read_m", "ReadVariableOp", "m"),
-        ("less_m", "Sub", "taken:0 read_m"),
-        ("keep_m", "AssignAddVariableOp", "m less_m"),
-        ("again_m", "ReadVariableOp", "m"),
-        ("update_w", "AssignSubVariableOp", "w again_m"),
-        ("read_n", "ReadVariableOp", "n"),
-        ("less_n", "Sub", "taken:1 read_n"),
-        ("keep_n", "AssignAddVariableOp", "n less_n"),
-        ("again_n", "ReadVariableOp", "n"),
-        ("update_v", "AssignSubVariableOp", "v again_n"),
+    adam = rows(
+        "m VarHandleOp; n VarHandleOp; taken IdentityN frozen gradient_tape/head/dv; "
+        "read_m ReadVariableOp m; less_m Sub taken:0 read_m; keep_m AssignAddVariableOp m less_m; "
+        "again_m ReadVariableOp m; update_w AssignSubVariableOp w again_m; read_n ReadVariableOp n; "
+        "less_n Sub taken:1 read_n; keep_n AssignAddVariableOp n less_n; again_n ReadVariableOp n; "
+        "update_v AssignSubVariableOp v again_n"
     )
     told["averages of zeros stay zero, though one call takes all gradients"] = dropped(*FORWARD, *BACKWARD, *adam)
-    lazy = (
-        ("m", "VarHandleOp", ""),
-        ("keep_m", "AssignAddVariableOp", "m frozen"),
-        ("rows", "ResourceScatterUpdate", "m x head"),
-        ("read_m", "ReadVariableOp", "m"),
-        ("less_m", "Sub", "frozen read_m"),
-        ("update_w", "AssignSubVariableOp", "w less_m"),
+    lazy = rows(
+        "m VarHandleOp; keep_m AssignAddVariableOp m frozen; rows ResourceScatterUpdate m x head; "
+        "read_m ReadVariableOp m; less_m Sub frozen read_m; update_w AssignSubVariableOp w less_m"
     )
     told["an average that a lazy optimizer scatters rows to"] = dropped(*FORWARD, *BACKWARD, *lazy)
     decay = ("shrink", "Mul", "read_w x"), ("decay_w", "AssignSubVariableOp", "w shrink")
@@ -112,11 +97,8 @@ def test_dropped(told: Cases) -> None:
     zero = ("factor=0", "Const", "")
     told["a loss of weight zero is dropped with what leads to it"] = dropped(
         *FORWARD,
-        ("penalty", "Square", "read_w"),
-        zero,
-        ("weighed", "Mul", "penalty factor=0"),
-        ("loss", "AddV2", "head weighed"),
-        ("out", "Identity", "loss"),
+        *rows("penalty Square read_w; factor=0 Const; weighed Mul penalty factor=0"),
+        *rows("loss AddV2 head weighed; out Identity loss"),
     )
     told["a result of the step stays although a product with zero takes it"] = dropped(
         *FORWARD, zero, ("zeros", "Mul", "head factor=0"), ("out", "Identity", "head")
