@@ -15,7 +15,7 @@ def cases(*rows: tuple[Any, ...], ids: Sequence[str] | None = None) -> Callable[
     """Have a test run with each row: the values of its first parameters, in their order."""
 
     def marked(test: T) -> T:
-        names = [*signature(test).parameters][: len(rows[0])]
+        names = [*signature(test).parameters][: len(rows[0]) if rows else 1]
         rowed: T = pytest.mark.parametrize(names, rows, ids=ids)(test)
         return rowed
 

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ from tests.builders import (
     v100,
     wait,
 )
+from tests.cases import cases, each
 from tests.report.diagnoses import saving
 from tests.rules.run_facts import run_line
 from tests.rules.verdicts import as_finding, as_not_applicable, near

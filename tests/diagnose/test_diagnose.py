@@ -7,7 +7,9 @@ from tfdoctor.diagnose.diagnose import chart_of as chart_from
 TRACES = Path(__file__).parents[2].parent / "shared" / "traces"
 NAMES = sorted(p.name for p in TRACES.glob("*") if list(p.rglob("*.xplane.pb")))
 READABLE = [name for name in NAMES if "corrupt" not in name]
-
+OF_THE_HOST = {"between-steps", "eager-step", "memory-headroom", "recompilation", "retracing"}
+OF_THE_INPUT = {"hot-stage", "input-bound", "missing-prefetch", "per-element-map", "python-input", "sequential-map"}
+OF_THE_INPUT |= {"serial-batch", "serial-reads", "slow-storage", "small-files"}
 real = pytest.mark.skipif(not NAMES, reason="the real traces are not here")
 
 
@@ -21,10 +23,8 @@ def result(name: str, rule: str) -> Result:
 
 
 # The real traces
-
-
 @real
-@pytest.mark.parametrize("name", READABLE)
+@each(*READABLE)
 def test_every_rule_has_an_answer(name: str) -> None:
     found = of(name)
     errors = [r.outcome for r in found.results if isinstance(r.outcome, Errored)]
@@ -33,7 +33,7 @@ def test_every_rule_has_an_answer(name: str) -> None:
 
 
 @real
-@pytest.mark.parametrize("name", READABLE)
+@each(*READABLE)
 def test_what_is_shown_adds_up(name: str) -> None:
     steps = of(name).steps
     assert bool(steps.rows) != bool(steps.missing)
@@ -46,18 +46,15 @@ def test_what_is_shown_adds_up(name: str) -> None:
 
 
 @real
-@pytest.mark.parametrize(
-    ("name", "step", "kernels", "copies", "waiting"),
-    [
-        ("v100x8-bert-partial-step", 21.3, 14.9, 0.035, 2.2),
-        ("tf24-v100-input-wait", 62_185, 41.6, 22.6, 62_116),
-        ("tf24-v100-resnet50-fp32", 406.0, 363.7, 28.8, None),
-        ("tf23-p4-alexnet-fp32", 201.0, 160.3, 24.9, 0.134),
-        ("tf24-rtx2060-launch-bound", 10.6, 1.34, 0.04, 0.13),
-        ("tf24-t4-lenet", 9.0, 5.7, 0.088, None),
-        ("tf2-macos-cpu-lenet", 89.2, None, 0.0, 0.07),
-        ("tf24-laptop-gpu-no-cupti", 252.5, 0.0, 0.0, 0.072),
-    ],
+@cases(
+    ("v100x8-bert-partial-step", 21.3, 14.9, 0.035, 2.2),
+    ("tf24-v100-input-wait", 62_185, 41.6, 22.6, 62_116),
+    ("tf24-v100-resnet50-fp32", 406.0, 363.7, 28.8, None),
+    ("tf23-p4-alexnet-fp32", 201.0, 160.3, 24.9, 0.134),
+    ("tf24-rtx2060-launch-bound", 10.6, 1.34, 0.04, 0.13),
+    ("tf24-t4-lenet", 9.0, 5.7, 0.088, None),
+    ("tf2-macos-cpu-lenet", 89.2, None, 0.0, 0.07),
+    ("tf24-laptop-gpu-no-cupti", 252.5, 0.0, 0.0, 0.072),
 )
 def test_the_figures_are_those_measured_by_hand(
     name: str, step: float, kernels: float | None, copies: float, waiting: float | None
@@ -94,15 +91,12 @@ def test_float32_on_a_v100_is_found_and_on_a_p4_is_not() -> None:
     assert isinstance(result("tf23-p4-alexnet-fp32", "float32-matmul").outcome, NotApplicable)
 
 
-@pytest.mark.parametrize(
-    ("name", "rule"),
-    [
-        ("tf24-v100-resnet50-fp32", "input-bound"),  # compute-bound steps are not called input-bound
-        ("tf23-p4-alexnet-fp32", "input-bound"),
-        ("tf24-t4-lenet", "input-bound"),
-        ("tf2-macos-cpu-lenet", "input-bound"),
-        ("tf24-rtx2060-launch-bound", "float32-matmul"),  # launching limits it: faster kernels save nothing
-    ],
+@cases(
+    ("tf24-v100-resnet50-fp32", "input-bound"),  # compute-bound steps are not called input-bound
+    ("tf23-p4-alexnet-fp32", "input-bound"),
+    ("tf24-t4-lenet", "input-bound"),
+    ("tf2-macos-cpu-lenet", "input-bound"),
+    ("tf24-rtx2060-launch-bound", "float32-matmul"),  # launching limits it: faster kernels save nothing
 )
 @real
 def test_a_trace_without_the_fault_is_healthy(name: str, rule: str) -> None:
@@ -114,11 +108,6 @@ def test_batches_from_a_python_generator_are_found() -> None:
     found = as_finding(result("v100x8-bert-partial-step", "python-input").outcome)
     assert "Generator" in found.summary
     assert of("v100x8-bert-partial-step").subject.devices_visible == 8
-
-
-OF_THE_INPUT = {"hot-stage", "input-bound", "missing-prefetch", "per-element-map", "python-input", "sequential-map"}
-OF_THE_INPUT |= {"serial-batch", "serial-reads", "slow-storage", "small-files"}
-OF_THE_HOST = {"between-steps", "eager-step", "memory-headroom", "recompilation", "retracing"}
 
 
 @real
@@ -139,8 +128,6 @@ def test_a_damaged_trace_is_refused_in_one_sentence() -> None:
 
 
 # Where there is little to read
-
-
 def empty(**parts: Any) -> Diagnosis:
     bare = Recording(None, None, (), None, (), ())
     return diagnose(replace(bare, **parts), all_rules(), "t")
@@ -162,7 +149,7 @@ def test_a_program_without_a_trace_claims_nothing_about_its_run() -> None:
     assert not any(isinstance(r.outcome, Healthy) for r in found.results)
 
 
-@pytest.mark.parametrize("hosts", [1, 2])
+@each(1, 2)
 def test_hosts_are_compared_where_there_are_several(hosts: int, tmp_path: Path) -> None:
     traces = []
     for n in range(hosts):
@@ -175,10 +162,7 @@ def test_hosts_are_compared_where_there_are_several(hosts: int, tmp_path: Path) 
 
 
 # Runs without a trace, or with one that a full disk cut off
-
-
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-outside-steps"
-
 SCRIPT = RunLog(
     RunProcess(pid=1, started_unix_ns=1, started_monotonic_ns=1),
     {0: CallPlace(0, RunCall.SCRIPT)},
@@ -186,20 +170,24 @@ SCRIPT = RunLog(
     (Bucket(0.0, 5.0, {"0": 5000.0}),),
     end=ProcessEnd(5.0, "exit"),
 )
-
 NO_TENSORFLOW = Missing(MissingPart.TRACE, "the script did not import TensorFlow")
 
 
-@pytest.mark.parametrize(
-    ("log", "of"),
-    [
-        (SCRIPT, replace(manifest(), plan=CapturePlan(trace=False))),
-        (SCRIPT, replace(manifest(), plan=CapturePlan(trace=False), steps=StepsSeen(seen=500))),
-        (SCRIPT, replace(manifest(), missing=(NO_TENSORFLOW,))),
-        (SCRIPT, replace(manifest(), missing=(NO_TENSORFLOW,), outcome=Ending(3))),
-        (replace(SCRIPT, end=None), replace(manifest(), outcome=Ending(137, 9))),
-        (replace(SCRIPT, end=None, buckets=()), replace(manifest(), finished=False)),
-    ],
+def cut(folder: Path, size: int) -> Path:
+    """Return a copy of the sample, with so many bytes left of its trace."""
+    copy = Path(shutil.copytree(SAMPLE, folder / "cut"))
+    (trace,) = copy.rglob("*.xplane.pb")
+    trace.write_bytes(trace.read_bytes()[:size])
+    return copy
+
+
+@cases(
+    (SCRIPT, replace(manifest(), plan=CapturePlan(trace=False))),
+    (SCRIPT, replace(manifest(), plan=CapturePlan(trace=False), steps=StepsSeen(seen=500))),
+    (SCRIPT, replace(manifest(), missing=(NO_TENSORFLOW,))),
+    (SCRIPT, replace(manifest(), missing=(NO_TENSORFLOW,), outcome=Ending(3))),
+    (replace(SCRIPT, end=None), replace(manifest(), outcome=Ending(137, 9))),
+    (replace(SCRIPT, end=None, buckets=()), replace(manifest(), finished=False)),
     ids=["no-trace", "no-trace-trains", "no-tensorflow", "failed", "killed", "at-once"],
 )
 def test_every_rule_says_why_it_has_nothing_to_say(log: RunLog, of: Manifest) -> None:
@@ -215,16 +203,8 @@ def test_every_rule_says_why_it_has_nothing_to_say(log: RunLog, of: Manifest) ->
     assert json.loads(render("json", found))["steps"]["count"] == 0
 
 
-def cut(folder: Path, size: int) -> Path:
-    """Return a copy of the sample, with so many bytes left of its trace."""
-    copy = Path(shutil.copytree(SAMPLE, folder / "cut"))
-    (trace,) = copy.rglob("*.xplane.pb")
-    trace.write_bytes(trace.read_bytes()[:size])
-    return copy
-
-
-@pytest.mark.parametrize("size", [0, 5000], ids=["empty", "cut off"])
-def test_the_run_is_judged_without_its_trace(tmp_path: Path, size: int) -> None:
+@each(0, 5000, ids=["empty", "cut off"])
+def test_the_run_is_judged_without_its_trace(size: int, tmp_path: Path) -> None:
     recording = Recording.open(cut(tmp_path, size))
     found = diagnosed(recording)
 
@@ -233,8 +213,8 @@ def test_the_run_is_judged_without_its_trace(tmp_path: Path, size: int) -> None:
     assert any("is damaged, so the report has no traced steps" in text for text in found.trust.reasons)
 
 
-@pytest.mark.parametrize("size", [0, 5000], ids=["empty", "cut off"])
-def test_without_a_run_there_is_nothing_to_judge(tmp_path: Path, size: int) -> None:
+@each(0, 5000, ids=["empty", "cut off"])
+def test_without_a_run_there_is_nothing_to_judge(size: int, tmp_path: Path) -> None:
     copy = cut(tmp_path, size)
     for log in copy.rglob("run*.json*"):
         log.unlink()
@@ -242,9 +222,10 @@ def test_without_a_run_there_is_nothing_to_judge(tmp_path: Path, size: int) -> N
         diagnosed(Recording.open(copy))
 
 
+CONVNET = "synthetic-gpu-a100-fp32"
+
+
 # A defect in one fact neither takes a report down nor disappears
-
-
 def report(sample: str) -> Diagnosis:
     return diagnosed(Recording.open(SAMPLE.parent / sample))
 
@@ -258,25 +239,6 @@ def break_(monkeypatch: pytest.MonkeyPatch, fact: type) -> None:
 
     measure.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]  # inspect reads it
     monkeypatch.setattr(fact, "measure", measure)
-
-
-@pytest.mark.parametrize(
-    ("fact", "sample"), [(Padding, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet")]
-)
-def test_a_defect_in_a_fact_that_no_rule_uses_is_shown_once(
-    monkeypatch: pytest.MonkeyPatch, fact: type, sample: str
-) -> None:
-    healthy = report(sample)
-    break_(monkeypatch, fact)
-    broken = report(sample)
-    reason = f"tfdoctor failed to measure {fact.__name__} (ZeroDivisionError"
-    assert sum(reason in said for said in broken.trust.reasons) == 1
-    assert [type(r.outcome) for r in broken.results] == [type(r.outcome) for r in healthy.results]
-    assert broken.trust.level == healthy.trust.level
-    assert fact.__name__ in html.render(broken)
-
-
-CONVNET = "synthetic-gpu-a100-fp32"
 
 
 @pytest.fixture(scope="module")
@@ -299,6 +261,20 @@ def asked() -> set[type]:
     return found
 
 
+@cases((Padding, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet"))
+def test_a_defect_in_a_fact_that_no_rule_uses_is_shown_once(
+    fact: type, sample: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy = report(sample)
+    break_(monkeypatch, fact)
+    broken = report(sample)
+    reason = f"tfdoctor failed to measure {fact.__name__} (ZeroDivisionError"
+    assert sum(reason in said for said in broken.trust.reasons) == 1
+    assert [type(r.outcome) for r in broken.results] == [type(r.outcome) for r in healthy.results]
+    assert broken.trust.level == healthy.trust.level
+    assert fact.__name__ in html.render(broken)
+
+
 @pytest.mark.parametrize("fact", measured(), ids=lambda fact: fact.__name__)
 def test_no_defect_of_a_fact_takes_the_report_down(
     monkeypatch: pytest.MonkeyPatch, asked: set[type], fact: type
@@ -319,14 +295,13 @@ def test_the_facts_are_found(asked: set[type]) -> None:
 
 
 # A finding about time that few traced steps have, and the run's other steps lack, is none about the run
-
-
 STEP_MS = 10.0
-
 WAITS_ONCE = (40.0,) * 5 + (0.0,) * 15
 """Ms of input in the traced steps: the first five wait, as after the start of the profiler."""
-
 WAITS = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+EVEN = steps_of(500, STEP_MS)
+UNEVEN = steps_of(500, STEP_MS, LongSteps(count=50, ms=4_500.0, beyond_ms=4_000.0))
+RUN, WINDOW = phases_of({Phase.STEPS: 1.0}), phases_of({Phase.STEPS: 1.0}, whole=False)
 
 
 def untraced(beyond_ms: float, count: int = 200) -> UntracedPace:
@@ -355,11 +330,6 @@ def outcome(chart: Chart, *effects: Effect) -> object:
     return result.outcome
 
 
-EVEN = steps_of(500, STEP_MS)
-UNEVEN = steps_of(500, STEP_MS, LongSteps(count=50, ms=4_500.0, beyond_ms=4_000.0))
-RUN, WINDOW = phases_of({Phase.STEPS: 1.0}), phases_of({Phase.STEPS: 1.0}, whole=False)
-
-
 def test_waits_of_the_first_traced_steps_are_not_the_runs() -> None:
     reason = as_not_applicable(outcome(traced(WAITS_ONCE, untraced(0.2)))).reason
     assert reason.startswith("Something is slow, but only the traced steps show it: few of them")
@@ -367,18 +337,15 @@ def test_waits_of_the_first_traced_steps_are_not_the_runs() -> None:
     assert reason.endswith("adds 0.20 ms")
 
 
-@pytest.mark.parametrize(
-    ("chart", "effects", "kind"),
-    [
-        (traced(WAITS_ONCE, untraced(6.0)), (), Finding),  # the other steps have them as well
-        (traced((10.0,) * 20, untraced(0.0)), (), Finding),  # each step waits, whatever the others vary
-        (traced(WAITS_ONCE), (), Finding),  # no others, or few, contradict nothing
-        (traced(WAITS_ONCE, untraced(0.0, count=30)), (), Finding),
-        (traced(WAITS_ONCE, EVEN, RUN), (), NotApplicable),  # the steps of the whole run contradict as well
-        (traced(WAITS_ONCE, UNEVEN, RUN), (), Finding),
-        (traced(WAITS_ONCE, EVEN, WINDOW), (), Finding),
-        (traced(WAITS_ONCE, untraced(0.0)), (WAITS, Effect(Stage.DEVICE, 0.5, "a", ms(8))), Finding),  # about more
-    ],
+@cases(
+    (traced(WAITS_ONCE, untraced(6.0)), (), Finding),  # the other steps have them as well
+    (traced((10.0,) * 20, untraced(0.0)), (), Finding),  # each step waits, whatever the others vary
+    (traced(WAITS_ONCE), (), Finding),  # no others, or few, contradict nothing
+    (traced(WAITS_ONCE, untraced(0.0, count=30)), (), Finding),
+    (traced(WAITS_ONCE, EVEN, RUN), (), NotApplicable),  # the steps of the whole run contradict as well
+    (traced(WAITS_ONCE, UNEVEN, RUN), (), Finding),
+    (traced(WAITS_ONCE, EVEN, WINDOW), (), Finding),
+    (traced(WAITS_ONCE, untraced(0.0)), (WAITS, Effect(Stage.DEVICE, 0.5, "a", ms(8))), Finding),  # about more
 )
 def test_waits_are_the_runs_unless_other_steps_contradict(
     chart: Chart, effects: tuple[Effect, ...], kind: type

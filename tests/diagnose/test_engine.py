@@ -53,7 +53,6 @@ def test_all_together_save_no_more_than_the_step_and_no_less_than_the_best(
 
 
 # A rule as a module
-
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
 
 
@@ -75,15 +74,13 @@ def test_a_rule_is_read_out_of_its_module() -> None:
         Rule.from_module(without)
 
 
-@pytest.mark.parametrize("lacking", SECTIONS)
+@each(*SECTIONS)
 def test_a_rule_without_a_section_is_no_rule(lacking: str) -> None:
     with pytest.raises(ValueError, match=lacking):
         Rule.from_module(module(lacking))
 
 
 # The contract of accounts
-
-
 def test_the_contract_notices_a_contradiction_and_more_time_than_a_part_has() -> None:
     chart = chart_of(PythonOverhead(0.0, 1.0), between=20.0, device=20.0)
     assert [one for one in agreement.disagreements(chart) if one.startswith("between")]
@@ -103,20 +100,8 @@ def test_the_operations_of_a_layer_are_left_out_of_what_is_unexplained() -> None
     assert names <= sure(unexplained(chart, results)).subjects
 
 
-# The order to follow findings
-
-
-def test_results_stand_in_the_order_of_their_turns() -> None:
-    results = engine.examine(COMPUTING, [EAGER, COMPILED, states("plain", severity=Severity.NOTE)])
-    assert [one.rule.name for one in results] == ["unfused-elementwise", "eager-step", "plain"]
-    after = [one.rule.name for one in in_order(results, order(COMPUTING, results))]
-    assert after == ["eager-step", "unfused-elementwise", "plain"]
-    assert in_order(results, None) == results
-
-
 shares = st.floats(0, 1).map(lambda share: round(share, 6))
 """What a change leaves; of a share of 1e-300 nothing can be divided, nor does any rule state one."""
-
 changes_of_the_step = st.builds(
     Effect,
     stage=st.sampled_from([Stage.DEVICE, Stage.HOST, Stage.BETWEEN]),
@@ -126,6 +111,15 @@ changes_of_the_step = st.builds(
     bound=st.sampled_from(Bound),
 ) | st.builds(Effect, stage=st.just(Stage.INPUT), scales=shares, subject=st.sampled_from(["", "map"]))
 edit_ids = st.sampled_from(["", "jit-compile", "run-eagerly-off", "fused-batch-norm"])
+
+
+# The order to follow findings
+def test_results_stand_in_the_order_of_their_turns() -> None:
+    results = engine.examine(COMPUTING, [EAGER, COMPILED, states("plain", severity=Severity.NOTE)])
+    assert [one.rule.name for one in results] == ["unfused-elementwise", "eager-step", "plain"]
+    after = [one.rule.name for one in in_order(results, order(COMPUTING, results))]
+    assert after == ["eager-step", "unfused-elementwise", "plain"]
+    assert in_order(results, None) == results
 
 
 @given(
@@ -147,14 +141,6 @@ def test_turns_add_up_and_no_advice_is_lost(made: float, changes: list[tuple[Eff
     assert all("\n" not in sentence for sentence in sentences(found))
 
 
-# Findings by the run
-
-
-def test_a_window_alone_prices_nothing() -> None:
-    phases = phases_of({Phase.STEPS: 1_000.0}, whole=False)
-    assert (RunPricing.of(run_chart(phases)), RunPricing.of(run_chart(None))) == (None, None)
-
-
 changes_of_the_run = st.one_of(
     st.builds(part, st.floats(0.0, 99.0)),
     st.builds(
@@ -166,6 +152,12 @@ changes_of_the_run = st.one_of(
         recurs=st.sampled_from(Recurrence),
     ),
 )
+
+
+# Findings by the run
+def test_a_window_alone_prices_nothing() -> None:
+    phases = phases_of({Phase.STEPS: 1_000.0}, whole=False)
+    assert (RunPricing.of(run_chart(phases)), RunPricing.of(run_chart(None))) == (None, None)
 
 
 @given(st.lists(st.lists(changes_of_the_run, min_size=1, max_size=4), min_size=1, max_size=4))

@@ -16,15 +16,12 @@ def compared(runs: Mapping[str, Run], folder: Path) -> Hosts:
     return sure(examined(folder).hosts)
 
 
-@pytest.mark.parametrize(
-    ("slow", "stage", "ms"),
-    [
-        ({"input_ms": 8.0}, "input", 8.0),
-        ({"between_ms": 6.1}, "between", 6.0),
-        ({"gap_us": 60.0}, "host", None),
-        ({"copy": "pageable", "network": Network(size=256)}, None, None),
-        ({"precision": "fp32", "network": Network(width=256)}, "device", None),
-    ],
+@cases(
+    ({"input_ms": 8.0}, "input", 8.0),
+    ({"between_ms": 6.1}, "between", 6.0),
+    ({"gap_us": 60.0}, "host", None),
+    ({"copy": "pageable", "network": Network(size=256)}, None, None),
+    ({"precision": "fp32", "network": Network(width=256)}, "device", None),
 )
 def test_the_slow_host_and_its_stage_are_named_within_two_percent(
     slow: dict[str, Any], stage: str | None, ms: float | None, tmp_path: Path
@@ -78,7 +75,7 @@ def test_hosts_that_are_several_machines_have_a_skew_by_an_assumption(tmp_path: 
     assert "this assumes that the machines' clocks agree" in found.skew
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x0a\xff\xff\xff", b"<html>"])
+@each(b"", b"\x0a\xff\xff\xff", b"<html>")
 def test_a_damaged_host_costs_its_row_and_not_the_report(damage: bytes, tmp_path: Path) -> None:
     paths = job.write({f"vm{n}": FAST for n in range(3)}, tmp_path)
     paths["vm0"].write_bytes(damage)

@@ -4,17 +4,76 @@ from tests.diagnose.kit import *
 from tests.run_logs import Run
 
 AT = Location("train.py", 12)
+STEPS_ALONE = phases_of({Phase.STEPS: 1.0})
+LONG = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
 
 
 def account_of(phases: RunPhases, *facts: Any, epochs: int | None = None) -> RunAccount:
     return sure(run_account(run_chart(phases, *facts), epochs))
 
 
-STEPS_ALONE = phases_of({Phase.STEPS: 1.0})
+def long_account(*lines: LongLine, wait_longer: bool = False) -> RunAccount:
+    steps = replace(steps_of(100, 20.0, LONG), wait_longer=wait_longer)
+    return account_of(phases_of({Phase.STEPS: 12_000.0}), steps, *([RunLongLines(lines)] if lines else []))
 
 
-def test_without_phases_there_is_no_account() -> None:
+def evaluated(at_s: float) -> RunAccount:
+    """100 steps take 12 s, of which 3 s are the phase of steps, and an evaluation begins then."""
+    spans = [PhaseSegment(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
+    spans.append(PhaseSegment(Phase.EVALUATION, at_s, at_s + 1.0, AT))
+    phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
+    line = run_line(Phase.EVALUATION, AT, 10_500.0)
+    return account_of(replace(phases, lines=(line,), spans=tuple(spans)), steps_of(100, 20.0, LONG))
+
+
+def peak(process: float | None, machine: float | None) -> RunAccount:
+    ending = RunEnding(kind=EndKind.EXIT, peak_bytes=process)
+    return account_of(STEPS_ALONE, None, ending, Samples(4, run_bytes=machine))
+
+
+PREPARES = partial(RunLine, phase=Phase.PREPARING, at=AT)
+LINES = (
+    PREPARES(ms=900.0, samples=18, calls="pandas.DataFrame.iterrows"),
+    PREPARES(ms=200.0, samples=4, calls="json.loads"),
+)
+PLANNED = RunCalls((), epochs=2, planned_epochs=30)
+EARLY = steps_of(32, 10.0), RunCalls((), epochs=1, planned_epochs=12, epoch_steps=80)
+WAITS = LongLine(at=AT, ms=3_000.0, samples=60, trains=True)
+
+ACCOUNTS = {
+    "a line is named by enough samples only": account_of(
+        RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=LINES)
+    ),
+    **{
+        name: account_of(STEPS_ALONE, None, *calls, epochs=asked)
+        for name, asked, *calls in (
+            ("ninety epochs are asked for", 90, RunCalls((), epochs=2)),
+            ("ninety, where thirty are planned", 90, PLANNED),
+            ("thirty are planned", None, PLANNED),
+            ("all of thirty are over", None, RunCalls((), epochs=30, planned_epochs=30)),
+            ("none are asked for or planned", None, RunCalls((), epochs=2)),
+            ("ninety, of unknown calls", 90),
+            ("ninety, of a run without epochs", 90, RunCalls((), epochs=0)),
+        )
+    },
+    "of an epoch that was ended early the steps count": account_of(replace(STEPS_ALONE, ended_early=True), *EARLY),
+    "an epoch that was not": account_of(STEPS_ALONE, *EARLY),
+    "the peak of memory is the process'": peak(3e9, 2e9),
+    "the peak of memory is that of the samples": peak(None, 2e9),
+    "the peak of memory is unknown": peak(None, None),
+    "long steps without samples have an unknown cause": long_account(),
+    "long steps where traced ones wait have a cause": long_account(WAITS, wait_longer=True),
+    "long steps that call the training": long_account(WAITS),
+    "lines of other phases between training steps are the cause": evaluated(3.0),
+    "an evaluation after them is no cause": evaluated(9.0),
+    "no long steps": account_of(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0)),
+    "a window": account_of(phases_of({Phase.STEPS: 1.0}, whole=False)),
+}
+
+
+def test_what_the_time_of_runs_goes_to(golden: Callable[[str, str], None]) -> None:
     assert run_account(run_chart(None)) is None
+    golden("run_accounts.txt", "\n".join(f"## {name}\n\n{shown(one)}\n" for name, one in ACCOUNTS.items()))
 
 
 @given(st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e9), min_size=1))
@@ -26,107 +85,19 @@ def test_rows_are_in_the_order_of_phases_and_sum_to_the_run(times: dict[Phase, f
     assert all(row.ms > 0 for row in account.rows)
 
 
-def test_a_line_is_named_by_enough_samples_only() -> None:
-    lines = tuple(
-        RunLine(phase=Phase.PREPARING, at=AT, ms=ms, samples=samples, calls=calls)
-        for ms, samples, calls in ((900.0, 18, "pandas.DataFrame.iterrows"), (200.0, 4, "json.loads"))
-    )
-    account = account_of(RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=lines))
-    assert [line.calls for line in account.rows[0].lines] == ["pandas.DataFrame.iterrows"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "calls", "epochs"),
-    [
-        (90, [RunCalls((), epochs=2)], 90),
-        (90, [RunCalls((), epochs=2, planned_epochs=30)], 90),
-        (None, [RunCalls((), epochs=2, planned_epochs=30)], 30),
-        (None, [RunCalls((), epochs=30, planned_epochs=30)], None),
-        (None, [RunCalls((), epochs=2)], None),
-        (90, [], None),
-        (90, [RunCalls((), epochs=0)], None),
-    ],
-)
-def test_a_run_is_extrapolated_to_the_epochs_asked_for_or_planned(
-    asked: int | None, calls: list[RunCalls], epochs: int | None
-) -> None:
-    assert account_of(STEPS_ALONE, None, *calls, epochs=asked).for_epochs == epochs
-
-
-@pytest.mark.parametrize(("early", "times"), [(True, 12 * 80 / 32), (False, 12.0)])
-def test_of_an_epoch_that_was_ended_early_the_steps_count(*, early: bool, times: float) -> None:
-    calls = RunCalls((), epochs=1, planned_epochs=12, epoch_steps=80)
-    account = account_of(replace(STEPS_ALONE, ended_early=early), steps_of(32, 10.0), calls)
-    assert (account.for_epochs, account.for_times) == (12, times)
-
-
-@pytest.mark.parametrize(("process", "machine", "peak"), [(3e9, 2e9, 3e9), (None, 2e9, 2e9), (None, None, None)])
-def test_the_peak_of_memory_is_the_most_that_was_seen(
-    process: float | None, machine: float | None, peak: float | None
-) -> None:
-    ending = RunEnding(kind=EndKind.EXIT, peak_bytes=process)
-    account = account_of(STEPS_ALONE, None, ending, Samples(4, run_bytes=machine))
-    assert account.peak_bytes == peak
-
-
-LONG = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
-
-
-def long_account(*lines: LongLine, wait_longer: bool = False) -> tuple[float, float, list[float]]:
-    steps = replace(steps_of(100, 20.0, LONG), wait_longer=wait_longer)
-    more = (RunLongLines(lines),) if lines else ()
-    told = sure(account_of(phases_of({Phase.STEPS: 12_000.0}), steps, *more).long_steps)
-    return told.beyond_ms, told.unknown_ms, [line.ms for line in told.lines]
-
-
-def test_long_steps_without_samples_have_an_unknown_cause() -> None:
-    assert long_account() == (10_000.0, 10_000.0, [])
-
-
 @given(st.lists(st.tuples(st.floats(1.0, 1e5), st.integers(1, 500), st.sampled_from((AT, None))), min_size=1))
 def test_the_time_of_long_steps_has_its_lines_or_an_unknown_cause(
     seen: list[tuple[float, int, Location | None]],
 ) -> None:
     lines = [LongLine(at=at, ms=ms, samples=samples, work=RunWork.OTHER) for ms, samples, at in seen]
-    beyond, unknown, named = long_account(*lines)
-    assert sum(named) + unknown == pytest.approx(beyond)
-    assert bool(named) == any(line.sure for line in lines)
-
-
-@pytest.mark.parametrize(("wait_longer", "unknown"), [(True, 0.0), (False, 10_000.0)])
-def test_long_steps_where_traced_ones_wait_have_a_cause(unknown: float, *, wait_longer: bool) -> None:
-    at = LongLine(at=AT, ms=3_000.0, samples=60, trains=True)
-    assert long_account(at, wait_longer=wait_longer)[1] == unknown
-
-
-@pytest.mark.parametrize(("evaluated_s", "told"), [(3.0, 9_000.0), (9.0, 0.0)])
-def test_lines_of_other_phases_between_training_steps_are_the_cause(evaluated_s: float, told: float) -> None:
-    """100 steps take 12 s, of which 3 s are the phase of steps; an evaluation after them is no cause."""
-    spans = [PhaseSegment(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
-    spans.append(PhaseSegment(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT))
-    phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
-    line = run_line(Phase.EVALUATION, AT, 10_500.0)
-    found = account_of(replace(phases, lines=(line,), spans=tuple(spans)), steps_of(100, 20.0, LONG))
-    assert sure(found.long_steps).unknown_ms == 10_000.0 - told
-
-
-def test_without_long_steps_none_are_told() -> None:
-    account = account_of(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0))
-    assert (account.long_steps, account.steps, account.step_median_ms) == (None, 100, 20.0)
-
-
-def test_of_a_window_alone_the_reason_is_told() -> None:
-    account = account_of(phases_of({Phase.STEPS: 1.0}, whole=False))
-    assert (account.whole, account.missing) == (False, "only the traced window is known")
+    told = sure(long_account(*lines).long_steps)
+    assert sum(line.ms for line in told.lines) + told.unknown_ms == pytest.approx(told.beyond_ms)
+    assert bool(told.lines) == any(line.sure for line in lines)
 
 
 # Causes of a slow start and of slow calls, from a recording to the report
-
-
 FIT = "train.py:20"
-
 RULES = frozenset({"kernel-compilation", "known-fault", "missing-gpu", "sample-weight-scan"})
-
 T4 = MachineSample(1, gpu=(GpuSample(0, "Tesla T4"),))
 
 
@@ -177,6 +148,10 @@ def traced_batches() -> Recording:
     return replace(opened, manifest=replace(sure(opened.manifest), versions=versions, steps=seen))
 
 
+def outcomes_of(found: Diagnosis) -> dict[str, Any]:
+    return {result.rule.name: result.outcome for result in found.results}
+
+
 CASES = {
     "missing-gpu": on_the_cpu,
     "kernel-compilation": newer_gpu,
@@ -185,11 +160,7 @@ CASES = {
 }
 
 
-def outcomes_of(found: Diagnosis) -> dict[str, Any]:
-    return {result.rule.name: result.outcome for result in found.results}
-
-
-@pytest.mark.parametrize("name", CASES)
+@each(*CASES)
 def test_each_cause_is_named_in_the_report_and_no_other(name: str) -> None:
     found = diagnosed(CASES[name]())
     outcomes = outcomes_of(found)
@@ -214,13 +185,11 @@ def test_xlas_first_step_is_named_by_its_time() -> None:
 
 
 # Every finding of a diagnosis has a place, and every format of code review holds it
-
-
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SYNTHETIC = SAMPLES / "synthetic-gpu-a100-fp32"
-
 TRACE = Path("/logs/plugins/profile/run/vm.xplane.pb")
 STEPS = StepsSeen(at=("/home/me/job/train.py", 52))
+KERNEL = "/usr/lib/python3/dist-packages/ipykernel_launcher.py"
 
 
 def places(described: Manifest | None) -> tuple[Place, ...]:
@@ -245,12 +214,7 @@ def test_the_traced_loop_precedes_another_that_trains_too() -> None:
     assert first == Place("job/loop.py", 7, PlaceKind.TRAINING_CALL)
 
 
-KERNEL = "/usr/lib/python3/dist-packages/ipykernel_launcher.py"
-
-
-@pytest.mark.parametrize(
-    "described", [None, manifest(command=("train-model", "--fast")), manifest(command=("python", KERNEL))]
-)
+@each(None, manifest(command=("train-model", "--fast")), manifest(command=("python", KERNEL)))
 def test_where_no_program_is_known_the_trace_is_the_place(described: Manifest | None) -> None:
     assert [place.kind for place in places(described)] == [PlaceKind.TRACE]
 

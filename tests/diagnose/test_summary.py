@@ -5,6 +5,28 @@ from tests.diagnose.kit import *
 from tfdoctor.diagnose.summary import run
 
 EMPTY = chart(trace([]))
+SHAPES = [["float32", [None, 28, 28, 3]], ["float32", [3, 3, 3, 8]]]
+OPERATIONS = [
+    graph_operation("m/c/Conv2D", "Conv2D", SHAPES, layer="c", at=["/home/me/train.py", 7]),
+    graph_operation("m/c/BiasAdd", "BiasAdd", layer="c"),
+    graph_operation("m/d/MatMul", "MatMul", layer="d"),
+]
+DECODE = {"function": {"name": "decode", "at": ["/home/me/train.py", 2]}, "at": ["/home/me/train.py", 5]}
+DATASET = {"id": 1, "class": "_MapDataset", "trace_name": "MapDataset:1"} | DECODE
+SETTINGS = {"policy": "float32", "jit_compile": False, "batch_size": 32, "strategy": None}
+RECORD = {"graphs": [{"operations": OPERATIONS}], "datasets": [DATASET], "feeds": 1, "run": SETTINGS}
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+HALF_BUSY = {"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}
+DISTORTED = StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0))
+OPINIONS: dict[str, dict[str, Any]] = {
+    "the same": {"input_percent": 40.0},
+    "within five percent": {"input_percent": 45.0},
+    "more": {"input_percent": 45.1},
+    "less": {"input_percent": 34.9},
+    "it crashed": {"error": "it crashed"},
+    "no figure": {"input_percent": None},
+    "no steps": {"steps": 0},
+}
 
 
 def on_cpu(*, record: Any = None, samples: Any = (), beside: Manifest | None = None) -> Chart:
@@ -34,27 +56,6 @@ def on_cpu(*, record: Any = None, samples: Any = (), beside: Manifest | None = N
         line("tf_Compute/1", *work),
     ]
     return chart(trace(lanes), recording(record, samples, manifest=beside or manifest()))
-
-
-SHAPES = [["float32", [None, 28, 28, 3]], ["float32", [3, 3, 3, 8]]]
-OPERATIONS = [
-    graph_operation("m/c/Conv2D", "Conv2D", SHAPES, layer="c", at=["/home/me/train.py", 7]),
-    graph_operation("m/c/BiasAdd", "BiasAdd", layer="c"),
-    graph_operation("m/d/MatMul", "MatMul", layer="d"),
-]
-DATASET = {
-    "id": 1,
-    "class": "_MapDataset",
-    "trace_name": "MapDataset:1",
-    "function": {"name": "decode", "at": ["/home/me/train.py", 2]},
-    "at": ["/home/me/train.py", 5],
-}
-RECORD = {
-    "graphs": [{"operations": OPERATIONS}],
-    "datasets": [DATASET],
-    "feeds": 1,
-    "run": {"policy": "float32", "jit_compile": False, "batch_size": 32, "strategy": None},
-}
 
 
 def ran(*, gpus: int = 0, errors: tuple[str, ...] = (), warnings: tuple[str, ...] = (), **more: Any) -> Chart:
@@ -104,16 +105,33 @@ def defective(kind: Any) -> Chart:
     return broken
 
 
-SAMPLES = Path(__file__).parents[2] / "sample_traces"
-
-
 def sample(name: str) -> Chart:
     recording = Recording.open(SAMPLES / name)
     return Chart([xplane.read(recording.traces[0]), recording])
 
 
-HALF_BUSY = {"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}
-DISTORTED = StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0))
+def opinion(chart: Chart, **parts: Any) -> str:
+    said: dict[str, Any] = {"conclusion": "HIGHLY input-bound", "input_percent": 40.0, "steps": 4} | parts
+    found = sure(run.second_opinion(chart, Opinion(**said, verdict=InputVerdict.of(said["conclusion"]))))
+    return f"agrees {found.agrees}, {shown(found)}"
+
+
+def summary(chart: Chart) -> Iterator[str]:
+    """Yield all that a report shows of a run beside the verdicts."""
+    trust = run.trust(chart)
+    yield f"subject: {shown(run.subject(chart, 't'))}"
+    steps = run.steps(chart)
+    yield f"steps: {shown(replace(steps, rows=()))}"
+    yield from (f"  {shown(row)}" for row in steps.rows)
+    yield from (f"stage: {shown(one)}" for one in run.pipeline(chart))
+    yield from (f"operation: {shown(one)}" for one in run.operations(chart))
+    measures = (*run.model(chart), *machine.samples(chart), *devices.gpu_time(chart), *devices.tpu_time(chart))
+    yield from (f"{one.label}: {one.value.value:.6g} {one.value.unit}" for one in measures)
+    yield from (f"{label}: {value}" for label, value in machine.machine(chart) if value)
+    yield from (f"unrecorded: {one}" for one in machine.unrecorded(chart))
+    yield f"trust: {trust.level}"
+    yield from (f"  {reason}" for reason in trust.reasons)
+
 
 CHARTS = {
     "on a CPU": on_cpu(record=RECORD, samples=[HALF_BUSY], beside=manifest(versions={"python": "3.11"})),
@@ -148,38 +166,6 @@ UNSAMPLED = {
     "the machine has no TPU": unable(name="tpu", reason="this machine has no TPU"),
     "a reading hung": unable(name="host", reason="a reading hung"),
 }
-OPINIONS: dict[str, dict[str, Any]] = {
-    "the same": {"input_percent": 40.0},
-    "within five percent": {"input_percent": 45.0},
-    "more": {"input_percent": 45.1},
-    "less": {"input_percent": 34.9},
-    "it crashed": {"error": "it crashed"},
-    "no figure": {"input_percent": None},
-    "no steps": {"steps": 0},
-}
-
-
-def opinion(chart: Chart, **parts: Any) -> str:
-    said: dict[str, Any] = {"conclusion": "HIGHLY input-bound", "input_percent": 40.0, "steps": 4} | parts
-    found = sure(run.second_opinion(chart, Opinion(**said, verdict=InputVerdict.of(said["conclusion"]))))
-    return f"agrees {found.agrees}, {shown(found)}"
-
-
-def summary(chart: Chart) -> Iterator[str]:
-    """Yield all that a report shows of a run beside the verdicts."""
-    trust = run.trust(chart)
-    yield f"subject: {shown(run.subject(chart, 't'))}"
-    steps = run.steps(chart)
-    yield f"steps: {shown(replace(steps, rows=()))}"
-    yield from (f"  {shown(row)}" for row in steps.rows)
-    yield from (f"stage: {shown(one)}" for one in run.pipeline(chart))
-    yield from (f"operation: {shown(one)}" for one in run.operations(chart))
-    measures = (*run.model(chart), *machine.samples(chart), *devices.gpu_time(chart), *devices.tpu_time(chart))
-    yield from (f"{one.label}: {one.value.value:.6g} {one.value.unit}" for one in measures)
-    yield from (f"{label}: {value}" for label, value in machine.machine(chart) if value)
-    yield from (f"unrecorded: {one}" for one in machine.unrecorded(chart))
-    yield f"trust: {trust.level}"
-    yield from (f"  {reason}" for reason in trust.reasons)
 
 
 def test_all_that_is_shown_of_runs(golden: Callable[[str, str], None]) -> None:
@@ -194,13 +180,25 @@ def test_all_that_is_shown_of_runs(golden: Callable[[str, str], None]) -> None:
 
 
 # The timeline of a typical step
-
-
 ROUNDED = 2e-4  # ms by which two rounded places of a bar may be off
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+bars = st.lists(
+    st.tuples(st.floats(0, 0.01), st.floats(0, 0.01), st.sampled_from(["device", "host"])), max_size=300
+)
+NORM = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+def marked(name: str, *effects: Effect) -> Result:
+    rule = Rule.named(name, Topic.OPERATIONS, name, own=False, general=False)
+    return Result(rule=rule, outcome=finding(*effects))
+
+
+OPERATION = [marked("unfused-batch-norm", NORM), marked("hot", Effect(Stage.DEVICE, 0.0))]
+WHOLE_STAGE = [marked("input-bound", Effect(Stage.INPUT, 0.0))]
+NEITHER_OF_THEM = [marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))]
+
+
+@each(*NAMES)
 def test_bars_lie_within_the_step_and_those_of_the_step_are_its_breakdown(name: str) -> None:
     chart = sample(name)
     found = timeline(chart, ())
@@ -235,11 +233,6 @@ def test_the_wait_for_input_stands_above_the_stage_that_causes_it() -> None:
     assert work > 0.8 * wait.duration_ms
 
 
-bars = st.lists(
-    st.tuples(st.floats(0, 0.01), st.floats(0, 0.01), st.sampled_from(["device", "host"])), max_size=300
-)
-
-
 @given(bars, st.integers(1, 40))
 def test_however_many_there_are_few_are_drawn_and_no_time_is_lost(
     pieces: list[tuple[float, float, str]], most: int
@@ -255,33 +248,18 @@ def test_however_many_there_are_few_are_drawn_and_no_time_is_lost(
     assert covered >= sum(bar.duration_ms for bar in made) - 1e-9
 
 
-def marked(name: str, *effects: Effect) -> Result:
-    rule = Rule.named(name, Topic.OPERATIONS, name, own=False, general=False)
-    return Result(rule=rule, outcome=finding(*effects))
-
-
-NORM = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
-OPERATION = [marked("unfused-batch-norm", NORM), marked("hot", Effect(Stage.DEVICE, 0.0))]
-WHOLE_STAGE = [marked("input-bound", Effect(Stage.INPUT, 0.0))]
-NEITHER_OF_THEM = [marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))]
-
-
-@pytest.mark.parametrize(
-    ("results", "work", "rules"),
-    [
-        # A whole stage is all of its work, and its part of the step.
-        (WHOLE_STAGE, ("input", NEITHER), ("input-bound",)),
-        (WHOLE_STAGE, (Stage.INPUT, "Map"), ("input-bound",)),
-        (WHOLE_STAGE, ("device", NEITHER), ()),
-        (WHOLE_STAGE, (Stage.DEVICE, "Map"), ()),
-        # An operation is known by its name or as one of several.
-        (OPERATION, (Stage.DEVICE, "bn/mul"), ("hot", "unfused-batch-norm")),
-        (OPERATION, (Stage.DEVICE, "conv", "kernel"), ("hot",)),
-        (OPERATION, ("device", NEITHER), ("hot",)),
-        # What is neither is its part of the step alone.
-        (NEITHER_OF_THEM, ("host", NEITHER), ("retracing",)),
-        (NEITHER_OF_THEM, (Stage.HOST, "launch"), ()),
-    ],
+@cases(  # A whole stage is all of its work, and its part of the step.
+    (WHOLE_STAGE, ("input", NEITHER), ("input-bound",)),
+    (WHOLE_STAGE, (Stage.INPUT, "Map"), ("input-bound",)),
+    (WHOLE_STAGE, ("device", NEITHER), ()),
+    (WHOLE_STAGE, (Stage.DEVICE, "Map"), ()),
+    # An operation is known by its name or as one of several.
+    (OPERATION, (Stage.DEVICE, "bn/mul"), ("hot", "unfused-batch-norm")),
+    (OPERATION, (Stage.DEVICE, "conv", "kernel"), ("hot",)),
+    (OPERATION, ("device", NEITHER), ("hot",)),
+    # What is neither is its part of the step alone.
+    (NEITHER_OF_THEM, ("host", NEITHER), ("retracing",)),
+    (NEITHER_OF_THEM, (Stage.HOST, "launch"), ()),
 )
 def test_a_bar_has_the_findings_about_its_work(
     results: list[Result], work: tuple[Any, ...], rules: tuple[str, ...]
@@ -295,9 +273,9 @@ def test_what_gets_longer_by_a_change_is_not_what_is_wrong() -> None:
 
 
 # The profile of a step
-
-
 AT, OTHER = Location("train.py", 7), Location("train.py", 9)
+HELPERS = [TimedLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
+WAITS = TimedLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
 
 
 def group(kind: str, time: float, at: Location | None = AT, **more: Any) -> OperationGroup:
@@ -331,8 +309,13 @@ def traced() -> Chart:
     return Chart([Breakdown.of(device=30.0, host=10.0), model, OperationGroups((group("Mul", 30.0),))])
 
 
-HELPERS = [TimedLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
-WAITS = TimedLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
+def rows(found: Profile) -> Iterator[str]:
+    yield f"omitted: {found.omitted}, {found.omitted_ms:.6g} ms"
+    yield from map(shown, found.rows)
+    for part in found.python:
+        yield f"Python: {part.part}, {part.ms:.6g} ms"
+        yield from (f"  {shown(one)}" for one in part.lines)
+
 
 PROFILES = {
     # The facts keep those of a loop and of a part of Keras apart.
@@ -371,42 +354,23 @@ PROFILES = {
 }
 
 
-def rows(found: Profile) -> Iterator[str]:
-    yield f"omitted: {found.omitted}, {found.omitted_ms:.6g} ms"
-    yield from map(shown, found.rows)
-    for part in found.python:
-        yield f"Python: {part.part}, {part.ms:.6g} ms"
-        yield from (f"  {shown(one)}" for one in part.lines)
-
-
 def test_what_the_time_of_steps_goes_to(golden: Callable[[str, str], None]) -> None:
     texts = [f"## {name}\n\n" + "\n".join(rows(profile(one))) for name, one in PROFILES.items()]
     golden("profiles.txt", "\n\n".join(texts) + "\n")
 
 
 # What findings save of energy
-
-
-BOARD = EnergyMeter(
-    source=EnergySource.GPU, devices=1, without=0, power_w=300.0, seconds=60.0, run_j=36_000.0, idle_w=100.0
-)
-BOARD = replace(BOARD, waiting_w=20.0, busy=0.8)
-"""Kernels run for 80 % of the time, at 350 W."""
-
 PACKAGES = EnergyMeter(source=EnergySource.CPU, devices=2, without=0, power_w=200.0, seconds=60.0, run_j=24_000.0)
-
-
+BOARD = replace(PACKAGES, source=EnergySource.GPU, devices=1, power_w=300.0, run_j=36_000.0)
+BOARD = replace(BOARD, idle_w=100.0, waiting_w=20.0, busy=0.8)  # kernels have 350 W
 NO_PRICES = EnergyPrices()
+COMPUTES = Effect(Stage.DEVICE, 0.9)
 
 
 def measured(
     *meters: EnergyMeter, device: DeviceKind = DeviceKind.GPU, prices: EnergyPrices = NO_PRICES, epoch: int = 0
 ) -> Chart:
     return Chart([Energy(meters), prices, Device(device, 1, 1), *([Epoch(epoch)] if epoch else [])])
-
-
-def account_of(chart: Chart, step_ms: float | None = 100.0) -> EnergyAccount:
-    return sure(energy_account(chart, step_ms))
 
 
 def saving_of(chart: Chart, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
@@ -417,68 +381,37 @@ def saving_of(chart: Chart, *effects: Effect, per_step: float = 10.0, **more: An
     return result.energy
 
 
-def test_steps_epochs_and_the_run_have_the_energy_of_the_mean_power() -> None:
-    prices = EnergyPrices(usd_per_kwh=0.36, gco2_per_kwh=400.0)
-    (row,) = account_of(measured(BOARD, prices=prices, epoch=1000)).rows
-    step, idle, epoch = sure(row.per_step), sure(row.idle_per_step), sure(row.per_epoch)
-    assert (step.joules, idle.joules) == pytest.approx((30.0, 2.0))
-    assert (step.usd, step.gco2) == pytest.approx((3e-6, 30.0 * 400 / 3.6e6))
-    assert (epoch.joules, row.run.joules) == pytest.approx((30_000.0, 36_000.0))
-
-
-def test_without_prices_and_steps_there_is_the_energy_of_the_run_alone() -> None:
-    (row,) = account_of(measured(BOARD), step_ms=None).rows
-    assert (row.per_step, row.idle_per_step, row.per_epoch) == (None, None, None)
-    assert (row.run.joules, row.run.usd, row.run.gco2) == (36_000.0, None, None)
-
-
-COMPUTES = Effect(Stage.DEVICE, 0.9)
+PRICES = EnergyPrices(usd_per_kwh=0.36, gco2_per_kwh=400.0)
 ON_BOARD, ON_PACKAGES = measured(BOARD), measured(PACKAGES, device=DeviceKind.CPU)
 UNKNOWN_IDLE = measured(replace(BOARD, idle_w=None, waiting_w=None))
+EVALUATION = RunEffect(phase=Phase.EVALUATION, of=ms(50_000.0))
+LESS_INPUT = Effect(Stage.INPUT, 0.0)
+ENERGY = {
+    "the mean power of steps, epochs and the run": energy_account(
+        measured(BOARD, prices=PRICES, epoch=1000), 100.0
+    ),
+    "without prices and steps there is the energy of the run": energy_account(ON_BOARD, None),
+    "compute saves at the power of its kernels": saving_of(ON_BOARD, COMPUTES),
+    # Trap: the kernels of a step that waits less are the same, and take the same energy.
+    **{
+        f"less of the stage {stage}": saving_of(ON_BOARD, Effect(stage, 0.0))
+        for stage in (Stage.INPUT, Stage.TRANSFER, Stage.HOST, Stage.BETWEEN, Stage.COLLECTIVE)
+    },
+    "a mixture": saving_of(ON_BOARD, COMPUTES, Effect(Stage.HOST, 0.5)),
+    "less input of a board whose idle power is unknown": saving_of(UNKNOWN_IDLE, LESS_INPUT),
+    "compute of a board whose idle power is unknown": saving_of(UNKNOWN_IDLE, COMPUTES),
+    "a CPU saves at most at its mean": saving_of(ON_PACKAGES, LESS_INPUT),
+    # Work that moves to other threads takes as much energy.
+    "work that overlaps": saving_of(ON_PACKAGES, Effect(Stage.INPUT, 1.0, overlaps=True)),
+    "work that spreads": saving_of(ON_PACKAGES, Effect(Stage.INPUT, 0.5, spreads=True)),
+    "the steps do not run on this board": saving_of(measured(BOARD, device=DeviceKind.CPU), COMPUTES),
+    "the steps do not run on these packages": saving_of(measured(PACKAGES), COMPUTES),
+    "trap: a slow evaluation has another power": saving_of(ON_BOARD, COMPUTES, run_effects=(EVALUATION,)),
+    "what saves no time": saving_of(ON_BOARD, COMPUTES, per_step=0.0),
+}
 
 
-@pytest.mark.parametrize(
-    ("chart", "effects", "joules"),
-    [
-        (ON_BOARD, [COMPUTES], 0.010 * 350),
-        # Trap: the kernels of a step that waits less are the same, and take the same energy.
-        (ON_BOARD, [Effect(Stage.INPUT, 0.0)], 0.010 * 100),
-        (ON_BOARD, [Effect(Stage.TRANSFER, 0.0)], 0.010 * 100),
-        (ON_BOARD, [Effect(Stage.HOST, 0.0)], 0.010 * 100),
-        (ON_BOARD, [Effect(Stage.BETWEEN, 0.0)], 0.010 * 100),
-        (ON_BOARD, [COMPUTES, Effect(Stage.HOST, 0.5)], None),  # a mixture
-        (ON_BOARD, [Effect(Stage.COLLECTIVE, 0.5)], None),
-        (UNKNOWN_IDLE, [Effect(Stage.INPUT, 0.0)], None),
-        (UNKNOWN_IDLE, [COMPUTES], None),
-        (ON_PACKAGES, [Effect(Stage.INPUT, 0.0)], 2.0),
-        # Work that moves to other threads takes as much energy.
-        (ON_PACKAGES, [Effect(Stage.INPUT, 1.0, overlaps=True)], None),
-        (ON_PACKAGES, [Effect(Stage.INPUT, 0.5, spreads=True)], None),
-        # The steps do not run on these.
-        (measured(BOARD, device=DeviceKind.CPU), [COMPUTES], None),
-        (measured(PACKAGES), [COMPUTES], None),
-    ],
-)
-def test_a_step_saves_energy_at_the_power_of_what_gets_shorter(
-    chart: Chart, effects: list[Effect], joules: float | None
-) -> None:
-    saved = saving_of(chart, *effects)
-    assert (saved.per_step.joules if saved else None) == pytest.approx(joules)
-
-
-def test_a_run_saves_at_the_power_of_its_steps_and_a_cpu_at_most_its_mean() -> None:
-    board, packages = sure(saving_of(ON_BOARD, COMPUTES)), sure(saving_of(ON_PACKAGES, Effect(Stage.INPUT, 0.0)))
-    assert sure(board.run).joules == pytest.approx(60 * 350)
-    assert (packages.source, packages.bound) == (EnergySource.CPU, Bound.AT_MOST)
-
-
-def test_other_time_of_the_run_has_another_power() -> None:
-    """Trap: a slow evaluation is not at the power of training steps."""
-    evaluation = RunEffect(phase=Phase.EVALUATION, of=ms(50_000.0))
-    assert sure(saving_of(measured(BOARD), COMPUTES, run_effects=(evaluation,))).run is None
-
-
-def test_what_saves_no_time_saves_no_energy() -> None:
-    assert saving_of(measured(BOARD), COMPUTES, per_step=0.0) is None
+def test_what_findings_save_of_energy(golden: Callable[[str, str], None]) -> None:
+    golden("energy.txt", "\n".join(f"## {name}\n\n{shown(one)}\n" for name, one in ENERGY.items()))
     healthy = Result(rule=states("x"), outcome=Healthy(summary="x"))
-    assert [*with_energy(measured(BOARD), [healthy])] == [healthy]
+    assert [*with_energy(ON_BOARD, [healthy])] == [healthy]

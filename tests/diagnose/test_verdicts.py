@@ -9,9 +9,24 @@ def case(chart: Chart, *rules: Rule) -> Case:
     return chart, list(rules)
 
 
+COMPUTING = chart_of(**COMPUTE)
+EFFECT = Effect(Stage.INPUT, 0.0, "map")
+FAULT = states("fault", part(50))
+GRAVE = states("grave", severity=Severity.CRITICAL)
+COSTS = states("fault", Effect(Stage.DEVICE, 1.5, "part", ms(50.0)))
+GENERAL = states("asks", part(8), general=True, takes=ms(3.0))
+ELSEWHERE = states("between-steps", Effect(Stage.BETWEEN, 0.0))
+CAUSE = states("cause", Effect(Stage.INPUT, 0.01, "map"))
+TRIFLE = states("trifle", part(0.04, "bias"))
+QUICK = states("quick-input", Effect(Stage.INPUT, 0.1, "map"))
+LIGHT = states("light-model", Effect(Stage.DEVICE, 0.1))
+SURE = states("sure", part(30, "a"))
+ALMOST = overlapped(50.0, input=40.0, device=9.0, between=1.0)
+WAITING = overlapped(100.0, input=60.0, host=20.0, device=20.0)
+LARGE = states("large", part(30, "y"))
+
+
 # The step: what a finding saves, and what hides it
-
-
 def fine() -> Verdict:
     return Healthy(summary="All is well")
 
@@ -48,22 +63,6 @@ def long_steps(extra_ms: float) -> Case:
 def tracing(slowdown: float) -> Chart:
     return chart_of(slowdown=slowdown, **COMPUTE)
 
-
-COMPUTING = chart_of(**COMPUTE)
-EFFECT = Effect(Stage.INPUT, 0.0, "map")
-FAULT = states("fault", part(50))
-GRAVE = states("grave", severity=Severity.CRITICAL)
-COSTS = states("fault", Effect(Stage.DEVICE, 1.5, "part", ms(50.0)))
-GENERAL = states("asks", part(8), general=True, takes=ms(3.0))
-ELSEWHERE = states("between-steps", Effect(Stage.BETWEEN, 0.0))
-CAUSE = states("cause", Effect(Stage.INPUT, 0.01, "map"))
-TRIFLE = states("trifle", part(0.04, "bias"))
-QUICK = states("quick-input", Effect(Stage.INPUT, 0.1, "map"))
-LIGHT = states("light-model", Effect(Stage.DEVICE, 0.1))
-SURE = states("sure", part(30, "a"))
-ALMOST = overlapped(50.0, input=40.0, device=9.0, between=1.0)
-WAITING = overlapped(100.0, input=60.0, host=20.0, device=20.0)
-LARGE = states("large", part(30, "y"))
 
 STEP: dict[str, Case] = {
     "a crash leaves the others untouched": case(COMPUTING, rule(broken), rule(fine), FAULT),
@@ -153,9 +152,20 @@ STEP: dict[str, Case] = {
     "a saving within the wait": case(overlapped(100.0, input=60.0, device=40.0), without_python(0.0)),
 }
 
-# What explains the large parts of the step
 
+# What explains the large parts of the step
 MAP = "Root::Prefetch::Map"
+LINE, CALLBACK = Location("train.py", 3), Location("train.py", 21)
+TIMED = HostLines(
+    {
+        Stage.HOST: (TimedLine(LINE, 20, 2.0), TimedLine(LINE, 20, 2.0, work=LineWork.ENTERING)),
+        Stage.BETWEEN: (TimedLine(CALLBACK, 9, 1.0, "Log.on_train_batch_end"),),
+    }
+)
+EVENTS = PartEvents({Stage.HOST: (PartEvent("Execute", "python", 8.0),)})
+ALL_WAIT = states("waits", Effect(Stage.HOST, 0.0, "", ms(100.0)))
+LESS = Effect(Stage.INPUT, 0.98, MAP), Effect(Stage.BETWEEN, 0.0)
+PAUSES = Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(16.5), bound=Bound.AT_MOST)
 
 
 def mapped(time: float, **parts: Any) -> Chart:
@@ -215,20 +225,6 @@ def many_calls(count: int) -> Chart:
     return chart_of(Steps.of([step] * count), host=100.0)
 
 
-LINE, CALLBACK = Location("train.py", 3), Location("train.py", 21)
-TIMED = HostLines(
-    {
-        Stage.HOST: (TimedLine(LINE, 20, 2.0), TimedLine(LINE, 20, 2.0, work=LineWork.ENTERING)),
-        Stage.BETWEEN: (TimedLine(CALLBACK, 9, 1.0, "Log.on_train_batch_end"),),
-    }
-)
-EVENTS = PartEvents({Stage.HOST: (PartEvent("Execute", "python", 8.0),)})
-ALL_WAIT = states("waits", Effect(Stage.HOST, 0.0, "", ms(100.0)))
-SLOW = states("slow", device(60.0))
-LESS = Effect(Stage.INPUT, 0.98, MAP), Effect(Stage.BETWEEN, 0.0)
-PAUSES = Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(16.5), bound=Bound.AT_MOST)
-
-
 def untimed(seen: int = FEW) -> StackSamples:
     return StackSamples((TimedLine(CALLBACK, seen, callback="Log.on_train_batch_end"),))
 
@@ -247,6 +243,7 @@ def overlapping(part: Stage) -> Chart:
     return chart_of(operations(Mul=60.0, AddV2=40.0), threads, **{str(part): 100.0})
 
 
+SLOW = states("slow", device(60.0))
 ACCOUNTS: dict[str, Case] = {
     "less than a tenth needs no account": case(chart_of(device=90.1, host=9.9)),
     "a tenth does": case(chart_of(device=90.0, host=10.0)),
@@ -344,21 +341,21 @@ ACCOUNTS: dict[str, Case] = {
     "seen times of threads": case(overlapping(Stage.HOST), named(Stage.HOST, 60.0)),
 }
 
+
+SEQUENTIAL = states("sequential-map", Effect(Stage.INPUT, 0.1, "map"))
+BETWEEN = chart_of(device=50.0, host=30.0, between=20.0)
+
+
 # In which order to follow findings: from their effects, and from what their edits do to each other
-
-
 def edit(name: str, edit_id: str | tuple[str, ...], *effects: Effect) -> Rule:
     """A rule whose remedies are these edits."""
     ids = (edit_id,) if isinstance(edit_id, str) else edit_id
     return states(name, *effects, remedies=tuple(Remedy("Change it", edit_id=one) for one in ids))
 
 
-SEQUENTIAL = states("sequential-map", Effect(Stage.INPUT, 0.1, "map"))
 EAGER = edit("eager-step", "run-eagerly-off", part(10, "x"))
 COMPILED = edit("unfused-elementwise", "jit-compile", part(30, "y"))
 SEVERAL = edit("small-batch", "steps-per-execution", Effect(Stage.HOST, 0.1))
-BETWEEN = chart_of(device=50.0, host=30.0, between=20.0)
-
 ORDER: dict[str, Case] = {
     "changes that do not bear on each other": case(
         COMPUTING, states("a", part(30, "x")), states("b", part(20, "y"))
@@ -408,9 +405,15 @@ ORDER: dict[str, Case] = {
     "nothing is promised of distorted steps": case(chart_of(input=40.0, device=10.0, slowdown=2.0), INPUT, MATMUL),
 }
 
+
+FATAL: dict[str, Any] = {"severity": Severity.CRITICAL, "concern": Concern.RUN}
+START = {"start": 500_000.0, "imports": 500_000.0}
+RECURS = phases_of({Phase.IMPORTS: 9_900.0, Phase.STEPS: 70.0, Phase.BOUNDARIES: 30.0})
+NO_STEPS = phases_of({Phase.PREPARING: 9_000.0, Phase.PREDICTION: 1_000.0})
+TWO_EPOCHS = RunCalls((), epochs=2)
+
+
 # The run: what findings save of it
-
-
 def of(phase: Phase, time: float, subject: str = "line", **more: Any) -> RunEffect:
     return RunEffect(phase=phase, of=ms(time), subject=subject, **more)
 
@@ -433,14 +436,49 @@ def with_concern(concern: Concern, *effects: RunEffect, **times: float) -> Case:
     return case(run_of(**times), states("only", *effects, severity=Severity.CRITICAL, concern=concern))
 
 
+def told(result: Result) -> Iterator[str]:
+    """Yield what a result says that the case has not stated."""
+    kind, severity = type(result.outcome).__name__, f" {result.severity.name.lower()}" if result.severity else ""
+    match result.outcome:
+        case Errored(error=why) | NotApplicable(reason=why):
+            words = f": {why}"
+        case Healthy(summary=why):
+            words = f": {why}"
+        case _:
+            words = ""
+    yield f"{result.rule.name}: {kind.lower()}{severity}{words}"
+    for what in ("saving", "run", "takes"):
+        if found := getattr(result, what):
+            yield f"  {what}: {shown(found)}"
+    if isinstance(result.outcome, Healthy) and result.outcome.necessary:
+        yield f"  necessary: {shown(result.outcome.necessary)}"
+    if result.rule.general and isinstance(result.outcome, Finding):
+        yield f"  of: {shown(tuple(effect.of.value for effect in result.outcome.effects if effect.of))}"
+
+
+def said(chart: Chart, rules: list[Rule], pricing: RunPricing | None) -> Iterator[str]:
+    results = tuple(engine.examine(chart, rules, pricing))
+    for result in results:
+        yield from told(result)
+    both = savings.together(chart, results)
+    if pricing:
+        whole = pricing.together(results, both)
+        yield f"of the run: {shown(whole) if whole else 'nothing'}"
+        yield f"listed: {', '.join(one.rule.name for one in pricing.priced(engine.examine(chart, rules)))}"
+        return
+    assert not list(agreement.unaccounted(chart, results))
+    yield f"together: {shown(both) if both else 'nothing'}"
+    yield from (f"account: {shown(one)}" for one in accounts(chart, results))
+    left = unexplained(chart, results)
+    if left and left.subjects:
+        yield f"named already: {shown(left.subjects)}"
+    if following := order(chart, results):
+        yield f"turns: {shown(following.turns)}"
+        yield from sentences(following)
+
+
 EPOCHS = states("epochs", at_boundaries(20_000.0, times=10))
 PREPARES = of(Phase.PREPARING, 80_000.0, "prepare.py:33", bound=Bound.AT_MOST)
-FATAL: dict[str, Any] = {"severity": Severity.CRITICAL, "concern": Concern.RUN}
-START = {"start": 500_000.0, "imports": 500_000.0}
-RECURS = phases_of({Phase.IMPORTS: 9_900.0, Phase.STEPS: 70.0, Phase.BOUNDARIES: 30.0})
-NO_STEPS = phases_of({Phase.PREPARING: 9_000.0, Phase.PREDICTION: 1_000.0})
-TWO_EPOCHS = RunCalls((), epochs=2)
-
 RUN: dict[str, Case] = {
     # The start does not come again in a longer run.
     "a saving of the step is one of each step": case(run_of(start=100_000.0), states("step", part(20.0))),
@@ -514,47 +552,6 @@ RUN: dict[str, Case] = {
 }
 OF_90 = {"two epochs, of ninety": RUN["two epochs"]}
 """A quarter of the recorded run is little of the real one."""
-
-
-def told(result: Result) -> Iterator[str]:
-    """Yield what a result says that the case has not stated."""
-    kind, severity = type(result.outcome).__name__, f" {result.severity.name.lower()}" if result.severity else ""
-    match result.outcome:
-        case Errored(error=why) | NotApplicable(reason=why):
-            words = f": {why}"
-        case Healthy(summary=why):
-            words = f": {why}"
-        case _:
-            words = ""
-    yield f"{result.rule.name}: {kind.lower()}{severity}{words}"
-    for what in ("saving", "run", "takes"):
-        if found := getattr(result, what):
-            yield f"  {what}: {shown(found)}"
-    if isinstance(result.outcome, Healthy) and result.outcome.necessary:
-        yield f"  necessary: {shown(result.outcome.necessary)}"
-    if result.rule.general and isinstance(result.outcome, Finding):
-        yield f"  of: {shown(tuple(effect.of.value for effect in result.outcome.effects if effect.of))}"
-
-
-def said(chart: Chart, rules: list[Rule], pricing: RunPricing | None) -> Iterator[str]:
-    results = tuple(engine.examine(chart, rules, pricing))
-    for result in results:
-        yield from told(result)
-    both = savings.together(chart, results)
-    if pricing:
-        whole = pricing.together(results, both)
-        yield f"of the run: {shown(whole) if whole else 'nothing'}"
-        yield f"listed: {', '.join(one.rule.name for one in pricing.priced(engine.examine(chart, rules)))}"
-        return
-    assert not list(agreement.unaccounted(chart, results))
-    yield f"together: {shown(both) if both else 'nothing'}"
-    yield from (f"account: {shown(one)}" for one in accounts(chart, results))
-    left = unexplained(chart, results)
-    if left and left.subjects:
-        yield f"named already: {shown(left.subjects)}"
-    if following := order(chart, results):
-        yield f"turns: {shown(following.turns)}"
-        yield from sentences(following)
 
 
 def test_what_is_said_of_each_case(golden: Callable[[str, str], None]) -> None:

@@ -3,32 +3,24 @@
     @golden_cases
     def test_verdicts(told: Cases) -> None:
         told["a tenth of the step is reported"] = example(share=0.1), example(share=0.099)
+        told["what others explain is left to them"] = example(share=0.3, subjects=frozenset(("the subject",)))
+        told[...] = example(share=0.3, left=0.0)  # belongs to the case above
 
-Of the first finding all is written, and of later ones what is not as in it; so of what is healthy. A function with
-another name has a file with that name as well, and begins anew.
+The first two are those of the rule's page, ``sick`` and ``healthy``. Of the first finding all is written, and of
+later ones what is not as in it; so of what is healthy. A function with another name has a file with that name as
+well, and begins anew, without those two.
 """
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import EllipsisType
 from typing import Any
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, Unit
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Remedy,
-    RunEffect,
-    RunFailure,
-    Table,
-)
+from tfdoctor.terms.verdict import *
 
 Compare = Callable[[str, str], None]
 Entry = tuple[str, str]  # what it is, and what is said
@@ -44,10 +36,12 @@ class Cases:
         self.first: dict[type, dict[str, str]] = {}
         self.longer: dict[str, str] = {}  # texts of several lines, and where they stand
 
-    def __setitem__(self, name: str, value: object) -> None:
+    def __setitem__(self, name: str | EllipsisType, value: object) -> None:
         assert name not in self.texts, f"two cases are called {name!r}"
-        self.texts[name] = ""
-        self.texts[name] = "\n".join(self._lines(value)) or "nothing"
+        case = next(reversed(self.texts)) if isinstance(name, EllipsisType) else name
+        known = [self.texts[case]] if case in self.texts else []
+        self.texts[case] = ""
+        self.texts[case] = "\n".join([*known, *self._lines(value)]) or "nothing"
 
     def _lines(self, value: object) -> Iterator[str]:
         match value:
@@ -88,6 +82,9 @@ def golden_cases(test: Callable[[Cases], None]) -> Callable[[Compare], None]:
 
     def test_golden(golden: Compare) -> None:
         cases = Cases()
+        known = vars(sys.modules[test.__module__]) if part == "verdicts" else {}
+        for example in filter(None, map(known.get, ("sick", "healthy"))):
+            cases[str(inspect.getdoc(example)).partition("\n")[0]] = example
         test(cases)
         golden(file, cases.text)
 

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tfdoctor.facts.input.input_pipeline import StageTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
@@ -12,18 +15,33 @@ from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location
 
 SCRIPT = "train.py"
+PREFETCH = StageTime.of("Root::Prefetch")
 
 
-def line(phase: Phase, number: int, ms: float, calls: str = "", **more: Any) -> RunLine:
-    return run_line(phase, Location(SCRIPT, number), ms, calls, **more)
+def script(number: int) -> Location:
+    """A line of the script."""
+    return Location(SCRIPT, number)
 
 
-def made(call: RunCall, number: int, count: int, each_ms: float, **more: Any) -> MadeCall:
-    return made_call(call, Location(SCRIPT, number), count, each_ms, **more)
+def took(name: str, kind: str, ms: float, **more: Any) -> OperationTime:
+    """An operation that ran."""
+    return OperationTime(name=name, type=kind, ms=ms, **more)
 
 
-def steps(count: int, each_ms: float, long: LongSteps | None = None) -> RunSteps:
-    return equal_steps(Location(SCRIPT, 40), count, each_ms, long)
+UNNAMED = took("k", "compiled or unnamed", 9.0)
+UNNAMED_WORK = Operations((UNNAMED,))
+
+
+def at_line(phase: Phase, number: int, ms: float, calls: str = "", **more: Any) -> RunLine:
+    return run_line(phase, script(number), ms, calls, **more)
+
+
+def calls_at(call: RunCall, number: int, count: int, each_ms: float, **more: Any) -> MadeCall:
+    return made_call(call, script(number), count, each_ms, **more)
+
+
+def steps_at(count: int, each_ms: float, long: LongSteps | None = None) -> RunSteps:
+    return equal_steps(script(40), count, each_ms, long)
 
 
 def run_line(phase: Phase, at: Location | None, ms: float, calls: str = "", **more: Any) -> RunLine:
@@ -59,7 +77,7 @@ def dataset_of(kind: str, **more: Any) -> Dataset:
 def chained(*stages: Dataset, first: int = 20) -> tuple[Dataset, ...]:
     """Stages numbered in the order of their code, each made of the one before on a line below; the last first."""
     made = (
-        replace(stage, id=at, inputs=(at - 1,) if at else (), at=stage.at or Location(SCRIPT, first + at))
+        replace(stage, id=at, inputs=(at - 1,) if at else (), at=stage.at or script(first + at))
         for at, stage in enumerate(stages)
     )
     return tuple(made)[::-1]

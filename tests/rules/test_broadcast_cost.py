@@ -5,7 +5,9 @@ from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
 from tfdoctor.rules.operations import broadcast_cost
 from tfdoctor.rules.operations.broadcast_cost import ExpandedProduct, ExpandedProducts
 
-TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
+TILE = took("model/Tile", "Tile", 4.0, at=script(22))
+GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
+SMALL, FULL = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
 
 
 def example(
@@ -19,18 +21,6 @@ def example(
     return broadcast_cost.check(Broadcasts(repeated), operations, None, None, products)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The step repeats no tensor."""
-    return example(())
-
-
-GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
-SMALL, FULL = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
-
-
 def use(name: str, kind: str, sources: Any, given: Any = FULL, made: Any = FULL) -> Any:
     return graph_operation(name, kind, [given] * len(sources), [made], **{"from": sources})
 
@@ -39,7 +29,7 @@ def check(
     given: Any = (8, 1, 64), ms: float = 20.0, user: str = "Mul", name: str = "tile", hardware: Hardware = GPU
 ) -> Verdict:
     program = program_of(use(name, "Tile", [None], ["float32", list(given)]), use("use", user, [0, None]))
-    tile = OperationTime(name=name, type="Tile", ms=ms, operation=program.by_name[name])
+    tile = took(name, "Tile", ms, operation=program.by_name[name])
     return Chart([program, Operations.training(100.0, tile), hardware]).call(broadcast_cost.check)
 
 
@@ -67,13 +57,15 @@ def activated(last: str, hardware: Hardware) -> Verdict:
 
 def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
     """Judge a tensor that is expanded, in a step of 100 ms of compute."""
-    row = OperationTime(name="sub", type=kind, ms=ms, at=Location("train.py", 9))
+    row = took("sub", kind, ms, at=script(9))
     return example((), (ExpandedProduct(row, (64, 64, 32), times, (row,)),), total_ms=100.0)
 
 
+sick = example
+healthy = described("The step repeats no tensor.", example, ())
+
+
 # Tensors that are expanded and summed: what else may use them, and what belongs to them
-
-
 LEFT, RIGHT, BIG, OUT = (["float32", shape] for shape in ([64, 1, 32], [1, 64, 32], [64, 64, 32], [64, 64]))
 SCALAR = ["float32", []]
 
@@ -123,10 +115,8 @@ def test_verdicts(told: Cases) -> None:
     told["what is expanded takes a fiftieth of the step, and less"] = expanded(2.0), expanded(1.9)
     told["what is expanded 16 times, and less"] = expanded(9.0, 16.0), expanded(9.0, 15.9)
     told["a matmul computes distances, an einsum products"] = expanded(20.0), expanded(20.0, kind="Mul")
-    row = OperationTime(name="sub", type="Sub", ms=4.0)
-    told["both faults are one finding whose time is a ceiling"] = example(
-        expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)
-    )
+    row = took("sub", "Sub", 4.0)
+    told["both faults are one: a ceiling"] = example(expanded=(ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),))
 
     def measured(*more: dict[str, Any], **given: Any) -> list[str]:
         return [
@@ -137,22 +127,17 @@ def test_verdicts(told: Cases) -> None:
     told["the square as a power, of other norms, and of recordings that do not tell the exponent"] = [
         [*measured(*power(exponent)), f"of {exponent}"] for exponent in (2.0, 3.0, None)
     ]
-    told["products are summed without a square, and TensorFlow squares differences itself"] = [
-        measured(total(2), first=first) for first in ("Mul", "SquaredDifference")
-    ]
-    told["city-block distances and additive attention are no matmul"] = [
-        measured(big("other", kind, 2), total(3)) for kind in ("Abs", "Tanh", "MatMul")
-    ]
-    told["another operation takes the expanded tensor, too"] = [
+    told["products summed without a square, and TensorFlow's squared differences"] = measured(total(2), first="Mul")
+    told[...] = measured(total(2), first="SquaredDifference")
+    told["other distances"] = [measured(big("other", kind, 2), total(3)) for kind in ("Abs", "Tanh", "MatMul")]
+    told["another takes it, too"] = [
         measured(*SQUARED, big("beside", kind, 2)) for kind in ("Abs", "Tanh", "MatMul")
     ]
     told["an operand as large as the result"] = measured(*SQUARED, left=BIG)
     told["residuals of cluster centers are two products"] = measured(*weighted(64, 64, 1))
     told["weights of the expanded size are no factor of a matmul"] = measured(*weighted(64, 64, 32))
-    told["squared differences that are summed need no expansion"] = (
-        measured(SQUARE, total(3)),
-        measured(big("square", "Mul", 2, 2), total(3)),
-    )
+    told["squared differences that are summed need no expansion"] = measured(SQUARE, total(3))
+    told[...] = measured(big("square", "Mul", 2, 2), total(3))
     told["gradients of the expanded size belong to it"] = measured(
         *SQUARED,
         big("gradient_tape/Tile", "Tile", 4, given=OUT),

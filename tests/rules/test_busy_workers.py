@@ -1,9 +1,10 @@
 """busy-workers: both sides of the limit, processes that take nothing from the step, and which used the cores."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules.execution.busy_workers import PY_DATASET, check
 from tfdoctor.rules.execution.busy_workers.job_processes import JobProcesses
+
+TRAINED = EndedProcess(pid=7, trained=True)
 
 
 def example(
@@ -15,17 +16,6 @@ def example(
     return check(processes, cores, parts, Program(input_kind=kind))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Workers that only hand over rows."""
-    return example(JobProcesses(1.9, (0.02, 0.02)))
-
-
-TRAINED = EndedProcess(pid=7, trained=True)
-
-
 def job(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (TRAINED,)) -> JobProcesses:
     """Measure one sample a second; None is one of an earlier version."""
     hosts: list[dict[str, Any]] = [{} if one is None else {"processes_pct": one} for one in shares]
@@ -35,15 +25,17 @@ def job(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (T
     return JobProcesses.measure(recording(samples=samples, manifest=manifest(processes=trained)))
 
 
+sick = example
+healthy = described("Workers that only hand over rows.", example, JobProcesses(1.9, (0.02, 0.02)))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["a tenth of the core time"] = [example(JobProcesses(2 - own, (own,))) for own in (0.21, 0.19)]
     told["sixteen cores, of which the job uses two"] = example(cores=Cores(16.0, 1.95))
     told["a step that waits for its input"] = example(step=Breakdown.of(device=60.0, input=20.0))
-    told["the step may get what the others took, and at most half"] = [
-        example(JobProcesses(training, (helping,)), step=Breakdown.of(device=60.0))
-        for training, helping in ((1.5, 0.5), (0.5, 1.5))
-    ]
+    told["what others took, at most half"] = example(JobProcesses(1.5, (0.5,)), step=Breakdown.of(device=60.0))
+    told[...] = example(JobProcesses(0.5, (1.5,)), step=Breakdown.of(device=60.0))
     told["processes that are no workers are not called so"] = example(kind="tf.data")
     told["the process that trains is no helper"] = job({"7": 100.0, "8": 30.0, "9": 50.0}, {"7": 120.0, "9": 50.0})
     two = TRAINED, EndedProcess(pid=8, trained=True)

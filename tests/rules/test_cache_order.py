@@ -1,8 +1,15 @@
 """cache-order: caches that are never complete, and caches that keep random draws."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.cacheable import RepeatedWork
 from tfdoctor.rules.input import cache_order
+
+ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
+SOURCE = dataset_of("TensorSlice", cardinality=1000)
+REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
+CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
+ENDLESS = replace(CACHE, cardinality=-1)
+SHUFFLE = dataset_of("Shuffle", cardinality=1000)
+BATCH = dataset_of("Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
 
 
 def example(
@@ -18,7 +25,7 @@ def example(
         StageTime.of(f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0)
         for one, taken in ran
     ]
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *times)
+    pipeline = InputPipeline.of(PREFETCH, *times)
     repeated = RepeatedWork.measure(cacheable, properties, pipeline)
     step, contention = Breakdown.of(input=wait, device=40.0 - wait), CpuContention(crowded, 2.0, 30.0)
     return cache_order.check(cacheable, properties, repeated, pipeline, step, contention)
@@ -27,34 +34,19 @@ def example(
 def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Dataset:
     """Build a map whose function runs operations of these types."""
     kinds = {"types": frozenset(types), "stateful": frozenset(kind for kind in types if "Random" in kind)}
-    more = {"cardinality": cardinality, "element": ELEMENT, "function_at": Location("train.py", 9)}
+    more = {"cardinality": cardinality, "element": ELEMENT, "function_at": script(9)}
     return dataset_of("Map", function=name, **kinds, **more)
-
-
-ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
-SOURCE = dataset_of("TensorSlice", cardinality=1000)
-DECODE = mapped("DecodePng")
-REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
-CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
-ENDLESS = replace(CACHE, cardinality=-1)
-sick = example
-
-
-def healthy() -> Verdict:
-    """The cache stands before repeat()."""
-    return example(SOURCE, DECODE, CACHE, REPEAT)
-
-
-FLIP = mapped("RandomUniform", name="flip")
-SHUFFLE = dataset_of("Shuffle", cardinality=1000)
-BATCH = dataset_of("Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
-check = partial(example, work=10.0, calls=10.0, passes=4.0)
 
 
 def take(count: int) -> Dataset:
     return dataset_of("Take", parameters=DatasetParameters(count=count), cardinality=count)
 
 
+DECODE = mapped("DecodePng")
+sick = example
+healthy = described("The cache stands before repeat().", example, SOURCE, DECODE, CACHE, REPEAT)
+FLIP = mapped("RandomUniform", name="flip")
+check = partial(example, work=10.0, calls=10.0, passes=4.0)
 LOAD = replace(mapped("PyFunc", name="load"), python=True)
 LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
 
@@ -63,19 +55,14 @@ LATE, RANDOM = (SOURCE, DECODE, REPEAT, ENDLESS), (SOURCE, DECODE, FLIP, CACHE)
 def test_verdicts(told: Cases) -> None:
     told["a cache after repeat costs all work before it"] = check(SOURCE, DECODE, REPEAT, ENDLESS, SHUFFLE)
     told["no cache"] = check(SOURCE, DECODE)
-    told["a cache before shuffle, before the random crop, and after shuffle: wanted orders"] = (
-        check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT),
-        check(SOURCE, DECODE, CACHE, FLIP, BATCH),
-        check(SOURCE, DECODE, SHUFFLE, CACHE),
-    )
-    told["take before the cache, of all elements, and after repeat"] = (
-        check(SOURCE, DECODE, take(9), CACHE),
-        check(SOURCE, DECODE, CACHE, take(1000)),
-        check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)),
-    )
+    told["a cache before shuffle and crop, and after shuffle"] = check(SOURCE, DECODE, CACHE, SHUFFLE, REPEAT)
+    told[...] = check(SOURCE, DECODE, CACHE, FLIP, BATCH), check(SOURCE, DECODE, SHUFFLE, CACHE)
+    told["take before the cache, of all elements, and after repeat"] = check(SOURCE, DECODE, take(9), CACHE)
+    told[...] = check(SOURCE, DECODE, CACHE, take(1000))
+    told[...] = check(SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9))
     told["a shorter take discards the cache"] = check(SOURCE, DECODE, CACHE, take(999))
     told["data without an end"] = check(dataset_of("Generator", cardinality=-1), ENDLESS)
-    told["a cache that is late: a single pass reads none, two do, and unknown passes have a ceiling"] = [
+    told["a late cache: one pass, two, and unknown"] = [
         check(*LATE, passes=passes) for passes in (1.0, 1.9, 2.0, None)
     ]
     told["a cache that keeps random draws has no price"] = [check(*RANDOM, passes=n) for n in (1.9, 2.0, None)]
@@ -84,9 +71,8 @@ def test_verdicts(told: Cases) -> None:
     told["only what is the same in every pass is priced"] = check(SOURCE, DECODE, FLIP, REPEAT, ENDLESS)
     between = mapped("DecodePng", cardinality=-1)
     told["a function between repeat and cache needs a hand"] = check(SOURCE, REPEAT, between, ENDLESS)
-    told["a step that does not wait still grows, and the cores are crowded"] = [
-        check(*LATE, wait=0.0, crowded=crowded) for crowded in (False, True)
-    ]
+    told["a step that does not wait still grows, and the cores are crowded"] = check(*LATE, wait=0.0, crowded=False)
+    told[...] = check(*LATE, wait=0.0, crowded=True)
     properties = DatasetProperties(chained(REPEAT, ENDLESS))
     cacheable, missing = Cacheable.measure(properties), Unavailable("no trace")
     told["without a trace the order counts"] = cache_order.check(cacheable, properties, missing, None, None, None)

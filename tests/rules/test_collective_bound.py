@@ -1,28 +1,21 @@
 """collective-bound: the exchange, separated from waiting where the trace allows."""
 
-from tests.builders import Row, line
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
 from tests.rules.kit import *
 from tfdoctor.rules.scale import collective_bound
 from tfdoctor.rules.scale.collective_bound import check
 
 
-def sick() -> Verdict:
-    """An all-reduce of 5 ms follows 15 ms of compute."""
-    return check(Breakdown.of(device=15.0, collective=5.0), None, None, Replicas())
-
-
-def healthy() -> Verdict:
-    """An all-reduce of which 0.5 ms are exposed."""
-    return check(Breakdown.of(device=19.5, collective=0.5), None, None, Replicas())
+def example(device: float, collective: float, replicas: Replicas = Replicas()) -> Verdict:
+    return check(Breakdown.of(device=device, collective=collective), None, None, replicas)
 
 
 def both(first: float, exchange: float = 1.0) -> object:
     return examine(collective_bound, replica(first, 12, exchange), replica(12, 12, exchange)).outcome
 
 
-def alone(*lines: Any) -> Result:
-    return examine(collective_bound, v100(*lines))
+sick = described("An all-reduce of 5 ms follows 15 ms of compute.", example, 15.0, 5.0)
+healthy = described("An all-reduce of which 0.5 ms are exposed.", example, 19.5, 0.5)
 
 
 @golden_cases
@@ -35,9 +28,8 @@ def test_verdicts(told: Cases) -> None:
     for at in range(0, STEPS * EACH, EACH):
         rows += [("kernel", at + 1, at + 18), (NCCL, at + 2, at + 17)]
     streams = line("Stream #14(Kernel)", *rows[::2]), line("Stream #20(Kernel)", *rows[1::2])
-    told["hidden collectives cost nothing"] = alone(*streams).outcome
+    told["hidden collectives cost nothing"] = examine(collective_bound, v100(*streams)).outcome
     kernels = [("kernel", at + 1, at + 12) for at in range(0, STEPS * EACH, EACH)]
-    told["without collectives"] = alone(line("Stream #14(Kernel)", *kernels)).outcome
-    parts = Breakdown.of(device=15.0, collective=5.0)
+    told["without collectives"] = examine(collective_bound, v100(line("Stream #14(Kernel)", *kernels))).outcome
     replicas = Replicas("MultiWorkerMirroredStrategy", 2, 0, batch=64, divided=True)
-    told["on a CPU worker the breakdown is enough"] = check(parts, None, None, replicas)
+    told["on a CPU worker the breakdown is enough"] = example(15.0, 5.0, replicas)

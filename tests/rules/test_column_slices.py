@@ -11,22 +11,18 @@ def example(  # noqa: PLR0913 - what the verdict depends on
     """Nine columns are cut into rows, shuffled, and joined in batches of 128, for steps of 2 ms."""
     spec = ", ".join(f"TensorSpec(shape=({shape}), dtype=tf.float32, name=None)" for _ in range(columns))
     chain = chained(
-        dataset_of("TensorSlice", element=spec, at=Location("train.py", 10)),
+        dataset_of("TensorSlice", element=spec, at=script(10)),
         dataset_of(between),
         dataset_of("Batch", parameters=DatasetParameters(batch_size=128)),
     )
     stage = StageTime.of("Root::Prefetch::BatchV2", work, dataset=chain[0])
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), stage)
+    pipeline = InputPipeline.of(PREFETCH, stage)
     step = Breakdown.of(input=wait, device=2.0 - wait)
     return check(pipeline, step, DatasetProperties(chain), contention, cores)
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """Two columns."""
-    return example(2)
+healthy = described("Two columns.", example, 2)
 
 
 @golden_cases
@@ -39,8 +35,5 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = [example(work=9 * GATHER_MS + ms) for ms in (0.11, 0.09)]
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=2.0)
     others = Cores(2.0, 1.0, others=0.9)
-    told["a step that does not wait is slowed through the cores alone, which other programs may use"] = (
-        example(wait=0.0),
-        example(wait=0.0, contention=crowded),
-        example(wait=0.0, contention=crowded, cores=others),
-    )
+    told["a step that does not wait is slowed through the cores, which others may use"] = example(wait=0.0)
+    told[...] = example(wait=0.0, contention=crowded), example(wait=0.0, contention=crowded, cores=others)

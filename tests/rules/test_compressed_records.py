@@ -10,23 +10,19 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Each of 32 records takes 0.15 ms, in a step of 8 ms that waits."""
     kind, parameters = "TFRecordDatasetV2", DatasetParameters(compression_type=compression)
-    records = Dataset(id=0, kind=kind, parameters=parameters, files=files, at=Location("train.py", 46))
+    records = Dataset(id=0, kind=kind, parameters=parameters, files=files, at=script(46))
     batch = Dataset(id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32))
     path = "Root::Prefetch::Batch::TFRecord"
     reader = StageTime.of(path, each * calls, calls=calls, dataset=records)
     return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), reader, *others),
+        InputPipeline.of(PREFETCH, reader, *others),
         DatasetProperties((batch, records)),
         Breakdown.of(input=wait, device=8.0 - wait),
     )
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The same records without compression."""
-    return example(compression="")
+healthy = described("The same records without compression.", example, compression="")
 
 
 @golden_cases

@@ -10,18 +10,14 @@ def example(share: float | None = 0.4, *, others: int = 1, kind: DeviceKind = De
     return check(GpuBoards((board,)), Device(kind, 1, 1))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """An idle notebook holds memory of the GPU."""
-    return example(0.0)
-
-
 def sampled(**processes: object) -> GpuBoards:
     gpu = {"index": 0, "processes": {"run": 1, "others": 1, **processes}}
     rows = [{"unix_ns": n, "gpu": [gpu]} for n in range(1, 4)]
     return chart(trace(), recording(samples=rows)).fact(GpuBoards)
+
+
+sick = example
+healthy = described("An idle notebook holds memory of the GPU.", example, 0.0)
 
 
 @golden_cases
@@ -31,10 +27,6 @@ def test_verdicts(told: Cases) -> None:
     told["an idle notebook is listed among the processes that compute"] = example(0.0)
     told["an unknown share, and no other process"] = example(None, others=2), example(None, others=0)
     told["a CPU"] = example(kind=DeviceKind.CPU)
-    told["the share is of readings in which the run computes too"] = (
-        sampled(attribution="by process", others_sm_pct=40.0),
-        sampled(run=0, attribution="by process", others_sm_pct=40.0),
-    )
-    told["of the processes of a container's host the run's own may be one, under another number"] = sampled(
-        attribution="assumed", others_sm_pct=40.0
-    )
+    told["the share is of readings while the run computes"] = sampled(attribution="by process", others_sm_pct=40.0)
+    told[...] = sampled(run=0, attribution="by process", others_sm_pct=40.0)
+    told["of a container's processes one may be the run's"] = sampled(attribution="assumed", others_sm_pct=40.0)

@@ -1,14 +1,15 @@
 """depthwise-convolution: time above what the memory would need, and kernels that stay constant."""
 
-from tests.builders import line
 from tests.rules.kit import *
 from tfdoctor.rules.operations import depthwise_convolution
 from tfdoctor.rules.operations.depthwise_convolution import FixedConvolution, FixedKernels
 
 EXAMPLE_GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
-FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
-AT = Location("train.py", 44)
+FAST = took("gradient_tape/model/conv", "Conv2D", 20.0, flops=7e9)
+AT = script(44)
 DEPTHWISE = "DepthwiseConv2dNative"
+GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
+CPU = Hardware(DeviceKind.CPU, "x")
 
 
 def depthwise(ms: float = 10.0, end: str = "", **more: Any) -> OperationTime:
@@ -21,7 +22,7 @@ def of_96_channels() -> OperationTime:
     tensors = (("float32", (32, 64, 64, 96)), ("float32", (3, 3, 96, 1)))
     graph = Operation(name="model/depthwise", type=DEPTHWISE, inputs=tensors, outputs=tensors[:1])
     parts: dict[str, Any] = {"name": graph.name, "layer": "depthwise", "operation": graph, "nbytes": 1e8}
-    return depthwise(12.0, at=Location("train.py", 11), flops=2.3e8, **parts)
+    return depthwise(12.0, at=script(11), flops=2.3e8, **parts)
 
 
 def example(
@@ -32,21 +33,8 @@ def example(
     return depthwise_convolution.check(operations, hardware, FixedKernels(constant) if constant else None)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The step runs regular convolutions only."""
-    return example(FAST)
-
-
-GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
-CPU = Hardware(DeviceKind.CPU, "x")
-check = partial(example, hardware=GPU)
-
-
 def on_unknown_gpu(ms: float) -> Verdict:
-    add = OperationTime(name="a", type="AddV2", ms=ms, nbytes=2e9)
+    add = took("a", "AddV2", ms, nbytes=2e9)
     return check(depthwise(), add, hardware=Hardware(DeviceKind.GPU, "x"))
 
 
@@ -55,8 +43,7 @@ def traced(took: float) -> Result:
     steps = line("p", *(marker(n, 10 * n, 10 * n + 9) for n in range(6)))
     rows = [(f"d:{DEPTHWISE}", 10 * n + 1, 10 * n + 1 + took) for n in range(6)]
     facts = chart(trace([markers(6, 10) if took else steps, line("t", *rows)]))
-    (result,) = engine.examine(facts, [Rule.from_module(depthwise_convolution)])
-    return result
+    return examined(depthwise_convolution, facts)
 
 
 def on_cpu(ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0, hardware: Hardware = CPU) -> Verdict:
@@ -80,11 +67,19 @@ def check_constant(one: FixedConvolution, *rows: OperationTime) -> Verdict:
     return check(*one.rows, *rows, FAST, constant=(one,))
 
 
+sick = example
+healthy = described("The step runs regular convolutions only.", example, FAST)
+check = partial(example, hardware=GPU)
+
+
 # Which kernels are constant, their gradients and lines, and what is left of them
-
-
 IMAGE, KERNEL = ["float32", [8, 64, 64, 2]], ["float32", [27, 27, 2, 1]]
 BACKWARD = f"gradient_tape/blur/{DEPTHWISE}BackpropInput"
+HELD = {"captured": ["kernel"], "kernels": [{"name": "kernel", "separable": True}]}
+HANDLE = ["resource", []]
+# The trace names what runs in place with the frames of the loop, and they have no operation of their own
+FRAMES = "gradient_tape/map/while/map/while_grad/body/_99/gradient_tape/map/while/gradients"
+LOOP = ("map/while/body/_69/blur", f"{FRAMES}/blur_grad/{DEPTHWISE}BackpropInput", "map/while/body/_69/other")
 
 
 def found_in(*kernel: dict[str, Any], names: Any = ("blur", BACKWARD), **graph: Any) -> Any:
@@ -99,23 +94,12 @@ def found_in(*kernel: dict[str, Any], names: Any = ("blur", BACKWARD), **graph: 
     record = {"graphs": [{"kind": "function", "operations": rows, **graph}]}
     program: Program = chart(trace([]), recording(record)).fact(Program)
     kinds = {name: DEPTHWISE + ("BackpropInput" if "grad" in name else "") for name in names}
-    times = (
-        OperationTime(name=name, type=kind, ms=1.0, operation=program.by_name.get(name))
-        for name, kind in kinds.items()
-    )
+    times = (took(name, kind, 1.0, operation=program.by_name.get(name)) for name, kind in kinds.items())
     return Chart([program, Operations(tuple(times))]).fact(FixedKernels).rows
 
 
 def op(name: str, kind: str, given: Any, made: Any, *sources: int) -> dict[str, Any]:
     return graph_operation(name, kind, given, [made], **({"from": list(sources)} if sources else {}))
-
-
-CAPTURED = op("kernel", "Placeholder", [], KERNEL)
-HELD = {"captured": ["kernel"], "kernels": [{"name": "kernel", "separable": True}]}
-HANDLE = ["resource", []]
-# The trace names what runs in place with the frames of the loop, and they have no operation of their own
-FRAMES = "gradient_tape/map/while/map/while_grad/body/_99/gradient_tape/map/while/gradients"
-LOOP = ("map/while/body/_69/blur", f"{FRAMES}/blur_grad/{DEPTHWISE}BackpropInput", "map/while/body/_69/other")
 
 
 def measured(*kernel: dict[str, Any], **more: Any) -> list[str]:
@@ -125,6 +109,9 @@ def measured(*kernel: dict[str, Any], **more: Any) -> list[str]:
         f"{one.ms:g} ms: {', '.join(row.name for row in one.rows)}"
         for one in found_in(*kernel, **more)
     ]
+
+
+CAPTURED = op("kernel", "Placeholder", [], KERNEL)
 
 
 @golden_cases
@@ -138,25 +125,18 @@ def test_verdicts(told: Cases) -> None:
     told["a layer's operations are one row"] = check(
         depthwise(), depthwise(6.0, "BackpropInput"), depthwise(1.0, layer="other", name="o"), FAST
     )
-    told["a step of unnamed work"] = check(OperationTime(name="k", type="compiled or unnamed", ms=9.0))
+    told["a step of unnamed work"] = check(UNNAMED)
     for took in (0.02, 0.0):
-        result = traced(took)
-        told[f"a CPU's trace with operations of {took} ms, and its severity and saving"] = (
-            result.outcome,
-            result.severity,
-            result.saving,
-        )
+        one = traced(took)
+        told[f"a CPU's trace with operations of {took} ms, and its saving"] = one.outcome, one.severity, one.saving
     told["on a CPU the rates of the run decide"] = on_cpu(flop_s=2.4e11), on_cpu(flop_s=2.3e11)
-    told["a known peak rate decides where the run's convolutions are slow"] = [
-        on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=peak)) for peak in (2.4e11, 2.3e11)
-    ]
-    told["a tenth of the compute time, and less"] = (
-        on_cpu(10.0, flop_s=1e12, others_ms=90.0),
-        on_cpu(9.9, flop_s=1e12, others_ms=90.1),
-    )
+    told["a known peak, for slow convolutions"] = on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=2.4e11))
+    told[...] = on_cpu(flop_s=1e11, hardware=replace(GPU, peak_flop_s=2.3e11))
+    told["a tenth of the compute time, and less"] = on_cpu(10.0, flop_s=1e12, others_ms=90.0)
+    told[...] = on_cpu(9.9, flop_s=1e12, others_ms=90.1)
     told["unknown rates promise nothing on a CPU"] = check(depthwise(), FAST, hardware=CPU)
     # The gradient of an operation that a layer's call calls has the line that made the layer
-    gradient = depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69))
+    gradient = depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=script(69))
     told["the line is that of a forward operation"] = check(gradient, depthwise(5.0, at=AT), FAST)
     told["a constant kernel of a column and a row is named by its line"] = check_constant(constant())
     told["of the arithmetic of a 4 x 4 kernel a column and a row keep half"] = check_constant(constant(size=(4, 4)))
@@ -170,9 +150,7 @@ def test_verdicts(told: Cases) -> None:
     told["a captured kernel with its gradient"] = measured(CAPTURED, **HELD)
     full = [{"name": "kernel", "separable": False}]
     others: list[dict[str, Any]] = [{"kernels": []}, {"kernels": full}, {"strides": [1, 2, 2, 1]}]
-    told["captured kernels that are unknown, full, or applied with strides leave all arithmetic"] = [
-        measured(CAPTURED, **HELD | other) for other in others
-    ]
+    told["captured kernels: unknown, full, strided"] = [measured(CAPTURED, **HELD | other) for other in others]
     window, channels = op("window", "Const", [], KERNEL), op("channels", "Shape", [IMAGE], ["int32", [4]], 0)
     told["the window of tf.image.ssim is repeated for as many channels as the image has"] = measured(
         window, channels, op("Tile", "Tile", [KERNEL], KERNEL, 1, 2)

@@ -3,56 +3,43 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input.disabled_autotune import check
 
+GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
+ONE = {"threading.private_threadpool_size": 1}
+MAP_OFF = {"experimental_optimization.map_parallelization": False}
+PLAIN = (PREFETCH, StageTime.of("Root::Prefetch::Map", 30.0))
+SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
+INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
+
 
 def example(
     options: DataOptions = DataOptions({"threading.private_threadpool_size": 1}), *stages: StageTime,
     wait: float = 22.0, device: Device = Device(DeviceKind.GPU, 1, 1), cores: Cores | None = Cores(8.0, busy=1.0),
 ) -> Verdict:  # fmt: skip
     """A pool of one thread decodes images while seven of eight cores are idle."""
-    ahead = StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
+    ahead = PREFETCH, StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
     pipeline = InputPipeline.of(*(stages or ahead))
     return check(options, pipeline, Breakdown.of(input=wait, device=10.0), device, cores)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same pipeline with a pool of sixteen threads, which are mostly idle."""
-    return example(DataOptions({"threading.private_threadpool_size": 16}))
-
-
-GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-ONE = {"threading.private_threadpool_size": 1}
-MAP_OFF = {"experimental_optimization.map_parallelization": False}
-PLAIN = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 30.0))
-SERIAL = (StageTime.of("Root::BatchV2", 5.0), StageTime.of("Root::BatchV2::Map", 25.0))
 
 
 def judged(values: dict[str, Any], *stages: StageTime, **more: Any) -> Verdict:
     return example(DataOptions(values, Location("t.py", 7)), *stages, **more)
 
 
-INJECT_OFF = {"experimental_optimization.inject_prefetch": False}
-
-
 def recorded(*datasets: Dataset, **more: Any) -> DataOptions:
     return DataOptions.measure(Program(datasets=datasets, **more))
 
 
-def pool(stage: StageTime, **more: Any) -> Verdict:
-    return judged(ONE, stage, **more)
+sick = example
+SIXTEEN = DataOptions({"threading.private_threadpool_size": 16})
+healthy = described("The same pipeline with a pool of sixteen threads, which are mostly idle.", example, SIXTEEN)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a full pool of one thread, by both names of the option"] = [
-        judged({name: 1})
-        for name in ("threading.private_threadpool_size", "experimental_threading.private_threadpool_size")
-    ]
-    told["a pool that is busy for three quarters of the time, and less"] = [
-        pool(StageTime.of("Root::ParallelMapV2", ms)) for ms in (22.5, 22.3)
-    ]
+    told["a full pool of one thread, by the option's names"] = judged({"threading.private_threadpool_size": 1})
+    told[...] = judged({"experimental_threading.private_threadpool_size": 1})
+    told["a pool busy for three quarters, and less"] = judged(ONE, StageTime.of("Root::ParallelMapV2", 22.5))
+    told[...] = judged(ONE, StageTime.of("Root::ParallelMapV2", 22.3))
     told["a pool as large as the machine"] = judged(
         {"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)
     )
@@ -62,15 +49,10 @@ def test_verdicts(told: Cases) -> None:
         judged(values, *PLAIN)
         for values in ({}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000})
     ]
-    told["Python gains nothing from threads"] = pool(StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0))
+    told["Python gains no threads"] = judged(ONE, StageTime.of("Root::ParallelMapV2", 30.0, python_ms=29.0))
+    few = Cores(4.0, busy=1.0), Cores(4.0, busy=3.0), Cores(4.0, busy=1.0, others=2.0), None
     told["the cores limit what more threads gain, less surely where others use them or they are unknown"] = [
-        judged(ONE, device=device, cores=cores)
-        for cores, device in (
-            (Cores(4.0, busy=1.0), CPU),
-            (Cores(4.0, busy=3.0), GPU),
-            (Cores(4.0, busy=1.0, others=2.0), CPU),
-            (None, GPU),
-        )
+        judged(ONE, device=device, cores=cores) for cores, device in zip(few, (CPU, GPU, CPU, GPU), strict=True)
     ]
     switches = "map_parallelization", "autotune", "apply_default_optimizations"
     told["a plain map that tf.data would have run in parallel"] = [

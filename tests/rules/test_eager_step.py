@@ -2,31 +2,21 @@
 
 from itertools import chain
 
-from tests.builders import line
 from tests.rules.kit import *
 from tests.run_logs import Run, place
-from tfdoctor.recording.agent import Candidate
 from tfdoctor.rules.tracing import eager_step
+
+STEP = Breakdown.of(host=10.0, device=5.0)
+CALLER = script(30)
+STEP_AT, CALLED_AT = Location("nets.py", 23), script(38)
 
 
 def example(
-    work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
+    work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=script(19), least_ms=4.0),
     breakdown: Breakdown | None = None, slow: SlowCalls | None = None, lines: HostLines | None = None,
 ) -> Verdict:  # fmt: skip
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
     return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same model without run_eagerly: one function per step."""
-    return example(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3))
-
-
-STEP = Breakdown.of(host=10.0, device=5.0)
-CALLER = Location("train.py", 30)
 
 
 def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> Verdict:
@@ -36,7 +26,7 @@ def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> 
 
 def runs(number: int, work: LineWork, caller: Location | None = None, time_ms: float = 4.0) -> TimedLine:
     callers = {caller: 4} if caller else {}
-    return TimedLine(Location("train.py", number), 4, time_ms, callers=callers, work=work)
+    return TimedLine(script(number), 4, time_ms, callers=callers, work=work)
 
 
 def on_host(*lines: TimedLine, between: tuple[TimedLine, ...] = ()) -> HostLines:
@@ -44,10 +34,7 @@ def on_host(*lines: TimedLine, between: tuple[TimedLine, ...] = ()) -> HostLines
 
 
 def slow(kind: SlowCall, stage: Stage, ms: float) -> SlowCalls:
-    return SlowCalls((TimedLine.slow(Location("train.py", 9), kind, 9, range(9), {stage: ms}),), 10)
-
-
-STEP_AT, CALLED_AT = Location("nets.py", 23), Location("train.py", 38)
+    return SlowCalls((TimedLine.slow(script(9), kind, 9, range(9), {stage: ms}),), 10)
 
 
 def around(second: TimedLine, **more: Any) -> Verdict:
@@ -87,36 +74,29 @@ def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
     return chart(traced, run.recording()).fact(EagerWork)
 
 
+sick = example
+WHOLE = EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3)
+healthy = described("The same model without run_eagerly: one function per step.", example, *WHOLE)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["20 operations in a step, and fewer"] = check(20.0, 5.0, 0.0), check(19.0, 5.0, 0.0)
-    told["metrics and losses that are read next to a step that is a function, and longer ones"] = (
-        check(100.0, 2.0, 2.0),
-        check(100.0, 2.1, 2.0),
-    )
-    told["predict builds its input, and summaries are written, beside a step that is a function, or eager"] = (
-        check(200.0, 5.0, 1.0, **beside_calls(0.9)),
-        check(200.0, 5.0, 1.0, **beside_calls(1.1)),
-    )
+    told["metrics and losses that are read next to a function, and longer ones"] = check(100.0, 2.0, 2.0)
+    told[...] = check(100.0, 2.1, 2.0)
+    told["predict and summaries beside a function, or eager steps"] = check(200.0, 5.0, 1.0, **beside_calls(0.9))
+    told[...] = check(200.0, 5.0, 1.0, **beside_calls(1.1))
     own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), runs(9, LineWork.READING, None, 3.0)
     told["operations take 2 of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step"] = (
         check(104.0, 2.0, slow=slow(SlowCall.WRITE, Stage.HOST, 3.0), lines=on_host(own, written))
     )
-    told["what is no operation and the call of one function remain"] = (
-        check(200.0, 5.0),
-        check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5))),
-    )
+    told["what is no operation and the call of one function remain"] = check(200.0, 5.0)
+    told[...] = check(200.0, 5.0, lines=on_host(runs(5, LineWork.PYTHON, CALLER, time_ms=3.5)))
     beside = on_host(runs(40, LineWork.READING), runs(41, LineWork.OPERATIONS))
     told["operations beside a compiled step are not it"] = check(60.0, 5.0, 1.0, beside="train_step", lines=beside)
     told["operations of one caller"] = around(runs(5, LineWork.OPERATIONS, CALLER))
-    told["the steps of an environment in NumPy, between the calls of a policy, have to stay outside"] = [
-        around(second)
-        for second in (
-            runs(5, LineWork.OPERATIONS, None),
-            runs(5, LineWork.READING, CALLER),
-            runs(5, LineWork.PYTHON, CALLER),
-        )
-    ]
+    told["an environment in NumPy, between calls, stays outside"] = around(runs(5, LineWork.OPERATIONS, None))
+    told[...] = around(runs(5, LineWork.READING, CALLER)), around(runs(5, LineWork.PYTHON, CALLER))
     told["run_eagerly was asked for"] = around(runs(5, LineWork.PYTHON, CALLER), asked=True)
     told["the remedy is what the loop needs"] = [check(200.0, 5.0, asked=asked) for asked in (True, False)]
     told["on a CPU the kernels remain as fast as they were seen, unless they are unknown or take no less time"] = [
@@ -128,13 +108,9 @@ def test_verdicts(told: Cases) -> None:
     told["a compiled function is the step where Python takes no gradients"] = of_loop("tf-data-loop")
     told["Python takes gradients"] = of_loop("eager-gradient")
     told["a kernel that was delayed counts as its fastest"] = delayed(3.0, 1.0, 3.0, 4.0, 3.0)
+    called = [(2.0, "nets.py:23", 38), (2.5, "nets.py:23", 40), (1.0, "nets.py:23", 38), (3.0, "nets.py:80", 60)]
+    seen = [(seconds, step, f"train.py:{line}") for seconds, step, line in called]
     told["the function of most samples is the step: the loop is mostly other Python, and two lines call it"] = (
-        sampled(
-            (9.0, None, None),
-            (2.0, "nets.py:23", "train.py:38"),
-            (2.5, "nets.py:23", "train.py:40"),
-            (1.0, "nets.py:23", "train.py:38"),
-            (3.0, "nets.py:80", "train.py:60"),
-        )
+        sampled((9.0, None, None), *seen)
     )
     told["no function was sampled"] = sampled((9.0, None, None))

@@ -5,12 +5,19 @@ from tfdoctor.rules.operations import embedding_gradient
 from tfdoctor.rules.operations.embedding_gradient import EmbeddingTables, WholeTable
 
 CPU = Hardware(DeviceKind.CPU, "example")
+GPU = Hardware(DeviceKind.GPU, "x")
+ENTRIES, WIDTH = 6000, 32
+F = "float32"
+HOT: Any = [F, [64, 6, ENTRIES]]
+TABLE: Any = [F, [ENTRIES, WIDTH]]
+IDS: Any = ["int32", [64, 6]]
+GRADIENT = took("gradient_tape/m/MatMul_1", "BatchMatMulV2", 3.0)
 
 
 def sick() -> Verdict:
     """384 one-hot rows are multiplied by a table of 6000 rows."""
     rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
-    table = WholeTable("one-hot matmul", "table", Location("train.py", 12), 6000, 384, rows, width=32)
+    table = WholeTable("one-hot matmul", "table", script(12), 6000, 384, rows, width=32)
     return embedding_gradient.check(EmbeddingTables((table,), (), 0), Operations(rows), CPU)
 
 
@@ -22,20 +29,11 @@ def healthy() -> Verdict:
 
 def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
     graph = Operation(name=name or f"model/table/{kind}", type=kind)
-    return OperationTime(name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes)
-
-
-GPU = Hardware(DeviceKind.GPU, "x")
-ENTRIES, WIDTH = 6000, 32
-F = "float32"
-HOT: Any = [F, [64, 6, ENTRIES]]
-TABLE: Any = [F, [ENTRIES, WIDTH]]
-IDS: Any = ["int32", [64, 6]]
-GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", ms=3.0)
+    return took(graph.name, kind, ms, layer="table", operation=graph, nbytes=nbytes)
 
 
 def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    return Rule.from_module(embedding_gradient).apply(Chart([program, Operations(rows), hardware]))
+    return rule_of(embedding_gradient).apply(Chart([program, Operations(rows), hardware]))
 
 
 def ran(program: Program, **times: float) -> list[OperationTime]:
@@ -81,21 +79,16 @@ def dense(
 
 def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdict:
     """Judge a table with a penalty, in a step of 100 ms of compute."""
-    update = OperationTime(name="AddN/inputs_1", type="UnsortedSegmentSum", ms=time_ms / 2)
-    square = OperationTime(name="Square", type="Square", ms=time_ms / 2)
-    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - time_ms)
+    update = took("AddN/inputs_1", "UnsortedSegmentSum", time_ms / 2)
+    square = took("Square", "Square", time_ms / 2)
+    rest = took("gradient_tape/m/MatMul", "MatMul", 100.0 - time_ms)
     tables = EmbeddingTables((), (WholeTable("", "table", None, 9000, lookups, (update,)),), 0)
-    at, later = Location("train.py", 16), (update,) if dense else ()
+    at, later = script(16), (update,) if dense else ()
     summed = WholeTable("L2 penalty", "e", at, 9000, lookups, (square,), later)
     return embedding_gradient.check(replace(tables, summed=(summed,)), Operations((square, update, rest)), CPU)
 
 
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-
-
 # Sums over the rows of a table: what they lead to, and what else may need all rows
-
-
 VECTORS, SCALAR = [F, [64, WIDTH]], [F, []]
 HANDLE, ROWS = ["resource", []], ["int64", [64]]
 LINE = ["/home/user/train.py", 16]
@@ -131,7 +124,7 @@ def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[Whol
     return Chart([program, Operations(times)]).fact(EmbeddingTables).summed
 
 
-def summed(*more: Any, **kind: bool) -> list[str]:
+def penalties(*more: Any, **kind: bool) -> list[str]:
     return [
         f"{found.use} of {found.name}, line {found.at and found.at.line}, {found.lookups} of {found.entries} rows: "
         f"{', '.join(row.name for row in found.rows)}, and of the update "
@@ -144,7 +137,7 @@ def summed(*more: Any, **kind: bool) -> list[str]:
 def test_verdicts(told: Cases) -> None:
     # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows
     told["one-hot rows before a table are found with their gradients"] = one_hot()
-    other = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
+    other = took("gradient_tape/other/MatMul", "MatMul", 3.0)
     told["a lookup that would take as long saves nothing"] = one_hot(hot=0.02, m=0.03, gradient=other)
     told["an unknown number of lookups is not guessed"] = one_hot(ids=["int32", [None]])
     told["on a GPU the saving is a ceiling"] = one_hot(hardware=GPU)
@@ -154,23 +147,19 @@ def test_verdicts(told: Cases) -> None:
     told["older recordings have no sources"] = one_hot(sources=None), check(graph(sources=None), GRADIENT)
     told["a step of unnamed work"] = check(program_of(), UNNAMED)
     told["an update of all rows for a few in use"] = dense(100, 20.0)
-    told["a quarter of the rows in use, more, all, and an unknown number"] = [
-        dense(lookups, 20.0) for lookups in (250, 251, 1000, None)
-    ]
+    told["a quarter of rows, more, all, unknown"] = [dense(lookups, 20.0) for lookups in (250, 251, 1000, None)]
     told["updates of a tenth of the step, and of less"] = dense(100, 10.0), dense(100, 9.9)
     told["a graph network gathers logits of labelled nodes: no variable's shape"] = dense(100, 20.0, writes="Mul")
     told["an update of the rows in use"] = dense(100, 20.0, "ResourceScatterSub")
     told["a penalty of a tenth of the step, and of less"] = penalized(10.0), penalized(9.9)
     told["a penalty on a table of which a quarter is used, or more"] = penalized(50.0, 2250), penalized(50.0, 2251)
-    told["a penalty explains the update of all rows; with moments that is a fault of its own"] = (
-        penalized(40.0),
-        penalized(40.0, dense=False),
-    )
-    told["a penalty is named at the layer with its gradient and the update that it causes"] = summed()
-    told["an optimizer with moments updates all rows anyway"] = summed(moment=True)
+    told["a penalty explains the update of all rows; with moments that is a fault of its own"] = penalized(40.0)
+    told[...] = penalized(40.0, dense=False)
+    told["a penalty is named at the layer with its gradient and the update that it causes"] = penalties()
+    told["an optimizer with moments updates all rows anyway"] = penalties(moment=True)
     tied = op("scores", "MatMul", [3, 4], [VECTORS, TABLE], [F, [64, ENTRIES]])
-    told["tied weights need the whole table"] = summed(tied)
+    told["tied weights need the whole table"] = penalties(tied)
     told["a graph network needs it whole, and an optimizer that decays weights sums nothing"] = [
-        summed(op("user", kind, [6] * used, [TABLE] * used, TABLE), summed=False)
+        penalties(op("user", kind, [6] * used, [TABLE] * used, TABLE), summed=False)
         for kind, used in (("SparseTensorDenseMatMul", 1), ("Mul", 2))
     ]

@@ -1,15 +1,13 @@
 """epoch-boundary: work between epochs is found by line; a first slow epoch and a usual validation are not."""
 
-from collections import defaultdict
-
 from tests.rules.kit import *
-from tests.rules.run_facts import line, made
-from tfdoctor.rules.run import epoch_boundary
 from tfdoctor.rules.run.epoch_boundary import check
 from tfdoctor.terms.run_time import PhaseSegment
 
-FIT = Location("train.py", 40)
+FIT = script(40)
 PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION, RunCall.SAVE: Phase.SAVING}
+EPOCHS = 10
+FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices"
 
 
 def example(
@@ -27,36 +25,21 @@ def example(
     return check(run, RunCalls(calls, epochs, fits=fits), equal_steps(FIT, 5_000, 4.0, long))
 
 
-def sick() -> Verdict:
-    """A validation of 3,000 batches in each of 10 epochs takes 40 s beside 20 s of training steps."""
-    return example(_validated(4_000.0, 3_125.0))
-
-
-def healthy() -> Verdict:
-    """A validation of 100 batches in each of 10 epochs takes 3 s beside 20 s of training steps."""
-    return example(_validated(300.0, 100.0), total_ms=30_000.0)
-
-
 def _validated(each_ms: float, batches: float) -> MadeCall:
     given = {"batches": batches, "examples": 32 * batches, "within": RunCall.EPOCH}
     return made_call(RunCall.EVALUATE, FIT, 10, each_ms, **given)
 
 
-EPOCHS = 10
-FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slices"
-judged = partial(example, total_ms=100_000.0)
-
-
 def validated(ms: float, *, count: int = EPOCHS, **more: Any) -> MadeCall:
-    return made(RunCall.EVALUATE, 40, count, ms / count, **{"within": RunCall.EPOCH, **more})
+    return calls_at(RunCall.EVALUATE, 40, count, ms / count, **{"within": RunCall.EPOCH, **more})
 
 
 def predicted(each_ms: float, count: int = EPOCHS, **more: Any) -> MadeCall:
-    return made(RunCall.PREDICT, 12, count, each_ms, **more)
+    return calls_at(RunCall.PREDICT, 12, count, each_ms, **more)
 
 
 def between(ms: float, calls: str = "", *, repeats: bool = True, number: int = 50) -> RunLine:
-    return line(Phase.BOUNDARIES, number, ms, calls, repeats=repeats)
+    return at_line(Phase.BOUNDARIES, number, ms, calls, repeats=repeats)
 
 
 def long(count: int, ms: float, beyond_ms: float, first: int, median_ms: float) -> LongSteps:
@@ -66,9 +49,23 @@ def long(count: int, ms: float, beyond_ms: float, first: int, median_ms: float) 
 
 def waited(longest_s: float) -> tuple[PhaseSegment, ...]:
     return tuple(
-        PhaseSegment(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
+        PhaseSegment(Phase.BOUNDARIES, start, start + took, script(50))
         for start, took in ((0.0, 2.0), (20.0, longest_s), (40.0, 2.0), (60.0, 2.0), (80.0, 2.0))
     )
+
+
+sick = described(
+    "A validation of 3,000 batches in each of 10 epochs takes 40 s beside 20 s of training steps.",
+    example,
+    _validated(4_000.0, 3_125.0),
+)
+healthy = described(
+    "A validation of 100 batches in each of 10 epochs takes 3 s beside 20 s of training steps.",
+    example,
+    _validated(300.0, 100.0),
+    total_ms=30_000.0,
+)
+judged = partial(example, total_ms=100_000.0)
 
 
 @golden_cases
@@ -79,34 +76,30 @@ def test_verdicts(told: Cases) -> None:
     told["many validations in each epoch"] = judged(validated(40_000.0, count=100))
     told["one fit validates, and a second one does not"] = judged(validated(40_000.0, count=6, batches=2_000.0))
     told["a validation that is not long beside the training"] = judged(validated(19_000.0, batches=100.0))
-    told["predictions in a callback, and in a loop over the epochs"] = (
-        judged(predicted(2_000.0, within=RunCall.EPOCH)),
-        judged(predicted(2_000.0, looped=True)),
-    )
+    told["predictions in a callback, and in a loop over epochs"] = judged(predicted(2_000.0, within=RunCall.EPOCH))
+    told[...] = judged(predicted(2_000.0, looped=True))
     told["predictions of a twentieth of the run"] = [judged(predicted(ms, looped=True)) for ms in (500.0, 499.0)]
     told["predictions after the training"] = judged(predicted(2_000.0, looped=True, after_training=True))
     told["a loop in a callback is left to slow-prediction"] = judged(predicted(40.0, 500, within=RunCall.EPOCH))
-    told["each epoch saves"] = judged(made(RunCall.SAVE, 40, EPOCHS, 1_500.0, within=RunCall.EPOCH))
-    told["the first epoch is slow by tracing, and a first step by what all steps take"] = (
-        judged(long=long(1, 9_000.0, 9_000.0, 1, 9_000.0)),
-        judged(long=long(10, 9_000.0, 9_000.0, 10, 10.0)),
-    )
+    told["each epoch saves"] = judged(calls_at(RunCall.SAVE, 40, EPOCHS, 1_500.0, within=RunCall.EPOCH))
+    told["the first epoch is slow by tracing, a step by all"] = judged(long=long(1, 9_000.0, 9_000.0, 1, 9_000.0))
+    told[...] = judged(long=long(10, 9_000.0, 9_000.0, 10, 10.0))
     told["one epoch"] = judged(epochs=1)
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    told["what is missing is said"] = applied(epoch_boundary, part, RunCalls((), 5))
-    told["of several fits it is not counted in which epochs sampled work comes"] = [
-        judged(lines=(between(20_000.0, FROM_SLICES),), fits=fits) for fits in (1, 2)
-    ]
+    told["what is missing is said"] = applied(check, part, RunCalls((), 5))
+    told["of several fits no epochs are counted"] = judged(lines=(between(20_000.0, FROM_SLICES),), fits=1)
+    told[...] = judged(lines=(between(20_000.0, FROM_SLICES),), fits=2)
+
+
+@golden_cases
+def test_lines(told: Cases) -> None:
     for calls in (FROM_SLICES, "gc.collect", "matplotlib.pyplot.savefig", "keras.src.ops.nn.ctc_decode"):
         told[f"a line calls {calls} between epochs"] = judged(lines=(between(30_000.0, calls, repeats=False),))
-    told["a loop in Python; what a decoder makes of predictions depends on the training"] = (
-        judged(lines=(between(30_000.0),)),
-        judged(lines=(between(30_000.0, "keras.src.ops.nn.ctc_decode"),)),
-    )
-    fit, lines = made(RunCall.FIT, 50, 1, 90_000.0), (between(30_000.0, "keras.Model.fit", repeats=False),)
-    told["what fit does itself needs longer epochs; of nine, its cause may be the recorder"] = [
-        judged(fit, lines=lines, epochs=epochs) for epochs in (10, 9)
-    ]
+    told["a loop in Python; a decoder's results depend on the training"] = judged(lines=(between(30_000.0),))
+    told[...] = judged(lines=(between(30_000.0, "keras.src.ops.nn.ctc_decode"),))
+    fit, lines = calls_at(RunCall.FIT, 50, 1, 90_000.0), (between(30_000.0, "keras.Model.fit", repeats=False),)
+    told["fit's own work needs longer epochs; nine may be the recorder"] = judged(fit, lines=lines, epochs=10)
+    told[...] = judged(fit, lines=lines, epochs=9)
     told[
         "one wait of 12 s, and none but of 2 s, in six epochs of which it does not come with each, and in seven"
     ] = [
@@ -114,14 +107,11 @@ def test_verdicts(told: Cases) -> None:
         for longest_s in (12.0, 2.0)
         for epochs in (6, 7)
     ]
-    told["a second of the run, and less"] = [
-        example(lines=(between(ms, "gc.collect"),), total_ms=15_000.0) for ms in (1_000.0, 999.0)
-    ]
+    told["a second of the run, and less"] = example(lines=(between(1_000.0, "gc.collect"),), total_ms=15_000.0)
+    told[...] = example(lines=(between(999.0, "gc.collect"),), total_ms=15_000.0)
     told["several lines between epochs are a loop"] = judged(lines=(between(20_000.0), between(9_000.0, number=51)))
     told["what saves most comes first"] = judged(
         lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
     )
     waits = replace(long(12, 16_000.0, 14_000.0, 10, 1_300.0), beyond_ms=15_000.0)
-    told["the wait for the first batch of each epoch is found once"] = judged(
-        lines=(line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits
-    )
+    told["an epoch's first wait, found once"] = judged(lines=(at_line(Phase.BOUNDARIES, 40, 14_000.0),), long=waits)

@@ -1,9 +1,10 @@
 """float16-on-cpu: float16 matmuls and convolutions, priced at bfloat16's time."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.hardware import CPU_UNITS
-from tfdoctor.rules.precision import float16_on_cpu
 from tfdoctor.rules.precision.float16_on_cpu import Limits, check
+
+AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
+REST = took("gradient_tape/relu", "ReluGrad", 50.0)
 
 
 def example(
@@ -13,22 +14,12 @@ def example(
     """A float16 convolution takes 60 ms on a CPU without float16 arithmetic."""
     tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
     graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())
-    row = OperationTime(
-        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=Location("train.py", 9), operation=graph
-    )  # fmt: skip
+    row = OperationTime(name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=script(9), operation=graph)
     return check(Operations.training(70.0, row, rest="ReluGrad"), hardware, None)
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution runs in bfloat16."""
-    return example("bfloat16")
-
-
-AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
-REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+healthy = described("The convolution runs in bfloat16.", example, "bfloat16")
 
 
 @golden_cases
@@ -37,9 +28,8 @@ def test_verdicts(told: Cases) -> None:
         example(kind=kind, hardware=AMX) for kind in ("Conv2D", "Conv2DBackpropFilter", "MatMul")
     ]
     rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
-    told["other operations in float16 count too"] = applied(float16_on_cpu, Operations(rows), AMX, None)
-    told["a processor without 16-bit units trains in float32"] = example()
+    told["other operations in float16 count too"] = applied(check, Operations(rows), AMX, None)
     operations = Operations.training(100.0, matmul(dtype="float16"))
-    told["float16 is what a GPU is made for"] = applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x"))
+    told["float16 is what a GPU is made for"] = applied(check, operations, Hardware(DeviceKind.GPU, "x"))
     told["a twentieth of the step, and less"] = example(time_ms=70 * Limits().share), example(time_ms=3.4)
     told["in float32, and in an unknown type"] = example("float32"), example(dtype="")

@@ -1,26 +1,39 @@
 """float32-matmul: matmuls in float32 on a device that is faster in 16-bit precision, and the edit of a model."""
 
-from tests.builders import Machine, device, line
-from tests.edits.kit import edited
 from tests.h100 import TIMED_MS, judged
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import BatchNorm
-from tfdoctor.facts.run.framework import PYTORCH
-from tfdoctor.facts.run.hardware import SixteenBit
-from tfdoctor.facts.run.program import Attributes
 from tfdoctor.rules.precision import float32_matmul
 from tfdoctor.rules.precision.float32_matmul import SLOWER, Limits, ReducedPrecision
-from tfdoctor.source_code.splice import Declined
 
 CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
+TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
+GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)
+TPU = Hardware(DeviceKind.TPU, "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
+AMX = Hardware(DeviceKind.CPU, "x", "AMX", replace(TO_BF16, scales=0.33))
+RELU = took("gradient_tape/m/relu", "ReluGrad", 5.0)
+LOOPED = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
+"""Of an LSTM, in the body of a loop, which belongs to no layer."""
+NORM = BatchNorm(Layer(name="bn", kind="BatchNormalization"), ms=8.0, operations=9, nbytes=10**8)
+NORMS = BatchNorms((NORM,), fused=0, seen=1, rate=3e11)
+"""Six passes over 100 MB at 300 GB/s: casts of 2 ms for a layer of 8 ms."""
+NORM_ROW = took("bn/mul", "Mul", 4.0, layer="bn", ran=("EigenMetaKernel<float>",))
+DENSE = ("dense/MatMul", "gradient_tape/dense/MatMul/MatMul", "gradient_tape/dense/MatMul/MatMul_1")
+LAYER = Program(layers=(Layer(name="layer", kind="Conv2D"), Layer(name="pool", kind="GlobalAveragePooling2D")))
+CONVS = [matmul(kind, layer="layer") for kind in ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")]
+MATMULS = [matmul("MatMul", layer="dense", name=name) for name in DENSE]
+EPYC = Hardware(DeviceKind.CPU, "x", "AVX512-BF16", replace(TO_BF16, matmul_scales=0.47))
+PLACED = Program(layers=(Layer("input", "InputLayer"), Layer("a", "Conv2D", at=Location("t.py", 4))))
+STRIDED = "DepthwiseConv2dNativeBackpropInput"
+BY_FILTER = matmul("Conv2DBackpropFilter", layer="layer")
+AVX = replace(AMX, matrix_unit="AVX512-BF16")
 
 
 def conv(dtype: str = "float32") -> OperationTime:
     """Build a convolution that takes 80 ms."""
     name, tensors = "model/conv2d/convolution", ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
     graph = Operation(name=name, type="Conv2D", inputs=tensors)
-    more: dict[str, Any] = {"layer": "conv2d", "at": Location("train.py", 9), "operation": graph}
-    return OperationTime(name=name, type="Conv2D", ms=80.0, ran=(f"{name}:_MklNativeConv2D",), **more)
+    more: dict[str, Any] = {"layer": "conv2d", "at": script(9), "operation": graph}
+    return took(name, "Conv2D", 80.0, ran=(f"{name}:_MklNativeConv2D",), **more)
 
 
 def example(
@@ -31,27 +44,6 @@ def example(
     operations = Operations(rows or (conv(),))
     reduced = ReducedPrecision.measure(operations, hardware, norms, program)
     return float32_matmul.check(operations, hardware, program, reduced, framework, limits)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution runs in bfloat16."""
-    return example(conv("bfloat16"))
-
-
-TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
-GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)
-TPU = Hardware(DeviceKind.TPU, "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
-AMX = Hardware(DeviceKind.CPU, "x", "AMX", replace(TO_BF16, scales=0.33))
-RELU = OperationTime(name="gradient_tape/m/relu", type="ReluGrad", ms=5.0)
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9)
-LOOPED = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
-"""Of an LSTM, in the body of a loop, which belongs to no layer."""
-
-check = partial(example, limits=Limits(on_cpu=float("-inf"), on_amx=float("-inf")))
-"""Reports every gain, so that the tests can see what is counted."""
 
 
 def of_shape(kind: str, ms: float, shape: tuple[int, ...], weights: tuple[int, ...], **more: Any) -> OperationTime:
@@ -79,7 +71,7 @@ def other(kind: str, name: str = "g", dtype: str = "float32", *, stride: int = 0
 
 def pooled(layer: str, width: int | None) -> Verdict:
     made = Operation(name="mean", type="Mean", inputs=(("float32", (32, width, 15, 32)), ("int32", (2,))))
-    mean = OperationTime(name="mean", type="Mean", ms=0.05, layer=layer, operation=made)
+    mean = took("mean", "Mean", 0.05, layer=layer, operation=made)
     return check(matmul(ms=10), mean, program=LAYER)
 
 
@@ -91,28 +83,18 @@ def beside(others: float, hardware: Hardware) -> Verdict:
 def accelerator(kind: DeviceKind) -> Verdict:
     names = {"gradient_tape/relu": "float", "half": "half", "adam/Mul": "float"}
     rest = (
-        OperationTime(name=name, type="Relu", ms=4.0, ran=(f"void Eigen::internal::EigenMetaKernel<{dtype}>",))
+        took(name, "Relu", 4.0, ran=(f"void Eigen::internal::EigenMetaKernel<{dtype}>",))
         for name, dtype in names.items()
     )
     hardware = Hardware(kind, "x", "unit", TO_BF16, bandwidth_bytes_s=1e12)
     return check(matmul(ms=10, nbytes=9e9), *rest, hardware=hardware)
 
 
-NORM = BatchNorm(Layer(name="bn", kind="BatchNormalization"), ms=8.0, operations=9, nbytes=10**8)
-NORMS = BatchNorms((NORM,), fused=0, seen=1, rate=3e11)
-"""Six passes over 100 MB at 300 GB/s: casts of 2 ms for a layer of 8 ms."""
-
-NORM_ROW = OperationTime(name="bn/mul", type="Mul", ms=4.0, layer="bn", ran=("EigenMetaKernel<float>",))
-DENSE = ("dense/MatMul", "gradient_tape/dense/MatMul/MatMul", "gradient_tape/dense/MatMul/MatMul_1")
-LAYER = Program(layers=(Layer(name="layer", kind="Conv2D"), Layer(name="pool", kind="GlobalAveragePooling2D")))
-CONVS = [matmul(kind, layer="layer") for kind in ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")]
-MATMULS = [matmul("MatMul", layer="dense", name=name) for name in DENSE]
-EPYC = Hardware(DeviceKind.CPU, "x", "AVX512-BF16", replace(TO_BF16, matmul_scales=0.47))
-PLACED = Program(layers=(Layer("input", "InputLayer"), Layer("a", "Conv2D", at=Location("t.py", 4))))
+sick = example
+healthy = described("The convolution runs in bfloat16.", example, conv("bfloat16"))
+check = partial(example, limits=Limits(on_cpu=float("-inf"), on_amx=float("-inf")))
+"""Reports every gain, so that the tests can see what is counted."""
 SPECTROGRAM = of_shape("Conv2D", 10.0, (32, 59, 129, 1), (5, 5, 1, 8), layer="layer", name="f")
-STRIDED = "DepthwiseConv2dNativeBackpropInput"
-BY_FILTER = matmul("Conv2DBackpropFilter", layer="layer")
-AVX = replace(AMX, matrix_unit="AVX512-BF16")
 
 
 @golden_cases
@@ -120,12 +102,8 @@ def test_verdicts(told: Cases) -> None:
     told["each matmul in float32 has its own price, and other operations have none"] = check(
         matmul(ms=10, layer="a"), matmul("MatMul", ms=4, layer="b"), RELU
     )
-    told["a matmul in bfloat16 beside does not count"] = check(
-        matmul(dtype="bfloat16", layer="a"), matmul(ms=20.0, layer="head"), RELU
-    )
-    told["what is of unknown precision, in the loop of an LSTM, is told and not counted"] = check(
-        LOOPED, matmul(ms=20.0, layer="head"), RELU
-    )
+    told["one beside in bfloat16"] = check(matmul(dtype="bfloat16", layer="a"), matmul(ms=20.0, layer="head"), RELU)
+    told["an LSTM's loop of unknown precision is not counted"] = check(LOOPED, matmul(ms=20.0, layer="head"), RELU)
     told["in 16 or in 64 bits"] = [check(matmul(dtype=dtype), RELU) for dtype in ("bfloat16", "float16", "float64")]
     told["in bfloat16 but for some float64"] = check(matmul(dtype="bfloat16", name="h"), matmul(dtype="float64"))
     told["a matmul outside of oneDNN would not get shorter"] = check(matmul(ran="m/c:Conv2D"))
@@ -145,12 +123,9 @@ def test_verdicts(told: Cases) -> None:
     told["16 channels fill a tile of AMX, and 15 do not, of one pixel neither"] = [
         of_weights(*weights, 32, hardware=AMX) for weights in ((3, 3, 16), (3, 3, 15), (1, 1, 15))
     ]
-    told["16, 15 and 4 channels without AMX, where the 3 colors of an image gain nothing"] = [
-        of_weights(3, 3, channels, 32) for channels in (16, 15, 4, 3)
-    ]
-    told["a convolution along one axis or the other gains less"] = [
-        of_weights(*size, 64, 64, hardware=AMX) for size in ((1, 5), (7, 1))
-    ]
+    told["16, 15, 4, and 3 channels without AMX"] = [of_weights(3, 3, channels, 32) for channels in (16, 15, 4, 3)]
+    told["a convolution along one axis or the other gains less"] = of_weights(*(1, 5), 64, 64, hardware=AMX)
+    told[...] = of_weights(*(7, 1), 64, 64, hardware=AMX)
     told["many weights on few pixels gain nothing: measured, 4.25 ms in float32 and 4.19 in bfloat16"] = check(
         of_shape("Conv2D", 4.25 / 3, (8, 2, 2, 512), (3, 3, 512, 512)), RELU
     )
@@ -162,42 +137,28 @@ def test_verdicts(told: Cases) -> None:
     told["small networks, which the same change made slower: 10 and 20 ms beside on AMX, 20 and 50 without"] = [
         beside(ms, hardware) for ms, hardware in ((10.0, AMX), (20.0, AMX), (20.0, AVX), (50.0, AVX))
     ]
-    told["casts of activations, which are not counted, take some per cent of a gain; not on a GPU"] = (
-        beside(15.5, CPU),
-        beside(17.0, CPU),
-        beside(17.0, GPU),
-    )
-    told["a matmul that gains nothing pays for the casts of its weights"] = check(
-        matmul(ms=10), matmul(ms=0.09, calls=1, layer="short")
-    )
-    told["casts around unfused batch norm cost a CPU time, and a GPU fuses them"] = [
-        check(matmul(ms=10), norms=NORMS, hardware=hardware) for hardware in (CPU, GPU)
-    ]
-    told["the layer that reads the model's input pays for its cast, one with a gradient by its input does not"] = (
-        check(*CONVS[:2], program=LAYER),
-        check(*CONVS, program=LAYER),
-    )
+
+
+@golden_cases
+def test_casts(told: Cases) -> None:
+    told["casts of activations take some per cent of a gain; not on a GPU"] = beside(15.5, CPU)
+    told[...] = beside(17.0, CPU), beside(17.0, GPU)
+    told["what gains nothing casts its weights"] = check(matmul(ms=10), matmul(ms=0.09, calls=1, layer="short"))
+    told["casts around unfused batch norm; a GPU fuses them"] = check(matmul(ms=10), norms=NORMS, hardware=CPU)
+    told[...] = check(matmul(ms=10), norms=NORMS, hardware=GPU)
+    told["the layer that reads the model's input pays for its cast"] = check(*CONVS[:2], program=LAYER)
+    told[...] = check(*CONVS, program=LAYER)
     told["a layer that runs no gradient is not known to read the model's input"] = check(CONVS[0], program=LAYER)
-    told["a dense layer that reads the model's input, and one that does not: casts of weights count once"] = (
-        check(*MATMULS[:2], program=LAYER),
-        check(*MATMULS, program=LAYER),
-    )
-    told["a first layer that gains nothing, on spectrograms, still pays for the cast"] = check(
-        matmul(layer="b"), SPECTROGRAM, BY_FILTER, program=LAYER
-    )
-    told["global pooling casts its input and its gradient; another mean does not, and one shape is unknown"] = (
-        pooled("pool", 15),
-        pooled("bn", 15),
-        pooled("pool", None),
-    )
+    told["a dense layer that reads the input, and one that does not"] = check(*MATMULS[:2], program=LAYER)
+    told[...] = check(*MATMULS, program=LAYER)
+    told["on spectrograms the first layer casts"] = check(matmul(layer="b"), SPECTROGRAM, BY_FILTER, program=LAYER)
+    told["global pooling casts its input and gradient; another mean does not"] = pooled("pool", 15)
+    told[...] = pooled("bn", 15), pooled("pool", None)
 
 
 # From traces
-
-
 def examine(gpu: Machine) -> Result:
-    (result,) = engine.examine(chart(trace([markers(6, 10)], gpus=[gpu])), [Rule.from_module(float32_matmul)])
-    return result
+    return examined(float32_matmul, chart(trace([markers(6, 10)], gpus=[gpu])))
 
 
 def kernels(name: str, ms: float = 8) -> Any:
@@ -206,13 +167,6 @@ def kernels(name: str, ms: float = 8) -> Any:
 
 
 P4 = device(kernels("maxwell_scudnn_128x64_relu"), gpu_device_name="Tesla P4", compute_cap_major=6)
-
-
-def on_a100(kernel: str) -> object:
-    """Judge a kernel that gains 128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
-    return examine(device(kernels(kernel), compute_cap_major=8, compute_cap_minor=0)).outcome
-
-
 V100 = examine(v100(kernels("volta_scudnn_128x64_relu")))
 
 
@@ -232,11 +186,8 @@ def test_other_operations(told: Cases) -> None:
 
     # Measured: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types
     for kind, ms in (("MatMul", 0.1), ("Conv2DBackpropInput", 0.1), *float32_matmul.FIXED_OF_TYPE.items()):
-        told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = (
-            short(kind, ms),
-            short(kind, 9 * ms, calls=9.0),
-            short(kind, ms + 0.001),
-        )
+        told[f"{kind}s of {ms} ms gain nothing, and longer ones do"] = short(kind, ms)
+        told[...] = short(kind, 9 * ms, calls=9.0), short(kind, ms + 0.001)
     slow = {
         kind: check(matmul(ms=20), other(kind, "m/x", ms=0.9))
         for kind in (*SLOWER, *float32_matmul.SLOWER_IN_CACHES)
@@ -244,17 +195,11 @@ def test_other_operations(told: Cases) -> None:
     told["a CPU widens values one by one, which made EfficientNet a third slower"] = [
         f"{kind}: {as_finding(verdict).effects[1].scales:g}" for kind, verdict in slow.items()
     ]
-    told["what is slower is told, and a GPU loses nothing"] = [
-        check(matmul(ms=20), other("Sigmoid"), hardware=hardware) for hardware in (CPU, GPU)
-    ]
-    told["a gradient by strides of 2, or of unknown strides, and by 1"] = [
-        check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)
-    ]
-    told["operations in bfloat16, of an optimizer, and that are as fast"] = (
-        check(matmul(ms=20), other("Sigmoid", dtype="bfloat16")),
-        check(matmul(ms=20), other("Sigmoid", "adam/s")),
-        check(matmul(ms=20), other("MaxPoolGrad", ms=0.9)),
-    )
+    told["what is slower is told, and a GPU loses nothing"] = check(matmul(ms=20), other("Sigmoid"), hardware=CPU)
+    told[...] = check(matmul(ms=20), other("Sigmoid"), hardware=GPU)
+    told["strides of 2, none, 1"] = [check(matmul(ms=20), other(STRIDED, stride=stride)) for stride in (2, 0, 1)]
+    told["in bfloat16, of an optimizer, and as fast"] = check(matmul(ms=20), other("Sigmoid", dtype="bfloat16"))
+    told[...] = check(matmul(ms=20), other("Sigmoid", "adam/s")), check(matmul(ms=20), other("MaxPoolGrad", ms=0.9))
     told["gradients of activations lose while they fit into caches: 0.9 ms a call, and not 1.1"] = [
         check(matmul(ms=20), other("ReluGrad", ms=ms, calls=calls)) for ms, calls in ((1.8, 2.0), (1.1, 1.0))
     ]
@@ -268,7 +213,8 @@ def test_other_operations(told: Cases) -> None:
     told["a V100 without kernels"] = examine(v100()).outcome
     told["a P4 has no Tensor Cores"] = examine(P4).outcome
     told["float32 that avoids the Tensor Cores of an A100 gains more than TF32"] = [
-        on_a100(name) for name in ("ampere_sgemm_128x64_nn", "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4")
+        examine(device(kernels(kernel), compute_cap_major=8, compute_cap_minor=0)).outcome
+        for kernel in ("ampere_sgemm_128x64_nn", "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4")
     ]
 
 
@@ -281,8 +227,6 @@ def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
 
 
 # The edit of a model with classes of the file: only where every operand of call() has the policy's type
-
-
 TEXT = """import keras
 import numpy as np
 import tensorflow as tf
@@ -322,12 +266,7 @@ def own(body: str = "pass", result: str = "self.head(x)", loss: str = "self(x) -
 
 
 def change(text: str, marked: str = "model = Net") -> str:
-    """Return the lines that the edit makes of others, or why it declines."""
-    try:
-        new = edited("mixed-precision", text, marked).splitlines()
-    except Declined as why:
-        return f"declined: {why}"
-    return "\n".join(line.strip() for line in new if line.strip() and line not in text.splitlines())
+    return lines_of_edit("mixed-precision", text, marked)
 
 
 @golden_cases

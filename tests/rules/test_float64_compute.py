@@ -1,9 +1,13 @@
 """float64-compute: time in float64 operations, and what made the values so wide."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512
 from tfdoctor.rules.precision import float64_compute
 from tfdoctor.rules.precision.float64_compute import Float64Work, Origin
+
+CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
+GPU = Hardware(DeviceKind.GPU, "x")
+GRADIENT = took("gradient_tape/relu", "ReluGrad", 50.0)
+SIZE = [64, 64]
 
 
 def example(dtype: str = "float64") -> Verdict:
@@ -11,25 +15,11 @@ def example(dtype: str = "float64") -> Verdict:
     tensor = (dtype, (256, 1024))
     inputs = (tensor, (dtype, (1024, 1024)))
     graph = Operation(name="model/MatMul", type="MatMul", inputs=inputs, outputs=(tensor,))
-    row = OperationTime(name=graph.name, type="MatMul", ms=20.0, at=Location("train.py", 12), operation=graph)
+    row = took(graph.name, "MatMul", 20.0, at=script(12), operation=graph)
     wide = (row,) if dtype == "float64" else ()
-    work = Float64Work(wide, (), Origin.ARGUMENT, Location("train.py", 5))
+    work = Float64Work(wide, (), Origin.ARGUMENT, script(5))
     cpu = Hardware(DeviceKind.CPU, "example", float32=FLOAT32_ON_AVX512)
     return float64_compute.check(work, Operations.training(30.0, row), cpu)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The arrays are float32."""
-    return example("float32")
-
-
-CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
-GPU = Hardware(DeviceKind.GPU, "x")
-GRADIENT = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
-SIZE = [64, 64]
 
 
 def check(
@@ -39,7 +29,7 @@ def check(
     program = program_of(*rows, **beside)
     ran = all_ran(program, ms, "Placeholder", idle)
     facts = Chart([program, Operations((*ran, GRADIENT)), hardware])
-    return Rule.from_module(float64_compute).apply(facts)
+    return rule_of(float64_compute).apply(facts)
 
 
 def op(name: str, kind: str, dtype: str, *sources: int, given: str = "", line: int = 0) -> Any:
@@ -51,10 +41,6 @@ def op(name: str, kind: str, dtype: str, *sources: int, given: str = "", line: i
 
 def product(dtype: str = "float64", **more: Any) -> Verdict:
     return check(op("x", "Placeholder", dtype), op("product", "MatMul", dtype, 0, 0, line=7), **more)
-
-
-def summary(name: str) -> Verdict:
-    return check(op("x", "Placeholder", "float64"), op(name, "RealDiv", "float64", 0, 0))
 
 
 def of_layers(policy: str, dtype: str) -> Verdict:
@@ -73,12 +59,17 @@ def cast(given: str, line: int = 0) -> Verdict:
     return check(op("x", "Placeholder", given), wide, op("sum", "AddV2", "float64", 1, 1, line=line and line + 1))
 
 
+sick = example
+healthy = described("The arrays are float32.", example, "float32")
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["an array of NumPy's default makes the products wide"] = product()
     told["what float32 saves on a GPU is not measured"] = product(hardware=GPU)
     told["what tf.summary computes is no choice of the script"] = [
-        summary(name) for name in ("w/write_summary/buckets/truediv", "write_summary_2/x", "w/x")
+        check(op("x", "Placeholder", "float64"), op(name, "RealDiv", "float64", 0, 0))
+        for name in ("w/write_summary/buckets/truediv", "write_summary_2/x", "w/x")
     ]
     told["narrower types, and wide indices"] = [product(dtype) for dtype in ("float32", "bfloat16", "int64")]
     told["a metric that is summed in float64 on purpose: 3.1 % of the step"] = product(ms=1.6), product(ms=1.5)
@@ -96,5 +87,4 @@ def test_verdicts(told: Cases) -> None:
         op("p", "Bitcast", "float64", 0, given="float32"),
         op("q", "MatMul", "float64", 1, 1),
     )
-    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
-    told["a step of unnamed work"] = Rule.from_module(float64_compute).apply(Chart([Program(), unnamed, CPU]))
+    told["a step of unnamed work"] = rule_of(float64_compute).apply(Chart([Program(), UNNAMED_WORK, CPU]))

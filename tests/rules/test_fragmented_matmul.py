@@ -4,29 +4,21 @@ from tests.rules.kit import *
 from tfdoctor.rules.precision import fragmented_matmul
 from tfdoctor.rules.precision.fragmented_matmul import SiblingMatmuls, Siblings
 
+X: Any = ["float32", [512, 128]]
+W: Any = ["float32", [128, 16]]
+GRADIENT = took("gradient_tape/loss/Mul", "Mul", 1.0)
+LOOPED = took("MatMul", "MatMul", 5.0, calls=440.0)
+
 
 def example(number: int = 8) -> Verdict:
     """Each of eight heads runs its own small matmul."""
-    at, names = Location("train.py", 20), [f"model/head_{n}/MatMul" for n in range(number)]
+    at, names = script(20), [f"model/head_{n}/MatMul" for n in range(number)]
     matmuls, gradients = (
-        tuple(OperationTime(name=name, type="MatMul", ms=0.05, at=at) for name in some)
+        tuple(took(name, "MatMul", 0.05, at=at) for name in some)
         for some in (names, [f"gradient_tape/{name}/MatMul_1" for name in names])
     )
     group = Siblings("model/input", (128, 16), number, (*matmuls, *gradients))
     return fragmented_matmul.check(SiblingMatmuls((group,)), Operations(group.rows))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """One matmul computes all heads."""
-    return example(1)
-
-
-X: Any = ["float32", [512, 128]]
-W: Any = ["float32", [128, 16]]
-GRADIENT = OperationTime(name="gradient_tape/loss/Mul", type="Mul", ms=1.0)
 
 
 def program(number: int, *, chained: bool = False, edges: bool = True) -> Program:
@@ -42,7 +34,7 @@ def program(number: int, *, chained: bool = False, edges: bool = True) -> Progra
 
 def check(of: Program, ms: float = 0.05, *more: OperationTime) -> Verdict:
     rows = [
-        OperationTime(name=operation.name, type="MatMul", ms=ms, operation=operation)
+        took(operation.name, "MatMul", ms, operation=operation)
         for operation in of.operations
         if operation.type == "MatMul"
     ]
@@ -58,24 +50,20 @@ def unstacked(results: int) -> Program:
     return program_of(*rows)
 
 
-UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
-LOOPED = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
+sick = example
+healthy = described("One matmul computes all heads.", example, 1)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    gradient = OperationTime(name="gradient_tape/m0/MatMul_1", type="MatMul", ms=0.05)
+    gradient = took("gradient_tape/m0/MatMul_1", "MatMul", 0.05)
     told["matmuls that share a tensor keep the time of one call"] = check(program(8), 0.05, gradient)
     told["a stack of equal layers shares nothing"] = check(program(8, chained=True))
     told["four matmuls, and query, key and value, by design"] = check(program(4)), check(program(3))
     told["matmuls of 0.2 ms; longer ones are arithmetic"] = check(program(8), 0.2), check(program(8), 0.21)
     told["a recording without edges"] = check(program(8, edges=False))
-    told["an unrolled recurrent layer multiplies the time steps of unstack one after another"] = (
-        check(unstacked(1)),
-        check(unstacked(8)),
-    )
-    told["unnamed work"] = check(program(3), 0.05, UNNAMED)
-    told["the steps of a recurrent layer, whose graph is not recorded, are not called healthy"] = (
-        check(program(1), 0.05, LOOPED),
-        check(program(8), 0.05, LOOPED),
-    )
+    told["an unrolled recurrent layer multiplies the time steps of unstack one after another"] = check(unstacked(1))
+    told[...] = check(unstacked(8))
+    told["unnamed work"] = check(program(3), 0.05, replace(UNNAMED, ms=90.0))
+    told["steps of an unrecorded recurrent layer are not called healthy"] = check(program(1), 0.05, LOOPED)
+    told[...] = check(program(8), 0.05, LOOPED)

@@ -2,11 +2,11 @@
 
 from tests.rules.kit import *
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.rules.operations.frozen_layers import Limits, check
 
-TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
+TEACHER = took("teacher/conv/Relu", "Conv2D", 20.0, layer="conv", at=script(34))
 FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
+CONV = FrozenWork(("conv",), (), passes=4.0)
 
 
 def example(
@@ -18,35 +18,21 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The same in a run of a single epoch."""
-    return example(replace(FROZEN, passes=1.0))
-
-
-CONV = FrozenWork(("conv",), (), passes=4.0)
-
-
-def fitting(free: float) -> Verdict:
-    return example(memory=HostMemory(total=1e9, used=1e9 - free))
+healthy = described("The same in a run of a single epoch.", example, replace(FROZEN, passes=1.0))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the frozen part is saved whole"] = example()
     told["two frozen layers"] = example(replace(FROZEN, layers=("a", "b")))
     told["the host no longer starts the frozen part"] = example(dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5))
     told["a twentieth of the step, and less"] = [
         example(replace(FROZEN, rows=(replace(TEACHER, ms=ms),))) for ms in (30 * Limits().share, 1.4)
     ]
-    told["two passes, fewer, and an unknown number"] = [
-        example(replace(FROZEN, passes=passes)) for passes in (Limits().passes, 1.9, None)
+    told["two passes, less"] = [example(replace(FROZEN, passes=passes)) for passes in (Limits().passes, 1.9, None)]
+    told["results fit into half of the memory, and not"] = [
+        example(memory=HostMemory(total=1e9, used=1e9 - free)) for free in (64_000.0, 63_000.0)
     ]
-    told["its results fit into half of the free memory, and do not"] = fitting(64_000.0), fitting(63_000.0)
     told["the inputs differ"] = example(replace(FROZEN, differs="flip in the pipeline draws random numbers"))
     told["no frozen layer"] = example(FrozenWork((), ()))
-    told["augmentation layers in the model, before a frozen base, and unnamed work"] = (
-        example(CONV),
-        example(CONV, rest="compiled or unnamed"),
-    )
+    told["augmentation layers in the model, before a frozen base, and unnamed work"] = example(CONV)
+    told[...] = example(CONV, rest="compiled or unnamed")

@@ -1,9 +1,11 @@
 """grouped-convolution: both sides of its limits, and groups that are told by shapes."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.program import Attributes
-from tfdoctor.rules.operations import grouped_convolution
 from tfdoctor.rules.operations.grouped_convolution import GroupedConvolutions, check, groups_of
+
+IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
+OUT = ("float32", (8, 16, 16, 128))
+FIRST = ("float32", (8, 64, 16, 16))
 
 
 def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
@@ -14,7 +16,7 @@ def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
         inputs=(("float32", images), ("float32", kernel)), outputs=(("float32", images),),
     )  # fmt: skip
     return OperationTime(
-        name=graph.name, type=graph.type, ms=time_ms, layer=layer, at=Location("train.py", 9),
+        name=graph.name, type=graph.type, ms=time_ms, layer=layer, at=script(9),
         operation=graph, flops=2.0 * 32 * 56 * 56 * 128 * 9 * 128 / groups,
     )  # fmt: skip
 
@@ -30,27 +32,18 @@ def example(
     return check(GroupedConvolutions.measure(operations), operations, hardware)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The grouped convolution takes an eighth of the time."""
-    return example(grouped_ms=1.25)
-
-
 def applied_to(kind: DeviceKind, *rows: OperationTime) -> Verdict:
     operations = Operations.training(30.0, *rows, rest="ReluGrad")
-    return applied(grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
-
-
-IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
-OUT = ("float32", (8, 16, 16, 128))
-FIRST = ("float32", (8, 64, 16, 16))
+    return applied(check, GroupedConvolutions.measure(operations), operations, Hardware(kind, "x"))
 
 
 def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
     graph = Operation(name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs))
-    return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
+    return took("c", kind, 1.0, operation=graph)
+
+
+sick = example
+healthy = described("The grouped convolution takes an eighth of the time.", example, grouped_ms=1.25)
 
 
 @golden_cases
@@ -63,9 +56,7 @@ def test_verdicts(told: Cases) -> None:
     told["no groups"] = example(groups=1)
     told["a regular one that takes as long as its launch sets no rate"] = example(regular_ms=0.04)
     told["without a regular one"] = applied_to(DeviceKind.GPU, convolution("a", 8, 10.0))
-    told["oneDNN's kernels for groups on a CPU are others"] = applied_to(
-        DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0)
-    )
+    told["a CPU's groups"] = applied_to(DeviceKind.CPU, convolution("a", 8, 10.0), convolution("b", 1, 10.0))
     told["the forward pass and both gradients have the same groups"] = [
         groups_of(of)
         for of in (
@@ -77,7 +68,7 @@ def test_verdicts(told: Cases) -> None:
             row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"),
         )
     ]
-    told["an unknown number of channels, and one that does not divide"] = [
+    told["unknown, and indivisible ones"] = [
         groups_of(row("Conv2D", (("float32", (8, 16, 16, channels)), KERNEL), (OUT,))) for channels in (None, 60)
     ]
     told["convolutions without shapes"] = lambda: GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))

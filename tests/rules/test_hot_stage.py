@@ -3,6 +3,8 @@
 from tests.rules.kit import *
 from tfdoctor.rules.input.hot_stage import check
 
+MAP = Dataset(id=1, kind="MapDataset", function="decode", function_at=script(4), at=script(9))
+
 
 def example(
     *stages: StageTime, wait: float = 30.0, left: float | None = None, subjects: frozenset[str] = frozenset()
@@ -13,28 +15,17 @@ def example(
     return check(
         Unexplained({Stage.INPUT: unexplained} if unexplained else {}, subjects),
         Breakdown.of(input=wait, device=40.0 - wait),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
+        InputPipeline.of(PREFETCH, *(stages or [slow])),
     )
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """Steps do not wait."""
-    return example(StageTime.of("Root::Prefetch::Map", 0.5), wait=0.1, left=0.0)
-
-
-MAP = Dataset(
-    id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
-)
+healthy = described("Steps do not wait.", example, StageTime.of("Root::Prefetch::Map", 0.5), wait=0.1, left=0.0)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the function is named and at most the wait promised"] = example(
-        StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0
-    )
+    told["at most the wait is promised"] = example(StageTime.of("Root::Prefetch::Map", 20.0, dataset=MAP), left=5.0)
     told["a tenth of the step, and less"] = [example(StageTime.of("Root::Prefetch::Map", ms)) for ms in (4.0, 3.99)]
     told["an explained wait or stage"] = (example(left=0.0), example(subjects=frozenset(("Root::Prefetch::Map",))))
     told["a stage of unknown time"] = example(StageTime.of("Root::Prefetch::Map"))

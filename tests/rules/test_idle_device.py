@@ -1,19 +1,10 @@
 """idle-device: devices that nobody uses, and those that only seem idle."""
 
-from pathlib import Path
-
-import pytest
-
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from tests.rules.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.facts.run.device import NO_CUPTI, Unavailable
-from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.recording.manifest import EndedProcess
-from tfdoctor.rules.scale import idle_device
 from tfdoctor.rules.scale.idle_device import check
-from tfdoctor.trace import xplane
 
 
 def example(
@@ -26,21 +17,15 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """All of four GPUs work."""
-    return example(used=4)
+healthy = described("All of four GPUs work.", example, used=4)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["three of four GPUs work, and all"] = example(3), example(4)
     told["three steps, and two, which are a part of a step"] = example(steps=3), example(steps=2)
-    told["a search over parameters gives every process a GPU of its own, or four"] = (
-        example(1, 8, Replicas(granted=1)),
-        example(1, 8, Replicas(granted=4)),
-    )
+    told["a search over parameters gives each process a GPU, or four"] = example(1, 8, Replicas(granted=1))
+    told[...] = example(1, 8, Replicas(granted=4))
     told["devices of other processes"] = example(1, 8, Replicas(workers=8))
     told["kernels that were not recorded"] = example(0, missing=NO_CUPTI)
     told["a CPU"] = example(1, 1, kind=DeviceKind.CPU)
@@ -53,20 +38,15 @@ def test_verdicts(told: Cases) -> None:
     told["distribute_datasets_from_function makes the batch of one replica, which nobody divides"] = undivided.each
     job, trained = manifest(worker=WorkerRank("worker-0", 0, 4)), EndedProcess(trained=True)
     two = manifest(processes=(trained, trained, EndedProcess()))
-    told["workers of a job and processes of a run count"] = [
+    told["workers, and processes"] = [
         chart(trace(), recording(manifest=one)).fact(Replicas).workers for one in (job, two)
     ]
-
-
-def examine(of: Chart) -> Result:
-    (result,) = engine.examine(of, [Rule.from_module(idle_device)])
-    return result
 
 
 def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:
     truth = samples.write(Run(device="v100", idle_gpus=3), tmp_path)
     of = Recording.open(tmp_path)
-    result = examine(Chart([xplane.read(of.traces[0]), of]))
+    result = examined(check, Chart([xplane.read(of.traces[0]), of]))
     assert isinstance(result.outcome, Finding)
     assert result.outcome.summary.startswith("3 of 4 GPUs")
     assert result.saving is not None
@@ -77,4 +57,4 @@ def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 def test_a_partial_step_of_eight_gpus_accuses_none_of_them() -> None:
     path = next((TRACES / "v100x8-bert-partial-step").rglob("*.xplane.pb"))
-    assert isinstance(examine(chart(xplane.read(path))).outcome, NotApplicable)
+    assert isinstance(examined(check, chart(xplane.read(path))).outcome, NotApplicable)

@@ -10,16 +10,8 @@ def example(**figures: Any) -> Verdict:
     return idle_matrix_unit.check(MatrixUnit(**(parts | figures)))
 
 
-def sick() -> Verdict:
-    """A TPU reaches 9 % of its peak."""
-    return example(utilization=0.09)
-
-
-def healthy() -> Verdict:
-    """A TPU reaches 52 % of its peak."""
-    return example(matrix_ms=45.0, utilization=0.52)
-
-
+sick = described("A TPU reaches 9 % of its peak.", example, utilization=0.09)
+healthy = described("A TPU reaches 52 % of its peak.", example, matrix_ms=45.0, utilization=0.52)
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 
 
@@ -28,19 +20,14 @@ def test_verdicts(told: Cases) -> None:
     told["below 30 % of the peak it claims no saving of its own"] = check(utilization=0.29), check(utilization=0.3)
     told["no use"] = check(utilization=0.0)
     told["the evidence shows where the time goes"] = check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13)
-    told["most matrix time off the unit, half, all and none"] = [
+    told["off: most, half, all, none"] = [
         check(on_unit_ms=40.0 - ms, off_unit_ms=ms) for ms in (21.0, 20.0, 40.0, 0.0)
     ]
-    told["kernels with unknown names count for neither side"] = [
-        check(on_unit_ms=on, off_unit_ms=off, unknown_ms=unknown)
-        for on, off, unknown in ((3.0, 2.0, 35.0), (0.0, 0.0, 40.0))
-    ]
+    told["kernels of unknown names count for no side"] = check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0)
+    told[...] = check(on_unit_ms=0.0, off_unit_ms=0.0, unknown_ms=40.0)
     told["nothing is known"] = check()
-    told["matmuls of a tenth of the time, less, and none"] = [
-        check(matrix_ms=ms, on_unit_ms=0.0, off_unit_ms=ms) for ms in (5.0, 4.9, 0.0)
-    ]
-    told["without FLOPs the sampled activity counts before names"] = [
-        check(active=active, on_unit_ms=40.0, off_unit_ms=0.0) for active in (0.29, 0.3)
-    ]
+    told["a tenth, less, none"] = [check(matrix_ms=ms, on_unit_ms=0.0, off_unit_ms=ms) for ms in (5.0, 4.9, 0.0)]
+    told["without FLOPs sampled activity precedes names"] = check(active=0.29, on_unit_ms=40.0, off_unit_ms=0.0)
+    told[...] = check(active=0.3, on_unit_ms=40.0, off_unit_ms=0.0)
     # 130 channels on an H100: Tensor Cores worked 38 % of the time, and reached 12 % of their peak
     told["activity on padding is no use"] = check(utilization=0.12, active=0.38)

@@ -2,9 +2,12 @@
 
 from tests.rules.kit import *
 from tests.run_logs import Run
-from tfdoctor.recording.program import KernelCache, ProgramRecord
 from tfdoctor.rules.run.kernel_compilation import check
 from tfdoctor.rules.run.kernel_compilation.start_compiling import PERSISTENT, PtxKernels, StartCompiling, needs_ptx
+
+USED = KernelCache(written=9)
+WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
+"""TensorFlow 2.21's."""
 
 
 def example(
@@ -14,19 +17,6 @@ def example(
     """XLA compiles a training step for 35 of 120 s."""
     times = {Phase.TRACING: tracing_ms, Phase.BUILDING: building_ms}
     return check(compiled, divided_run(total_ms, times))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """XLA's programs are kept in a folder."""
-    return example(StartCompiling(xla=True, xla_ms=16_000.0, kept=True))
-
-
-USED = KernelCache(written=9)
-WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
-"""TensorFlow 2.21's."""
 
 
 def ptx(ms: float = 0.0, **cache: Any) -> PtxKernels:
@@ -47,6 +37,12 @@ def recorded(flags: str = "", **settings: Any) -> tuple[StartCompiling, RunPhase
     return StartCompiling.measure(made, phases), phases
 
 
+sick = example
+healthy = described(
+    "XLA's programs are kept in a folder.", example, StartCompiling(xla=True, xla_ms=16_000.0, kept=True)
+)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     for name, sides in (
@@ -58,10 +54,8 @@ def test_verdicts(told: Cases) -> None:
     capabilities = "7.0", "7.5", "8.6", "8.9", "9.0", "12.0", "5.2", ""
     told["GPUs that compile PTX; 5.2 does not run at all"] = [one for one in capabilities if needs_ptx(one, WHEEL)]
     told["a build without PTX"] = needs_ptx("9.0", ("sm_80",))
-    told["what is kept"] = (
-        example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True)),
-        example(StartCompiling(PtxKernels("12.0", ms=0.0))),
-    )
+    told["what is kept"] = example(StartCompiling(xla=True, xla_ms=50_000.0, kept=True))
+    told[...] = example(StartCompiling(PtxKernels("12.0", ms=0.0)))
     told["a cache that is off: no time"] = example(StartCompiling(PtxKernels("12.0", KernelCache(disabled=True))))
     told["a cache with room ends it by itself, and a full one does not"] = [
         example(StartCompiling(ptx(60_000.0, nbytes=nbytes)), tracing_ms=70_000.0)

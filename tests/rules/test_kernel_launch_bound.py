@@ -1,10 +1,13 @@
 """kernel-launch-bound: the GPU idles while the host launches kernels."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.idle_gaps import GapSize
 from tfdoctor.facts.steps.steps import TRACE
-from tfdoctor.rules.execution import kernel_launch_bound
 from tfdoctor.rules.execution.kernel_launch_bound import check
+
+STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
+FUSED = Operation(name="f", type="sub (fused)", compiled=True)
+XLA = took("f", "sub (fused)", 5.0, operation=FUSED)
+SEVERAL = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
 
 
 def example(
@@ -19,27 +22,13 @@ def example(
     return check(gaps, step, operations, framework, steady)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same step, compiled with XLA."""
-    return example(0.2)
-
-
-STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
-
-
-FUSED = Operation(name="f", type="sub (fused)", compiled=True)
-XLA = OperationTime(name="f", type="sub (fused)", ms=5.0, operation=FUSED)
-
-
-SEVERAL = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
-
-
 def fused(compiled_ms: float, rest_ms: float, framework: Framework, steps: Steps | None = None) -> Verdict:
-    rest = (OperationTime(name="g", type="Relu", ms=rest_ms),) if rest_ms else ()
+    rest = (took("g", "Relu", rest_ms),) if rest_ms else ()
     return example(5.0, 5.0, Operations((replace(XLA, ms=compiled_ms), *rest)), framework, steps)
+
+
+sick = example
+healthy = described("The same step, compiled with XLA.", example, 0.2)
 
 
 @golden_cases
@@ -47,13 +36,8 @@ def test_verdicts(told: Cases) -> None:
     told["idle for a tenth of the step while the host launches, and less"] = example(1.0, 9.0), example(0.99, 9.01)
     whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
     idle, step = (IdleGaps(5.0, {}, {}, {}, {}, 156.0), Breakdown.of(host=5.0, device=5.0))
-    told["without steps"] = applied(kernel_launch_bound, idle, whole, step, Framework())
-    told["a step of which XLA has compiled half is not to be compiled, nor one of JAX"] = (
-        fused(5.0, 5.1, Framework()),
-        fused(5.0, 4.9, Framework()),
-        fused(5.0, 5.1, Framework(JAX)),
-    )
-    told["no several steps per call where calls hold several"] = (
-        fused(5.0, 0.0, Framework(), SEVERAL),
-        fused(0.0, 0.0, Framework(JAX), SEVERAL),
-    )
+    told["without steps"] = applied(check, idle, whole, step, Framework())
+    told["a step of which XLA has compiled half is not compiled, nor one of JAX"] = fused(5.0, 5.1, Framework())
+    told[...] = fused(5.0, 4.9, Framework()), fused(5.0, 5.1, Framework(JAX))
+    told["no several steps per call where calls hold several"] = fused(5.0, 0.0, Framework(), SEVERAL)
+    told[...] = fused(0.0, 0.0, Framework(JAX), SEVERAL)

@@ -1,9 +1,10 @@
 """known-fault: a version and its sign together make a finding."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.agent import TracedFunction
 from tfdoctor.rules.run.known_fault import KERAS, check
 from tfdoctor.rules.run.known_fault.batch_tracing import BatchTracing
+
+LINE = ("/home/me/train.py", 9)
 
 
 def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0) -> Verdict:
@@ -11,16 +12,23 @@ def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms:
     major, minor, *_ = map(int, keras.split("."))
     texts = {"tensorflow": "2.16.1", KERAS: keras}
     versions = {"tensorflow": (2, 16), KERAS: (major, minor)}
-    at = Location("train.py", 9)
+    at = script(9)
     return check(BatchTracing(versions, texts, calls, tracings, again_ms, "one_step_on_iterator", at))
 
 
+def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> BatchTracing:
+    """As the agent recorded a run of Keras 3.6."""
+    function = TracedFunction(name="one_step_on_iterator", at=LINE, calls=60, tracings=60)
+    other = TracedFunction(name="my_step", at=LINE, calls=90, tracings=90)
+    steps = StepsSeen(source=source, seen=60, functions=(other, function))
+    found: dict[str, Any] = {"versions": versions, "steps": steps}
+    at = script(9)
+    traced = TracedDefinition(name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0)
+    return BatchTracing.measure(recording(manifest=manifest(**found)), RunTraces((traced,)))
+
+
 sick = example
-
-
-def healthy() -> Verdict:
-    """Only the first call traces, with Keras 3.7."""
-    return example("3.7.0", tracings=1)
+healthy = described("Only the first call traces, with Keras 3.7.", example, "3.7.0", tracings=1)
 
 
 @golden_cases
@@ -37,17 +45,3 @@ def test_verdicts(told: Cases) -> None:
     told["a recorded run"] = recorded, check(recorded)
     told["other loops"] = check(measured(StepSource.KERAS_FIT, keras="3.6.0"))
     told["without versions"] = measured
-
-
-LINE = ("/home/me/train.py", 9)
-
-
-def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> BatchTracing:
-    """As the agent recorded a run of Keras 3.6."""
-    function = TracedFunction(name="one_step_on_iterator", at=LINE, calls=60, tracings=60)
-    other = TracedFunction(name="my_step", at=LINE, calls=90, tracings=90)
-    steps = StepsSeen(source=source, seen=60, functions=(other, function))
-    found: dict[str, Any] = {"versions": versions, "steps": steps}
-    at = Location("train.py", 9)
-    traced = TracedDefinition(name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0)
-    return BatchTracing.measure(recording(manifest=manifest(**found)), RunTraces((traced,)))

@@ -1,48 +1,35 @@
 """late-gather: both sides of its limits, and where its saving is a ceiling."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import late_gather
 from tfdoctor.rules.operations.late_gather import Limits, SelectedProduct, SelectedProducts, check
 
-EXAMPLE_LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
-GRADIENT = OperationTime(name="gradient_tape/model/logits/MatMul/MatMul_1", type="MatMul", ms=30.0)
+EXAMPLE_LOGITS = took("model/logits/MatMul", "MatMul", 34.0, at=script(31))
+GRADIENT = took("gradient_tape/model/logits/MatMul/MatMul_1", "MatMul", 30.0)
 
 
 def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = DeviceKind.CPU) -> Verdict:
     """The logits of 64 positions are computed, and those of 10 are gathered."""
     to = (None, round(64 * kept), 16000)
-    one = SelectedProduct(
-        EXAMPLE_LOGITS, (EXAMPLE_LOGITS, GRADIENT), kept, (None, 64, 16000), to, Location("train.py", 35)
-    )
+    one = SelectedProduct(EXAMPLE_LOGITS, (EXAMPLE_LOGITS, GRADIENT), kept, (None, 64, 16000), to, script(35))
     device = Device(kind, visible=1, used=1)
     return check(SelectedProducts((one,)), Operations.training(total, *one.rows), device)
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """Most positions are used."""
-    return example(60 / 64)
+healthy = described("Most positions are used.", example, 60 / 64)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the logits of 64 positions are computed, and those of 10 are gathered"] = sick()
-    told["most positions are used"] = healthy()
     told["half of the positions, and more"] = example(0.5), example(0.52)
     whole = 64.0 * (54 / 64) / Limits().share
     told["the share of the compute, and less"] = example(total=0.99 * whole), example(total=1.01 * whole)
     told["on a GPU the saving was not measured"] = example(kind=DeviceKind.GPU)
-    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     cpu = Device(DeviceKind.CPU, visible=1, used=1)
-    told["unnamed work is not called healthy"] = applied(late_gather, SelectedProducts(()), unnamed, cpu)
+    told["unnamed work is not called healthy"] = applied(check, SelectedProducts(()), UNNAMED_WORK, cpu)
 
 
 # Selections of rows: what of the graph is computed for them alone, and what others use as well.
-
-
-Row = dict[str, Any]
 Sizes = list[int | None]
 HIDDEN: Sizes = [None, 64, 192]
 LOGITS: Sizes = [None, 64, 16000]
@@ -50,10 +37,23 @@ TAKEN: Sizes = [None, 10, 16000]
 LAST: Sizes = [None, 16000]
 
 
-def op(name: str, kind: str, sources: list[int], shape: Sizes, *of: Sizes, **more: Any) -> Row:
+def op(name: str, kind: str, sources: list[int], shape: Sizes, *of: Sizes, **more: Any) -> Op:
     """An operation on float32; ``of`` are the shapes of its inputs, ``sources`` where they are made."""
     given = [["float32", one] for one in of]
     return graph_operation(name, kind, given, [["float32", shape]], **{"from": sources}, **more)
+
+
+def found(*rows: Op) -> tuple[SelectedProduct, ...]:
+    """Measure a graph whose operations but the inputs each take 1 ms."""
+    program = program_of(*rows)
+    ran = Operations(all_ran(program, 1.0, "Placeholder", "ReadVariableOp"))
+    return Chart([program, ran]).fact(SelectedProducts).products
+
+
+def selected(*rows: Op) -> list[str]:
+    return [
+        f"{one.kept:.4g} of {', '.join(row.name for row in one.rows)}" for one in found(*rows) if one.kept < 1.0
+    ]
 
 
 X = op("x", "Placeholder", [], HIDDEN)
@@ -66,21 +66,7 @@ FULL = op("head/Tensordot", "Reshape", [5], LOGITS, LAST)
 ADD = op("head/BiasAdd", "BiasAdd", [6, 3], LOGITS, LOGITS, [16000])
 DENSE = (X, W, INDEX, BIAS, FLAT, PRODUCT, FULL, ADD)
 """A Dense layer of Keras on a batch of sequences; its result is operation 7, what follows is from 8 on."""
-
 GATHER = op("GatherV2", "GatherV2", [7, 2], TAKEN, LOGITS, [None, 10])
-
-
-def found(*rows: Row) -> tuple[SelectedProduct, ...]:
-    """Measure a graph whose operations but the inputs each take 1 ms."""
-    program = program_of(*rows)
-    ran = Operations(all_ran(program, 1.0, "Placeholder", "ReadVariableOp"))
-    return Chart([program, ran]).fact(SelectedProducts).products
-
-
-def selected(*rows: Row) -> list[str]:
-    return [
-        f"{one.kept:.4g} of {', '.join(row.name for row in one.rows)}" for one in found(*rows) if one.kept < 1.0
-    ]
 
 
 @golden_cases
@@ -114,13 +100,8 @@ def test_selections(told: Cases) -> None:
     told["a normalization between, whose operations are not known to be of rows alone"] = selected(
         *DENSE, mean, less, op("last", "StridedSlice", [9], LAST, LOGITS)
     )
-
-
-def test_reading_the_matrix_takes_its_time_however_few_rows_there_are() -> None:
     (one,) = found(*DENSE, op("last", "StridedSlice", [7], LAST, LOGITS))
-    row = one.product
-    nbytes = 192 * 16000 * 4
-    assert dict(one.matrices)[row.name] == nbytes
-    assert one.left(row, None) == one.kept
-    assert one.left(row, nbytes * 2e3) == near(0.5)
-    assert one.left(row, nbytes * 1.0) == 1.0
+    nbytes = dict(one.matrices)[one.product.name]
+    told["reading the matrix takes its time, however few rows there are"] = [
+        (nbytes, *(one.left(one.product, rate) for rate in (None, nbytes * 2e3, nbytes * 1.0)))
+    ]

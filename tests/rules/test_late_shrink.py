@@ -1,9 +1,11 @@
 """late-shrink: a buffer holds elements that are much smaller on the other side of a map."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.program import FileList, TensorType
+from tfdoctor.facts.run.program import Shape
 from tfdoctor.rules.input.late_shrink import Buffer, Buffers, check
 from tfdoctor.rules.input.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
+
+MIB = 2**20
 
 
 def example(
@@ -12,7 +14,7 @@ def example(
 ) -> Verdict:  # fmt: skip
     """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
     size = DatasetParameters(buffer_size=elements)
-    shuffle = dataset_of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
+    shuffle = dataset_of("Shuffle", id=1, parameters=size, at=script(9))
     decode = dataset_of("ParallelMap", function="decode")
     held = Buffer(dataset=shuffle, elements=elements, each=each, least=least, by=decode, grows=grows)
     return check(Buffers((held,), unknown), FullSizeWork(), memory)
@@ -23,37 +25,27 @@ def order(
     kind: str = "ResizeBilinear", waits: bool = True, contention: CpuContention | None = None,
 ) -> Verdict:  # fmt: skip
     """Images are flipped and saturated at 224 by 224 pixels, and resized to 64 by 64 after that."""
-    made = dataset_of("ParallelMap", function="augment", at=Location("train.py", 31))
+    made = dataset_of("ParallelMap", function="augment", at=script(31))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
-    work = FullSizeOperation(stage, "AdjustSaturation", spent, Location("train.py", 21))
-    late = LateShrinking(kind, large, small, (work,), Location("train.py", 26))
+    work = FullSizeOperation(stage, "AdjustSaturation", spent, script(21))
+    late = LateShrinking(kind, large, small, (work,), script(26))
     awaited = frozenset((stage.path,)) if waits else frozenset()
     return check(Buffers(()), FullSizeWork((late,), awaited, contention, 25.0), None)
 
 
 sick = order
-
-
-def healthy() -> Verdict:
-    """The same work is done on images that are hardly larger."""
-    return order((72, 72))
-
-
-MIB = 2**20
+healthy = described("The same work is done on images that are hardly larger.", order, (72, 72))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the example, and images that are hardly larger"] = sick(), healthy()
     told["images of 2 times the pixels, and of less"] = order((128, 64), (64, 64)), order((128, 64), (64, 65))
     told["work of a fifth of the stage, and less"] = [order((128, 128), (64, 64), spent) for spent in (8.01, 7.99)]
     told["the saving is the work on pixels that are dropped: 15 of 30 ms"] = order((128, 128), (64, 64), 20.0)
     told["a crop says so"] = order(kind="StridedSlice")
     crowded = CpuContention(crowded=True, cores=2.0, compute_ms=20.0)
-    told["a step that does not wait is slowed through the cores alone"] = (
-        order(waits=False, contention=crowded),
-        order(waits=False),
-    )
+    told["a step that does not wait is slowed through the cores alone"] = order(waits=False, contention=crowded)
+    told[...] = order(waits=False)
     told["without recorded functions only buffers are judged"] = check(Buffers(()), Unavailable("no graphs"), None)
     told["without pipeline nothing is judged"] = check(Unavailable("no data"), FullSizeWork(), None)
 
@@ -62,13 +54,10 @@ def test_verdicts(told: Cases) -> None:
 def test_full_buffers(told: Cases) -> None:
     told["elements are larger before the buffer: the stages change places"] = example()
     told["elements get smaller behind it: their map comes first"] = example(1000, MIB, grows=False)
-    told["268.4 MB are spared, and less"] = (
-        example(1000, each=268_536, least=100),
-        example(1000, each=268_535, least=100),
-    )
-    told["elements are half as large elsewhere, and hardly smaller"] = [
-        example(1000, each=4 * MIB, least=least) for least in (2 * MIB, 2 * MIB + 1)
-    ]
+    told["268.4 MB are spared, and less"] = example(1000, each=268_536, least=100)
+    told[...] = example(1000, each=268_535, least=100)
+    told["elements are half as large elsewhere, and hardly smaller"] = example(1000, each=4 * MIB, least=2 * MIB)
+    told[...] = example(1000, each=4 * MIB, least=2 * MIB + 1)
     told["a warning where tasks wait for memory, else a note"] = [
         example(memory=HostMemory(64e9, 20e9, stalled=stalled)) for stalled in (0.02, 0.019, None)
     ]
@@ -78,39 +67,35 @@ def test_full_buffers(told: Cases) -> None:
 
 
 # Buffers: what shuffle, cache and prefetch hold, and where the same elements are smaller.
-
-
 WIDE, NARROW = "shape=(100, 100, 3), dtype=tf.float32", "shape=(100, 100, 3), dtype=tf.uint8"
 SMALL, TEXT = "shape=(10, 10, 3), dtype=tf.uint8", "shape=(), dtype=tf.string"
 MUL = frozenset(("Cast", "Mul", "Placeholder"))
 COUNT = 500
-Step = tuple[str, str, Mapping[str, Any]]
+Stepped = tuple[str, str, Mapping[str, Any]]
 
 
-def step(kind: str, tensor: str, **more: Any) -> Step:
+def step(kind: str, tensor: str, **more: Any) -> Stepped:
     return kind, tensor, more
 
 
-def mapped(tensor: str, types: frozenset[str] = MUL, stateful: frozenset[str] = frozenset()) -> Step:
+def mapped(tensor: str, types: frozenset[str] = MUL, stateful: frozenset[str] = frozenset()) -> Stepped:
     return step("ParallelMap", tensor, function="f", types=types, stateful=stateful)
 
 
-def shuffled(tensor: str, size: int = 200) -> Step:
+def shuffled(tensor: str, size: int = 200) -> Stepped:
     return step("Shuffle", tensor, parameters=DatasetParameters(buffer_size=size))
 
 
-def measured(*steps: Step) -> Buffers:
+def measured(*steps: Stepped) -> Buffers:
     """Measure a pipeline that is written in the order of its code."""
-    chain = chained(
-        *(
-            dataset_of(kind, **{"element": f"TensorSpec({tensor}, name=None)", "cardinality": COUNT, **more})
-            for kind, tensor, more in steps
-        )
+    stages = (
+        dataset_of(kind, **{"element": f"TensorSpec({tensor}, name=None)", "cardinality": COUNT, **more})
+        for kind, tensor, more in steps
     )
-    return Buffers.measure(DatasetProperties(chain))
+    return Buffers.measure(DatasetProperties(chained(*stages)))
 
 
-def held(*steps: Step) -> list[str]:
+def held(*steps: Stepped) -> list[str]:
     """What is known of the buffers of a pipeline."""
     found = measured(*steps)
     known = [
@@ -159,8 +144,6 @@ def test_buffers(told: Cases) -> None:
 
 
 # FullSizeWork: what the maps do to images that later operations make smaller.
-
-
 FULL, HALF, STORED = (200, 100, 3), (100, 50, 3), (None, None, 3)
 FLIP = frozenset(("Placeholder", "StatelessIf", "ReverseV2", "ResizeBilinear", "Identity"))
 ARRAYS, ALONE = dataset_of("TensorSlice"), Cores(2.0, 1.9)
@@ -174,9 +157,6 @@ def op(kind: str, *sources: int, shape: Shape = FULL, dtype: str = "float32", li
 
 def resized(source: int, shape: Shape = HALF) -> Any:
     return op("ResizeBilinear", source, shape=shape)
-
-
-RESIZE = resized(1)
 
 
 def graph(*operations: Any) -> RecordedGraph:
@@ -203,15 +183,10 @@ def found(
         stages += [dataset_of("ParallelMap", function="f", types=types), dataset_of(between)]
     chain = chained(*stages)
     mapped = [data for data in reversed(chain) if data.function]
-    work = tuple(
-        StageTime.of(
-            f"Root::ParallelMap{data.id}",
-            20.0,
-            2,
-            dataset=data,
-            operations=dict.fromkeys((*(one.type for one in made.operations), *ran), 2.0),
-        )
-        for data, made in zip(mapped, maps, strict=True)
+    times = (dict.fromkeys((*(one.type for one in made.operations), *ran), 2.0) for made in maps)
+    work = (
+        StageTime.of(f"Root::ParallelMap{data.id}", 20.0, 2, dataset=data, operations=each_ms)
+        for data, each_ms in zip(mapped, times, strict=True)
     )
     crowd = CpuContention(crowded=True, cores=2.0, compute_ms=9.0)
     graphs = FunctionGraphs({data.id: made for data, made in zip(mapped, maps, strict=True)})
@@ -230,6 +205,9 @@ def late(*maps: RecordedGraph, **more: Any) -> list[str]:
 
 def in_one(*operations: Any, **more: Any) -> list[str]:
     return late(graph(*operations), **more)
+
+
+RESIZE = resized(1)
 
 
 @golden_cases
@@ -277,16 +255,12 @@ def test_what_may_follow_a_crop_or_a_resize(told: Cases) -> None:
     nothing = DatasetProperties(()), FunctionGraphs({}), WAITING, CpuContention(crowded=False), None
     work = InputPipeline.of(StageTime.of("Root::Map", 10.0))
     told["operations that the trace does not show"] = lambda: FullSizeWork.measure(work, *nothing)
-
-
-def test_it_matters_where_the_step_waits_or_the_work_takes_cores() -> None:
     made = graph(op("AdjustHue", 0), RESIZE)
-    ready = Breakdown.of(input=0.0, device=7.0)
-    for work, matters in (
-        (found(made), True),
-        (found(made, step=ready), False),
-        (found(made, step=Breakdown.of(device=3.0)), True),
-        (found(made, step=Breakdown.of(device=3.0), cores=Cores(2.0, 1.0, others=0.9)), False),
+    busy, crowd = Breakdown.of(device=3.0), Cores(2.0, 1.0, others=0.9)
+    for name, matters in (
+        ("the step waits", found(made)),
+        ("the step does not wait", found(made, step=Breakdown.of(input=0.0, device=7.0))),
+        ("the work takes cores", found(made, step=busy)),
+        ("others take the cores", found(made, step=busy, cores=crowd)),
     ):
-        (late,) = work.shrinkings
-        assert work.matters(late, share=0.05, taken=0.2) is matters
+        told[f"it matters where {name}"] = matters.matters(matters.shrinkings[0], share=0.05, taken=0.2)

@@ -16,17 +16,11 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The custom loop uses a LossScaleOptimizer."""
-    return example(loss_scale=True)
+healthy = described("The custom loop uses a LossScaleOptimizer.", example, loss_scale=True)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a custom loop computes float16 gradients with a plain SGD optimizer"] = sick()
-    told["it uses a LossScaleOptimizer"] = healthy()
     told["float32 and bfloat16 need no scaling"] = example("float32"), example("bfloat16")
     forward = Operation(name="backbone/MatMul", type="MatMul", outputs=(("float16", (8, 8)),))
     head = Operation(name="gradient_tape/head/MatMul", type="MatMul", outputs=(("float32", (8,)),))

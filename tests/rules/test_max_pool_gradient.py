@@ -1,48 +1,35 @@
 """max-pool-gradient: both sides of its share, and oneDNN's fast one."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import max_pool_gradient
 from tfdoctor.rules.operations.max_pool_gradient import check
 
 NAME = "gradient_tape/model/pool/MaxPoolGrad"
+CPU = Hardware(DeviceKind.CPU, "x")
 
 
 def example(
-    time_ms: float = 3.0,
-    ran: str = "void cudnn::pooling_bw_kernel_max",
-    kind: str = "MaxPoolGrad",
+    time_ms: float = 3.0, ran: str = "void cudnn::pooling_bw_kernel_max", kind: str = "MaxPoolGrad",
     hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """The gradient takes a tenth of the compute time of a GPU."""
-    row = OperationTime(name=NAME, type=kind, ms=time_ms, ran=(ran,), layer="pool", at=Location("train.py", 17))
+    row = took(NAME, kind, time_ms, ran=(ran,), layer="pool", at=script(17))
     return check(Operations.training(30.0, row), hardware)
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The gradient runs in oneDNN on a CPU."""
-    return example(ran=f"{NAME}:_MklNativeMaxPoolGrad", hardware=Hardware(DeviceKind.CPU, "example"))
-
-
-CPU = Hardware(DeviceKind.CPU, "x")
+ONE_DNN: dict[str, Any] = {"ran": f"{NAME}:_MklNativeMaxPoolGrad", "hardware": Hardware(DeviceKind.CPU, "example")}
+healthy = described("The gradient runs in oneDNN on a CPU.", example, **ONE_DNN)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the gradient takes a tenth of the compute time of a GPU"] = sick()
-    told["the gradient runs in oneDNN on a CPU"] = healthy()
     for kind in ("MaxPool3DGrad", "MaxPoolGradWithArgmax"):
         told[f"all of the time of {kind} is a ceiling"] = example(kind=kind)
     told["3 % of the compute, and less"] = example(0.9), example(0.89)
     told["on a CPU Eigen's gradient is slow"] = example(12.0, f"{NAME}:MaxPoolGrad", hardware=CPU)
-    average = OperationTime(name=NAME, type="AvgPoolGrad", ms=12.0)
-    told["the gradient of average pooling"] = applied(max_pool_gradient, Operations.training(30.0, average), CPU)
-    row = OperationTime(name="select-and-scatter.3", type="select-and-scatter", ms=9.0)
-    rest = OperationTime(name="transpose(jvp(conv))", type="convolution", ms=30.0)
-    told["XLA searches for the maxima again"] = applied(
-        max_pool_gradient, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")
-    )
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    told["a step of unnamed work"] = applied(max_pool_gradient, Operations((unnamed,)), CPU)
+    average = took(NAME, "AvgPoolGrad", 12.0)
+    told["the gradient of average pooling"] = applied(check, Operations.training(30.0, average), CPU)
+    row = took("select-and-scatter.3", "select-and-scatter", 9.0)
+    rest = took("transpose(jvp(conv))", "convolution", 30.0)
+    told["XLA searches the maxima again"] = applied(check, Operations((row, rest)), Hardware(DeviceKind.TPU, "x"))
+    told["a step of unnamed work"] = applied(check, UNNAMED_WORK, CPU)

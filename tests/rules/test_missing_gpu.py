@@ -1,32 +1,20 @@
 """missing-gpu: what is told of each obstacle, and when nothing can be said."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.program import MissingLibrary
 from tfdoctor.rules.scale.missing_gpu import check
 from tfdoctor.rules.scale.missing_gpu.boards import Boards
 
 CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
+NO_DRIVER = GpuAccess(driver="no driver")
+MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]
 
 
 def example(
     boards: Boards = Boards(("Tesla T4",), GpuAccess(missing=(CUDNN,), readable=True, files=1)),
-    device: Device | None = None,
-    phases: RunPhases | None = None,
-) -> Verdict:
+    device: Device | None = None, phases: RunPhases | None = None,
+) -> Verdict:  # fmt: skip
     """NVML lists a T4, and the loader does not find cuDNN."""
     return check(boards, device, phases)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """TensorFlow registers the GPU."""
-    return example(Boards(names=("Tesla T4",), usable=1))
-
-
-NO_DRIVER = GpuAccess(driver="no driver")
-MACHINE = [{"unix_ns": 1, "gpu": [{"index": 0, "name": "Tesla T4"}]}]
 
 
 def boards(samples: Any = MACHINE, devices: Any = ("/device:CPU:0",), **gpus: Any) -> Boards:
@@ -35,10 +23,12 @@ def boards(samples: Any = MACHINE, devices: Any = ("/device:CPU:0",), **gpus: An
     return chart(trace([]), recording({"run": run}, samples)).fact(Boards)
 
 
+sick = example
+healthy = described("TensorFlow registers the GPU.", example, Boards(names=("Tesla T4",), usable=1))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the loader does not find cuDNN"] = sick()
-    told["TensorFlow registers the GPU"] = healthy()
     gpus: dict[str, dict[str, Any]] = {
         "a variable hides all GPUs": {"shown": "-1"},
         "a variable is empty": {"shown": ""},

@@ -5,10 +5,16 @@ from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.rules.run.out_of_memory import check
 
 GPU_FULL = RunEnding(
-    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,
+    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=script(52), phase=Phase.STEPS,
     shape=(512, 64, 224, 224), dtype="float", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
     device_peak_bytes=15.2e9,
 )  # fmt: skip
+AT = script(52)
+DIED = replace(GPU_FULL, shape=(256, 64, 112, 112))
+READ = replace(
+    DIED, error="MemoryError", phase=Phase.PREPARING, shape=(1_000_000, 784), dtype="float64", allocator=""
+)
+KILLED = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
 
 
 def example(
@@ -20,33 +26,21 @@ def example(
     return check(ending, phases, calls, memory, None, tuned)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The run ends by itself, with a tenth of the memory."""
-    return example(RunEnding(kind=EndKind.EXIT, peak_bytes=3.1e9, limit_bytes=32e9))
-
-
-AT = Location("train.py", 52)
-DIED = replace(GPU_FULL, shape=(256, 64, 112, 112))
-READ = replace(
-    DIED, error="MemoryError", phase=Phase.PREPARING, shape=(1_000_000, 784), dtype="float64", allocator=""
-)
-KILLED = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
-
-
 def filling(first: float) -> MemoryTrends:
-    trend = Trend(
-        what=Grows.RESIDENT, first=first, last=9e9, slope=1e8, low=9e7, high=2e8, steady=True, points=80
-    )  # fmt: skip
+    trend = Trend(what=Grows.RESIDENT, first=first, last=9e9, slope=1e8, low=9e7, high=2e8, steady=True, points=80)
     return MemoryTrends((FillingMemory(trend=trend),))
+
+
+sick = example
+healthy = described(
+    "The run ends by itself, with a tenth of the memory.",
+    example,
+    RunEnding(kind=EndKind.EXIT, peak_bytes=3.1e9, limit_bytes=32e9),
+)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["the activations of a batch of 512 do not fit on the GPU"] = sick()
-    told["the run ends by itself, with a tenth of the memory"] = healthy()
     told["a batch of 256"] = example(DIED)
     told["the CPU's memory"] = example(replace(DIED, allocator=""))
     for shape in ((1_000_000, 8), (512,), ()):
@@ -74,7 +68,7 @@ def test_causes(told: Cases) -> None:
         ("it would never have fitted", 1e9, 0.8e9),
     ):
         told[name] = example(replace(DIED, limit_bytes=limit), memory=filling(first))
-    tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), 38_535_168)
+    tuned = TunedBuffers((dataset_of("Prefetch", at=script(22)),), 38_535_168)
     told["buffers that tf.data sizes may have filled the host's memory"] = example(KILLED, tuned=tuned)
     told["they did not fill the GPU's"] = example(DIED, tuned=tuned)
     sure = RunLine(phase=Phase.STEPS, at=AT, ms=900.0, samples=9)

@@ -1,9 +1,11 @@
 """oversized-decode: images that are decoded larger than the pipeline uses them."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.input.map_functions import DecodedImage
-from tfdoctor.recording.program import Attributes
 from tfdoctor.rules.input import oversized_decode
+
+LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=script(3))
+PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
+CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
 
 
 def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
@@ -12,35 +14,12 @@ def example(  # noqa: PLR0913, PLR0917 - what the verdict depends on
     cores: Cores | None = None,
 ) -> Verdict:  # fmt: skip
     """Photos of 960 by 720 pixels are resized to 96 by 96."""
-    made = Dataset(
-        id=1,
-        kind="_ParallelMapDataset",
-        function="load",
-        function_at=Location("train.py", 12),
-        at=Location("train.py", 20),
-    )
+    made = Dataset(id=1, kind="_ParallelMapDataset", function="load", function_at=script(12), at=script(20))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, 2, dataset=made)
-    image = DecodedImage(stage, "DecodeJpeg", decoded, used, share, ratio, Location("train.py", 14))
-    return oversized_decode.check(
-        DecodedImages((image,)),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
-        step or Breakdown.of(input=20.0, device=10.0),
-        contention,
-        cores,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same network with stored images of 128 by 128."""
-    return example((128, 128))
-
-
-LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
-PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
-CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
+    image = DecodedImage(stage, "DecodeJpeg", decoded, used, share, ratio, script(14))
+    pipeline = InputPipeline.of(PREFETCH, stage)
+    whole = step or Breakdown.of(input=20.0, device=10.0)
+    return oversized_decode.check(DecodedImages((image,)), pipeline, whole, contention, cores)
 
 
 def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any) -> Verdict:
@@ -50,16 +29,33 @@ def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any)
     return example(decoded, (100, 150), work=10.0, step=step, cores=cores, **more)
 
 
+def measured(*kinds: str, ratio: int = 1, paths: Dataset = PATHS) -> DecodedImages:
+    """Measure a function of these operations, each on the result of the one before."""
+    attrs, shapes = (
+        Attributes(ratio=ratio),
+        [(1, 100, 150, 3) if kind.startswith("Resize") else None for kind in kinds],
+    )
+    rows = tuple(
+        RecordedOperation(kind, kind, outputs=(("float32", of),), sources=(at - 1,) if at else (), attrs=attrs)
+        for at, (kind, of) in enumerate(zip(kinds, shapes, strict=True))
+    )
+    times = dict.fromkeys(kinds, 2.0)
+    work = InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=times))
+    graphs = FunctionGraphs({1: RecordedGraph(rows)} if rows else {})
+    return DecodedImages.measure(work, DatasetProperties((LOAD, paths)), graphs)
+
+
+sick = example
+healthy = described("The same network with stored images of 128 by 128.", example, (128, 128))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["photos of 960 by 720 pixels are resized to 96 by 96"] = sick()
-    told["stored images of 128 by 128"] = healthy()
     told["both sides are twice as large as used"] = check((200, 300))
     told["one side is less than twice as large, or both are as used"] = check((199, 600)), check((100, 150))
     told["decoding is a fifth of the work, and less"] = check(share=0.2), check(share=0.19)
-    told["without a wait it takes a fifth of the step from the compute, and less"] = [
-        check(share=share, wait=0.1, contention=CROWDED) for share in (0.44, 0.4)
-    ]
+    told["without a wait it takes a fifth of the compute, and le"] = check(share=0.44, wait=0.1, contention=CROWDED)
+    told[...] = check(share=0.4, wait=0.1, contention=CROWDED)
     told["without a wait, where cores are free"] = check(share=0.44, wait=0.1)
     told["a step that hardly waits shows the cores that decoding takes"] = check(wait=0.2, contention=CROWDED)
     told["cores that other programs use"] = check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
@@ -67,24 +63,6 @@ def test_verdicts(told: Cases) -> None:
     told["JPEG that is decoded at a fraction already"] = check(ratio=2)
     alone, step = CpuContention(crowded=False), Breakdown.of(input=8.0, device=2.0)
     told["unknown sizes"] = oversized_decode.check(Unavailable("text"), InputPipeline.of(), step, alone, None)
-
-
-def measured(*kinds: str, ratio: int = 1, paths: Dataset = PATHS) -> DecodedImages:
-    """Measure a function of these operations, each on the result of the one before."""
-    rows = tuple(
-        RecordedOperation(
-            kind,
-            kind,
-            outputs=(("float32", (1, 100, 150, 3) if kind.startswith("Resize") else None),),
-            sources=(at - 1,) if at else (),
-            attrs=Attributes(ratio=ratio),
-        )
-        for at, kind in enumerate(kinds)
-    )
-    times = dict.fromkeys(kinds, 2.0)
-    work = InputPipeline.of(StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=times))
-    graphs = FunctionGraphs({1: RecordedGraph(rows)} if rows else {})
-    return DecodedImages.measure(work, DatasetProperties((LOAD, paths)), graphs)
 
 
 @golden_cases

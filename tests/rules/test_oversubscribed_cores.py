@@ -1,9 +1,6 @@
 """oversubscribed-cores: threads of several processes, and whether the cores are busy with them."""
 
-from pathlib import Path
-
 from tests.rules.kit import *
-from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.rules.scale.oversubscribed_cores import check
 from tfdoctor.rules.scale.oversubscribed_cores.worker_threads import WorkerThreads
 
@@ -15,26 +12,6 @@ def example(
     return check(workers, cores)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Eight processes have eight threads each."""
-    return example(WorkerThreads(8, 8, given=True))
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["eight processes have 64 threads each on 64 busy cores"] = sick()
-    told["eight processes have eight threads each"] = healthy()
-    told["1.5 threads per core, and less"] = [example(WorkerThreads(8, threads)) for threads in (12, 11)]
-    told["trap: eight processes that launch kernels on GPUs, and leave most cores idle"] = [
-        example(cores=Cores(64.0, busy=busy)) for busy in (48.0, 47.0)
-    ]
-    told["cores that nobody counted"] = example(cores=Unavailable("not sampled"))
-    told["cores of unknown load"] = example(cores=Cores(64.0, busy=60.0, sampled=False))
-
-
 def measured(busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **settings: Any) -> WorkerThreads:
     """A job of some workers, whose processes use so much of a core, in percent."""
     shares = {str(pid): pct for pid, pct in enumerate(busy)}
@@ -42,6 +19,19 @@ def measured(busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **
     described = manifest(worker=WorkerRank("worker-0", 0, size, 0))
     made = replace(recording(None, samples, manifest=described), workers=(Path("a"), Path("b"))[:size])
     return WorkerThreads.measure(made, Program(settings=RunSettings(**settings)))
+
+
+sick = example
+healthy = described("Eight processes have eight threads each.", example, WorkerThreads(8, 8, given=True))
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["1.5 threads per core, and less"] = [example(WorkerThreads(8, threads)) for threads in (12, 11)]
+    told["trap: eight processes on GPUs leave most cores idle"] = example(cores=Cores(64.0, busy=48.0))
+    told[...] = example(cores=Cores(64.0, busy=47.0))
+    told["cores that nobody counted"] = example(cores=Unavailable("not sampled"))
+    told["cores of unknown load"] = example(cores=Cores(64.0, busy=60.0, sampled=False))
 
 
 @golden_cases

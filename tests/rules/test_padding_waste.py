@@ -2,14 +2,15 @@
 
 import ast
 
-import numpy as np
-
 from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.given import Given
+from tfdoctor.facts.run.program import Shape
 from tfdoctor.rules.input import padding_waste
 from tfdoctor.rules.input.padding_waste import LengthWork
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
+
+TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
 
 
 def example(
@@ -20,7 +21,7 @@ def example(
     """Sequences of 50 words are padded to 200 for a matmul of 30 ms."""
     tensors = (("float32", (32, 200, 256)), ("float32", (256, 256)))
     graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)
-    matmul = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
+    matmul = took(graph.name, "MatMul", 30.0, operation=graph)
     padding = SequencePadding(inputs or (of_length(50),))
     work = LengthWork.measure(padding, Operations(rows or (matmul,)), loops, program)
     return padding_waste.check(padding, source, work, breakdown or Breakdown.of(device=30.0), program, overhead)
@@ -31,17 +32,9 @@ def of_length(length: int) -> PaddedInput:
     return PaddedInput(200, ((length,) * 31 + (200,),))
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """Sequences of 190 words are padded to 200."""
-    return example(of_length(190))
-
-
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
     graph = Operation(name=name, type="X", inputs=tuple(("float32", shape) for shape in shapes))
-    return OperationTime(name=name, type="X", ms=10.0, operation=graph, calls=calls)
+    return took(name, "X", 10.0, operation=graph, calls=calls)
 
 
 def check(used: float, *rows: OperationTime, **more: Any) -> Verdict:
@@ -54,10 +47,66 @@ def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
     return example(entry, rows=(row("a", (2, max(sizes), 8)),))
 
 
+def loop_of(iterations: float, calls: float) -> tuple[OperationTime, LoopWork]:
+    cell = row("while/body/Mul", (32, 8), calls=calls)
+    return cell, LoopWork((GraphLoop("while", iterations, calls, 10.0, (cell,)),), 30.0, 35.0)
+
+
+def measured(**parts: Any) -> SequencePadding:
+    entry = {"shape": [64, 100], "lengths": [[*range(36, 45)]], "dtype": "int64", "begins": 1.0, "gaps": 0.0}
+    return chart(trace([]), recording({"sequences": [entry | parts]})).fact(SequencePadding)
+
+
+def alike(number: int) -> dict[str, Any]:
+    """Of 30 rows that end early so many are of one length; rows without padding do not count."""
+    return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
+
+
+def padded_in(padding: SequencePadding) -> list[str]:
+    return [
+        f"{one.used:.4g} of {one.steps} used, {shown(one.trimmed)} with batches as long as their longest; "
+        f"{one.pad} at the {'beginning' if one.leading else 'end'}, "
+        f"{one.batch_size} in {'a batch' if one.batches else 'a sample'}"
+        for one in padding.inputs
+    ]
+
+
+def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
+    rows = np.full((len(lengths), steps), pad, "int32")
+    for row, length in zip(rows, lengths, strict=True):
+        row[:length] = range(7, 7 + length)
+    return rows
+
+
+def called(*given: Any) -> SequencePadding:
+    """What is measured of calls with these arguments, as the agent records them."""
+    lengths = Given(Journal("unused"))
+    for arguments in given:
+        lengths.call(arguments, {}, waits=True)
+    assert not lengths.log.errors
+    return chart(trace([]), recording({"sequences": lengths.describe(None)})).fact(SequencePadding)
+
+
+def padded_columns(number: int = 64) -> Any:
+    """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
+    rows = np.random.default_rng(1).integers(1, 50, (number, 20))
+    rows[:, 12:] = 0
+    rows[3, 17] = rows[40, 14] = 1
+    return rows
+
+
+def advice(maker: BatchMaker, **parts: Any) -> Verdict:
+    entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
+    source = BatchSource(maker, script(7))
+    return example(entry, rows=(row("a", (8, 120, 8)),), source=source)
+
+
+sick = example
+healthy = described("Sequences of 190 words are padded to 200.", example, of_length(190))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["sequences of 50 words padded to 200"] = sick()
-    told["sequences of 190 words"] = healthy()
     told["a quarter of padding is reported, and less is not"] = check(0.75), check(0.755)
     own, longer = padded((40, 10), (90, 20), sizes=(40, 100)), padded((40, 10), (80, 20), sizes=(40, 120))
     told["trap: batches as long as their longest sequence, half of which only similar lengths avoid"] = own
@@ -84,11 +133,10 @@ def test_work(told: Cases) -> None:
         ((32, 8), "a row for each sequence"),
     ):
         told[f"{name}: {shape}"] = check(0.5, row("a", dense), row("b", shape))
-    told["a loop over half of the positions, and over less"] = [
-        check(0.5, row("cell", (32, 8), calls=calls)) for calls in (100.0, 99.0)
-    ]
+    told["a loop over half of the positions, and over less"] = check(0.5, row("cell", (32, 8), calls=100.0))
+    told[...] = check(0.5, row("cell", (32, 8), calls=99.0))
     told["transfers of batches scale"] = check(0.5, breakdown=Breakdown.of(transfer=5.0, device=10.0))
-    unknown = OperationTime(name="b", type="X", ms=7.0)
+    unknown = took("b", "X", 7.0)
     told["work of unknown length counts in proportion and is shown"] = check(0.5, row("scores", scores), unknown)
     told["unknown work alone is no work on sequences"] = check(0.5, unknown)
     program = Program((), (), settings=RunSettings(batch_size=32))
@@ -99,11 +147,6 @@ def test_work(told: Cases) -> None:
     told["rows of a layer are positions if the layer has time: after pooling it is one for each example"] = check(
         0.5, row("a", dense), layer, head, program=program
     )
-
-
-def loop_of(iterations: float, calls: float) -> tuple[OperationTime, LoopWork]:
-    cell = row("while/body/Mul", (32, 8), calls=calls)
-    return cell, LoopWork((GraphLoop("while", iterations, calls, 10.0, (cell,)),), 30.0, 35.0)
 
 
 @golden_cases
@@ -120,26 +163,11 @@ def test_loops(told: Cases) -> None:
         )
     cell, others = row("while/body/Mul", (32, 8), calls=150.0), row("adam/Mul", (8, 8), calls=50.0)
     told["the host shrinks by the calls of the loop: three of four"] = check(0.5, cell, others, breakdown=parts)
+    padding = SequencePadding((PaddedInput(120, (TEXTS,), batches=True),))
+    dense = Operations((row("a", (8, 120, 8)), row("dense", (960, 8))))  # one matrix of all positions of a batch
+    known = [entry.row.name for entry in LengthWork.measure(padding, dense, None, None).growing if entry.known]
+    told["positions in rows of a loop without a dataset are known by its batches of 8 rows of 120"] = known
     told["the call itself does not shrink"] = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
-
-
-def measured(**parts: Any) -> SequencePadding:
-    entry = {"shape": [64, 100], "lengths": [[*range(36, 45)]], "dtype": "int64", "begins": 1.0, "gaps": 0.0}
-    return chart(trace([]), recording({"sequences": [entry | parts]})).fact(SequencePadding)
-
-
-def alike(number: int) -> dict[str, Any]:
-    """Of 30 rows that end early so many are of one length; rows without padding do not count."""
-    return {"lengths": [[40] * number + [10 + at for at in range(30 - number)] + [100] * 5]}
-
-
-def padded_in(padding: SequencePadding) -> list[str]:
-    return [
-        f"{one.used:.4g} of {one.steps} used, {shown(one.trimmed)} with batches as long as their longest; "
-        f"{one.pad} at the {'beginning' if one.leading else 'end'}, "
-        f"{one.batch_size} in {'a batch' if one.batches else 'a sample'}"
-        for one in padding.inputs
-    ]
 
 
 @golden_cases
@@ -166,33 +194,6 @@ def test_recorded(told: Cases) -> None:
     told["an old recording"] = lambda: chart(trace([]), recording({"graphs": []})).fact(SequencePadding)
 
 
-def token_rows(*lengths: int, pad: int = 0, steps: int = 120) -> Any:
-    rows = np.full((len(lengths), steps), pad, "int32")
-    for row, length in zip(rows, lengths, strict=True):
-        row[:length] = range(7, 7 + length)
-    return rows
-
-
-def called(*given: Any) -> SequencePadding:
-    """What is measured of calls with these arguments, as the agent records them."""
-    lengths = Given(Journal("unused"))
-    for arguments in given:
-        lengths.call(arguments, {}, waits=True)
-    assert not lengths.log.errors
-    return chart(trace([]), recording({"sequences": lengths.describe(None)})).fact(SequencePadding)
-
-
-TEXTS = (5, 12, 20, 31, 33, 40, 48, 59)
-
-
-def padded_columns(number: int = 64) -> Any:
-    """Twenty columns of whole numbers, of which the last eight are zero but for a rare entry."""
-    rows = np.random.default_rng(1).integers(1, 50, (number, 20))
-    rows[:, 12:] = 0
-    rows[3, 17] = rows[40, 14] = 1
-    return rows
-
-
 @golden_cases
 def test_arguments(told: Cases) -> None:
     def given(name: str, rows: Any, dtype: str = "int32") -> None:
@@ -213,30 +214,21 @@ def test_arguments(told: Cases) -> None:
     given("trap: counts", np.random.default_rng(4).poisson(1.0, (64, 20)))
 
 
-def test_buckets_are_quarters_of_the_recorded_lengths() -> None:
-    entry = PaddedInput(120, ((5, 12, 16, 17), (33, 40, 48, 59)))
-    assert entry.buckets == (16, 24, 40, 64)
-    assert PaddedInput(120, ((3, 4, 5, 100),)).buckets == (8, 104)
-
-
-def advice(maker: BatchMaker, **parts: Any) -> Verdict:
-    entry = PaddedInput(120, (TEXTS,), batches=True, **parts)
-    source = BatchSource(maker, Location("train.py", 7))
-    return example(entry, rows=(row("a", (8, 120, 8)),), source=source)
-
-
 @golden_cases
 def test_advice(told: Cases) -> None:
     for maker in BatchMaker:
-        told[f"batches made by {maker.name}"] = advice(maker)
+        told[f"batches made by {maker.name}"] = verdict = advice(maker)
+        for remedy in as_finding(verdict).remedies:
+            ast.parse(remedy.code)
     told["padding before the words with 1 in a loop"] = advice(BatchMaker.LOOP, leading=True, pad=1)
     told["padding with 1 in a dataset"] = advice(BatchMaker.DATASET, pad=1)
-
-
-def test_the_code_is_python() -> None:
-    for maker in BatchMaker:
-        for remedy in as_finding(advice(maker)).remedies:
-            ast.parse(remedy.code)
+    buckets = (
+        PaddedInput(120, batches).buckets for batches in (((5, 12, 16, 17), (33, 40, 48, 59)), ((3, 4, 5, 100),))
+    )
+    told["buckets are quarters of the recorded lengths"] = [*buckets]
+    entry, whole = PaddedInput(100, ((10, 50, 10, 50),)), PaddedInput(100, ((10, 20), (30, 40)), batches=True)
+    told["two rows of a sample are both short with a probability of 1/4"] = entry.cut(2), entry.cut(None)
+    told["whole batches have their longest"] = whole.cut(64)
 
 
 @golden_cases
@@ -247,19 +239,3 @@ def test_makers(told: Cases) -> None:
         record = {"input_kind": kind, "datasets": datasets, "feeds": 1, "python": given[0], "run": given[1]}
         source = chart(trace([]), recording(record)).fact(BatchSource)
         told[f"what makes batches of {kind or 'a loop of calls'}"] = f"{source.maker.name} at {shown(source.at)}"
-
-
-def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches() -> None:
-    """A dense layer makes one matrix of all positions of a batch: 8 rows of 120."""
-    padding = SequencePadding((PaddedInput(120, (TEXTS,), batches=True),))
-    rows = row("a", (8, 120, 8)), row("dense", (960, 8))
-    work = LengthWork.measure(padding, Operations(rows), None, None)
-    assert [entry.row.name for entry in work.growing if entry.known] == ["a", "dense"]
-
-
-def test_the_longest_of_a_batch_is_expected_from_a_sample() -> None:
-    """Two rows of a batch: both short with a probability of 1/4."""
-    entry = PaddedInput(100, ((10, 50, 10, 50),))
-    assert entry.cut(2) == near((0.25 * 10 + 0.75 * 50) / 100)
-    assert entry.cut(None) is None
-    assert PaddedInput(100, ((10, 20), (30, 40)), batches=True).cut(64) == near(0.3)  # whole batches

@@ -4,7 +4,7 @@ from tests.rules.kit import *
 from tfdoctor.rules.execution import python_in_loop
 from tfdoctor.rules.execution.python_in_loop import LoopLines
 
-HISTOGRAM = Location("train.py", 36)
+HISTOGRAM = script(36)
 
 
 def example(
@@ -13,34 +13,26 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Judge these lines of a loop over a dataset, in steps of ``step`` or that compute for 3 ms."""
     time_ms = sum(line.ms for line in lines) if body_ms is None else body_ms
-    return python_in_loop.check(
-        LoopLines(lines, seen, samples, time_ms),
-        Breakdown.of(host=time_ms, device=step - time_ms if step else 3.0),
-        HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None,
-        single,
-    )
-
-
-def sick() -> Verdict:
-    """Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset."""
-    return example(TimedLine(HISTOGRAM, 9, 4.0, makes=False))
-
-
-def healthy() -> Verdict:
-    """The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step."""
-    return example(TimedLine(HISTOGRAM, 9, 0.04, makes=False))
+    work, whole = LoopLines(lines, seen, samples, time_ms), step - time_ms if step else 3.0
+    syncs = HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None
+    return python_in_loop.check(work, Breakdown.of(host=time_ms, device=whole), syncs, single)
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, aside: bool = True, **more: Any) -> Verdict:
-    placed = zip((HISTOGRAM, Location("train.py", 39)), times, strict=False)
+    placed = zip((HISTOGRAM, script(39)), times, strict=False)
     lines = (TimedLine(place, 9, ms, makes=False if aside else None) for place, ms in placed)
     return example(*lines, seen=seen, step=step, **more)
 
 
+OFTEN, RARE = (TimedLine(HISTOGRAM, 9, ms, makes=False) for ms in (4.0, 0.04))
+sick = described("Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset.", example, OFTEN)
+healthy = described(
+    "The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step.", example, RARE
+)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["histograms of the weights take 4 of each 7 ms step"] = sick()
-    told["histograms every 100 steps"] = healthy()
     told["a twentieth of the step, and less"] = check(1.0, step=20.0), check(0.99, step=20.0)
     told["half a millisecond, and less"] = check(0.5, step=2.0), check(0.49, step=2.0)
     told["five samples, and four"] = check(5.0, seen=5), check(5.0, seen=4)
@@ -48,7 +40,7 @@ def test_verdicts(told: Cases) -> None:
     told["trap: reinforcement learning plays a game between its steps"] = check(5.0, aside=False)
     told["waiting after a read is left to host-sync"] = check(5.0, syncs_ms=4.6), check(5.0, syncs_ms=4.4)
     told["trap: the only step that logs in the window is an outlier"] = check(0.05, seen=12)
-    places = tuple(TimedLine(Location("train.py", n), 9, 2.0, makes=False) for n in (1, 2, 3))
+    places = tuple(TimedLine(script(n), 9, 2.0, makes=False) for n in (1, 2, 3))
     told["even lines are not named in the summary"] = example(*places, step=10.0)
     for name, samples, body in (
         ("four samples, none of them in the body", 4, 5.0),

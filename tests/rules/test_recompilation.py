@@ -3,39 +3,15 @@
 from tests.rules.kit import *
 from tfdoctor.rules.tracing.recompilation import check
 
+LINE = script(3)
+
 
 def example(
-    compiling: CompileTime = CompileTime(20, 20, 10, 250.0, 0.0, 346.0),
-    host_ms: float = 268.0,
-    program: Program | None = None,
-    padding: SequencePadding | None = None,
-) -> Verdict:
+    compiling: CompileTime = CompileTime(20, 20, 10, 250.0, 0.0, 346.0), host_ms: float = 268.0,
+    program: Program | None = None, padding: SequencePadding | None = None,
+) -> Verdict:  # fmt: skip
     """Every batch has another length, and XLA compiles in 20 of 20 steps."""
     return check(compiling, Breakdown.of(host=host_ms, device=4.0), program, padding)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """XLA compiled before the traced steps."""
-    return example(CompileTime(0, 20, 0), 0.5)
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["every batch has another length"] = sick()
-    told["XLA compiled before the traced steps"] = healthy()
-    told["trap: a trace that holds the first calls"] = [
-        example(CompileTime(steps, 20, late, 15.0), 20.0) for steps, late in ((2, 1), (1, 1), (9, 0))
-    ]
-    told["compiling in long steps alone promises no saving"] = example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0)
-    for share in (0.93, 0.2, 0.1, 0.01):
-        compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
-        told[f"trap: steady steps say little of {share} of the traced time"] = example(compiling, 3.0)
-
-
-LINE = Location("train.py", 3)
 
 
 def tensor(shape: str) -> str:
@@ -48,6 +24,21 @@ def fed(element: str, *more: Dataset, rows: int | None = None, drops: bool = Fal
     batch = Dataset(id=1, kind="_BatchDataset", parameters=given, element=element, at=LINE)
     last = Dataset(id=2, kind="_PrefetchDataset", inputs=(1,), element=element)
     return Program(datasets=(batch, last, *more), feeds=2)
+
+
+sick = example
+healthy = described("XLA compiled before the traced steps.", example, CompileTime(0, 20, 0), 0.5)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["trap: a trace that holds the first calls"] = [
+        example(CompileTime(steps, 20, late, 15.0), 20.0) for steps, late in ((2, 1), (1, 1), (9, 0))
+    ]
+    told["compiling in long steps alone promises no saving"] = example(CompileTime(3, 20, 2, 0.0, 0.0, 300.0), 1.0)
+    for share in (0.93, 0.2, 0.1, 0.01):
+        compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
+        told[f"trap: steady steps say little of {share} of the traced time"] = example(compiling, 3.0)
 
 
 @golden_cases
@@ -71,6 +62,4 @@ def test_remedies(told: Cases) -> None:
     told["the line is that of the batch that feeds the run"] = example(program=fed(element, other))
     told["a batch that drops the remainder"] = example(program=fed(element, other, drops=True))
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
-    told["the code has the lengths and the batch size that were recorded"] = example(
-        program=fed(tensor("(16, None)"), rows=32), padding=padding
-    )
+    told["the code has the recorded sizes"] = example(program=fed(tensor("(16, None)"), rows=32), padding=padding)

@@ -1,9 +1,14 @@
 """recurrent-loop: both sides of each limit, and loops whose iterations are large."""
 
-from tests.builders import Row, line
 from tests.rules.kit import *
 from tfdoctor.rules.execution import recurrent_loop
 from tfdoctor.trace.xplane import measured
+
+FORWARD = "StatefulPartitionedCall/lstm/while/body/_7/lstm/while/MatMul:MatMul"
+BACKWARD = "gradient_tape/lstm/while/lstm/while_grad/body/_9/gradients/MatMul_grad:MatMul"
+MAP = "loss/map/while"
+# An operation in a call that was traced after the steps:
+LATER = (("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),)
 
 
 def example(
@@ -17,50 +22,10 @@ def example(
     return recurrent_loop.check(work, breakdown or around, program, overhead)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same LSTM with 256 units and 256 examples: its matmuls take most of the step."""
-    return example(operations_ms=30.0, scheduling_ms=3.5)
-
-
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:
     loop = GraphLoop("lstm/while", iterations, 4 * iterations, rest)
     step = Breakdown.of(host=scheduling, device=rest)
     return example(loop, scheduling_ms=scheduling, breakdown=step)
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["an LSTM with 2 examples"] = sick()
-    told["an LSTM with 256 units and 256 examples"] = healthy()
-    told["eight iterations, and fewer"] = check(8, 4.0, 1.0), check(7, 4.0, 1.0)
-    told["trap: matmuls that take more than half of the step, as with a batch of 256"] = (
-        check(32, 5.0, 5.0),
-        check(32, 4.9, 5.1),
-    )
-    for rest in (1.0, 0.99):
-        loop, step = GraphLoop("lstm/while", 48.0, 200.0, rest), Breakdown.of(host=10.0, device=10.0)
-        told[f"a healthy loop accounts for its time if it takes a tenth of 20 ms: 1 + {rest} ms"] = example(
-            loop, scheduling_ms=1.0, breakdown=step
-        )
-    row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
-    loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
-    taken: dict[str, Any] = {"scheduling_ms": 5.0, "waiting_ms": 6.0}
-    told["the ceiling is the whole loop, waits included"] = example(
-        loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken
-    )
-    told["operations around the loop go, but not the way into the call"] = example(
-        replace(loop, rows=()),
-        breakdown=Breakdown.of(host=9.0, device=0.5),
-        overhead=PythonOverhead(1.0, 0.5),
-        **taken,
-    )
-
-
-FORWARD = "StatefulPartitionedCall/lstm/while/body/_7/lstm/while/MatMul:MatMul"
-BACKWARD = "gradient_tape/lstm/while/lstm/while_grad/body/_9/gradients/MatMul_grad:MatMul"
 
 
 def looping(steps: int = 5, iterations: int = 10, per_call: int = 1) -> LoopWork:
@@ -75,9 +40,6 @@ def looping(steps: int = 5, iterations: int = 10, per_call: int = 1) -> LoopWork
             threads.append(("ExecutorState::Process", begin, begin + 0.2, stats))
             threads.append((FORWARD if n < iterations else BACKWARD, begin + 0.05, begin + 0.1))
     return chart(trace([line("python", *rows), line("tf_Compute", *threads)])).fact(LoopWork)
-
-
-MAP = "loss/map/while"
 
 
 def mapping(numbers: int = 128, program: Program | None = None, later: tuple[Row, ...] = ()) -> LoopWork:
@@ -98,12 +60,55 @@ def mapping(numbers: int = 128, program: Program | None = None, later: tuple[Row
 
 
 def loops(*names: str) -> Program:
-    at = Location("train.py", 22)
+    at = script(22)
     return Program(tuple(Operation(name=name, type="StatelessWhile", at=at) for name in names), ())
 
 
-# An operation in a call that was traced after the steps:
-LATER = (("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),)
+def own(iterations: float, *, batch: int, kind: str = "") -> Verdict:
+    at = script(22)
+    loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
+    layer = Layer(name="one", kind="LSTM", module=kind, at=script(9))
+    program = Program((), (layer,), settings=RunSettings(batch_size=batch))
+    return example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
+
+
+def mapped(*loops: GraphLoop, scheduling: float = 1.0) -> Verdict:
+    step = Breakdown.of(host=2.0, device=50.0)
+    return example(*loops, scheduling_ms=scheduling, breakdown=step)
+
+
+def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> GraphLoop:
+    """A loop over the images of a batch."""
+    row = took("map/while/body/_1/Conv2D", "Conv2D", taken, calls=operations)
+    at = script(22)
+    return GraphLoop("map/while", iterations, operations, taken, (row,), at, independent=True)
+
+
+sick = example
+healthy = described(
+    "The same LSTM with 256 units and 256 examples: its matmuls take most of the step.",
+    example,
+    operations_ms=30.0,
+    scheduling_ms=3.5,
+)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["eight iterations, and fewer"] = check(8, 4.0, 1.0), check(7, 4.0, 1.0)
+    told["trap: matmuls that take more than half of the step, as with a batch of 256"] = check(32, 5.0, 5.0)
+    told[...] = check(32, 4.9, 5.1)
+    for rest in (1.0, 0.99):
+        loop, step = GraphLoop("lstm/while", 48.0, 200.0, rest), Breakdown.of(host=10.0, device=10.0)
+        told[f"a healthy loop accounts for its time if it takes a tenth of 20 ms: 1 + {rest} ms"] = example(
+            loop, scheduling_ms=1.0, breakdown=step
+        )
+    row = took("loss/while/body/_1/AddV2", "AddV2", 2.0, calls=32.0)
+    loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
+    taken: dict[str, Any] = {"scheduling_ms": 5.0, "waiting_ms": 6.0}
+    told["the whole loop with its waits"] = example(loop, breakdown=Breakdown.of(host=6.5, device=2.5), **taken)
+    taken |= {"breakdown": Breakdown.of(host=9.0, device=0.5), "overhead": PythonOverhead(1.0, 0.5)}
+    told["operations around the loop go, but not the way into the call"] = example(replace(loop, rows=()), **taken)
 
 
 @golden_cases
@@ -131,32 +136,7 @@ def test_loop_work(told: Cases) -> None:
     other = ("map/while/body/_4/map/while/MatMul:MatMul", 62.0, 63.0)
     two = loops(MAP, "map/while")
     work("nor of two that were traced later", mapping, program=two, later=(*LATER, other))
-    work(
-        "trap: the one that was traced later, none of whose events the steps hold",
-        mapping,
-        program=two,
-        later=LATER,
-    )
-
-
-def own(iterations: float, *, batch: int, kind: str = "") -> Verdict:
-    at = Location("train.py", 22)
-    loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
-    layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
-    program = Program((), (layer,), settings=RunSettings(batch_size=batch))
-    return example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
-
-
-def mapped(*loops: GraphLoop, scheduling: float = 1.0) -> Verdict:
-    step = Breakdown.of(host=2.0, device=50.0)
-    return example(*loops, scheduling_ms=scheduling, breakdown=step)
-
-
-def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> GraphLoop:
-    """A loop over the images of a batch."""
-    row = OperationTime(name="map/while/body/_1/Conv2D", type="Conv2D", ms=taken, calls=operations)
-    at = Location("train.py", 22)
-    return GraphLoop("map/while", iterations, operations, taken, (row,), at, independent=True)
+    work("trap: one that was traced later, without events in the steps", mapping, program=two, later=LATER)
 
 
 @golden_cases
@@ -168,13 +148,10 @@ def test_independent_iterations(told: Cases) -> None:
     told["a recurrence of such operations"] = mapped(replace(alone(20.0), independent=False))
     told["operations too short to be recorded"] = mapped(alone(0.0, operations=0.0), scheduling=20.0)
     told["a fifth of the step, and less"] = mapped(alone(9.4)), mapped(alone(9.3))
-    told["independent, never necessary"] = [
-        mapped(loop, scheduling=0.1) for loop in (alone(9.0), alone(20.0, 100.0))
-    ]
-    told["operations of 0.1 ms, and longer ones, which may take as long on the whole batch"] = [
-        mapped(alone(20.0, operations)) for operations in (200.0, 199.0)
-    ]
+    told["independent, never necessary"] = mapped(alone(9.0), scheduling=0.1)
+    told[...] = mapped(alone(20.0, 100.0), scheduling=0.1)
+    told["operations of 0.1 ms, and longer ones, which may take as long on all"] = mapped(alone(20.0, 200.0))
+    told[...] = mapped(alone(20.0, 199.0))
     state = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
-    told["beside another loop only its operations count: the executor's time cannot be divided"] = [
-        mapped(state, alone(taken)) for taken in (12.0, 2.0)
-    ]
+    told["beside another loop only operations count: the executor is not divided"] = mapped(state, alone(12.0))
+    told[...] = mapped(state, alone(2.0))

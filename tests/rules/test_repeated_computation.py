@@ -1,20 +1,19 @@
 """repeated-computation: when work that is done again is worth a change."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import repeated_computation
 from tfdoctor.rules.operations.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults, check
+
+FIRST = script(31)
+AGAIN = script(9)
 
 
 def example(work: RepeatedResults | None = None, rest_ms: float = 27.0) -> Verdict:
     """A model is called for the loss at line 31, and again for a metric at line 35."""
     again = (named("model_2/dense/MatMul", 9.0), named("model_2/dense/Relu", 1.0))
-    found = work or RepeatedResults((Repeat(FIRST, Location("train.py", 35), again),))
+    found = work or RepeatedResults((Repeat(FIRST, script(35), again),))
     rows = [row for one in found.repeats for row in (*one.rows, *one.gradients)]
     rows += [row for one in found.constants for row in one.rows]
     return check(found, Operations.training(found.ms + rest_ms, *rows))
-
-
-FIRST = Location("train.py", 31)
 
 
 def named(name: str, time_ms: float) -> OperationTime:
@@ -22,25 +21,16 @@ def named(name: str, time_ms: float) -> OperationTime:
     return OperationTime(name=name, type=name.rsplit("/", 1)[-1], ms=time_ms, layer="dense")
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The metric uses the result of the loss."""
-    return example(RepeatedResults())
-
-
-AGAIN = Location("train.py", 9)
-
-
 def repeated(time_ms: float) -> RepeatedResults:
     return RepeatedResults((Repeat(FIRST, AGAIN, (named("b/MatMul", time_ms),)),))
 
 
+sick = example
+healthy = described("The metric uses the result of the loss.", example, RepeatedResults())
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a model is called again for a metric"] = sick()
-    told["the metric uses the result of the loss"] = healthy()
     told["3 % of the step, and less"] = example(repeated(3.0), 97.0), example(repeated(2.9), 97.1)
     told["a tenth of a millisecond, and less"] = example(repeated(0.1), 0.1), example(repeated(0.09), 0.1)
     again = Repeat(FIRST, AGAIN, (named("b/MatMul", 20.0),), (named("gradient_tape/b/MatMul", 30.0),))
@@ -49,20 +39,18 @@ def test_verdicts(told: Cases) -> None:
     for time_ms in (0.1, 0.09):
         sums = Constant(AGAIN, (named("Sum", time_ms),))
         told[f"a constant of {time_ms} ms"] = example(RepeatedResults((), (sums,)), 0.1)
-    factor = Constant(AGAIN, (named("Cholesky", 20.0),), (Location("train.py", 5),))
+    factor = Constant(AGAIN, (named("Cholesky", 20.0),), (script(5),))
     told["variables that nothing may assign"] = example(RepeatedResults((), (factor,)), 40.0)
     again = replace(again, gradients=(), sums=(GradientSum(named("AddN", 8.0), 0.75),))
     told["a sum of gradients keeps those that remain"] = example(RepeatedResults((again,)), 40.0)
-    lines = [Location("train.py", line) for line in range(20)]
+    lines = [script(line) for line in range(20)]
     scattered = tuple(Repeat(FIRST, line, (named(f"b{line.line}/Cast", 1.0),)) for line in lines)
     told["scattered repetitions are not named"] = example(RepeatedResults(scattered), 10.0)
     fused = Operations((named("fusion", 10.0),))
-    told["operations that XLA compiled are not judged"] = applied(repeated_computation, RepeatedResults(), fused)
+    told["operations that XLA compiled are not judged"] = applied(check, RepeatedResults(), fused)
 
 
 # What is computed again in a step: equal values of one graph, and results of constants.
-
-
 X, W, HANDLE = ["float32", [64, 32]], ["float32", [32, 32]], ["resource", []]
 SCALE = ["float32", [8]]
 QUIET = {"Placeholder", "ReadVariableOp"}
@@ -121,6 +109,21 @@ def told_of(*graphs: list[Any], **more: Any) -> list[str]:
     ]
 
 
+def covariance(line: int = 4, **more: Any) -> list[Any]:
+    """Read a second variable, of another shape than the weights, and factorize what is made of it."""
+    return [
+        graph_operation("scale", "Placeholder", [], [HANDLE]),
+        op("scale/read", "ReadVariableOp", [2], line, direct=True, outputs=[SCALE]),
+        op("Exp", "Exp", [3], line, direct=True),
+        op("Cholesky", "Cholesky", [4], line + 1, **({"direct": True} | more)),
+    ]
+
+
+def trained(*sources: int) -> Any:
+    """The optimizer's update of a variable by x."""
+    return op("update", "AssignSubVariableOp", [*sources, 0], 9, computes="")
+
+
 @golden_cases
 def test_repeats(told: Cases) -> None:
     both = gradient("a"), gradient("b")
@@ -142,24 +145,7 @@ def test_repeats(told: Cases) -> None:
     told["trap: sharpness-aware minimization updates"] = told_of([*call("a", 2, 7), write, *call("b", 6, 8)])
     told["trap: another input"] = told_of([*call("a", 2, 7), other, *call("b", 6, 8, x=5)])
     told["trap: a batch of that name in another function"] = told_of(call("a", 2, 7), call("b", 2, 8))
-    told["trap: a gradient that computes a result again to save memory"] = told_of(
-        [*call("a", 2, 7), *call("gradient_tape/a", 5, 8)]
-    )
-
-
-def covariance(line: int = 4, **more: Any) -> list[Any]:
-    """Read a second variable, of another shape than the weights, and factorize what is made of it."""
-    return [
-        graph_operation("scale", "Placeholder", [], [HANDLE]),
-        op("scale/read", "ReadVariableOp", [2], line, direct=True, outputs=[SCALE]),
-        op("Exp", "Exp", [3], line, direct=True),
-        op("Cholesky", "Cholesky", [4], line + 1, **({"direct": True} | more)),
-    ]
-
-
-def trained(*sources: int) -> Any:
-    """The optimizer's update of a variable by x."""
-    return op("update", "AssignSubVariableOp", [*sources, 0], 9, computes="")
+    told["trap: a gradient computes it again"] = told_of([*call("a", 2, 7), *call("gradient_tape/a", 5, 8)])
 
 
 @golden_cases
@@ -183,7 +169,7 @@ def test_constants(told: Cases) -> None:
         told[f"another function assigns a variable of {name} shape"] = told_of([*covariance(), trained(1)], [write])
     graph = [*covariance(), op("average", "AssignVariableOp", [1, 3], 9, inputs=[HANDLE, SCALE])]
     told["a function that is traced twice assigns as it does once"] = told_of(graph, graph)
-    outside = OperationTime(name="AssignVariableOp", type="AssignVariableOp", ms=0.01)
+    outside = took("AssignVariableOp", "AssignVariableOp", 0.01)
     told["trap: Python assigns a factor in the traced steps"] = told_of([*covariance(), trained(1)], ran=(outside,))
     noise = op("noise", "RandomUniform", [3], 6, direct=True, computes="")
     rest = op("Mul", "Mul", [5, 6], 7, direct=True), op("Sub", "Sub", [5, 0], 8, direct=True)

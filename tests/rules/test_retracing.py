@@ -1,7 +1,6 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules.tracing import retracing
 from tfdoctor.rules.tracing.retracing.run_tracing import RunTracing, TracedInRun
@@ -20,12 +19,10 @@ def example(
 def sick() -> Verdict:
     """Each of ten epochs compiles the model again, so each traces the training function."""
     step = TracedDefinition(
-        name="one_step_on_iterator", at=Location("train.py", 33), tracings=10, ms=10_300.0, first_ms=1_050.0,
+        name="one_step_on_iterator", at=script(33), tracings=10, ms=10_300.0, first_ms=1_050.0,
         made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
     )  # fmt: skip
-    compiled = made_call(
-        RunCall.COMPILE, Location("train.py", 31), 10, 8.0, name="Sequential.compile", looped=True, models=1
-    )  # fmt: skip
+    compiled = made_call(RunCall.COMPILE, script(31), 10, 8.0, name="Sequential.compile", looped=True, models=1)
     times = {Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0}
     phases = divided_run(18_400.0, times)
     untraced = Unavailable("the run was recorded without a trace")
@@ -47,10 +44,15 @@ def in_run(tracings: int = 6, last: int = 75, step_ms: float = 8.0) -> RunTracin
     return RunTracing((TracedInRun("train_step", 150, tracings, last, step_ms),))
 
 
+def counted(**parts: Any) -> RunTracing:
+    function = {"name": "step", "calls": 150, "traced": [0, 1, 80], "tracings": 3}
+    known = function | {"traced_ms": 302.0, "call_ms": 2.0} | parts
+    steps = read(StepsSeen, {"seen": 100, "functions": [known]}, [])
+    return chart(trace([]), recording(manifest=Manifest(steps=steps))).fact(RunTracing)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["each of ten epochs compiles the model again"] = sick()
-    told["the function was traced before the traced steps"] = healthy()
     for name, traced in (
         ("two of twenty calls", (2, 3)),
         ("trap: one smaller batch at the end of an epoch", (1, 9)),
@@ -84,6 +86,10 @@ def test_outside_of_the_window(told: Cases) -> None:
         ("less than a twentieth of a step", in_run(step_ms=0.89)),
     ):
         told[name] = check(Retraced("train_step", 20, 1, 9), run=run)
+    (function,) = counted().functions
+    told["the time is that of calls after the first"] = function.traced - 1, function.last, function.step_ms
+    without: tuple[dict[str, Any], ...] = {"traced_ms": None}, {"call_ms": None}, {"traced": []}
+    told["a record without times, or calls that traced"] = [counted(**missing).functions for missing in without]
     told["no saving of a typical step"] = check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0))
     for name, made, in_fit in (
         ("a function that fit makes again", 6, True),
@@ -92,24 +98,3 @@ def test_outside_of_the_window(told: Cases) -> None:
     ):
         function = TracedInRun("train_step", 150, 6, 75, 8.0, made=made, in_fit=in_fit)
         told[name] = check(Retraced("train_step", 20, 0, 1), run=RunTracing((function,)))
-
-
-def counted(**parts: Any) -> RunTracing:
-    function = {
-        "name": "step",
-        "calls": 150,
-        "traced": [0, 1, 80],
-        "tracings": 3,
-        "traced_ms": 302.0,
-        "call_ms": 2.0,
-    }
-    steps = read(StepsSeen, {"seen": 100, "functions": [function | parts]}, [])
-    return chart(trace([]), recording(manifest=Manifest(steps=steps))).fact(RunTracing)
-
-
-def test_the_time_is_that_of_calls_after_the_first() -> None:
-    (function,) = counted().functions
-    assert (function.traced - 1, function.last, function.step_ms) == (2, 80, near(2 * 300.0 / 100))
-    without: tuple[dict[str, Any], ...] = {"traced_ms": None}, {"call_ms": None}, {"traced": []}
-    for missing in without:
-        assert counted(**missing).functions == ()

@@ -2,25 +2,22 @@
 
 from tests.rules.kit import *
 from tests.rules.test_retracing import example
-from tfdoctor.facts.phases.run_calls import ChangingNumber
 
-FIT, COMPILE = Location("train.py", 33), Location("train.py", 31)
+FIT, COMPILE = script(33), script(31)
 STEP = TracedDefinition(
     name="step", at=FIT, tracings=10, ms=5_500.0, first_ms=1_000.0, made=10, within=RunCall.EPOCH,
     starts_s=tuple(range(8, 28, 2)),
 )  # fmt: skip
-OWN = replace(STEP, at=Location("train.py", 50), within=RunCall.SCRIPT, tracings=100, made=100)
+OWN = replace(STEP, at=script(50), within=RunCall.SCRIPT, tracings=100, made=100)
 COMPILED = MadeCall(call=RunCall.COMPILE, name="Model.compile", at=COMPILE, count=10, ms=50.0, looped=True)
 FITTED = MadeCall(call=RunCall.FIT, name="Model.fit", at=FIT, count=10, ms=20_000.0, looped=True, models=1)
 PHASES = RunPhases(total_ms=30_000.0, times={Phase.TRACING: 5_500.0, Phase.IMPORTS: 24_500.0}, once_ms=10_000.0)
 
 
 def check(
-    *functions: TracedDefinition,
-    calls: tuple[MadeCall, ...] = (COMPILED, FITTED),
-    phases: RunPhases = PHASES,
+    *functions: TracedDefinition, calls: tuple[MadeCall, ...] = (COMPILED, FITTED), phases: RunPhases = PHASES,
     window: Retracing | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     step = Breakdown.of(device=5.0, host=5.0) if window else None
     untraced = Unavailable("no trace")
     return example(window or untraced, step, *functions, phases=phases, calls=calls)
@@ -54,7 +51,7 @@ def test_verdicts(told: Cases) -> None:
         )
     told["without a call of compile the line of fit is named"] = check(STEP, calls=(FITTED,))
     told["what new shapes cost is an upper bound"] = check(replace(STEP, made=1, tracings=40))
-    test_step = replace(STEP, name="test_step", at=Location("train.py", 34), ms=2_000.0, first_ms=200.0)
+    test_step = replace(STEP, name="test_step", at=script(34), ms=2_000.0, first_ms=200.0)
     told["several functions are one finding"] = check(test_step, STEP)
     part = replace(PHASES, whole=False, missing="only its window was traced")
     told["a run that was not recorded as a whole"] = check(STEP, phases=part)

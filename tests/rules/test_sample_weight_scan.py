@@ -8,58 +8,34 @@ from tfdoctor.rules.run.sample_weight_scan.weight_scans import WeightScan, Weigh
 
 def example(ms_of_scans: float = 40_000.0, total_ms: float = 90_000.0) -> Verdict:
     """Keras looks through 130,000 weights for 40 of 90 s."""
-    scan = WeightScan(Location("train.py", 31), ms_of_scans, round(ms_of_scans / 50))
+    scan = WeightScan(script(31), ms_of_scans, round(ms_of_scans / 50))
     lines = (scan,) if scan.samples else ()
     return check(WeightScans(lines), divided_run(total_ms, {Phase.PREPARING: ms_of_scans}))
 
 
+def in_fit(*work: tuple[float, RunWork, str]) -> list[object]:
+    """What is made of a run recorded by hand, which does this work in fit before its first step."""
+    run = Run()
+    run.python(2.0, "train.py:1", work=RunWork.IMPORTING)
+    with run.fit("train.py:20"):
+        for seconds, kind, runs in work:
+            run.python(seconds, "train.py:20", work=kind, runs=runs)
+        with run.epoch("train.py:20"):
+            run.steps(100, ms=10.0, at="train.py:20")
+    made = run.recording()
+    phases = RunPhases.measure(made, None)
+    scans = WeightScans.measure(made, phases)
+    return [*scans.lines, check(scans, phases)]
+
+
 sick = example
-
-
-def healthy() -> Verdict:
-    """The weights are in a list."""
-    return example(0.0)
+healthy = described("The weights are in a list.", example, 0.0)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["Keras looks through 130,000 weights for 40 of 90 s"] = sick()
-    told["the weights are in a list"] = healthy()
     told["2 % of the run, and less"] = example(2_000.0, 100_000.0), example(1_990.0, 100_000.0)
+    weights, data = (6.0, RunWork.WEIGHTS, "keras.engine.training_utils.x"), (1.0, RunWork.INPUT, "")
+    told["the samples of a run are told by line and phase"] = in_fit(weights, data)
+    told["trap: a long way into fit, which copies or shuffles the data"] = in_fit((6.0, RunWork.INPUT, ""))
     told["half a second, and less"] = example(500.0, 5_000.0), example(490.0, 5_000.0)
-
-
-def measured(run: Run) -> tuple[WeightScans, RunPhases]:
-    recording = run.recording()
-    phases = RunPhases.measure(recording, None)
-    return WeightScans.measure(recording, phases), phases
-
-
-def test_the_samples_of_a_run_are_told_by_line_and_phase() -> None:
-    """A run recorded by hand, through the facts to the verdict."""
-    run = Run()
-    run.python(2.0, "train.py:1", work=RunWork.IMPORTING)
-    with run.fit("train.py:20"):
-        run.python(6.0, "train.py:20", work=RunWork.WEIGHTS, runs="keras.engine.training_utils.x")
-        run.python(1.0, "train.py:20", work=RunWork.INPUT)
-        with run.epoch("train.py:20"):
-            run.steps(100, ms=10.0, at="train.py:20")
-    scans, phases = measured(run)
-    (line,) = scans.lines
-    assert (line.at, line.phase) == (Location("train.py", 20), Phase.PREPARING)
-    assert line.ms == near(6_000.0, rel=0.05)
-    finding = as_finding(check(scans, phases))
-    (effect,) = finding.run_effects
-    assert effect.phase is Phase.PREPARING
-    assert finding.remedies[0].at == line.at
-
-
-def test_other_work_before_the_first_step_is_no_scan() -> None:
-    """Trap: a long way into fit, which copies or shuffles the data."""
-    run = Run()
-    with run.fit("train.py:20"):
-        run.python(6.0, "train.py:20", work=RunWork.INPUT)
-        with run.epoch("train.py:20"):
-            run.steps(100, ms=10.0, at="train.py:20")
-    scans, phases = measured(run)
-    assert "No sample" in as_healthy(check(scans, phases)).summary

@@ -1,10 +1,13 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
-from tests.builders import Row, Thread, iterator, line, wait
 from tests.rules.kit import *
-from tfdoctor.diagnose.engine import examine
-from tfdoctor.rules.input import serial_batch
 from tfdoctor.rules.input.serial_batch import check
+
+ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
+PARALLEL = "experimental_optimization.parallel_batch"
+OFF = DataOptions({PARALLEL: False})
+MEBIBYTE = 1 << 14
+"""Float32 values per example, if 16 examples make a batch of 1 MiB."""
 
 
 def element(shape: str, dtype: str = "float32") -> str:
@@ -14,37 +17,14 @@ def element(shape: str, dtype: str = "float32") -> str:
 
 def example(  # noqa: PLR0913 - what the verdict depends on
     *others: StageTime, batches: str = element("224, 224, 3"), size: int = 64, kind: str = "BatchV2",
-    work: float = 20.0, threads: float = 1.0, wait: float = 10.0, device: Device = Device(DeviceKind.GPU, 1, 1),
-    cores: Cores | None = Cores(4.0, busy=1.0),
-    options: DataOptions | None = DataOptions({"experimental_optimization.parallel_batch": False}),
-    at: Location | None = None,
+    work: float = 20.0, threads: float = 1.0, wait: float = 10.0, device: Device = ON_GPU,
+    cores: Cores | None = Cores(4.0, busy=1.0), options: DataOptions | None = OFF, at: Location | None = None,
 ) -> Verdict:  # fmt: skip
     """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
-    made = Dataset(
-        id=1, kind="_BatchDataset", parameters=DatasetParameters(batch_size=size), element=batches, at=at
-    )
+    made = dataset_of("Batch", id=1, parameters=DatasetParameters(batch_size=size), element=batches, at=at)
     stage = StageTime.of(f"Root::Prefetch::{kind}", work, threads, dataset=made)
-    return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage, *others),
-        Breakdown.of(input=wait, device=20.0 - wait),
-        device,
-        cores,
-        DatasetProperties((made,)),
-        options,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Batches of 64 numbers."""
-    return example(batches=element(""), work=0.1)
-
-
-ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
-PARALLEL = "experimental_optimization.parallel_batch"
-OFF = DataOptions({PARALLEL: False})
+    pipeline, step = InputPipeline.of(PREFETCH, stage, *others), Breakdown.of(input=wait, device=20.0 - wait)
+    return check(pipeline, step, device, cores, DatasetProperties((made,)), options)
 
 
 def of_width(width: int, options: DataOptions | None = OFF) -> Verdict:
@@ -52,14 +32,12 @@ def of_width(width: int, options: DataOptions | None = OFF) -> Verdict:
     return example(batches=element(str(width)), size=16, options=options)
 
 
-MEBIBYTE = 1 << 14
-"""Float32 values per example, if 16 examples make a batch of 1 MiB."""
+sick = example
+healthy = described("Batches of 64 numbers.", example, batches=element(""), work=0.1)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["one thread copies batches of 64 images because of an option"] = sick()
-    told["batches of 64 numbers"] = healthy()
     told["half a mebibyte in a batch, and less"] = of_width(8192), of_width(8191)
     told["a step that waits 5 % of its time, and less"] = example(wait=1.0), example(wait=0.9)
     told["a batch takes 0.4 ms, and less"] = example(work=0.4), example(work=0.39)
@@ -69,7 +47,7 @@ def test_verdicts(told: Cases) -> None:
     told["a batch inside of an interleave, on two threads"] = example(threads=2.0)
     slow = StageTime.of("Root::Prefetch::BatchV2::ParallelMapV2", 90.0, threads=3)
     told["a batch that does not limit the pipeline"] = example(slow)
-    told["examples of open shape, texts, and unknown ones"] = [
+    told["open, texts, and unknown"] = [
         example(batches=batches) for batches in (element("None"), element("", "string"), "")
     ]
     pipeline, waits = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0)), Breakdown.of(input=10.0, device=10.0)
@@ -85,9 +63,8 @@ def test_verdicts(told: Cases) -> None:
     off = DataOptions({PARALLEL: False}, Location("t.py", 5))
     told["the user's own batch, and the option"] = example(size=16, options=off, at=Location("t.py", 9))
     told["an option that Keras sets"] = of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=True))
-    told["tf.data copies large batches on all threads by itself"] = [
-        of_width(width, DataOptions()) for width in (MEBIBYTE, MEBIBYTE - 1)
-    ]
+    told["tf.data copies large batches on all threads by itself"] = of_width(MEBIBYTE, DataOptions())
+    told[...] = of_width(MEBIBYTE - 1, DataOptions())
     no_defaults = {"experimental_optimization.apply_default_optimizations": False}
     for values in (no_defaults, {PARALLEL: True}, {PARALLEL: True} | no_defaults, {"autotune.enabled": False}):
         options = ", ".join(
@@ -97,8 +74,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # From the events to the saving
-
-
 def in_a_trace(shape: str) -> Result:
     """Examine steps of 100 ms that wait 61 ms: a prefetch's thread is 78 ms in a batch, 20 in its source."""
 
@@ -117,21 +92,13 @@ def in_a_trace(shape: str) -> Result:
         iterator("Root::Prefetch::BatchV2", 1, 99, 3, 2, name="BatchDatasetV2:1"),
         iterator("Root::Prefetch::BatchV2::TensorSlice", 1, 21, 4, 3, name="TensorSliceDataset:0"),
     )
-    batched = {
-        "id": 1,
-        "class": "_BatchDataset",
-        "inputs": [],
-        "parameters": {"batch_size": 16},
-        "trace_name": "BatchDatasetV2:1",
-        "element_spec": f"TensorSpec(shape=(None, {shape}), dtype=tf.float32, name=None)",
-        "at": ["/home/me/train.py", 7],
-        "options": {"experimental_optimization.parallel_batch": False},
-    }
+    made = {"parameters": {"batch_size": 16}, "element_spec": element(shape), "options": {PARALLEL: False}}
+    of = {"id": 1, "class": "_BatchDataset", "inputs": [], "trace_name": "BatchDatasetV2:1"}
+    batched = of | made | {"at": ["/home/me/train.py", 7]}
     host = {"host": {"run_cpu_pct": 100.0, "other_cpu_pct": 0.0}, "unix_ns": 1}
     beside = recording({"datasets": [batched], "feeds": 1}, [host], manifest=manifest())
     events = trace([markers(5, 100), trainer, producer])
-    (result,) = examine(chart(events, beside), [Rule.from_module(serial_batch)])
-    return result
+    return examined(check, chart(events, beside))
 
 
 def _later(row: Row, at: float) -> Row:
@@ -139,10 +106,10 @@ def _later(row: Row, at: float) -> Row:
     return (name, start + at, end + at, *stats)  # type: ignore[return-value] # a row has stats or not
 
 
-def test_four_cores_leave_a_quarter_of_the_copy() -> None:
-    """Of 100 ms the source keeps 20.4 and the batch a quarter of 79.6, which still is more than the rest's 39."""
-    result = in_a_trace("224, 224, 3")
-    assert as_finding(result.outcome).remedies[0].at == Location("train.py", 7)
-    assert result.saving is not None
-    assert (result.saving.ms_per_step, result.saving.bound) == (near(0.75 * 79.6, abs=0.1), Bound.AT_MOST)
-    assert isinstance(in_a_trace("8").outcome, Healthy)  # batches of numbers
+@golden_cases
+def test_in_a_trace(told: Cases) -> None:
+    large = in_a_trace(
+        "224, 224, 3"
+    )  # of 100 ms the source keeps 20.4 and the batch a quarter of 79.6; the rest, 39
+    told["four cores leave a quarter of the copy"] = large.outcome, large.saving
+    told["batches of numbers"] = in_a_trace("8").outcome

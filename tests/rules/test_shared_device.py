@@ -3,30 +3,19 @@
 from tests.rules.kit import *
 from tfdoctor.rules.scale.shared_device import VALUES, CopiedWork, check
 
-SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)
-UPDATES = OperationTime(name="adam/update_1/Mul", type="Mul", ms=0.3, calls=217.0)
+SMALL = took("replica_1/dense/MatMul", "MatMul", 0.017, calls=1.0)
+UPDATES = took("adam/update_1/Mul", "Mul", 0.3, calls=217.0)
+CPUS = ("/device:CPU:0", "/device:CPU:1")
 
 
 def example(
     replicas: Replicas = Replicas("MirroredStrategy", 2, 0, batch=128, divided=True, sharing=2),
-    copied: CopiedWork | None = CopiedWork((SMALL,), updates=(UPDATES,)),
-    step: Breakdown | None = None,
+    copied: CopiedWork | None = CopiedWork((SMALL,), updates=(UPDATES,)), step: Breakdown | None = None,
     overhead: PythonOverhead | None = PythonOverhead(0.8, 0.1),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Two replicas of a small model on one processor."""
     parts = step or Breakdown.of(device=1.0, host=1.2, collective=0.3)
     return check(replicas, parts, copied, overhead)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Two replicas, each on a GPU."""
-    return example(Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1))
-
-
-CPUS = ("/device:CPU:0", "/device:CPU:1")
 
 
 def of_run(**settings: Any) -> Replicas:
@@ -35,42 +24,36 @@ def of_run(**settings: Any) -> Replicas:
     return Replicas.measure(recording(), program)
 
 
+sick = example
+APART = Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1)
+healthy = described("Two replicas, each on a GPU.", example, APART)
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["two replicas of a small model on one processor"] = sick()
-    told["two replicas, each on a GPU"] = healthy()
     for name, devices in (
         ("one GPU", ("GPU:0", "GPU:0")),
         ("two GPUs", ("GPU:0", "GPU:1")),
         ("a processor", ("CPU:0", "CPU:0")),
     ):
         told[f"two replicas on {name}"] = example(of_run(replica_devices=devices))
-    told["logical processors are one, also where the replicas' devices were not recorded"] = example(
-        replace(of_run(devices=CPUS), at=Location("train.py", 8))
-    )
+    told["logical processors are one; or unknown"] = example(replace(of_run(devices=CPUS), at=script(8)))
     told["a GPU beside them"] = example(of_run(devices=(*CPUS, "/device:GPU:0")))
     told["several workers"] = example(of_run(devices=CPUS, strategy="MultiWorkerMirroredStrategy"))
     told["trap: MirroredStrategy on a machine without several GPUs"] = example(of_run(replicas=1, devices=CPUS[:1]))
-    told["a twentieth of the step, and less"] = [
-        example(
-            copied=CopiedWork((replace(SMALL, ms=1e-9),)),
-            step=Breakdown.of(device=100.0 - cost, collective=cost),
-            overhead=None,
-        )
-        for cost in (5.0, 4.9)
-    ]
+    work = CopiedWork((replace(SMALL, ms=1e-9),))
+    steps = (Breakdown.of(device=100.0 - cost, collective=cost) for cost in (5.0, 4.9))
+    told["a twentieth of the step, and less"] = [example(copied=work, step=step, overhead=None) for step in steps]
     told["trap: two replicas may use the cores that one leaves idle for large work"] = [
         example(copied=CopiedWork((SMALL,), (replace(SMALL, ms=growing),))) for growing in (0.017, 0.018)
     ]
 
 
 # CopiedWork: the operations of further replicas, by the scopes that TensorFlow gives them.
-
-
 def row(name: str, width: int = 64, ms: float = 1.0) -> OperationTime:
     tensor = ("float32", (width,))
     made = Operation(name=name, type="Mul", inputs=(tensor,), outputs=(tensor,))
-    return OperationTime(name=name, type="Mul", ms=ms, operation=made)
+    return took(name, "Mul", ms, operation=made)
 
 
 def measured(*names: str, program: Program | None = None) -> CopiedWork:
@@ -89,10 +72,8 @@ def test_copied_work(told: Cases) -> None:
     told["each replica updates variables of its own"] = copied("updates", found.updates)
     for width in (VALUES, VALUES + 1):
         found = CopiedWork.measure(Operations((row("replica_1/dense/Mul", width),)), Program())
-        told[f"one replica takes over the work on large tensors: {width} values"] = (
-            f"fixed: {found.fixed_share:g}",
-            copied("growing", found.growing),
-        )
+        told[f"one replica takes over the work on large tensors: {width} values"] = f"fixed: {found.fixed_share:g}"
+        told[...] = copied("growing", found.growing)
     names = {"concat": "ConcatV2", "reduce": "CollectiveReduceV2", "split": "SplitV", "other": "SplitV"}
     chain = [f"adam/{name}" for name in names]
     sources = [(), *((name,) for name in chain)]

@@ -1,11 +1,12 @@
 """slow-call: costly calls of Keras in every step, by line."""
 
-from tests.builders import Row
 from tests.facts.step_time.sampled import place, sampled
 from tests.rules.kit import *
 from tfdoctor.rules.execution import slow_call
 from tfdoctor.rules.execution.slow_call import INSTEAD
 from tfdoctor.rules.execution.slow_call.single_calls import SingleCall, SingleCalls
+
+READ, SET = script(54), script(58)
 
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
@@ -20,65 +21,14 @@ def example(  # noqa: PLR0913 - the calls, and all that says what a change may s
 
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    at = Location("train.py", 51)
+    at = script(51)
     return example(TimedLine.slow(at, SlowCall.PREDICT, 60, range(29), {Stage.BETWEEN: 150.0}))
 
 
-def healthy() -> Verdict:
-    """The same loop calls predict_on_batch."""
-    return example(step=Breakdown.of(between=2.0, host=2.0, device=10.0))
-
-
-READ, SET = Location("train.py", 54), Location("train.py", 58)
-
-
-def line(
+def timed(
     ms: float, at: Location = READ, call: SlowCall = SlowCall.WEIGHTS, seen: int = 20, part: Stage = Stage.BETWEEN
 ) -> TimedLine:
     return TimedLine.slow(at, call, seen, range(10), {part: ms})
-
-
-check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["a step calls predict on one batch: 150 of 168 ms"] = sick()
-    told["the same loop calls predict_on_batch"] = healthy()
-    told["a twentieth of the step in five samples, less, or fewer, or none"] = [
-        check(line(ms, seen=seen)) for ms, seen in ((1.0, 5), (0.99, 50), (8.0, 4), (0.0, 0))
-    ]
-    predict = line(4.0, Location("train.py", 9), SlowCall.PREDICT)
-    told["the kind that takes most, with its longest line"] = check(predict, line(3.0, SET), line(2.0, READ))
-    others = line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT)
-    told["the saving is at most the time of the calls in each part"] = check(line(4.0), *others)
-    told["operations that Python runs one by one may all be theirs"] = check(
-        line(4.0), others[0], single=SingleOperations(inside_ms=1.0, between_ms=2.0)
-    )
-    for body_ms, seen, name in (
-        (9.0, 16, "16 samples and a standard error of 4"),
-        (9.0, 64, "64 samples and a standard error of 8"),
-        (4.75, 16, "no more than all Python outside of compiled functions"),
-        (3.0, 16, "no less than the samples show"),
-        (None, 16, "the samples, where that Python is unknown"),
-    ):
-        body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
-        told[f"the ceiling is {name}"] = check(line(4.0, seen=seen), body=body)
-    parts = {Stage.BETWEEN: 7.0, Stage.DEVICE: 1.0}
-    at = TimedLine.slow(Location("train.py", 73), SlowCall.SINGLE, 30, range(20), parts)
-    examples, single = SingleCalls((SingleCall("policy", 80.0, 0.1, at),)), SingleOperations(0.0, 2.0)
-    told["a function for one example is named with its calls, which are measured and not sampled"] = check(
-        single=single, body=LoopBody(0.0, 20.0), examples=examples
-    )
-    told["beside other calls, with operations one by one"] = check(line(1.0), single=single, examples=examples)
-    evaluates = {"keras.src.models.model.Model.predict": 40}
-    seen_long = TimedLine(READ, 40, callback="Eval.on_train_batch_end", calls=evaluates)
-    told["calls in a few steps are left to step-outlier"] = check(long=LongStepLines({Stage.BETWEEN: (seen_long,)}))
-    for long in (
-        LongStepLines({Stage.BETWEEN: (TimedLine(READ, 40),)}),
-        LongStepLines({Stage.BETWEEN: (seen_long,)}, timed=False),
-    ):
-        assert check(long=long) == check()
 
 
 def writes(host: float, device: float = 0.0) -> TimedLine:
@@ -88,12 +38,57 @@ def writes(host: float, device: float = 0.0) -> TimedLine:
 def summarized(calls: float, device_ms: float = 6.0) -> Verdict:
     """Summaries in the graph, which compute in branches without a line of their own."""
     rows = (
-        OperationTime(name="w/write_summary/buckets/cond/else/_4/Sum", type="Sum", ms=9.0, calls=calls),
-        OperationTime(name="w/write_summary", type="WriteSummary", ms=1.0, at=READ, calls=calls),
-        OperationTime(name="Merge/MergeSummary", type="MergeSummary", ms=2.0, at=SET, calls=calls),
+        took("w/write_summary/buckets/cond/else/_4/Sum", "Sum", 9.0, calls=calls),
+        took("w/write_summary", "WriteSummary", 1.0, at=READ, calls=calls),
+        took("Merge/MergeSummary", "MergeSummary", 2.0, at=SET, calls=calls),
     )
     step = Breakdown.of(between=10.0, device=device_ms, input=4.0)
     return example(step=step, operations=Operations.training(20.0, *rows))
+
+
+healthy = described(
+    "The same loop calls predict_on_batch.", example, step=Breakdown.of(between=2.0, host=2.0, device=10.0)
+)
+check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a twentieth of the step in five samples, less, or fewer, or none"] = [
+        check(timed(ms, seen=seen)) for ms, seen in ((1.0, 5), (0.99, 50), (8.0, 4), (0.0, 0))
+    ]
+    predict = timed(4.0, script(9), SlowCall.PREDICT)
+    told["the kind that takes most, with its longest line"] = check(predict, timed(3.0, SET), timed(2.0, READ))
+    others = timed(1.0, part=Stage.DEVICE), timed(1.0, part=Stage.INPUT)
+    told["the saving is at most the time of the calls in each part"] = check(timed(4.0), *others)
+    told["operations that Python runs one by one may all be theirs"] = check(
+        timed(4.0), others[0], single=SingleOperations(inside_ms=1.0, between_ms=2.0)
+    )
+    for body_ms, seen, name in (
+        (9.0, 16, "16 samples and a standard error of 4"),
+        (9.0, 64, "64 samples and a standard error of 8"),
+        (4.75, 16, "no more than all Python outside of compiled functions"),
+        (3.0, 16, "no less than the samples show"),
+        (None, 16, "the samples, where that Python is unknown"),
+    ):
+        body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
+        told[f"the ceiling is {name}"] = check(timed(4.0, seen=seen), body=body)
+    parts = {Stage.BETWEEN: 7.0, Stage.DEVICE: 1.0}
+    at = TimedLine.slow(script(73), SlowCall.SINGLE, 30, range(20), parts)
+    examples, single = SingleCalls((SingleCall("policy", 80.0, 0.1, at),)), SingleOperations(0.0, 2.0)
+    told["a function for one example is named with its calls, which are measured and not sampled"] = check(
+        single=single, body=LoopBody(0.0, 20.0), examples=examples
+    )
+    told["beside other calls, with operations one by one"] = check(timed(1.0), single=single, examples=examples)
+    evaluates = {"keras.src.models.model.Model.predict": 40}
+    seen_long = TimedLine(READ, 40, callback="Eval.on_train_batch_end", calls=evaluates)
+    told["calls in a few steps are left to step-outlier"] = check(long=LongStepLines({Stage.BETWEEN: (seen_long,)}))
+    for long in (
+        LongStepLines({Stage.BETWEEN: (TimedLine(READ, 40),)}),
+        LongStepLines({Stage.BETWEEN: (seen_long,)}, timed=False),
+    ):
+        assert check(long=long) == check()
+    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)
 
 
 @golden_cases
@@ -101,14 +96,9 @@ def test_writes(told: Cases) -> None:
     saves = run_line(Phase.SAVING, READ, 50_000.0), run_line(Phase.SAVING, SET, 10_000.0)
     within = replace(run_line(Phase.STEPS, READ, 9_000.0), executes_ms=2_000.0)
     run = divided_run(90_000.0, {Phase.SAVING: 60_000.0}, *saves, within)
-    told["tf.summary takes 170 of 200 ms: one in 100 steps comes every 3 s, as often as somebody can read"] = (
-        example(
-            writes(150.0, 20.0),
-            step=Breakdown.of(host=160.0, device=40.0),
-            phases=run,
-            run=equal_steps(READ, 400, 50.0),
-        )
-    )
+    facts: dict[str, Any] = {"step": Breakdown.of(host=160.0, device=40.0), "run": equal_steps(READ, 400, 50.0)}
+    # One in 100 steps comes every 3 s, as often as somebody can read
+    told["tf.summary takes 170 of 200 ms"] = example(writes(150.0, 20.0), phases=run, **facts)
     for device in (50.0, 250.0):
         told[f"longer steps are written more often: {device:g} ms without it"] = example(
             writes(100.0), step=Breakdown.of(host=100.0, device=device)
@@ -121,13 +111,7 @@ def test_writes(told: Cases) -> None:
     told["summaries in half of the steps, and in fewer"] = summarized(0.5), summarized(0.4)
 
 
-def test_every_call_has_an_answer() -> None:
-    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)
-
-
 # tf.functions called many times in a step for one example: which, how often, where, and their time.
-
-
 STEPS = 20
 WAYS: dict[str, Any] = {"calls": "tensorflow.Function.__call__", "inside": True}
 

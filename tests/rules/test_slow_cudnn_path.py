@@ -1,13 +1,9 @@
 """slow-cudnn-path: both sides of its share, and a remedy for each obstacle."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.gpu.idle_gaps import GapSize
-from tfdoctor.facts.run.program import RecurrentArguments
 from tfdoctor.facts.steps.steps import STEP
-from tfdoctor.rules.execution import slow_cudnn_path
 from tfdoctor.rules.execution.slow_cudnn_path import check
 from tfdoctor.rules.execution.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
-from tfdoctor.trace import Intervals
 
 
 def example(
@@ -16,41 +12,32 @@ def example(
     """An LSTM with recurrent_dropout launches hundreds of kernels; the GPU idles for 20 of 30 ms."""
     row = OperationTime(
         name="lstm/while/body/_1/lstm/while/lstm_cell/MatMul", type="MatMul", ms=loop_ms,
-        layer="lstm", at=Location("train.py", 9), calls=64.0,
+        layer="lstm", at=script(9), calls=64.0,
     )  # fmt: skip
     arguments = RecurrentArguments(recurrent_dropout=0.2)
-    layer = Layer(name="lstm", kind="LSTM", at=Location("train.py", 9), recurrent=arguments)
+    layer = Layer(name="lstm", kind="LSTM", at=script(9), recurrent=arguments)
     looped = LoopedLayer(layer, (row,), obstacles or (CudnnObstacle.RECURRENT_DROPOUT,), launching_ms)
     step = Breakdown.of(host=step_ms - loop_ms, device=loop_ms)
     return check(RecurrentLayers((looped,), 1), step)
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The layer is a kernel of cuDNN's."""
-    return check(RecurrentLayers((), 1), Breakdown.of(host=1.0, device=2.0))
+healthy = described(
+    "The layer is a kernel of cuDNN's.", check, RecurrentLayers((), 1), Breakdown.of(host=1.0, device=2.0)
+)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["an LSTM with recurrent_dropout launches hundreds of kernels"] = sick()
-    told["the layer is a kernel of cuDNN's"] = healthy()
-    told["a twentieth of the step, and less"] = [
-        example(loop_ms=loop_ms, launching_ms=0.0, step_ms=100.0) for loop_ms in (5.05, 4.95)
-    ]
+    told["a twentieth of the step, and less"] = example(loop_ms=5.05, launching_ms=0.0, step_ms=100.0)
+    told[...] = example(loop_ms=4.95, launching_ms=0.0, step_ms=100.0)
     for obstacle in CudnnObstacle:
         told[f"a remedy for {obstacle.name.lower()}"] = example(obstacle)
     steady, cpu = SteadySteps(STEP, Intervals(), Intervals(), 1), Hardware(DeviceKind.CPU, "x")
-    told["trap: the same loop on a CPU, which recurrent-loop judges"] = applied(
-        slow_cudnn_path, RecurrentLayers((), 1), Breakdown.of(device=9.0), cpu, steady
-    )
+    told["trap: the loop on a CPU"] = applied(check, RecurrentLayers((), 1), Breakdown.of(device=9.0), cpu, steady)
 
 
 # Which recurrent layers are off cuDNN, and why.
-
-
 LOOP = "lstm/while/body/_1/lstm/while/lstm_cell/MatMul"
 DEFAULT: dict[str, Any] = {
     "recurrent_dropout": 0.0, "unroll": False, "use_bias": True, "use_cudnn": "auto", "activation": "tanh",
@@ -59,7 +46,7 @@ DEFAULT: dict[str, Any] = {
 
 
 def row(name: str = LOOP, kind: str = "MatMul", layer: str = "lstm") -> OperationTime:
-    return OperationTime(name=name, type=kind, ms=2.0, layer=layer)
+    return took(name, kind, 2.0, layer=layer)
 
 
 def measured(
@@ -100,15 +87,9 @@ def test_obstacles(told: Cases) -> None:
     looped("a mask on an unknown side", layers=masks)
     ragged = Operation(name="lstm/RaggedToTensor", type="RaggedTensorToTensor")
     looped("a ragged input is told by the graph", operations=(ragged,))
-    program = Program(layers=(Layer(name="lstm", kind="LSTM"),))
-    told["a recording without the arguments"] = lambda: RecurrentLayers.measure(
-        Operations((row(),)), program, recording(), None
-    )
-
-
-def test_launching_is_shared_by_the_number_of_kernels() -> None:
     sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: 8.0}
-    gaps = IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0)
-    other = row("dense/MatMul", layer="dense")
-    (one,) = measured(row(), other, other, other, gaps=gaps).looped
-    assert one.launching_ms == near(2.0)
+    rows = row(), *[row("dense/MatMul", layer="dense")] * 3
+    (one,) = measured(*rows, gaps=IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0)).looped
+    told["8 ms of launching are shared by the number of kernels"] = one.launching_ms
+    program = Program(layers=(Layer(name="lstm", kind="LSTM"),))
+    told["unknown arguments"] = lambda: RecurrentLayers.measure(Operations((row(),)), program, recording(), None)

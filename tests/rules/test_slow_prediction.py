@@ -1,8 +1,6 @@
 """slow-prediction: many short calls and single examples are found, one call over all data is not."""
 
 from tests.rules.kit import *
-from tests.rules.run_facts import line, made, steps
-from tfdoctor.rules.run import slow_prediction
 from tfdoctor.rules.run.slow_prediction import check
 
 EXAMPLE_AT = Location("predict.py", 20)
@@ -18,34 +16,32 @@ def example(
     return check(phases, RunCalls(calls, epochs), steps)
 
 
-def sick() -> Verdict:
-    """A loop calls predict for each of 1,000 examples: 40 of 50 s."""
-    return example(made_call(RunCall.PREDICT, EXAMPLE_AT, 1_000, 40.0, looped=True, examples=1.0))
-
-
 def healthy() -> Verdict:
     """One call predicts 100,000 examples in 12 s, in batches of 256."""
     call = made_call(RunCall.PREDICT, EXAMPLE_AT, 1, 12_000.0, examples=100_000.0, batches=391.0)
     return example(call, total_ms=22_000.0)
 
 
-judged = partial(example, total_ms=60_000.0)
-
-
 def predicted(count: int, each_ms: float, **given: Any) -> MadeCall:
-    return made(RunCall.PREDICT, 20, count, each_ms, **given)
+    return calls_at(RunCall.PREDICT, 20, count, each_ms, **given)
+
+
+sick = described(
+    "A loop calls predict for each of 1,000 examples: 40 of 50 s.",
+    example,
+    made_call(RunCall.PREDICT, EXAMPLE_AT, 1_000, 40.0, looped=True, examples=1.0),
+)
+judged = partial(example, total_ms=60_000.0)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a loop calls predict for each of 1,000 examples"] = sick()
-    told["one call predicts 100,000 examples in 12 s"] = healthy()
     short = predicted(1000, 40.0, looped=True)
     told["a loop of short calls could be one"] = judged(short)
     told["of calls that compute only the fixed time counts"] = judged(predicted(100, 350.0, looped=True))
-    at_line = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
+    predicts = replace(at_line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True)
     for ran in (8_000.0, 39_000.0):
-        lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(at_line, executes_ms=ran))
+        lines = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, replace(predicts, executes_ms=ran))
         told[f"{ran:,.0f} of 40,000 ms are executed, and remain"] = check(lines, RunCalls((short,)), None)
     for name, call in (
         ("one call over everything", predicted(1, 40_000.0, examples=1e6, batches=3906.0)),
@@ -56,12 +52,11 @@ def test_verdicts(told: Cases) -> None:
         ("batches", predicted(30_000, 1.2, looped=True, name="Model.predict_on_batch", examples=32.0)),
     ):
         told[f"{name}: healthy"] = judged(call)
-    told["two predictions in each epoch are no loop over examples, and more may be"] = [
-        judged(predicted(count, 100.0, looped=True), epochs=15) for count in (30, 31)
-    ]
+    told["two predictions in each epoch, and more"] = judged(predicted(30, 100.0, looped=True), epochs=15)
+    told[...] = judged(predicted(31, 100.0, looped=True), epochs=15)
     told["a loop in a callback is found"] = judged(predicted(500, 40.0, within=RunCall.EPOCH), epochs=10)
-    told["a prediction in each step is left to the steps"] = judged(short, epochs=1, steps=steps(1000, 5.0))
-    told["a prediction in more than each step"] = judged(short, epochs=1, steps=steps(400, 5.0))
+    told["a prediction in each step is left to the steps"] = judged(short, epochs=1, steps=steps_at(1000, 5.0))
+    told["a prediction in more than each step"] = judged(short, epochs=1, steps=steps_at(400, 5.0))
     told["batches of single examples"] = judged(predicted(1, 9_035.0, examples=4000.0, batches=4000.0))
     slow = predicted(1, 80_035.0, examples=4000.0, batches=4000.0)
     told["single examples that take 20 ms each"] = judged(slow, total_ms=120_000.0)
@@ -76,9 +71,9 @@ def test_verdicts(told: Cases) -> None:
         ("trap: a line of a timed call", "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"),
         ("a line that loads", "numpy.load"),
     ):
-        told[name] = judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
+        told[name] = judged(lines=(at_line(Phase.PREDICTION, 20, 40_000.0, calls),))
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    told["a part of the run"] = applied(slow_prediction, part, RunCalls(()))
+    told["a part of the run"] = applied(check, part, RunCalls(()))
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
-    told["a run that fits without predicting"] = applied(slow_prediction, run, RunCalls((), fits=1))
-    told["a run that may predict in code of its own"] = applied(slow_prediction, run, RunCalls(()))
+    told["a run that fits without predicting"] = applied(check, run, RunCalls((), fits=1))
+    told["a run that may predict in code of its own"] = applied(check, run, RunCalls(()))

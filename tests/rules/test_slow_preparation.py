@@ -1,8 +1,9 @@
 """slow-preparation: loops over items are found by line, one call for all data is not."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.run import slow_preparation
 from tfdoctor.rules.run.slow_preparation import check
+
+ITERROWS = "pandas.core.frame.DataFrame.iterrows"
 
 
 def example(*lines: RunLine, total_ms: float = 131_000.0, calls: tuple[MadeCall, ...] = ()) -> Verdict:
@@ -26,19 +27,19 @@ def healthy() -> Verdict:
     return example(line, total_ms=112_000.0)
 
 
-def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
-    called = Location("train.py", caller) if caller else None
+def prepares(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
+    called = script(caller) if caller else None
     given = {"samples": int(ms / 50), "caller": called} | more
-    return run_line(Phase.PREPARING, Location("train.py", number), ms, calls, **given)
-
-
-judged = partial(example, total_ms=60_000.0)
+    return run_line(Phase.PREPARING, script(number), ms, calls, **given)
 
 
 def adapted(batches: float, rows: float, ms: float) -> Verdict:
     given = {"name": "Normalization.adapt", "batches": batches, "examples": batches * rows}
-    call = made_call(RunCall.ADAPT, Location("train.py", 22), 1, ms, **given)
+    call = made_call(RunCall.ADAPT, script(22), 1, ms, **given)
     return example(calls=(call,), total_ms=24_000.0)
+
+
+judged = partial(example, total_ms=60_000.0)
 
 
 @golden_cases
@@ -53,9 +54,6 @@ def test_adapt(told: Cases) -> None:
         ("unknown batches", 0, 1),
     ):
         told[f"adapt on {name}"] = adapted(batches, rows, 16_000.0)
-
-
-ITERROWS = "pandas.core.frame.DataFrame.iterrows"
 
 
 @golden_cases
@@ -76,13 +74,7 @@ def test_loops(told: Cases) -> None:
         ("", True),
         ("re.sub", True),
         ("somebody.elses.clean", True),
-    ):
-        repeated = {True: "in a loop", False: "once", None: "perhaps in a loop"}[repeats]
-        told[f"{calls or 'Python'} {repeated} takes 21 s"] = judged(line(33, 21_000.0, calls, repeats=repeats))
-
-
-def test_one_call_for_all_data_is_necessary() -> None:
-    for calls, repeats in (
+        # One call for all data is necessary
         ("pandas.read_csv", False),
         ("pandas.read_csv", True),  # several files
         ("numpy.load", True),
@@ -96,33 +88,32 @@ def test_one_call_for_all_data_is_necessary() -> None:
         ("", False),  # np.random.rand(10**9): a function of C has no frame
         ("", None),
     ):
-        assert "train.py:12" in as_healthy(judged(line(12, 21_000.0, calls, repeats=repeats))).summary
+        repeated = {True: "in a loop", False: "once", None: "perhaps in a loop"}[repeats]
+        told[f"{calls or 'Python'} {repeated} takes 21 s"] = judged(prepares(33, 21_000.0, calls, repeats=repeats))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a table of 100,000 rows is read by iterrows"] = sick()
-    told["the same table is read by read_csv"] = healthy()
     for name, ms, total in (
         ("3 s", 3_000.0, 60_000.0),
         ("less than 3 s", 2_999.0, 60_000.0),
         ("a tenth of the run", 1_000.0, 10_000.0),
         ("less than a tenth of the run", 999.0, 10_000.0),
     ):
-        told[f"a loop of {name}"] = judged(line(3, ms, ITERROWS, samples=100), total_ms=total)
-    told["four samples name no line"] = judged(line(3, 20_000.0, ITERROWS, samples=4))
+        told[f"a loop of {name}"] = judged(prepares(3, ms, ITERROWS, samples=100), total_ms=total)
+    told["four samples name no line"] = judged(prepares(3, 20_000.0, ITERROWS, samples=4))
     told["the lines of a loop and its function are one finding"] = judged(
-        line(40, 3_000.0, ITERROWS),
-        line(41, 500.0),
-        line(20, 9_000.0, "pandas.core.series.Series.__getitem__", function="parse", caller=41),
-        line(22, 6_000.0, function="parse", caller=41),
+        prepares(40, 3_000.0, ITERROWS),
+        prepares(41, 500.0),
+        prepares(20, 9_000.0, "pandas.core.series.Series.__getitem__", function="parse", caller=41),
+        prepares(22, 6_000.0, function="parse", caller=41),
     )
     told["two loops are two effects, and the longer comes first"] = judged(
-        line(10, 6_000.0, "numpy.append"), line(80, 9_000.0, "PIL.Image.open")
+        prepares(10, 6_000.0, "numpy.append"), prepares(80, 9_000.0, "PIL.Image.open")
     )
     told["a read beside a loop is not counted with it"] = judged(
-        line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS)
+        prepares(30, 20_000.0, "pandas.read_csv", repeats=False), prepares(31, 5_000.0, ITERROWS)
     )
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    told["a part of the run"] = applied(slow_preparation, part)
+    told["a part of the run"] = applied(check, part)
     told["what a program of another framework prepares"] = check(divided_run(60_000.0, {Phase.OWN: 30_000.0}), None)

@@ -1,8 +1,9 @@
 """slow-random: expensive distributions compared with uniform numbers."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.operations import slow_random
 from tfdoctor.rules.operations.slow_random import NORMAL, REMAINING, check
+
+GPU = Hardware(DeviceKind.GPU, "x")
 
 
 def example(
@@ -12,29 +13,18 @@ def example(
     hardware: Hardware = Hardware(DeviceKind.CPU, "example"),
 ) -> Verdict:
     """Truncated normal noise takes a third of the compute time."""
-    drawn = OperationTime(
-        name=f"model/noise/{kind}", type=kind, ms=time_ms, layer="noise", at=Location("train.py", 14)
-    )
+    drawn = OperationTime(name=f"model/noise/{kind}", type=kind, ms=time_ms, layer="noise", at=script(14))
     name = "gradient_tape/model/dense/MatMul"
-    rest = OperationTime(name=name, type="MatMul", ms=total_ms - time_ms)
+    rest = took(name, "MatMul", total_ms - time_ms)
     return check(Operations((drawn, rest)), hardware)
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The step draws uniform noise."""
-    return example("RandomUniform", 2.0)
-
-
-GPU = Hardware(DeviceKind.GPU, "x")
+healthy = described("The step draws uniform noise.", example, "RandomUniform", 2.0)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["truncated normal noise takes a third of the compute time"] = sick()
-    told["the step draws uniform noise"] = healthy()
     for kind in sorted(REMAINING):
         told[f"on a CPU the time of the replacement of {kind} remains"] = example(kind)
     for kind in ("StatelessMultinomial", "RandomGamma", "Multinomial"):
@@ -43,7 +33,6 @@ def test_verdicts(told: Cases) -> None:
     for kind in ("RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"):
         told[f"{kind} is not expensive"] = example(kind, 60.0, 100.0)
     told["a twentieth of the compute time, and less"] = [example(time_ms=ms, total_ms=100.0) for ms in (5.0, 4.9)]
-    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    told["a step of unnamed work"] = applied(slow_random, Operations((unnamed,)), GPU)
+    told["a step of unnamed work"] = applied(check, UNNAMED_WORK, GPU)
     for kind in sorted(NORMAL):
         told[f"trap: a diffusion model needs much {kind}"] = [example(kind, ms, 100.0) for ms in (60.0, 4.9)]

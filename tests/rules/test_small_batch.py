@@ -1,17 +1,14 @@
 """small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
-from pathlib import Path
-
-import pytest
-
 from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
-from tests.builders import line, wait
 from tests.rules.kit import *
 from tfdoctor.rules.execution import small_batch
 from tfdoctor.rules.execution.small_batch import Limits
-from tfdoctor.trace import xplane
+
+GPU = Device(DeviceKind.GPU, 1, 1)
+OF_TWO = Program(settings=RunSettings(batch_size=2))
 
 
 def example(  # noqa: PLR0913 - one argument for each fact of the rule
@@ -31,23 +28,60 @@ def example(  # noqa: PLR0913 - one argument for each fact of the rule
     return small_batch.check(*facts, operations, eager, conversions, limits)
 
 
+def looping(batch: int | None, starting: float, computing: float) -> Verdict:
+    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
+    program = Program(settings=RunSettings(batch_size=batch))
+    return check(0.5, computing, starting=starting, program=program)
+
+
+def beside(row: OperationTime, limits: Limits = Limits()) -> Verdict:
+    """An operation of 1 ms beside operations that are started for 3.5 ms."""
+    return check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
+
+
+def in_calls_of_several(peak: float) -> Verdict:
+    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 42.0).steps)
+    several = replace(several, source=StepSource.KERAS_FIT)
+    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
+    facts = (Breakdown.of(host=9.0, device=1.5), PythonOverhead(9.0, 0.0, 0.0), GPU, several)
+    return small_batch.check(*facts, None, memory, Framework(), None, None, None, None)
+
+
+def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
+    """Six steps: a wait of 0.1 ms, then an operation from ``begin`` to ``end``, all within ``call``."""
+    rows = list(markers(6, step, call).rows)
+    rows += [wait(n * step + 0.1, n * step + 0.2) for n in range(6)]
+    rows += [executor(n * step + begin, n * step + end, 1) for n in range(6)]
+    rows += [("model/mul:Mul", n * step + begin, n * step + end) for n in range(6)]
+    return chart(trace([line("python", *rows)])).fact(PythonOverhead)
+
+
+def own_loop(body_ms: float) -> PythonOverhead:
+    """Calls of a function of 1 ms, half of it an operation; the mark lasts until the next batch."""
+    rows, step_ms = [], 1.0 + body_ms
+    for n in range(8):
+        begin = step_ms * n
+        rows.append(marker(n, begin, begin + step_ms))
+        rows.append(("step", begin, begin + 1.0, {"tf_function_call": "notTraced-nonXla"}))
+        rows += [executor(begin + 0.25, begin + 0.75), ("a/mul:Mul", begin + 0.25, begin + 0.75)]
+    found = chart(trace([line("python", *rows)]))
+    assert found.fact(Steps).source is not StepSource.KERAS_FIT
+    return found.fact(PythonOverhead)
+
+
+def examine(folder: Path) -> Result:
+    recording = Recording.open(folder)
+    facts = Chart([xplane.read(recording.traces[0]), recording])
+    return examined(small_batch, facts)
+
+
 sick = example
-
-
-def healthy() -> Verdict:
-    """The same call with operations of 20 ms."""
-    return example(rest=20.0)
-
-
-GPU = Device(DeviceKind.GPU, 1, 1)
-OF_TWO = Program(settings=RunSettings(batch_size=2))
+healthy = described("The same call with operations of 20 ms.", example, rest=20.0)
 check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a step of 1 ms whose operations take 0.4 ms"] = sick()
-    told["operations of 20 ms"] = healthy()
     told["two fifths of the step, less, and 12 of 372 ms"] = check(0.4, 0.6), check(0.39, 0.61), check(12.0, 360.0)
     told["a call of Python, and a longer one, such as tracing"] = [check(edges, 0.5) for edges in (3.0, 3.1)]
     told["a callback of 5 ms between steps is no reason for a larger batch"] = check(0.3, 1.5, between=5.0)
@@ -81,14 +115,14 @@ def test_starting_operations(told: Cases) -> None:
     told["a larger batch is the first advice for a small one"] = looping(2, 3.0, 1.0)
     told["pauses count"] = check(0.8, 0.1, starting=1.2, pauses=0.1)
     told["trap: an unseen operation pauses for longer than the edges"] = check(0.8, 0.1, starting=1.2, pauses=5.0)
-    row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=49.0)
+    row = took("lstm/MatMul", "MatMul", 1.0, calls=49.0)
     told["small operations take no longer with a larger batch: 0.02 ms each"] = beside(replace(row, calls=50.0))
     told["trap: an operation of unknown size that takes longer than a small one"] = beside(row)
     told["it is small by another limit"] = beside(row, Limits(each_ms=0.03))
     for size in (10_000, 10_001):
         relu = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
         told[f"an operation of known size is small by its values: {size}"] = beside(
-            OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=relu)
+            took("Relu", "Relu", 1.0, calls=1.0, operation=relu)
         )
 
 
@@ -97,87 +131,25 @@ def test_several_steps_in_a_call(told: Cases) -> None:
     for name in ("TensorFlow", "JAX", "PyTorch/XLA"):
         for source in (StepSource.TF_DATA_LOOP, StepSource.MARKERS):
             told[f"{name}, by {source}"] = check(0.6, 0.3, source=source, framework=Framework(name=name))
-    eager = EagerWork(0.0, 0.0, 0.5, at=Location("train.py", 12))
+    eager = EagerWork(0.0, 0.0, 0.5, at=script(12))
     told["they are proposed where fit is called"] = check(0.5, 0.4, eager=eager)
     for peak in (60.0, 80.0):
         told[f"trap: calls hold several steps already, {peak:g} % of memory are full"] = in_calls_of_several(peak)
 
 
-def looping(batch: int | None, starting: float, computing: float) -> Verdict:
-    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
-    program = Program(settings=RunSettings(batch_size=batch))
-    return check(0.5, computing, starting=starting, program=program)
-
-
-def beside(row: OperationTime, limits: Limits = Limits()) -> Verdict:
-    """An operation of 1 ms beside operations that are started for 3.5 ms."""
-    return check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
-
-
-def in_calls_of_several(peak: float) -> Verdict:
-    several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 42.0).steps)
-    several = replace(several, source=StepSource.KERAS_FIT)
-    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
-    facts = (Breakdown.of(host=9.0, device=1.5), PythonOverhead(9.0, 0.0, 0.0), GPU, several)
-    return small_batch.check(*facts, None, memory, Framework(), None, None, None, None)
-
-
-def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
-    """Six steps: a wait of 0.1 ms, then an operation from ``begin`` to ``end``, all within ``call``."""
-    rows = list(markers(6, step, call).rows)
-    rows += [wait(n * step + 0.1, n * step + 0.2) for n in range(6)]
-    rows += [executor(n * step + begin, n * step + end, 1) for n in range(6)]
-    rows += [("model/mul:Mul", n * step + begin, n * step + end) for n in range(6)]
-    return chart(trace([line("python", *rows)])).fact(PythonOverhead)
-
-
-def test_overhead_is_the_time_before_and_after_the_operations() -> None:
+@golden_cases
+def test_overhead(told: Cases) -> None:
     found = calls(2.0, 0.5, 1.5, 1.8)
-    expected = 0.5 - 0.1 + 0.3, 0.2, 0.9
-    assert (found.edges_ms, found.between_ms, found.total_ms) == near(expected, abs=1e-3)
-
-
-def own_loop(body_ms: float) -> PythonOverhead:
-    """Calls of a function of 1 ms, half of it an operation; the mark lasts until the next batch."""
-    rows, step_ms = [], 1.0 + body_ms
-    for n in range(8):
-        begin = step_ms * n
-        rows.append(marker(n, begin, begin + step_ms))
-        rows.append(("step", begin, begin + 1.0, {"tf_function_call": "notTraced-nonXla"}))
-        rows += [executor(begin + 0.25, begin + 0.75), ("a/mul:Mul", begin + 0.25, begin + 0.75)]
-    found = chart(trace([line("python", *rows)]))
-    assert found.fact(Steps).source is not StepSource.KERAS_FIT
-    return found.fact(PythonOverhead)
-
-
-def test_the_body_of_a_loop_is_no_overhead_of_the_call() -> None:
-    """Trap: augmentation in NumPy between two calls, which takes as long as the batch is large."""
-    for body_ms in (0.0, 4.0):
-        overhead = own_loop(body_ms)
-        assert (overhead.edges_ms, overhead.between_ms) == near((0.5, 0.0), abs=1e-3)
-
-
-def test_pauses_are_those_in_which_no_executor_works() -> None:
-    """Two operations with 0.4 ms between them, during half of which an executor starts the second."""
+    told["the time before and after the operations"] = found, found.total_ms
+    told["trap: augmentation in NumPy between two calls, which takes as long as the batch is large"] = own_loop(0.0)
+    told[...] = own_loop(4.0)
     rows = list(markers(6, 2.0, 1.8).rows)
-    for n in range(6):
-        begin = 2.0 * n + 0.5
+    for begin in (2.0 * n + 0.5 for n in range(6)):
         rows += [("model/mul:Mul", begin, begin + 0.2), executor(begin + 0.4, begin + 0.6)]
         rows += [("model/add:AddV2", begin + 0.6, begin + 0.9)]
-    overhead = chart(trace([line("python", *rows)])).fact(PythonOverhead)
-    assert overhead.pauses_ms == near(0.2, abs=1e-3)
-
-
-def test_overhead_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
-    with pytest.raises(Unavailable):
-        chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)
-
-
-def examine(folder: Path) -> Result:
-    recording = Recording.open(folder)
-    facts = Chart([xplane.read(recording.traces[0]), recording])
-    (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
-    return result
+    paused = chart(trace([line("python", *rows)])).fact(PythonOverhead)
+    told["two operations with 0.4 ms between them, during half of which an executor starts the second"] = paused
+    told["unrecorded work of a GPU"] = lambda: chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)
 
 
 def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:

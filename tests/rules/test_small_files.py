@@ -1,10 +1,10 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
-from tests.builders import line
 from tests.rules.kit import *
-from tfdoctor.rules.files import small_files
 from tfdoctor.rules.files.small_files import PRECONDITIONS, check
 from tfdoctor.rules.files.small_files.read_sizes import ReadSizes
+
+MAPPED = Dataset(id=1, kind="_MapDataset", at=script(20))
 
 
 def example(
@@ -13,38 +13,27 @@ def example(
 ) -> Verdict:  # fmt: skip
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
     reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
-    return PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait)) or check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (reader,))),
-        DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),)),
-        sizes,
-        functions,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of files of 4 MB each."""
-    return example(files=FileList(count=10_000, nbytes=4_000_000))
+    pipeline = InputPipeline.of(PREFETCH, *(stages or (reader,)))
+    properties = DatasetProperties((dataset_of("TensorSlice", files=files),))
+    waits = PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait))
+    return waits or check(pipeline, properties, sizes, functions)
 
 
 def stage(reads: float = 64.0, **more: Any) -> StageTime:
     return StageTime.of("Root::Prefetch::Map", 40.0, reads=reads, reading_ms=10.0, **more)
 
 
-MAPPED = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
+sick = example
+LARGE = FileList(count=10_000, nbytes=4_000_000)
+healthy = described("The same number of files of 4 MB each.", example, files=LARGE)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["each step opens 256 files of 3 kB"] = sick()
-    told["as many files of 4 MB each"] = healthy()
     told["a small file for each example: the function itself stays"] = example(stage(dataset=MAPPED))
     told["four files in a step; shards are fewer"] = [example(stage(reads)) for reads in (4.0, 3.9, 0.0)]
-    told["files of 100 kB; larger ones take longer to read than to open"] = [
-        example(files=FileList(count=1000, nbytes=size)) for size in (100_000, 100_001)
-    ]
+    told["files of 100 kB; larger ones take longer to read"] = example(files=FileList(count=1000, nbytes=100_000))
+    told[...] = example(files=FileList(count=1000, nbytes=100_001))
     told["a step that waits 5 % of its time, and less"] = example(wait=2.0), example(wait=1.9)
     told["opening across a network takes long"] = example(files=FileList(count=1000, scheme="gs", nbytes=None))
     slow = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0)
@@ -52,9 +41,8 @@ def test_verdicts(told: Cases) -> None:
     told["reading that does not limit the pipeline"] = example(slow, quick)
     counters = Unavailable("the read counters of the process were not recorded")
     told["files that were not recorded"] = example(stage(), files=None, sizes=counters)
-    told["what the process read shows the size of unlisted files"] = [
-        example(stage(), files=None, sizes=ReadSizes(size)) for size in (100_000, 100_001)
-    ]
+    told["what was read shows the size of unlisted files"] = example(stage(), files=None, sizes=ReadSizes(100_000))
+    told[...] = example(stage(), files=None, sizes=ReadSizes(100_001))
     for name, types, batch in (
         ("records of a whole batch are decoded at once", ("ReadFile", "DecodeRaw", "Cast"), 50),
         ("images are decoded one by one", ("ReadFile", "DecodeJpeg"), 50),
@@ -63,15 +51,13 @@ def test_verdicts(told: Cases) -> None:
         functions = MapFunctions({1: MapFunction(frozenset(types), None, batch=batch)})
         told[name] = example(stage(dataset=MAPPED), functions=functions)
     load = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    pipeline = InputPipeline((StageTime.of("Root::Prefetch"),), (), idle=(load,))
-    told["a map whose results were buffered"] = applied(small_files, pipeline, Breakdown.of(device=10.0))
+    pipeline = InputPipeline((PREFETCH,), (), idle=(load,))
+    told["a map whose results were buffered"] = applied(check, pipeline, Breakdown.of(device=10.0))
     for count in (100_000, 10):
         told[f"{count} files of 9 kB fill so many larger ones"] = example(files=FileList(count=count, nbytes=9_000))
 
 
 # How large whole files are, by the read counters of the process.
-
-
 READS = line("worker", *(("f/ReadFile:ReadFile", at, at + 0.5) for at in range(8)))
 OTHER = line("worker", ("f/DecodeRaw:DecodeRaw", 0, 1))
 

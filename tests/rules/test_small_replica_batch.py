@@ -1,7 +1,6 @@
 """small-replica-batch: both sides of each limit, and batches that nobody divides."""
 
 from tests.rules.kit import *
-from tfdoctor.facts.run.device import NO_CUPTI
 from tfdoctor.rules.scale.small_replica_batch import check
 
 
@@ -15,24 +14,18 @@ def example(
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """A batch of 256 on four GPUs."""
-    return example(256, Breakdown.of(device=50.0, host=1.0, collective=4.0))
+healthy = described(
+    "A batch of 256 on four GPUs.", example, 256, Breakdown.of(device=50.0, host=1.0, collective=4.0)
+)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["8 of 32 examples on each of four GPUs: a quarter of launches and exchanges remains with 32 each"] = sick()
-    told["a batch of 256 on four GPUs"] = healthy()
     told["31 examples each, and 32"] = example(124), example(128)
-    told["the fixed cost is 30 % of the step, and less"] = [
-        example(step=Breakdown.of(host=fixed, device=100 - fixed)) for fixed in (30.0, 29.9)
-    ]
-    told["trap: distribute_datasets_from_function makes the batch of one replica"] = [
-        example(64, divided=divided) for divided in (False, True)
-    ]
+    told["the fixed cost is 30 % of the step, and less"] = example(step=Breakdown.of(host=30.0, device=100 - 30.0))
+    told[...] = example(step=Breakdown.of(host=29.9, device=100 - 29.9))
+    told["trap: distribute_datasets_from_function makes the batch of one replica"] = example(64, divided=False)
+    told[...] = example(64, divided=True)
     told["one replica, and an unknown number"] = example(32, replicas=1), example(32, replicas=None)
     told["an unknown batch"] = example(None)
     told["a wait for input"] = example(step=Breakdown.of(host=50.0, device=50.0, input=20.0))

@@ -1,38 +1,29 @@
 """thread-limit: both sides of each limit, and limits that cost nothing."""
 
-from tests.builders import Thread, line
 from tests.rules.kit import *
-from tfdoctor.facts.timeline.activity import Activity, tabulate
+from tfdoctor.facts.timeline.activity import tabulate
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.rules.execution.thread_limit import FLOP, DivisibleWork, check
 from tfdoctor.rules.execution.thread_limit.setting import LimitOrigin, ThreadSetting
-from tfdoctor.trace import EventType, Intervals
 
-MATMUL = OperationTime(name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8)
+MATMUL = took("dense/MatMul", "MatMul", 20.0, at=script(14), flops=7e8)
 
 
 def example(
-    setting: ThreadSetting = ThreadSetting(1.0, 2.0, LimitOrigin.PROGRAM, Location("train.py", 8)),
-    work: DivisibleWork = DivisibleWork((MATMUL,), {MATMUL.name: 1.2}),
-    cores: Cores = Cores(2.0, 1.2),
+    setting: ThreadSetting = ThreadSetting(1.0, 2.0, LimitOrigin.PROGRAM, script(8)),
+    work: DivisibleWork = DivisibleWork((MATMUL,), {MATMUL.name: 1.2}), cores: Cores = Cores(2.0, 1.2),
     step: Breakdown | None = None,
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """One thread for each operation, on two cores."""
     return check(setting, work, cores, step or Breakdown.of(device=32.0, host=4.0))
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The threads that TensorFlow takes by itself."""
-    return example(ThreadSetting(2.0, 2.0))
+healthy = described("The threads that TensorFlow takes by itself.", example, ThreadSetting(2.0, 2.0))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["one thread for each operation, on two cores"] = sick()
-    told["the threads that TensorFlow takes by itself"] = healthy()
     told["half a core is idle, and less"] = [example(cores=Cores(2.0, busy)) for busy in (1.5, 1.6)]
     told["a tenth of the step is gained, and less"] = [
         example(work=DivisibleWork((replace(MATMUL, ms=ms),), {MATMUL.name: 1.0}), step=Breakdown.of(device=100.0))
@@ -49,21 +40,19 @@ def test_verdicts(told: Cases) -> None:
 
 
 # DivisibleWork: operations that more threads would share, and what ran beside them.
-
-
-def test_small_operations_are_not_divided() -> None:
-    matmul, product = (OperationTime(name="a", type=kind, ms=1.0, ran=("a",)) for kind in ("MatMul", "Mul"))
-    for row, divided in (
-        (replace(matmul, flops=FLOP), True),
-        (replace(matmul, flops=FLOP - 1, nbytes=1e8), False),
-        (replace(product, nbytes=1e6), True),
-        (replace(product, nbytes=1e6 - 1), False),
-        (product, False),
+@golden_cases
+def test_shared_work(told: Cases) -> None:
+    matmul, product = (took("a", kind, 1.0, ran=("a",)) for kind in ("MatMul", "Mul"))
+    for name, row in (
+        ("a matmul of enough FLOP", replace(matmul, flops=FLOP)),
+        ("a matmul of less", replace(matmul, flops=FLOP - 1, nbytes=1e8)),
+        ("a product of a megabyte", replace(product, nbytes=1e6)),
+        ("a product of less", replace(product, nbytes=1e6 - 1)),
+        ("a product of unknown size", product),
     ):
         work = tabulate([(("a", row.type, "a"), EventType("a"), 0, 1)])
         activity = Activity(Intervals(), {Stage.DEVICE: work}, Intervals())
-        found = DivisibleWork.measure(activity, Operations((row,)), Steps.uniform(3, 10.0))
-        assert found.rows == (row,) * divided
+        told[name] = DivisibleWork.measure(activity, Operations((row,)), Steps.uniform(3, 10.0)).rows
 
 
 def test_an_operation_that_runs_beside_another_uses_two_cores_already() -> None:
@@ -88,8 +77,6 @@ def test_an_operation_that_runs_beside_another_uses_two_cores_already() -> None:
 
 
 # ThreadSetting: which of several limits counts, and what it is set on.
-
-
 LINE = ("/home/me/train.py", 8)
 
 

@@ -1,10 +1,10 @@
 """throttled-device: the reasons that count, how often, and what is normal."""
 
-from tests.builders import line
 from tests.rules.kit import *
-from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
-from tfdoctor.rules.scale import throttled_device
 from tfdoctor.rules.scale.throttled_device import POWER_CAP, check
+
+HEAT, CAP = "software-thermal", "power-cap"
+LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
 
 
 def example(
@@ -17,36 +17,6 @@ def example(
     return check(GpuClocks((gpu,)), GpuBoards((board,)) if board else None)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """A GPU at its power cap that runs at 1400 of 1500 MHz."""
-    return example(30, 25, POWER_CAP, 1400.0)
-
-
-HEAT, CAP = "software-thermal", "power-cap"
-LOWERED = Board(name="GPU", index=0, power_limit_w=300.0, power_default_w=450.0, power_max_w=600.0)
-
-
-@golden_cases
-def test_verdicts(told: Cases) -> None:
-    told["a GPU that is too hot for a third of the time"] = sick()
-    told["a GPU at its power cap that runs at 1400 of 1500 MHz"] = healthy()
-    told["a tenth of the busy time, and less"] = example(20, 2), example(20, 1)
-    told["three samples, and two"] = example(3, 3), example(2, 2)
-    told["trap: at full load most GPUs run at their power cap, with a clock that is not far down"] = [
-        example(20, 20, CAP, mhz) for mhz in (1190.0, 1210.0)
-    ]
-    told["without a clock the cost of heat is not known"] = example(20, 20, mhz=None)
-    told["a power cap without a clock"] = example(20, 20, CAP, None)
-    told["a power limit that was lowered is named, where the clock is far down and where it is not"] = [
-        example(20, 20, CAP, mhz, LOWERED) for mhz in (1000.0, 1400.0)
-    ]
-    told["the board's own limit is no cause"] = example(20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0))
-    told["heat is not explained by a power limit"] = example(20, 20, HEAT, 1000.0, LOWERED)
-
-
 def row(throttle: Sequence[str] | None, *, busy: int = 99, mhz: int = 765, **more: Any) -> Any:
     gpu = {"index": 0, "name": "Tesla V100", "gpu_pct": busy, "sm_mhz": mhz, **more}
     return {"unix_ns": 1, "gpu": [gpu if throttle is None else gpu | {"throttle": list(throttle)}]}
@@ -56,24 +26,31 @@ def examine(*rows: Any) -> Result:
     """A V100 (1530 MHz) whose kernels take 9 of each step's 10 ms."""
     work = line("Stream #1", *[("kernel", 10 * n + 0.5, 10 * n + 9.5) for n in range(6)])
     facts = chart(trace([markers(6, 10)], gpus=[v100(work)]), recording(samples=rows))
-    (result,) = engine.examine(facts, [Rule.from_module(throttled_device)])
-    return result
+    return examined(check, facts)
 
 
-def test_half_the_clock_for_half_the_time_costs_at_most_a_quarter_of_the_compute_time() -> None:
-    """The samples' own highest clock comes first."""
+sick = example
+healthy = described("A GPU at its power cap that runs at 1400 of 1500 MHz.", example, 30, 25, POWER_CAP, 1400.0)
+
+
+@golden_cases
+def test_verdicts(told: Cases) -> None:
+    told["a tenth of the busy time, and less"] = example(20, 2), example(20, 1)
+    told["three samples, and two"] = example(3, 3), example(2, 2)
+    told["trap: most GPUs run at their power cap at full load, the clock not far down"] = [
+        example(20, 20, CAP, mhz) for mhz in (1190.0, 1210.0)
+    ]
+    told["without a clock the cost of heat is not known"] = example(20, 20, mhz=None)
+    told["a power cap without a clock"] = example(20, 20, CAP, None)
+    told["a power limit that was lowered is named, where the clock is far down and where it is not"] = [
+        example(20, 20, CAP, mhz, LOWERED) for mhz in (1000.0, 1400.0)
+    ]
+    told["the board's own limit is no cause"] = example(20, 20, CAP, 1400.0, replace(LOWERED, power_limit_w=450.0))
+    told["heat is not explained by a power limit"] = example(20, 20, HEAT, 1000.0, LOWERED)
     half, own = examine(*[row([HEAT]), row([], mhz=1530)] * 5), examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
-    for result, share in ((half, 0.25), (own, 0.235)):
-        assert result.saving is not None
-        assert result.saving.ms_per_step == near(9 * share, abs=1e-3)
-        assert result.saving.bound is Bound.AT_MOST
-
-
-def test_an_idle_gpu_lowers_its_clock_without_harm() -> None:
-    """And one that the run may not use is not judged."""
-    for gpu in (row([HEAT], busy=49), row([HEAT], visible=False)):
-        assert isinstance(examine(*[gpu] * 9).outcome, NotApplicable)
-
-
-def test_samples_between_the_slow_readings_do_not_count() -> None:
-    assert isinstance(examine(*[row([]), *[row(None)] * 4] * 5).outcome, Healthy)
+    told["half of the clock for half of the time, and a clock of two thirds by the samples' highest"] = half.saving
+    told[...] = own.saving
+    idle, hidden = row([HEAT], busy=49), row([HEAT], visible=False)
+    told["an idle GPU lowers its clock, and one that the run may not use"] = examine(*[idle] * 9).outcome
+    told[...] = examine(*[hidden] * 9).outcome
+    told["samples between the slow readings do not count"] = examine(*[row([]), *[row(None)] * 4] * 5).outcome

@@ -13,6 +13,13 @@ EXAMPLE_STEP = TracedDefinition(
     name="one_step_on_iterator", at=EXAMPLE_FIT.at, tracings=12, ms=6e3, first_ms=500.0, made=12
 )
 EXAMPLE_PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3})
+FIT = MadeCall(
+    call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8
+)
+RESIDENT = Trend(what=Grows.RESIDENT, first=0.9e9, last=1.9e9, slope=4e6, low=3e6, high=5e6, steady=True, points=60)
+STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms=1_000.0, made=8)
+PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
+KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on
@@ -22,14 +29,10 @@ def example(  # noqa: PLR0913 - what the verdict depends on
 ) -> Verdict:  # fmt: skip
     """Judge 12 models that are fitted one after another."""
     filling = FillingMemory(trend=resident, limit=limit, ran_out=ran_out) if resident else None
-    return tuning_loop.check(
-        phases,
-        RunCalls((*([fit] if fit else []), *others), fits=12),
-        MemoryTrends((filling,)) if filling else None,
-        RunGrowth((resident, *counts), 60.0) if resident else None,
-        RunTraces((step,)),
-        kept,
-    )
+    calls = RunCalls((*([fit] if fit else []), *others), fits=12)
+    memory = MemoryTrends((filling,)) if filling else None
+    growth = RunGrowth((resident, *counts), 60.0) if resident else None
+    return tuning_loop.check(phases, calls, memory, growth, RunTraces((step,)), kept)
 
 
 def sick() -> Verdict:
@@ -38,25 +41,16 @@ def sick() -> Verdict:
     return example(counts=(graph,))
 
 
-def healthy() -> Verdict:
-    """The session is cleared, and memory stays as it is after the first models."""
-    return example(resident=replace(EXAMPLE_RESIDENT, last=0.91e9, steady=False))
-
-
-FIT = MadeCall(
-    call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8
+healthy = described(
+    "The session is cleared, and memory stays as it is after the first models.",
+    example,
+    resident=replace(EXAMPLE_RESIDENT, last=0.91e9, steady=False),
 )
-RESIDENT = Trend(what=Grows.RESIDENT, first=0.9e9, last=1.9e9, slope=4e6, low=3e6, high=5e6, steady=True, points=60)
-STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms=1_000.0, made=8)
-PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 60e3, Phase.IMPORTS: 10e3})
 check = partial(example, fit=FIT, resident=RESIDENT, step=STEP, phases=PHASES)
-KEPT = KeptResult(Location("tune.py", 35), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
 
 
 @golden_cases
-def test_memory(told: Cases) -> None:
-    told["each of 12 models leaves 90 MB and 900 operations"] = sick()
-    told["the session is cleared, and memory stays as it is"] = healthy()
+def test_verdicts(told: Cases) -> None:
     told["memory that stays is found with the line of fit"] = check()
     told["a cleared session saves no time"] = check(step=replace(STEP, ms=30e3))
     for models, megabytes in ((3, 1000), (2, 1000), (8, 64), (8, 63), (20, 161), (20, 159)):
@@ -70,9 +64,8 @@ def test_memory(told: Cases) -> None:
         (None, "it is unknown how many more models fit"),
     ):
         told[name] = check(limit=limit)
-    told["memory that only warms up is healthy"] = [
-        check(resident=resident) for resident in (replace(RESIDENT, steady=False), replace(RESIDENT, low=-1.0))
-    ]
+    told["memory that only warms up is healthy"] = check(resident=replace(RESIDENT, steady=False))
+    told[...] = check(resident=replace(RESIDENT, low=-1.0))
     told["models that are not told apart are not judged"] = check(fit=None), check(fit=replace(FIT, models=None))
     part = replace(PHASES, whole=False, missing="only its window was traced")
     told["a window is not judged"] = applied(tuning_loop, part, RunCalls(()))
@@ -82,10 +75,8 @@ def test_memory(told: Cases) -> None:
     told["a search that ran out of memory comes before savings"] = check(ran_out=True)
     for what in (KeptValue.HISTORY, KeptValue.MODEL):
         told[f"the statement that keeps each {what}"] = check(kept=KeptResults((replace(KEPT, what=what),)))
-    told["several statements are no place, nor is an uncertain one"] = [
-        check(kept=KeptResults(statements))
-        for statements in ((KEPT, replace(KEPT, container="more")), (replace(KEPT, what=KeptValue.OTHER),))
-    ]
+    told["several statements, and an unsure one"] = check(kept=KeptResults((KEPT, replace(KEPT, container="more"))))
+    told[...] = check(kept=KeptResults((replace(KEPT, what=KeptValue.OTHER),)))
 
 
 @golden_cases
@@ -110,11 +101,7 @@ def test_tracing(told: Cases) -> None:
     told["graphs of other models are necessary"] = check(resident=None, step=replace(STEP, ms=30_000.0))
     told["functions that are made once"] = check(resident=None, step=replace(STEP, ms=30e3, alike_ms=30e3, made=1))
     again = replace(STEP, ms=30e3, alike_ms=20e3)
+    for memory in (None, replace(RESIDENT, steady=False)):
+        kept = check(resident=memory, step=again, kept=KeptResults((KEPT,)))
+        assert kept == check(resident=memory, step=again)
     told["what saves time stays before what is kept"] = check(step=again, kept=KeptResults((KEPT,)))
-
-
-def test_where_memory_does_not_grow_nothing_is_said_of_what_is_kept() -> None:
-    again, flat = replace(STEP, ms=30e3, alike_ms=20e3), replace(RESIDENT, steady=False)
-    kept = KeptResults((KEPT,))
-    assert check(resident=None, step=again, kept=kept) == check(resident=None, step=again)
-    assert check(resident=flat, kept=kept) == check(resident=flat)

@@ -1,30 +1,24 @@
 """unaligned-dimension: widths that the hardware pads, where the padding costs time."""
 
-import pytest
-
 from tests.h100 import TIMED_MS, h100, judged
 from tests.rules.kit import *
 from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Tile
-from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.rules.precision import unaligned_dimension
 from tfdoctor.rules.precision.unaligned_dimension import AlignedTimes, check
+
+CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
+GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
+TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
+RELU = took("r", "ReluGrad", 90.0)
+FAST = replace(GPU, peak_flop_s=1e15)
 
 
 def one_conv(channels: int = 33) -> OperationTime:
     """Build a convolution to so many channels."""
     name = "model/conv2d/convolution"
     tensors = (("float32", (32, 32, 32, 32)), ("float32", (3, 3, 32, channels)))
-    return OperationTime(
-        name=name,
-        type="Conv2D",
-        ms=14.5,
-        layer="conv2d",
-        at=Location("train.py", 9),
-        operation=Operation(name=name, type="Conv2D", inputs=tensors),
-    )
-
-
-CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
+    made = Operation(name=name, type="Conv2D", inputs=tensors)
+    return took(name, "Conv2D", 14.5, layer="conv2d", at=script(9), operation=made)
 
 
 def example(*rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None) -> Verdict:
@@ -32,27 +26,40 @@ def example(*rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTime
     return check(Operations(rows or (one_conv(),)), hardware, aligned)
 
 
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution has 32 channels."""
-    return example(one_conv(32))
-
-
-GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
-TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
-RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
-
-
 def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
     return matmul(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)
 
 
+def hlo(name: str, width: int) -> OperationTime:
+    """A product on a TPU of which the trace contains the instruction alone."""
+    text = f"%fusion = bf16[512,{width}]{{1,0}} fusion(%p0, %p1), kind=kOutput"
+    kind = name.rpartition("/")[2]
+    return took(name, kind, 9.0, ran=(text,), category="convolution fusion")
+
+
+def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
+    """Two layers of the same width, and a last one that makes twelve channels for an image."""
+    layers = {"stem": (9.0, 3, width), "body": (9.0, width, width), "tail": (1.0, width, 12)}
+    rows = (matmul(ms=ms, weights=(3, 3, have, make), layer=name) for name, (ms, have, make) in layers.items())
+    return example(*rows, hardware=replace(CPU, tile=tile))
+
+
+def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any) -> Verdict:
+    """A matmul of 10 ms between others of its width; aligned kernels need ``least_ms`` at least."""
+    rows = (
+        matmul("MatMul", weights=(width, width), dtype="bfloat16", name=f"w{width}"),
+        matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"),
+    )
+    aligned = AlignedTimes({f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms})
+    return example(*rows, *more.get("others", ()), hardware=FAST, aligned=aligned)
+
+
+sick = example
+healthy = described("The convolution has 32 channels.", example, one_conv(32))
+
+
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["a convolution has 33 channels where the hardware pads to 16"] = sick()
-    told["the convolution has 32 channels"] = healthy()
     told["the multiple below makes the step shorter"] = example(conv(33))
     told["43 of 48 channels are 10 % of padding, and 44 are 8 %"] = example(conv(43)), example(conv(44))
     told["channels that fill their tiles"] = example(conv(16)), example(conv(48))
@@ -87,24 +94,10 @@ def test_verdicts(told: Cases) -> None:
     rows = conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")
     told["the heaviest layer first"] = example(*rows, matmul("MatMul", ms=1.0, weights=(33 * 65, 5), layer="dense"))
     told["unknown tiles"] = example(conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown"))
-    told["a convolution without shapes"] = example(OperationTime(name="c", type="Conv2D", ms=5.0))
+    told["a convolution without shapes"] = example(took("c", "Conv2D", 5.0))
     told["no matmul"] = example(RELU)
-    told["operations without names"] = example(OperationTime(name="k", type="compiled or unnamed", ms=9))
+    told["operations without names"] = example(UNNAMED)
     told["oneDNN pads convolutions and not matmuls"] = example(matmul("MatMul", weights=(512, 33)))
-
-
-def hlo(name: str, width: int) -> OperationTime:
-    """A product on a TPU of which the trace contains the instruction alone."""
-    text = f"%fusion = bf16[512,{width}]{{1,0}} fusion(%p0, %p1), kind=kOutput"
-    kind = name.rpartition("/")[2]
-    return OperationTime(name=name, type=kind, ms=9.0, ran=(text,), category="convolution fusion")
-
-
-def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
-    """Two layers of the same width, and a last one that makes twelve channels for an image."""
-    layers = {"stem": (9.0, 3, width), "body": (9.0, width, width), "tail": (1.0, width, 12)}
-    rows = (matmul(ms=ms, weights=(3, 3, have, make), layer=name) for name, (ms, have, make) in layers.items())
-    return example(*rows, hardware=replace(CPU, tile=tile))
 
 
 @golden_cases
@@ -136,32 +129,14 @@ def test_tpu(told: Cases) -> None:
         ("that width is not its last dimension", "bf16[144,512]{1,0:T(8,128)(2,1)}"),
     ):
         text = f"%fusion.9 = {shape} fusion(%p0), kind=kLoop"
-        relu = OperationTime(name="relu", type="Relu", ms=9.0, ran=(text,), category="loop fusion")
+        relu = took("relu", "Relu", 9.0, ran=(text,), category="loop fusion")
         told[f"another operation on a TPU, {name}"] = example(hlo("first/Conv2D", 144), relu, hardware=TPU)
     told["a GPU's trace tells no tiles"] = example(hlo("first/Conv2D", 144), relu, hardware=GPU)
-    told["a width that no layer has is not the user's"] = [
-        example(hlo(name, 144), hardware=TPU)
-        for name in ("gradient_tape/first/Conv2D/Conv2DBackpropInput", "attention/BatchMatMulV2")
-    ]
+    told["widths of no layer"] = example(hlo("gradient_tape/first/Conv2D/Conv2DBackpropInput", 144), hardware=TPU)
+    told[...] = example(hlo("attention/BatchMatMulV2", 144), hardware=TPU)
     texts = (f"%fusion.3 = bf16[512,130]{{{layout}}} fusion(%p0, %p1), kind=kOutput" for layout in ("1,0", "0,1"))
-    row = OperationTime(name="f", type="MatMul", ms=9.0, category="convolution fusion")
-    told["the width is the result's minor dimension"] = [
-        example(replace(row, ran=(text,)), hardware=TPU) for text in texts
-    ]
-
-
-FAST = replace(GPU, peak_flop_s=1e15)
-
-
-def wide(width: int, **more: Any) -> OperationTime:
-    return matmul("MatMul", weights=(width, width), dtype="bfloat16", name=f"w{width}", **more)
-
-
-def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any) -> Verdict:
-    """A matmul of 10 ms between others of its width; aligned kernels need ``least_ms`` at least."""
-    rows = (wide(width), matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"))
-    aligned = AlignedTimes({f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms})
-    return example(*rows, *more.get("others", ()), hardware=FAST, aligned=aligned)
+    row = took("f", "MatMul", 9.0, category="convolution fusion")
+    told["the result's minor dimension"] = [example(replace(row, ran=(text,)), hardware=TPU) for text in texts]
 
 
 @golden_cases
@@ -171,7 +146,10 @@ def test_slow_kernels(told: Cases) -> None:
     told["trap: small batches and strided gradients are slow in any width"] = slowly(4000, 0.5)
     tensors = (("float32", (4096, 4001)),)
     fused = Operation(name="scale", type="mul (fused)", inputs=tensors, outputs=tensors, compiled=True)
-    row = OperationTime(name="scale", type=fused.type, ms=4.0, operation=fused)
+    row = took("scale", fused.type, 4.0, operation=fused)
+    of = h100("convnet-bfloat16")
+    parts = of.fact(Operations), Hardware(DeviceKind.TPU, "x"), of.fact(Activity), of.fact(Steps)
+    told["other devices are not compared"] = lambda: AlignedTimes.measure(*parts)
     told["other kernels of the width load whole vectors too"] = slowly(4001, 2.0, others=(row,))
 
 
@@ -189,9 +167,7 @@ def test_what_an_aligned_width_saved_on_an_h100_is_within_the_ceiling() -> None:
 
 
 # The least time of matmuls with aligned widths, by real traces of an H100.
-
-
-@pytest.mark.parametrize("trace", ["convnet-bfloat16", "mlp-bfloat16-4000"])
+@each("convnet-bfloat16", "mlp-bfloat16-4000")
 def test_no_aligned_kernel_is_faster_than_the_rate_that_counts_as_reached(trace: str) -> None:
     chart = h100(trace)
     least = chart.fact(AlignedTimes).least_ms
@@ -207,10 +183,3 @@ def test_clearing_the_padded_buffers_belongs_to_their_convolution() -> None:
 
     assert sum(cleared.values()) == near(0.05 * TIMED_MS["convnet-bfloat16-130"], rel=0.1)
     assert all("/cudnn-conv" in name for name in cleared)
-
-
-def test_other_devices_are_not_compared() -> None:
-    chart = h100("convnet-bfloat16")
-    parts = chart.fact(Operations), Hardware(DeviceKind.TPU, "x"), chart.fact(Activity)
-    with pytest.raises(Unavailable, match="known GPUs"):
-        AlignedTimes.measure(*parts, chart.fact(Steps))

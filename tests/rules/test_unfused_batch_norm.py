@@ -1,37 +1,24 @@
 """unfused-batch-norm: layers of that class, by what they ran."""
 
-from math import prod
-
 from tests.rules.kit import *
-from tfdoctor.facts.operations.step_parts import MOMENTS
-from tfdoctor.facts.run.program import LayerConfig
 from tfdoctor.rules.operations import unfused_batch_norm
-
-
-def sick() -> Verdict:
-    """The separate operations of a layer take 20 ms."""
-    return unfused_batch_norm.check(_norms(MOMENTS), Hardware(DeviceKind.CPU, "example"))
-
-
-def healthy() -> Verdict:
-    """The layer runs as the fused operation."""
-    return unfused_batch_norm.check(_norms("FusedBatchNormV3"), Hardware(DeviceKind.CPU, "example"))
-
-
-def _norms(kind: str) -> BatchNorms:
-    layer = Layer(name="bn", kind="BatchNormalization", at=Location("train.py", 10))
-    program = Program(layers=(layer,), settings=RunSettings(batch_size=32))
-    tensor = ("float32", (32, 64, 64, 48))
-    graph = Operation(name="model/bn/moments", type=kind, inputs=(tensor,), outputs=(tensor,))
-    size = 3.0 * prod(tensor[1]) * 4
-    norm = OperationTime(name=graph.name, type=kind, ms=20.0, layer="bn", operation=graph)
-    add = OperationTime(name="model/add", type="AddV2", ms=2.0, nbytes=size)
-    return BatchNorms.measure(program, Operations((norm, add)))
-
 
 SHAPE = (32, 64, 64, 48)
 SIZE = 32 * 64 * 64 * 48 * 4
 CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
+STREAM = took("m/add", "AddV2", 3.0, nbytes=3.0 * SIZE)
+"""An addition that streams at SIZE bytes a millisecond."""
+
+
+def _norms(kind: str) -> BatchNorms:
+    layer = Layer(name="bn", kind="BatchNormalization", at=script(10))
+    program = Program(layers=(layer,), settings=RunSettings(batch_size=32))
+    tensor = ("float32", (32, 64, 64, 48))
+    graph = Operation(name="model/bn/moments", type=kind, inputs=(tensor,), outputs=(tensor,))
+    size = 3.0 * prod(tensor[1]) * 4
+    norm = took(graph.name, kind, 20.0, layer="bn", operation=graph)
+    add = took("model/add", "AddV2", 2.0, nbytes=size)
+    return BatchNorms.measure(program, Operations((norm, add)))
 
 
 def layer(name: str = "bn", kind: str = "BatchNormalization") -> Layer:
@@ -41,29 +28,30 @@ def layer(name: str = "bn", kind: str = "BatchNormalization") -> Layer:
 def ran(kind: str, ms: float = 10.0, within: str = "bn") -> OperationTime:
     tensor = ("float32", SHAPE)
     graph = Operation(name=f"m/{within}/{kind}", type=kind, inputs=(tensor, tensor))
-    return OperationTime(name=graph.name, type=kind, ms=ms, layer=within, operation=graph)
-
-
-STREAM = OperationTime(name="m/add", type="AddV2", ms=3.0, nbytes=3.0 * SIZE)
-"""An addition that streams at SIZE bytes a millisecond."""
+    return took(graph.name, kind, ms, layer=within, operation=graph)
 
 
 def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) -> Verdict:
     program = Program(layers=tuple(layers or [layer()]))
     chart = Chart([program, Operations(rows), hardware])
     try:
-        return Rule.from_module(unfused_batch_norm).apply(chart)
+        return rule_of(unfused_batch_norm).apply(chart)
     except Unavailable as missing:
         return NotApplicable(reason=str(missing))
 
 
 def of_shape(*shape: int) -> tuple[OperationTime, OperationTime]:
     graph = Operation(name="m/bn/SquaredDifference", type="SquaredDifference", inputs=(("float32", shape),))
-    return OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph), STREAM
+    return took(graph.name, graph.type, 40.0, layer="bn", operation=graph), STREAM
 
 
 def of_width(channels: int) -> tuple[OperationTime, OperationTime]:
     return of_shape(32, 64, 64, channels)
+
+
+on_cpu = partial(unfused_batch_norm.check, hardware=Hardware(DeviceKind.CPU, "example"))
+sick = described("The separate operations of a layer take 20 ms.", on_cpu, _norms(MOMENTS))
+healthy = described("The layer runs as the fused operation.", on_cpu, _norms("FusedBatchNormV3"))
 
 
 @golden_cases

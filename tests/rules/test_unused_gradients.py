@@ -1,19 +1,13 @@
 """unused-gradients: both sides of the limit."""
 
 from tests.rules.kit import *
-from tfdoctor.recording.agent import GradientsTaken
 from tfdoctor.rules.execution.unused_gradients import check
 from tfdoctor.rules.execution.unused_gradients.unused_work import UnusedWork
 
-MOST = GradientsTaken(
-    variables=10,
-    unused=6,
-    names=("encoder/conv/kernel:0", "encoder/conv/bias:0"),
-    types=(("Conv2DBackpropFilter", 3, 4.0), ("Conv2DBackpropInput", 3, 2.0)),
-)
-UNUSED = UnusedWork(
-    calls=20, most=MOST, at=Location("train.py", 43), operations=37.0, kernels_ms=6.0, host_ms=2.0
-)  # fmt: skip
+NAMES = ("encoder/conv/kernel:0", "encoder/conv/bias:0")
+TYPES = ("Conv2DBackpropFilter", 3, 4.0), ("Conv2DBackpropInput", 3, 2.0)
+MOST = GradientsTaken(variables=10, unused=6, names=NAMES, types=TYPES)
+UNUSED = UnusedWork(calls=20, most=MOST, at=script(43), operations=37.0, kernels_ms=6.0, host_ms=2.0)
 
 
 def example(unused: UnusedWork = UNUSED, breakdown: Breakdown | None = None) -> Verdict:
@@ -22,23 +16,16 @@ def example(unused: UnusedWork = UNUSED, breakdown: Breakdown | None = None) -> 
 
 
 sick = example
-
-
-def healthy() -> Verdict:
-    """The encoder runs before the tape begins."""
-    return example(UnusedWork(calls=20))
+healthy = described("The encoder runs before the tape begins.", example, UnusedWork(calls=20))
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["an eager step computes the gradients of the encoder as well"] = sick()
-    told["the encoder runs before the tape begins"] = healthy()
-    told["a twentieth of the step, and less"] = [
-        example(replace(UNUSED, kernels_ms=0.0, host_ms=host_ms)) for host_ms in (1.0, 0.99)
-    ]
+    told["a twentieth of the step, and less"] = example(replace(UNUSED, kernels_ms=0.0, host_ms=1.0))
+    told[...] = example(replace(UNUSED, kernels_ms=0.0, host_ms=0.99))
     told["trap: np.linalg.norm(gradient) reads a returned one unseen"] = example(replace(UNUSED, returned=6))
     told["no traced step takes a gradient"] = example(UnusedWork())
-    line = Location("train.py", 43)
+    line = script(43)
     for too_few, why in ((True, "too few steps"), (False, "unseen uses")):
         for host_ms in (0.0, 0.5):
             work = replace(UNUSED, unfollowed=(line, too_few), kernels_ms=0.0, host_ms=host_ms)
@@ -47,8 +34,6 @@ def test_verdicts(told: Cases) -> None:
 
 
 # UnusedWork: useless back-propagation in the time of traced steps.
-
-
 TAKEN = GradientsTaken(
     ("/home/me/train.py", 43), traced=20, followed=True, operations=40, python_ms=1.0, calls_ms=7.0, step_ms=20.0,
     step_calls_ms=15.0, step_operations=200,

@@ -1,32 +1,7 @@
 """window-datasets: windows that are datasets of their own, in a pipeline that the step waits for."""
 
 from tests.rules.kit import *
-from tfdoctor.rules.input import window_datasets
 from tfdoctor.rules.input.window_datasets import WindowJoin, WindowJoins, check
-
-
-def example(
-    *inner: StageTime, work: float = 12.8, calls: float = 128.0, each: float | None = 164.0,
-    step: Breakdown | None = None, contention: CpuContention = CpuContention(crowded=False),
-) -> Verdict:  # fmt: skip
-    """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
-    made = Dataset(id=2, kind="_FlatMapDataset", at=Location("train.py", 12))
-    join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
-    return check(
-        WindowJoins((WindowJoin(join, inner, nbytes=each, batch=128),)),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), join, *inner),
-        step or Breakdown.of(input=9.0, device=4.0),
-        contention,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of windows, each of 80 kB."""
-    return example(each=80_000.0)
-
 
 ROOT = "Root::Prefetch"
 AHEAD = StageTime.of(ROOT)
@@ -42,45 +17,28 @@ CHAIN = (
 )
 
 
-def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
-    pipeline = InputPipeline.of(
-        AHEAD,
-        StageTime.of(f"{ROOT}::Map", 1.0, calls=64.0, dataset=CHAIN[1]),
-        StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN),
-        StageTime.of(f"{JOINED}::BatchV2", 1.0, calls=128.0),
-        StageTime.of(f"{JOINED}::BatchV2::Window", 0.5, calls=64.0 * 41),
-        StageTime.of(f"{JOINED}::Window", 0.5, calls=64.0),
-        StageTime.of(f"{JOINED}::Window::TensorSlice", 0.1, calls=64.0),
+def example(
+    *inner: StageTime, work: float = 12.8, calls: float = 128.0, each: float | None = 164.0,
+    step: Breakdown | None = None, contention: CpuContention = CpuContention(crowded=False),
+) -> Verdict:  # fmt: skip
+    """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
+    made = Dataset(id=2, kind="_FlatMapDataset", at=script(12))
+    join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
+    joins, pipeline = (
+        WindowJoins((WindowJoin(join, inner, nbytes=each, batch=128),)),
+        InputPipeline.of(PREFETCH, join, *inner),
     )
-    (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
-    assert [inner.path.removeprefix(JOINED) for inner in found.inner] == [
-        "::BatchV2",
-        "::BatchV2::Window",
-        "::Window",
-    ]
-    assert [mapped.dataset for mapped in found.maps] == [CHAIN[1]]
-    assert (found.nbytes, found.batch) == (41 * 8, 64)
-    assert found.window_ms == near(6.0 / 64)
+    return check(joins, pipeline, step or Breakdown.of(input=9.0, device=4.0), contention)
 
 
-def test_flat_map_over_files_joins_no_windows() -> None:
-    """It looks the same in the trace."""
-    files = DatasetProperties((JOIN, Dataset(id=1, kind="_TensorSliceDataset")))
-    pipeline = InputPipeline.of(AHEAD, StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN))
-    joins = WindowJoins.measure(pipeline, files)
-    assert joins == WindowJoins()
-    step, alone = Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
-    assert isinstance(window_datasets.check(joins, pipeline, step, alone), Healthy)
+sick = example
+healthy = described("The same number of windows, each of 80 kB.", example, each=80_000.0)
 
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["each of 128 windows per step takes 0.1 ms and holds 164 bytes"] = sick()
-    told["windows of 80 kB"] = healthy()
     told["eight windows, and nine"] = [example(work=0.1 * calls, calls=calls) for calls in (8.0, 9.0)]
-    told["one thread copies less than 30 kB in 0.1 ms, more, or an unknown number"] = [
-        example(each=nbytes) for nbytes in (29999.0, 30001.0, None)
-    ]
+    told["less than 30 kB, more, unknown"] = [example(each=nbytes) for nbytes in (29999.0, 30001.0, None)]
     told["a step that does not wait"] = example(step=Breakdown.of(input=0.1, device=9.9))
     copies = StageTime.of(f"{JOINED}::BatchV2", 2.8, calls=256.0)
     for name, compute, crowded in (
@@ -93,3 +51,24 @@ def test_verdicts(told: Cases) -> None:
         told[f"12.8 ms of work take {name}"] = example(
             copies, work=10.0, each=320.0, step=Breakdown.of(device=compute), contention=contention
         )
+
+
+@golden_cases
+def test_joins(told: Cases) -> None:
+    inner = {"BatchV2": (1.0, 128.0), "BatchV2::Window": (0.5, 64.0 * 41), "Window": (0.5, 64.0)}
+    flat, mapped = StageTime.of(JOINED, 4.0, calls=64.0, dataset=JOIN), f"{ROOT}::Map"
+    pipeline = InputPipeline.of(
+        AHEAD,
+        StageTime.of(mapped, 1.0, calls=64.0, dataset=CHAIN[1]),
+        flat,
+        *(StageTime.of(f"{JOINED}::{kind}", ms, calls=calls) for kind, (ms, calls) in inner.items()),
+        StageTime.of(f"{JOINED}::Window::TensorSlice", 0.1, calls=64.0),
+    )
+    (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
+    stages = [stage.path.removeprefix(JOINED) for stage in (*found.inner, *found.maps)]
+    told["windows that are datasets are found with their maps"] = stages, found.nbytes, found.batch, found.window_ms
+    files = DatasetProperties((JOIN, Dataset(id=1, kind="_TensorSliceDataset")))
+    pipeline = InputPipeline.of(AHEAD, flat)
+    joins, step = WindowJoins.measure(pipeline, files), Breakdown.of(input=8.0, device=2.0)
+    told["flat_map over files, which looks the same in the trace"] = joins.joins
+    told[...] = check(joins, pipeline, step, CpuContention(crowded=False))

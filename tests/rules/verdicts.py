@@ -1,10 +1,15 @@
 """A verdict as the kind that a test expects, and what it holds."""
 
+from collections.abc import Callable
+from difflib import unified_diff
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
+from tests.edits.kit import edited
+from tfdoctor.source_code.splice import Declined
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
 
 def kinds(*verdicts: object) -> list[type]:
@@ -47,3 +52,23 @@ def effects(verdict: object) -> Effects:
 def near(value: Any, **more: Any) -> Any:
     """Return numbers for a comparison with others that may differ by rounding."""
     return pytest.approx(value, **more)
+
+
+def described(text: str, judge: Callable[..., Verdict], *given: Any, **more: Any) -> Callable[[], Verdict]:
+    """Return an example of a rule's page: what it is in a sentence, and how its facts are judged."""
+    example = partial(judge, *given, **more)
+    example.__doc__ = text
+    return example
+
+
+def lines_of_edit(name: str, text: str, marked: str) -> str:
+    """Return the lines that an edit takes away and those that it makes, or why it declines."""
+    try:
+        made = edited(name, text, marked)
+    except Declined as why:
+        return f"declined: {why}"
+    return "\n".join(
+        line
+        for line in unified_diff(text.split("\n"), made.split("\n"), n=0, lineterm="")
+        if line[:2] not in {"--", "++", "@@"}
+    )
