@@ -75,8 +75,8 @@ def unfold(page: Page, charts: int) -> None:
     until(page, f"measure.drawn({charts})")
 
 
-@pytest.mark.parametrize(("scheme", "kind"), [("light", "all"), ("dark", "all"), ("light", "full")])
-def test_axe_finds_no_violation(opened: Opened, scheme: Scheme, kind: str) -> None:
+@cases(("light", "all"), ("dark", "all"), ("light", "full"))
+def test_axe_finds_no_violation(scheme: Scheme, kind: str, opened: Opened) -> None:
     """https://github.com/dequelabs/axe-core: WCAG 2 A and AA, and its best practices."""
     page = opened(kind, 1280, 800, color_scheme=scheme)
     unfold(page, 1)
@@ -84,9 +84,9 @@ def test_axe_finds_no_violation(opened: Opened, scheme: Scheme, kind: str) -> No
     assert found.violations_count == 0, found.generate_report()
 
 
-@pytest.mark.parametrize(("scheme", "width", "kinds"), [("dark", 390, NARROW), ("light", 1280, ("full", "run"))])
+@cases(("dark", 390, NARROW), ("light", 1280, ("full", "run")))
 def test_all_charts_are_drawn_in_silence(
-    opened: Opened, files: dict[str, Path], scheme: Scheme, width: int, kinds: tuple[str, ...]
+    scheme: Scheme, width: int, kinds: tuple[str, ...], opened: Opened, files: dict[str, Path]
 ) -> None:
     for kind in kinds:
         page = opened(kind, width, 800, color_scheme=scheme)
@@ -128,9 +128,9 @@ def time_at(page: Page, share: float) -> float:
     return float(begins + (share - left) * (ends - begins) / (right - left))
 
 
-@pytest.mark.parametrize(("turns", "within"), [(1, 0.1), (30, 0.001)])
+@cases((1, 0.1), (30, 0.001))
 def test_the_wheel_zooms_about_the_pointer_and_keys_about_the_middle(
-    opened: Opened, turns: int, within: float
+    turns: int, within: float, opened: Opened
 ) -> None:
     """Also beyond the closest view, where there is nothing more to zoom."""
     page = opened("full", 1280, 1600)
@@ -158,8 +158,8 @@ def test_the_wheel_zooms_about_the_pointer_and_keys_about_the_middle(
     assert time_at(page, 0.5) == pytest.approx(52.0 / 2, abs=within)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_finding_marks_its_bars_and_a_bar_its_findings(opened: Opened, scheme: Scheme) -> None:
+@each("light", "dark")
+def test_a_finding_marks_its_bars_and_a_bar_its_findings(scheme: Scheme, opened: Opened) -> None:
     page = opened("full", 1280, 6000, color_scheme=scheme)
     links, output = page.locator(".marks a"), page.locator(".timeline output")
     assert links.all_text_contents() == ["1 The step waits for input", "3 Float32 matmul"]
@@ -205,8 +205,8 @@ def test_without_scripts_the_step_and_its_timeline_are_drawn(opened: Opened) -> 
 PREPARING = "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
 
 
-@pytest.mark.parametrize("touch", [False, True])
-def test_the_bar_of_the_run_tells_phase_times_and_line(opened: Opened, *, touch: bool) -> None:
+@cases((False,), (True,))
+def test_the_bar_of_the_run_tells_phase_times_and_line(*, touch: bool, opened: Opened) -> None:
     page = opened("run", 390, has_touch=touch)
     svg, output = page.locator(".run-bar svg"), page.locator(".run-bar output")
     expect(output).to_contain_text("arrow keys")
@@ -222,8 +222,8 @@ def test_the_bar_of_the_run_tells_phase_times_and_line(opened: Opened, *, touch:
         expect(output).to_contain_text("arrow keys")
 
 
-@pytest.mark.parametrize("width", [390, 740, 1280])
-def test_phases_with_room_have_their_names_on_the_bar(opened: Opened, width: int) -> None:
+@each(390, 740, 1280)
+def test_phases_with_room_have_their_names_on_the_bar(width: int, opened: Opened) -> None:
     page = opened("run", width, drawn=False)
     names = page.evaluate("measure.names()")
     assert all(seen == (room >= 0) for _, seen, room in names)
@@ -319,16 +319,16 @@ def test_without_scripts_the_run_is_drawn_and_told(opened: Opened) -> None:
     assert page.get_by_text("numpy.concatenate").first.is_visible()
 
 
-@pytest.mark.parametrize("kind", ["run", "hostile-run"])
-def test_the_account_fits_a_phone(opened: Opened, kind: str) -> None:
+@each("run", "hostile-run")
+def test_the_account_fits_a_phone(kind: str, opened: Opened) -> None:
     page = opened(kind, 390, 800)
     assert page.locator(".phases tbody tr").count() == 6
     expect(page.get_by_text("Less than 1 % of the run each: start 0.4 s, end 0.4 s.")).to_be_visible()
     assert page.evaluate("measure.tooWide()") == []
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_trials_fit_the_window(opened: Opened, width: int) -> None:
+@each(390, 1280)
+def test_trials_fit_the_window(width: int, opened: Opened) -> None:
     page = opened("tried", width, 800)
     assert page.locator(".trials > li .scale").count() == 11
     assert page.evaluate("measure.cutOff()") == []
