@@ -76,11 +76,6 @@ def test_the_headline_begins_with_a_run_that_took_clearly_less() -> None:
     assert any("--stop-after" in note for note in comparison.notes(early))
 
 
-def test_names_of_a_trace_do_not_become_markup() -> None:
-    page = comparison.render("html", known("unlike"))
-    assert ("<img" in page, page.count("</script>")) == (False, 1)
-
-
 def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):

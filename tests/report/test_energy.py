@@ -1,20 +1,9 @@
 """Energy in every rendering, with money and CO2 where they were given, and nowhere without a counter."""
 
 from tests.report.kit import *
-from tfdoctor.report.formats import render
-from tfdoctor.stored.report import write
 
 (BOARDS,) = sure(full().energy).rows
 ENERGY = EnergyAccount(rows=(BOARDS,), measured_s=61.0, epoch_steps=1000, usd_per_kwh=0.3, gco2_per_kwh=360.0)
-
-
-def test_without_a_counter_nothing_is_said_of_energy() -> None:
-    run = diagnoses.run()
-    assert not energy_brief(run)
-    assert "energy" not in write(run)
-    for name in ("html", "md", "llm"):
-        assert "Energy" not in render(name, run).replace("energy", "")
-    assert "Energy" not in terminal.render(run, width=100, color=False)
 
 
 def test_without_prices_there_is_no_money() -> None:

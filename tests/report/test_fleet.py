@@ -11,11 +11,6 @@ def test_page_and_terminal(golden: Compare) -> None:
     golden("fleet.txt", capture(fleet.sections, reported(prices=("2.5",)), width=80, color=False))
 
 
-def test_names_do_not_become_markup() -> None:
-    page = fleet.render(reported())
-    assert ("<img" in page, page.count("</script>")) == (False, 2)
-
-
 def many(count: int) -> FleetReport:
     rules = ("input-bound", "float32-matmul", "python-input", "unfused-batch-norm")
     rows = [

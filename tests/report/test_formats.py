@@ -151,11 +151,6 @@ def test_base_85_is_that_of_the_standard_library(data: bytes) -> None:
     assert template.base_85(data) == base64.b85encode(data).decode().replace("<", ",")
 
 
-def test_only_figures_with_data_are_drawn() -> None:
-    assert [chart.name for chart in charts(diagnoses.full())] == ["steps", "pipeline", "operations", "roofline"]
-    assert charts(diagnoses.no_steps()) == ()
-
-
 def test_plotly_gets_no_markup_from_names_and_no_numbers_that_are_none() -> None:
     drawn = " ".join(
         chart.figure for made in ("hostile", "unknown-numbers") for chart in charts(diagnoses.ALL[made]())

@@ -2,7 +2,6 @@
 
 from tests.report.kit import *
 from tests.report.test_history import regressed
-from tfdoctor.diagnosis.step import PARTS
 
 
 @cases(
@@ -200,16 +199,6 @@ RECTANGLE = re.compile(r"M(\d+) 0h(\d+)v14h-(\d+)z")
 spans = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 10)), max_size=60).map(sorted)
 
 
-def test_the_paths_show_each_part_where_it_was() -> None:
-    timeline = sure(full().timeline)
-    names, words, paths = zip(*lanes(timeline), strict=True)
-    assert names == ("step", "input: .map(decode)", "operations", "")
-    assert list(paths[0]) == ["input", "host", "device", "between"]
-    assert paths[0]["input"] == "M0 0h829v14h-829z"
-    assert words[0].startswith("step: input wait 83 %, host 1 %, device 15 %")
-    assert "3 pieces of work" in caption(timeline).lower().replace("three", "3")
-
-
 @given(spans)
 def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, float]]) -> None:
     bars = tuple(TimelineWork(start, time, "device", "x") for start, time in found)
@@ -221,18 +210,6 @@ def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, f
     for start, time in found:
         middle = 1000 * (start + time / 2) / 50.0
         assert any(low - 1 <= middle <= high + 1 for low, high in rectangles)
-
-
-def test_the_contract_has_each_name_once() -> None:
-    found = as_json(full().timeline)
-    assert len(found["names"]) == len(set(found["names"]))
-    assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1, 0]
-    assert found["rules"][found["lanes"][1]["bars"][0][5]] == ["input-bound", "sequential-map"]
-    assert found["lanes"][3]["bars"][0][4] == 17
-
-
-def test_a_report_without_a_timeline_has_no_section() -> None:
-    assert 'class="timeline"' not in html.render_without_plotly(replace(full(), timeline=None))
 
 
 @cases(

@@ -172,15 +172,6 @@ def test_a_level_has_at_most_ten_annotations() -> None:
 # Budgets and known findings
 
 
-def test_gitlab_keeps_known_findings() -> None:
-    """GitLab shows a finding that is left out as fixed."""
-    before, after = (
-        {one["fingerprint"] for one in json.loads(render("gitlab", diagnosis))}
-        for diagnosis in (diagnoses.full(), diagnoses.gated())
-    )
-    assert before < after
-
-
 def test_an_entry_with_a_new_symptom_is_not_known() -> None:
     """A command that fails because of the symptom must show it as new."""
     for symptom, state in ((False, "new"), (True, "unchanged")):

@@ -150,7 +150,3 @@ def test_an_account_of_nothing_is_not_drawn() -> None:
     empty, window = RunAccount(total_ms=0.0, rows=()), spent({Phase.STEPS: 1.0}, whole=False)
     assert [section(one) for one in (None, empty, window)] == [None] * 3
     assert section(spent({Phase.STEPS: 1.0})) is not None
-
-
-def test_a_page_without_an_account_has_nothing_of_it() -> None:
-    assert not re.search("run-bar|phase-", html.render_without_plotly(full()))

@@ -24,19 +24,11 @@ def test_colour_changes_no_word_and_is_the_only_escape(kind: str) -> None:
     assert [line.rstrip() for line in bare.splitlines()] == plain.splitlines()
 
 
-def test_markup_in_names_stays_text() -> None:
-    assert "[bold red]@all" in terminal.render(diagnoses.hostile(), width=100, color=False)
-
-
 @cases(("", False), ("1", True))
 def test_a_pipe_and_no_color_get_none(variable: str, *, is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
     monkeypatch.setenv("NO_COLOR", variable)
     assert "\x1b" not in terminal.render(diagnoses.full(), width=80)
-
-
-def test_a_part_that_exists_is_visible() -> None:
-    assert re.search(r"between.*[▏▎▍▌▋▊▉█]$", terminal.render(full(), width=80, color=False), re.MULTILINE)
 
 
 def test_many_findings_are_counted() -> None:
