@@ -36,81 +36,65 @@ def test_each_round_begins_and_ends_as_it_is_and_turns_around(
 
 
 OTHER, FLIPS = plain("a", exact=False), plain("a", reorders=True)
-SAVES, COSTS, NONE = Difference.SAVES, Difference.COSTS, Difference.NONE
-FAILS = "MemoryError: no"
-CRASH = TrialRun(error=FAILS, seconds=15)
+FAILS = {"errors": {"b": "MemoryError: no"}}
 RUN_OF_A = Machine({"a": 0.5}).run(Variant("a"), Enough())
-INFINITE = replace(RUN_OF_A, finite=False)
-LOST = replace(RUN_OF_A, state=TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2}))
-UNLIKE = replace(RUN_OF_A, state=TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2}))
+CRASH = {"late": {"a": TrialRun(error="MemoryError: no", seconds=15)}}
+INFINITE = {"late": {"a": replace(RUN_OF_A, finite=False)}}
+LOST = {"late": {"a": replace(RUN_OF_A, state=TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2}))}}
+UNLIKE = {"late": {"a": replace(RUN_OF_A, state=TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2}))}}
 HALF = {"a": 0.5, "b": 0.8}
 PAIR = {"a": 0.6, "b": 0.8}
-UNCOUNTED = "its steps cannot be compared: the updates of the weights could not be counted"
-DIFFERENT, NOT_FINITE, LOSSES = TrainingState.DIFFERENT, TrainingState.NOT_FINITE, TrainingState.LOSSES
+A_OR_B = {"rivals": rivals(Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),)))}
+TRIALS: dict[str, tuple[Sequence[Variant | str], Any, dict[str, Any]]] = {
+    "changes that help are kept together": ("abc", {"a": 0.7, "c": 0.8}, {}),
+    "a clearly worse one is dropped after two rounds that agree": ("ab", {"a": 1.5, "b": 0.9}, {}),
+    "a crash is a result and not run again": ("ba", {"a": 0.8}, FAILS),
+    "a crash leaves no figure that comes later": ("ab", HALF, CRASH),
+    "a crash of a change of the arithmetic leaves none": ([OTHER, "b"], HALF, CRASH),
+    "updates cannot be counted": ("a", HALF, {"uncounted": "a"}),
+    "one adds nothing beside another": ("ba", {**PAIR, "b + a": 0.6}, {}),
+    "a set trains otherwise": ("ab", {"a": 0.6, "b": 0.7}, {"digests": {"a + b": "other"}}),
+    "other weights": ("ab", HALF, {"digests": {"a": "other"}}),
+    "one run of several becomes infinite": ("ab", HALF, INFINITE),
+    "one run of several loses its loss": ("ab", HALF, LOST),
+    "one run of several has other weights": ("ab", HALF, UNLIKE),
+    "what becomes infinite gets no more rounds": ("a", HALF, {"between": 0.1, **INFINITE}),
+    "NaN is no fault of a change where it is as it is": ("a", HALF, {"finite": False}),
+    # The program repeats bit by bit, the change does not, and its losses hardly move.
+    "a parallel map": ([FLIPS, "b"], PAIR, {"digests": {"a": "*", "a + b": "*"}}),
+    "a change of the arithmetic shows its losses": ([OTHER], HALF, {"digests": {"a": "other"}}),
+    "of rivals the faster one is kept": ("abc", {"a": 0.8, "b": 0.7, "c": 0.9}, A_OR_B),
+    # Alone `a` saves more than `b`, together with `c` less.
+    "the sets decide": ("abc", {"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, A_OR_B),
+    "the runs of a round take turns where there is room": ("ab", {"a": 0.7, "b": 0.8}, {"at_once": 4}),
+}
 
 
-@cases(
-    # Changes that help are kept together; a clearly worse one is dropped after two rounds that agree.
-    ("abc", "ac", {"a": 0.7, "c": 0.8}, {}, {"b": NONE, "a + c": SAVES}),
-    ("ab", "b", {"a": 1.5, "b": 0.9}, {}, {"a": COSTS, "runs of a": 2}),
-    # A crash is a result and not run again, nor does one leave a figure that comes later.
-    ("ba", "a", {"a": 0.8}, {"errors": {"b": FAILS}}, {"b": FAILS, "runs of b": 1}),
-    ("ab", "b", HALF, {"late": {"a": CRASH}}, {"a": f"run 2 failed: {FAILS}", "runs of a": 2}),
-    ([OTHER, "b"], "b", HALF, {"late": {"a": CRASH}}, {"a": f"run 2 failed: {FAILS}", "runs of a": 2}),
-    ("a", "", HALF, {"uncounted": "a"}, {"a": UNCOUNTED}),
-    # One that adds nothing beside another is not kept, nor a set that trains otherwise, nor other weights.
-    ("ba", "a", {**PAIR, "b + a": 0.6}, {}, {"b": SAVES, "beside of b": (("a",), False, NONE)}),
-    ("ab", "a", {"a": 0.6, "b": 0.7}, {"digests": {"a + b": "other"}}, {"a + b": DIFFERENT}),
-    ("ab", "b", HALF, {"digests": {"a": "other"}}, {"a": DIFFERENT}),
-    # One run of several shows it; NaN gets no more rounds, and is no fault of a change where it is as it is.
-    ("ab", "b", HALF, {"late": {"a": INFINITE}}, {"a": NOT_FINITE}),
-    ("ab", "b", HALF, {"late": {"a": LOST}}, {"a": NOT_FINITE}),
-    ("ab", "b", HALF, {"late": {"a": UNLIKE}}, {"a": DIFFERENT}),
-    ("a", "", HALF, {"between": 0.1, "late": {"a": INFINITE}}, {"runs of a": 2}),
-    ("a", "a", HALF, {"finite": False}, {"a": TrainingState.EQUAL}),
-    # A parallel map: the program repeats bit by bit, the change does not, and its losses hardly move.
-    ([FLIPS, "b"], "ab", PAIR, {"digests": {"a": "*", "a + b": "*"}}, {"a": TrainingState.REORDERED}),
-    # A change of the arithmetic shows its losses.
-    ([OTHER], "a", HALF, {"digests": {"a": "other"}}, {"a": LOSSES, "losses of a": (1, 2.0, 2.1)}),
-    # Of changes that exclude each other, the faster one is kept, and both are never made together.
-    (
-        *("abc", "bc", {"a": 0.8, "b": 0.7, "c": 0.9}, {"rivals": "ab"}),
-        {"beside of a": (("b",), True, COSTS), "runs of a + b": 0},
-    ),
-    # Alone `a` saves more than `b`, together with `c` less: the sets decide.
-    (
-        *("abc", "a", {"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, {"rivals": "ab"}),
-        {"beside of b": (("a",), True, COSTS)},
-    ),
-    # Where there is room, the runs of a round take turns; of a set of changes that help, there is as well.
-    ("ab", "ab", {"a": 0.7, "b": 0.8}, {"at_once": 4}, {"a + b": SAVES}),
-)
-def test_what_a_trial_tells_and_keeps(
-    variants: Sequence[Variant | str], kept: str, factors: Any, made: dict[str, Any], rows: Any, clock: Tick
-) -> None:
-    excluding = made.get("rivals", "")
-    pair = (Relation(Relationship.INSTEAD, excluding[0], tuple(excluding[1:])),) if excluding else ()
-    machine = Machine(factors, **{name: value for name, value in made.items() if name != "rivals"}, tick=clock)
-    trials, found = conduct(machine, *variants, rivals=rivals(Order(relations=pair)))
-    assert found == [*kept]
-    assert trials.together == (" + ".join(kept) if len(kept) > 1 else "")
-    for name, expected in rows.items():
-        what, _, of = name.partition(" of ")
-        if what == "runs":
-            assert machine.order.count(of) == expected
-            continue
-        one = row(trials, of or name)
-        seen: dict[str, object] = {
-            "beside": one.beside and (one.beside.others, one.beside.instead, one.beside.measured.difference),
-            "losses": one.training and next(iter(one.training.losses), None),
-        }
-        if isinstance(expected, Difference):
-            seen[what] = one.measured and one.measured.difference
-        elif isinstance(expected, TrainingState):
-            seen[what] = one.training and one.training.state
-        else:
-            seen.setdefault(what, one.missing)
-        assert seen[what] == expected
+def test_what_a_trial_tells_and_keeps(clock: Tick, golden: Callable[[str, str], None]) -> None:
+    texts = []
+    for name, (variants, factors, made) in TRIALS.items():
+        excluding = made.get("rivals", frozenset())
+        machine = Machine(factors, **{key: value for key, value in made.items() if key != "rivals"}, tick=clock)
+        trials, kept = conduct(machine, *variants, rivals=excluding)
+        assert not (excluding and "a + b" in machine.order)  # rivals are never made together
+        lines = [f"keeps {', '.join(kept) or 'nothing'}; together: {trials.together or 'nothing'}"]
+        lines += ["; ".join(told_of(one, machine.order.count(one.name))) for one in trials.rows]
+        texts.append("".join(f"{line}\n" for line in (f"## {name}", "", *lines)))
+    golden("trials.txt", "\n".join(texts))
+
+
+def told_of(row: Trial, runs: int) -> Iterator[str]:
+    yield f"{row.name} ran {runs if runs < LEAST_ROUNDS else 'more than two'} times"
+    if row.measured:
+        yield row.measured.difference
+    if beside := row.beside:
+        word = "instead of" if beside.instead else "beside"
+        yield f"{word} {' and '.join(beside.others)}: {beside.measured.difference}"
+    if row.training:
+        yield f"training: {row.training.state}{', losses' if row.training.losses else ''}"
+        yield from (f"{step}: {own:g} for {as_is:g}" for step, as_is, own in row.training.losses[:1])
+    if row.missing:
+        yield f"missing: {row.missing}"
 
 
 @given(
