@@ -38,42 +38,38 @@ def test_files_and_terminal(kind: str, golden: Compare) -> None:
     golden(f"diff-{kind}.txt", capture(comparison.sections, known(kind), width=80, color=False))
 
 
-MINUS = "\N{MINUS SIGN}"
 LONGER = PartChange(part="device", before=10.0, after=13.5, changed=True)
+GONE = PartChange(part="input", before=4.0, after=0.3, changed=True)
+WIDE = {"direction": Direction.UNKNOWN, "doubt": Undecided.WIDE, "low": -0.71, "high": 1.09, "least": 1.2}
+OF_RUN = sure(known("sooner").run)
+LITTLE = replace(OF_RUN, after_ms=0.95 * OF_RUN.before_ms)
+CHANGED = {
+    "one part of the same step": replace(known("alike"), parts=(*known("alike").parts, LONGER)),
+    "parts that make up for each other": replace(known("alike"), parts=(GONE, LONGER)),
+    "the interval is given however wide it is": step_of("alike", **WIDE),
+    "a difference that shows is not said not to show": step_of("faster", least=1.2),
+    "a run that took clearly less": known("sooner"),
+    "a run of more epochs": known("longer"),
+    "a run that was ended early": replace(known("sooner"), run=replace(OF_RUN, ended_early=True)),
+    "a run that took little less": replace(known("sooner"), run=LITTLE),
+    "a figure of a difference": step_of("unknown", least=0.81),
+    "a difference that says nothing has no figure": step_of("unknown", least=4.55),
+}
 
 
-@each("html", "md")
-def test_parts_that_make_up_for_each_other_are_named_where_the_whole_step_is_the_same(file_format: str) -> None:
-    alike = known("alike")
-    gone = PartChange(part="input", before=4.0, after=0.3, changed=True)
-    one = comparison.render(file_format, replace(alike, parts=(*alike.parts, LONGER)))
-    two = comparison.render(file_format, replace(alike, parts=(gone, LONGER)))
-    assert f"no difference ({MINUS}5.0 to 4.0 %), but a part of it changed: device 10.0 ms → 13.5 ms." in one
-    assert "but parts of it changed: input wait 4.00 ms → 0.30 ms, device 10.0 ms → 13.5 ms." in two
-    assert "No difference" not in one + two
+def test_what_is_said_of_each_comparison(golden: Compare) -> None:
+    texts = [
+        "".join(f"{line}\n" for line in (f"## {name}", "", comparison.headline(made), *comparison.notes(made)))
+        for name, made in CHANGED.items()
+    ]
+    golden("diff-said.txt", "\n".join(texts))
 
 
-def test_the_interval_is_given_however_wide_it_is() -> None:
-    wide = {"direction": Direction.UNKNOWN, "doubt": Undecided.WIDE, "low": -0.71, "high": 1.09, "least": 1.2}
-    rendered = comparison.render("md", step_of("alike", **wide))
-    assert f"Unknown whether the step changed ({MINUS}109 to 71 %): the 95 % interval is wider" in rendered
-    assert "only a run of another magnitude would show a difference" in rendered
-
-
-def test_a_difference_that_shows_is_not_said_not_to_show() -> None:
-    rendered = comparison.render("md", step_of("faster", least=1.2))
-    assert [one in rendered for one in ("faster per step", "would show a difference")] == [True, False]
-
-
-def test_the_headline_begins_with_a_run_that_took_clearly_less() -> None:
-    sooner, run = known("sooner"), sure(known("sooner").run)
-    said = "The whole run took 3.6 s instead of 10.5 s, mostly because of tracing and"
-    assert comparison.headline(sooner).startswith(said)
-    early = replace(sooner, run=replace(run, ended_early=True))
-    little = replace(sooner, run=replace(run, after_ms=0.95 * run.before_ms))
-    for other in (known("longer"), early, little):  # the longer one has more epochs
-        assert "whole run" not in comparison.headline(other)
-    assert any("--stop-after" in note for note in comparison.notes(early))
+@cases(*product(("one part of the same step", "parts that make up for each other"), ("html", "md")))
+def test_the_headline_is_that_of_the_files(name: str, file_format: str) -> None:
+    made = comparison.render(file_format, CHANGED[name])
+    assert comparison.headline(CHANGED[name]) in made
+    assert "No difference" not in made
 
 
 def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
@@ -109,10 +105,3 @@ def test_nothing_is_written_where_one_file_cannot_be(tmp_path: Path) -> None:
 def test_a_sentence_of_a_finding_that_wraps_stays_below_it() -> None:
     text = capture(comparison.sections, known("unlike"), width=40, color=False)
     assert re.search(r"^  </script><img src=x\n  onerror", text, re.MULTILINE)
-
-
-@cases((0.81, "at least 81 % slower"), (4.55, "magnitude"))
-def test_a_difference_that_says_nothing_has_no_figure(least: float, said: str) -> None:
-    told = capture(comparison.sections, step_of("unknown", least=least), width=200, color=False)
-    assert said in " ".join(told.split())
-    assert "455 %" not in told

@@ -41,22 +41,19 @@ def test_a_narrow_terminal_breaks_no_word_and_no_number_from_its_unit() -> None:
     assert not re.search(r"^ *(ms|s|%)\b", shown, re.MULTILINE)
 
 
-@cases(
-    (0.27, 0.19, 0.36, ("27 % longer", "19 to 36 %")),
-    (-0.2, -0.25, -0.15, ("20 % shorter", "15 to 25 %")),
-    (-0.02, -0.06, 0.02, ("2 % shorter", "\N{MINUS SIGN}2 to 6 %")),
-)
-def test_an_interval_is_positive_in_the_direction_of_its_change(
-    change: float, low: float, high: float, shown: tuple[str, str]
-) -> None:
+def compared(change: float, low: float, high: float) -> tuple[str, ...]:
     check = RegressionCheck(limit=None, state=None, runs=9, change=change, low=low, high=high)
     metric = MetricHistory(metric=RunMetric.STEP, what="", values=(), changes=(), why_no_changes="", check=check)
-    assert words.compared(metric)[3:5] == shown
+    return words.compared(metric)
 
 
-def test_runs_of_a_day_without_git_are_told_apart() -> None:
-    runs = [HistoryRun(place="a", recorded=f"2026-11-28T12:{at}:31Z") for at in (50, 51)]
-    assert [words.commit(run) for run in runs] == ["2026-11-28 12:50", "2026-11-28 12:51"]
+texts = Told()
+# An interval is positive in the direction of its change.
+changes_of_steps = {"longer": (0.27, 0.19, 0.36), "shorter": (-0.2, -0.25, -0.15), "unclear": (-0.02, -0.06, 0.02)}
+texts.rows(compared, changes_of_steps)
+days = {f"without git, minute {at}": HistoryRun(place="a", recorded=f"2026-11-28T12:{at}:31Z") for at in (50, 51)}
+texts.rows(words.commit, days)
+test_words_of_a_history = texts.test("history-words")
 
 
 def test_a_history_without_git_has_runs_and_no_commits() -> None:

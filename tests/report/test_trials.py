@@ -88,78 +88,58 @@ def test_the_terminal_keeps_long_names_whole_and_within_the_width(width: int) ->
         assert re.search(r"^half-the-batch\.diff ", text, re.MULTILINE)
 
 
-def test_an_interval_that_says_nothing_is_not_drawn() -> None:
-    drawn, empty = map(sure, trials.drawn([trial("a", HELPS), trial("b", NOISY)])[1])
-    assert (drawn.range is None, empty.range is None, empty.below, empty.above) == (False, True, False, False)
-    assert empty.words == "Saving in each round: 0 %, 1 %. No interval."
+texts = Told()
+drawn = {
+    "zero and every promise": trial("a", HELPS, promised=PROMISED),
+    "an interval that says nothing": (trial("a", HELPS), trial("b", NOISY)),
+    "several times as long does not stretch the scale": (trial("a", HELPS), trial("b", SLOW), trial("c", NOISY)),
+    "a scale of nothing has two ends": Trial(name="c", missing="there was no time left for it"),
+}
+texts.rows(lambda *rows: [one for part in trials.drawn(rows) for one in part], drawn)
 
 
 BOUND = Together(ms_per_step=13.0, share=0.25, rules=("a",), after_ms={"device": 39.0}, bound=Bound.AT_MOST)
 
 
-@pytest.mark.parametrize(
-    ("share", "found"),
-    [
-        (0.25, ", more than predicted (at most 25 %)."),
-        (0.3, ", more than predicted (at most 30 %, which is within the interval)."),
-        (0.32, "."),
-    ],
+@cases(
+    *product(
+        (
+            (0.25, ", more than predicted (at most 25 %)."),
+            (0.3, ", more than predicted (at most 30 %, which is within the interval)."),
+            (0.32, "."),
+        ),
+        (AT_MOST, None),
+    )
 )
-@pytest.mark.parametrize("own", [True, False])
 def test_a_saving_above_the_upper_bound_is_told_and_the_bound_is_none_any_more(
-    share: float, found: str, *, own: bool
+    told: tuple[float, str], own: Saving | None
 ) -> None:
-    promised = replace(AT_MOST, share=share) if own else None
-    row = trial("a", HELPS, rules=("a",), promised=promised, kept=True)
+    share, found = told
+    row = trial("a", HELPS, rules=("a",), promised=own and replace(own, share=share), kept=True)
     shown = page(replace(with_trials(row), together=replace(BOUND, share=share)))
     assert f"31 % shorter (28 to 34 %){found}" in shown.verdict[1]
     predicted = next(bar for bar in step_bars(shown.diagnosis) if bar.label == "predicted")
-    assert ("at best" in predicted.time) == (share > HELPS.share)
-    assert ("at best" in " ".join(shown.remarks)) == (share > HELPS.share)
+    assert ("at best" in predicted.time) == ("at best" in " ".join(shown.remarks)) == (share > HELPS.share)
 
 
-@each(
-    trial("a", HELPS, rules=("a", "b")),  # more than these changes
-    trial("a", HELPS, rules=("a",), training=DIFFERENT),
-    trial("a", NOTHING, rules=("a",)),
-    trial("a", replace(HELPS, of_run=True), rules=("a",)),
-    trial("a", HELPS),
-)
-def test_a_bound_of_the_step_that_no_trial_of_its_changes_exceeds_stays_one(row: Trial) -> None:
-    assert with_measured_bounds(replace(with_trials(row), together=BOUND)).together == BOUND
-
-
-@cases(
-    (HELPS, (Bound.EXPECTED, Bound.EXPECTED)),
-    (replace(HELPS, of_run=True), (Bound.AT_MOST, Bound.EXPECTED)),
-    (NOTHING, (Bound.AT_MOST, Bound.AT_MOST)),
-)
-def test_a_bound_of_the_run_goes_with_that_of_the_step_or_by_whole_runs(
-    measured: Measured, bounds: tuple[Bound, Bound]
-) -> None:
+def bounds(measured: Measured, *rules: str, training: TrainingMatch | None = None) -> tuple[Bound, Bound]:
+    """Return the bounds of the step and of the run that a trial of some rules' changes leaves."""
     of_run = RunTogether(ms=9.0, share=0.2, rules=("a",), bound=Bound.AT_MOST)
-    row = trial("a", measured, rules=("a",))
+    row = trial("a", measured, rules=rules, training=training)
     told = with_measured_bounds(replace(with_trials(row), together=BOUND, run_together=of_run))
-    assert (sure(told.together).bound, sure(told.run_together).bound) == bounds
+    return sure(told.together).bound, sure(told.run_together).bound
 
 
-def test_the_scale_has_zero_and_every_promise_on_it() -> None:
-    ticks, (picture,) = trials.drawn([trial("a", HELPS, promised=PROMISED)])
-    assert ticks == [(25.0 * at, f"{10 * at} %", at == 0) for at in range(5)]
-    drawn = sure(picture)
-    assert (drawn.range, drawn.promise, drawn.points) == ((70.0, 15.0), 100.0, (75.0, 77.5, 82.5))
-
-
-def test_a_change_that_takes_several_times_as_long_does_not_stretch_the_scale() -> None:
-    ticks, (_, picture, _) = trials.drawn([trial("a", HELPS), trial("b", SLOW), trial("c", NOISY)])
-    assert [label for _, label, _ in (ticks[0], ticks[-1])] == ["\N{MINUS SIGN}60 %", "40 %"]
-    drawn = sure(picture)
-    assert (drawn.below, drawn.above, drawn.points) == (True, False, ())
-
-
-def test_a_scale_of_nothing_has_two_ends() -> None:
-    ticks, pictures = trials.drawn([Trial(name="c", missing="there was no time left for it")])
-    assert ([label for _, label, _ in ticks], pictures) == (["0 %", "1 %"], [None])
+of_step = {
+    "it helps": (HELPS, "a"),
+    "of more changes": (HELPS, "a", "b"),
+    "of no rule": HELPS,
+    "of the whole run": (replace(HELPS, of_run=True), "a"),
+    "it does nothing": (NOTHING, "a"),
+}
+texts.rows(bounds, {f"bounds of step and run: {name}": row for name, row in of_step.items()})
+texts.add("bounds of step and run: it trains otherwise", lambda: bounds(HELPS, "a", training=DIFFERENT))
+test_scales_and_bounds = texts.test("trial-scales")
 
 
 # The program without its parts, in every format
