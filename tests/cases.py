@@ -9,6 +9,13 @@ import pytest
 from tfdoctor.facts.chart import Unavailable
 
 T = TypeVar("T", bound=Callable[..., object])
+Known = TypeVar("Known")
+
+
+def sure(value: Known | None) -> Known:
+    """Return what must be there."""
+    assert value is not None
+    return value
 
 
 def cases(*rows: tuple[Any, ...], ids: Sequence[str] | None = None) -> Callable[[T], T]:

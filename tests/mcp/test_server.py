@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.capture.running import SOURCES, environment
+from tests.cases import each
 from tfdoctor.mcp.runs import ServedRuns
 from tfdoctor.report.formats import llm
 from tfdoctor.terms.errors import InputError
@@ -44,9 +46,15 @@ def served(folder: Path, told: Callable[[ClientSession], Awaitable[Any]], *optio
     return asyncio.run(run())
 
 
-async def call(session: ClientSession, tool: str, **arguments: Any) -> tuple[bool, str]:
+async def told(session: ClientSession, tool: str, *, fails: bool = False, **arguments: Any) -> str:
+    """Return the answer of a tool, which fails or not."""
     answer = await session.call_tool(tool, arguments)
-    return answer.is_error or False, "".join(getattr(part, "text", "") for part in answer.content)
+    text = "".join(getattr(part, "text", "") for part in answer.content)
+    assert bool(answer.is_error) is fails, text
+    return text
+
+
+refused = partial(told, fails=True)
 
 
 def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
@@ -54,38 +62,22 @@ def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
         tools = {tool.name for tool in (await session.list_tools()).tools}
         assert tools == {"list_runs", "get_report", "explain_rule", "get_patch", "diff_runs"}
 
-        failed, runs = await call(session, "list_runs")
-        assert not failed
-        assert runs.count("cpu-input-bound") == 2
-        assert "secret" not in runs
-
-        failed, report = await call(session, "get_report", run="cpu-input-bound")
-        assert not failed
+        runs = await told(session, "list_runs")
+        assert (runs.count("cpu-input-bound"), "secret" in runs) == (2, False)
+        report = await told(session, "get_report", run="cpu-input-bound")
         assert "waiting for input" in report
         assert len(report.encode()) <= llm.LIMIT
-
-        failed, page = await call(session, "explain_rule", rule="input-bound")
-        assert not failed
-        assert "## Why it matters" in page
-        failed, why = await call(session, "explain_rule", rule="inputbound")
-        assert failed
+        assert "## Why it matters" in await told(session, "explain_rule", rule="input-bound")
+        why = await refused(session, "explain_rule", rule="inputbound")
         assert why.endswith("unknown rule 'inputbound': did you mean 'input-bound'?")
-
-        failed, difference = await call(
-            session, "diff_runs", before="cpu-input-bound", after="cpu-input-bound-fixed"
-        )
-        assert not failed
-        assert "input-bound" in difference
+        difference = await told(session, "diff_runs", before="cpu-input-bound", after="cpu-input-bound-fixed")
         assert "input_bound.py:" in difference  # as it is in the file system
+        assert "input-bound" in difference
         assert not re.search("\u200b|&[a-z]+;", difference)
-
-        for path in ("../outside/secret", "link/secret", str(folder.parent / "outside" / "secret"), "/etc"):
-            for tool in ("get_report", "get_patch"):
-                failed, why = await call(session, tool, run=path)
-                assert failed
-                assert "is not in the folders of this server" in why
-        failed, _ = await call(session, "profile", script="train.py", out="new")
-        assert failed
+        paths = ("../outside/secret", "link/secret", str(folder.parent / "outside" / "secret"), "/etc")
+        for tool, path in zip(("get_report", "get_patch") * 2, paths, strict=True):  # a process for each
+            assert "is not in the folders of this server" in await refused(session, tool, run=path)
+        await refused(session, "profile", script="train.py", out="new")
 
     served(folder, asks)
 
@@ -94,18 +86,11 @@ def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
     (folder / "tfdoctor.py").write_text("raise SystemExit(9)\n")  # not what is run
 
     async def asks(session: ClientSession) -> None:
-        failed, report = await call(
-            session, "profile", script="train.py", out="new", arguments=["; touch owned", "$(id)"]
-        )
-        assert not failed, report
-        assert "train.py" in report
+        words = ["; touch owned", "$(id)"]
+        assert "train.py" in await told(session, "profile", script="train.py", out="new", arguments=words)
         for script, out in (("/bin/sh", "b"), ("../x.py", "b"), ("train.py", "new"), ("train.py", "../b")):
-            failed, why = await call(session, "profile", script=script, out=out)
-            assert failed
-            assert "folders of this server" in why
-        failed, why = await call(session, "try", run="new", minutes=1e9)
-        assert failed
-        assert why.endswith("minutes are 1 to 60")
+            assert "folders of this server" in await refused(session, "profile", script=script, out=out)
+        assert (await refused(session, "try", run="new", minutes=1e9)).endswith("minutes are 1 to 60")
 
     served(folder, asks, "--allow-run")
     assert (folder / "new" / "tfdoctor.json").is_file()
@@ -120,24 +105,19 @@ def test_a_path_is_in_the_folders_or_an_error(folder: Path) -> None:
             runs.inside(path)
 
 
-def elsewhere(folder: Path, name: str) -> None:
-    """Replace a part of a served recording by a link to the same part of the recording outside."""
-    part = folder / "cpu-input-bound" / name
-    part.rename(folder.parent / "replaced")
-    part.symlink_to(folder.parent / "outside" / "secret" / name)
-
-
-@pytest.mark.parametrize("name", ["plugins", "plugins/profile", "tfdoctor.json", "program.json.gz"])
+@each("plugins", "plugins/profile", "tfdoctor.json", "program.json.gz")
 def test_nothing_behind_a_link_is_shown(name: str, folder: Path) -> None:
     secret = folder.parent / "outside" / "secret"
     for path in (secret / "tfdoctor.json", secret / "program.json.gz"):
         path.write_bytes(path.read_bytes().replace(b"input_bound.py", b"topsecret.py"))
-    elsewhere(folder, name)
+    part = folder / "cpu-input-bound" / name  # a link to the same part of the recording outside
+    part.rename(folder.parent / "replaced")
+    part.symlink_to(secret / name)
     with contextlib.suppress(InputError):
         assert "topsecret" not in ServedRuns([folder.resolve()]).report("cpu-input-bound")
 
 
-@pytest.mark.parametrize("served", ["processes", "processes/1"])
+@each("processes", "processes/1")
 def test_a_process_shows_nothing_of_its_run_outside(served: str, tmp_path: Path) -> None:
     """Its manifest and its samples lie in the folder of the run."""
     run = Path(shutil.copytree(SAMPLES / "cpu-outside-steps", tmp_path / "run"))

@@ -1,70 +1,64 @@
-"""Servers as processes of their own: S3, Google Cloud Storage, and web servers that fail."""
+"""Servers in threads: S3, Google Cloud Storage, and a web server that fails.
+
+Each has its port from the beginning: one that is free may be taken until a process has started. Trap: fsspec keeps
+filesystems for the life of a process, also those that lead to the server of an earlier test, which is gone.
+"""
 
 import contextlib
 import http.server
+import logging
 import os
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-TRACE = "plugins/profile"
+import fsspec
+from gcp_storage_emulator import server as emulator  # type: ignore[import-untyped] # it has no types
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+HOST = "127.0.0.1"
+logging.getLogger("werkzeug").setLevel(logging.ERROR)  # else it tells of each request on what a command prints
 
 
 def free_port() -> int:
     with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
+        one.bind((HOST, 0))
         return int(one.getsockname()[1])
 
 
 @contextlib.contextmanager
-def process(port: int, *command: str) -> Iterator[str]:
+def running(made: http.server.HTTPServer) -> Iterator[str]:
     """Run a server until the end of the block; yield its address."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    with made as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            _until_open(port, server)
-            yield f"http://127.0.0.1:{port}"
+            yield f"http://{HOST}:{server.server_port}"
         finally:
-            server.terminate()
-
-
-def _until_open(port: int, server: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end and server.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.05)
-    raise RuntimeError(f"{server.args!r} does not answer")
-
-
-def tool(name: str) -> str:
-    """Return the path of a program of the environment that runs the tests."""
-    return str(Path(sys.executable).parent / name)
+            server.shutdown()
 
 
 @contextlib.contextmanager
 def s3() -> Iterator[Mapping[str, str]]:
     """Run an S3 server; yield the environment that points to it."""
-    port = free_port()
-    with process(port, tool("moto_server"), "-H", "127.0.0.1", "-p", str(port)) as address:
-        yield {
-            "AWS_ENDPOINT_URL": address,
-            "AWS_ACCESS_KEY_ID": "x",
-            "AWS_SECRET_ACCESS_KEY": "x",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    with running(make_server(HOST, 0, DomainDispatcherApplication(create_backend_app), threaded=True)) as address:
+        keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "x")
+        yield {"AWS_ENDPOINT_URL": address, "AWS_DEFAULT_REGION": "us-east-1", **keys}
 
 
 @contextlib.contextmanager
 def gcs() -> Iterator[Mapping[str, str]]:
     """Run an emulator of Google Cloud Storage with the bucket "runs"; yield the environment that points to it."""
-    port = free_port()
-    command = (tool("gcp-storage-emulator"), "start", "--host=127.0.0.1", f"--port={port}", "--in-memory")
-    with process(port, *command, "--default-bucket=runs") as address:
+    fsspec.get_filesystem_class("gs").clear_instance_cache()
+    storage = emulator.Storage(use_memory_fs=True)
+    emulator.buckets.create_bucket("runs", storage)
+    with running(http.server.HTTPServer((HOST, 0), partial(emulator.RequestHandler, storage))) as address:
         yield {"STORAGE_EMULATOR_HOST": address}
 
 
@@ -74,22 +68,25 @@ class Faulty(http.server.SimpleHTTPRequestHandler):
     cuts = 0
 
     def do_GET(self) -> None:
-        kind, _, rest = self.path.lstrip("/").partition("/")
-        if kind == "refused":
-            return self.send_error(403)
-        if kind in ("cut", "once"):
-            self.path = f"/{rest}"
-            if kind == "cut" or not type(self).cuts:
-                type(self).cuts += 1
-                return self._half()
-        return super().do_GET()
+        kind = self._kind()
+        if kind == "cut" or (kind == "once" and not type(self).cuts):
+            type(self).cuts += 1
+            self._half()
+        elif kind != "refused":
+            super().do_GET()
 
     def do_HEAD(self) -> None:
+        if self._kind() != "refused":
+            super().do_HEAD()
+
+    def _kind(self) -> str:
+        """Return what is done with a request, and go on without it in the path."""
         kind, _, rest = self.path.lstrip("/").partition("/")
         if kind == "refused":
-            return self.send_error(403)
-        self.path = f"/{rest}" if kind in ("cut", "once") else self.path
-        return super().do_HEAD()
+            self.send_error(403)
+        elif kind in ("cut", "once"):
+            self.path = f"/{rest}"
+        return kind
 
     def _half(self) -> None:
         content = Path(self.translate_path(self.path)).read_bytes()
@@ -107,24 +104,12 @@ class Faulty(http.server.SimpleHTTPRequestHandler):
 @contextlib.contextmanager
 def web(folder: Path) -> Iterator[str]:
     """Serve a folder; yield the address."""
-
-    def handler(*arguments: Any) -> Faulty:
-        return Faulty(*arguments, directory=str(folder))
-
     Faulty.cuts = 0
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with running(http.server.ThreadingHTTPServer((HOST, 0), partial(Faulty, directory=str(folder)))) as address:
+        yield address
 
 
 def tfdoctor(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command."""
-    return subprocess.run(
-        [sys.executable, "-m", "tfdoctor", *words],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    """Run a command in a process of its own."""
+    command, env = [sys.executable, "-m", "tfdoctor", *words], os.environ | environment
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)

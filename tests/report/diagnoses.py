@@ -11,6 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from tests.cases import sure
 from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.hosts import Hosts
@@ -150,10 +151,9 @@ def trial(name: str, measured: Measured, **more: Any) -> Trial:
 
 def edited(result: Result, *edits: Edit) -> Result:
     """Return a finding with edits of its first remedies, and none of the others."""
-    finding = result.outcome
-    assert isinstance(finding, Finding)
-    each = [edit for edit, _ in zip_longest(edits, finding.remedies)]
-    return replace(result, outcome=finding.edited(each[: len(finding.remedies)]))
+    found = sure(result.finding)
+    each = [edit for edit, _ in zip_longest(edits, found.remedies)]
+    return replace(result, outcome=found.edited(each[: len(found.remedies)]))
 
 
 def steps(number: int) -> StepsSummary:
@@ -192,9 +192,7 @@ def saving(  # noqa: PLR0913 - the fields that differ
 
 def account() -> RunAccount:
     """Return the account of a run of 131 s with four lines of preparing."""
-    known = run().run
-    assert known
-    return known
+    return sure(run().run)
 
 
 def spent(times: dict[Phase, float], **changes: Any) -> RunAccount:
@@ -214,9 +212,8 @@ def of_run(run: RunAccount, **changes: Any) -> Diagnosis:
 def run_window() -> Diagnosis:
     """Return a report on a trace from elsewhere: the account covers its window."""
     window = spent({Phase.STEPS: 1.1, Phase.UNNAMED: 0.1}, segments=(), whole=False, window_steps=20)
-    return of_run(
-        replace(window, missing="the rest of the run was not recorded: a trace contains the traced window only")
-    )
+    missing = "the rest of the run was not recorded: a trace contains the traced window only"
+    return of_run(replace(window, missing=missing))
 
 
 def with_trials(*rows: Trial, base: Diagnosis | None = None, **more: Any) -> Diagnosis:
@@ -288,8 +285,8 @@ def hostile() -> Diagnosis:
         seen=(Seen(evil, 1.0, Unit.MILLISECONDS, where), Seen(LONG, 0.5, Unit.RATIO)),
     )
     base = full()
-    assert base.timeline
-    lanes = [replace(lane, name=lane.name and evil) for lane in base.timeline.lanes]
+    known = sure(base.timeline)
+    lanes = [replace(lane, name=lane.name and evil) for lane in known.lanes]
     return replace(
         base,
         version=HOSTILE,
@@ -312,7 +309,7 @@ def hostile() -> Diagnosis:
         ),
         together=Together(ms_per_step=4.0, share=0.1, rules=(HOSTILE,)),
         xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
-        timeline=replace(base.timeline, names=(evil,) * len(base.timeline.names), lanes=tuple(lanes)),
+        timeline=replace(known, names=(evil,) * len(known.names), lanes=tuple(lanes)),
         pipeline=tuple(replace(one, name=HOSTILE, written=evil, note=LONG, at=where) for one in base.pipeline),
         operations=tuple(
             replace(row, layer=f"{row.layer}{HOSTILE}", operation=evil, detail=LONG, at=where)
@@ -355,8 +352,7 @@ def hostile_run() -> Diagnosis:
 
 def hostile_hosts(prefix: str = HOSTILE + INVISIBLE, count: int = 64) -> Diagnosis:
     """Return many hosts, whose names are attacks."""
-    hosts = several_hosts().hosts
-    assert hosts
+    hosts = sure(several_hosts().hosts)
     fast, slow, _, server = hosts.rows
     names = [f"{prefix}{number}" for number in range(count)]
     rows = [replace(slow if name == names[1] else fast, name=name) for name in names]

@@ -8,12 +8,12 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import ndiff
 from functools import cache
 from html.parser import HTMLParser
-from itertools import combinations, cycle, pairwise
+from itertools import combinations, cycle, pairwise, product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +32,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from benchmarks import gallery
+from tests.cases import cases, each, sure
 from tests.diagnose.kit import chart_of, effects, part, states, times
+from tests.facts.kit import Told
 from tests.fleet.runs import finding, reported
 from tests.history.made import commit, followed, noisy
 from tests.report import diagnoses

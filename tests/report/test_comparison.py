@@ -28,68 +28,48 @@ def known(kind: str) -> RunComparison:
 
 def step_of(kind: str, **changes: Any) -> RunComparison:
     """Return a comparison with changes of what its steps show."""
-    made = known(kind)
-    assert made.step
-    return replace(made, step=replace(made.step, **changes))
+    return replace(known(kind), step=replace(sure(known(kind).step), **changes))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("file_format", comparison.FORMATS)
-def test_files(kind: str, file_format: str, golden: Compare) -> None:
-    golden(f"diff-{kind}.{file_format}", comparison.render(file_format, known(kind)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_terminal(kind: str, golden: Compare) -> None:
+@each(*KINDS)
+def test_files_and_terminal(kind: str, golden: Compare) -> None:
+    for file_format in comparison.FORMATS:
+        golden(f"diff-{kind}.{file_format}", comparison.render(file_format, known(kind)))
     golden(f"diff-{kind}.txt", capture(comparison.sections, known(kind), width=80, color=False))
 
 
-MINUS = "\N{MINUS SIGN}"
-
 LONGER = PartChange(part="device", before=10.0, after=13.5, changed=True)
+GONE = PartChange(part="input", before=4.0, after=0.3, changed=True)
+WIDE = {"direction": Direction.UNKNOWN, "doubt": Undecided.WIDE, "low": -0.71, "high": 1.09, "least": 1.2}
+OF_RUN = sure(known("sooner").run)
+LITTLE = replace(OF_RUN, after_ms=0.95 * OF_RUN.before_ms)
+CHANGED = {
+    "one part of the same step": replace(known("alike"), parts=(*known("alike").parts, LONGER)),
+    "parts that make up for each other": replace(known("alike"), parts=(GONE, LONGER)),
+    "the interval is given however wide it is": step_of("alike", **WIDE),
+    "a difference that shows is not said not to show": step_of("faster", least=1.2),
+    "a run that took clearly less": known("sooner"),
+    "a run of more epochs": known("longer"),
+    "a run that was ended early": replace(known("sooner"), run=replace(OF_RUN, ended_early=True)),
+    "a run that took little less": replace(known("sooner"), run=LITTLE),
+    "a figure of a difference": step_of("unknown", least=0.81),
+    "a difference that says nothing has no figure": step_of("unknown", least=4.55),
+}
 
 
-@pytest.mark.parametrize("file_format", ["html", "md"])
-def test_parts_that_make_up_for_each_other_are_named_where_the_whole_step_is_the_same(file_format: str) -> None:
-    alike = known("alike")
-    gone = PartChange(part="input", before=4.0, after=0.3, changed=True)
-    one = comparison.render(file_format, replace(alike, parts=(*alike.parts, LONGER)))
-    two = comparison.render(file_format, replace(alike, parts=(gone, LONGER)))
-    assert f"no difference ({MINUS}5.0 to 4.0 %), but a part of it changed: device 10.0 ms → 13.5 ms." in one
-    assert "but parts of it changed: input wait 4.00 ms → 0.30 ms, device 10.0 ms → 13.5 ms." in two
-    assert "No difference" not in one + two
+def test_what_is_said_of_each_comparison(golden: Compare) -> None:
+    texts = [
+        "".join(f"{line}\n" for line in (f"## {name}", "", comparison.headline(made), *comparison.notes(made)))
+        for name, made in CHANGED.items()
+    ]
+    golden("diff-said.txt", "\n".join(texts))
 
 
-def test_the_interval_is_given_however_wide_it_is() -> None:
-    wide = {"direction": Direction.UNKNOWN, "doubt": Undecided.WIDE, "low": -0.71, "high": 1.09, "least": 1.2}
-    rendered = comparison.render("md", step_of("alike", **wide))
-    assert f"Unknown whether the step changed ({MINUS}109 to 71 %): the 95 % interval is wider" in rendered
-    assert "only a run of another magnitude would show a difference" in rendered
-
-
-def test_a_difference_that_shows_is_not_said_not_to_show() -> None:
-    rendered = comparison.render("md", step_of("faster", least=1.2))
-    assert "faster per step" in rendered
-    assert "would show a difference" not in rendered
-
-
-def test_the_headline_begins_with_a_run_that_took_clearly_less() -> None:
-    run = known("sooner").run
-    assert run
-    told = comparison.headline(known("sooner"))
-    assert told.startswith("The whole run took 3.6 s instead of 10.5 s, mostly because of tracing and")
-    assert "whole run" not in comparison.headline(known("longer"))  # it has more epochs
-    early = replace(known("sooner"), run=replace(run, ended_early=True))
-    assert "whole run" not in comparison.headline(early)
-    assert any("--stop-after" in note for note in comparison.notes(early))
-    little = replace(run, after_ms=0.95 * run.before_ms)
-    assert "whole run" not in comparison.headline(replace(known("sooner"), run=little))
-
-
-def test_names_of_a_trace_do_not_become_markup() -> None:
-    page = comparison.render("html", known("unlike"))
-    assert "<img" not in page
-    assert page.count("</script>") == 1
+@cases(*product(("one part of the same step", "parts that make up for each other"), ("html", "md")))
+def test_the_headline_is_that_of_the_files(name: str, file_format: str) -> None:
+    made = comparison.render(file_format, CHANGED[name])
+    assert comparison.headline(CHANGED[name]) in made
+    assert "No difference" not in made
 
 
 def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
@@ -122,32 +102,6 @@ def test_nothing_is_written_where_one_file_cannot_be(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor-diff.md"]
 
 
-def test_a_link_stays_one_and_a_file_keeps_its_mode(tmp_path: Path) -> None:
-    real, link = tmp_path / "real.json", tmp_path / "link.json"
-    real.write_text("before")
-    real.chmod(0o640)
-    link.symlink_to(real)
-    replace_file(link, "after")
-    assert link.is_symlink()
-    assert real.read_text() == "after"
-    assert real.stat().st_mode & 0o777 == 0o640
-
-
-def test_what_is_no_file_is_not_replaced() -> None:
-    with pytest.raises(OSError, match="not a file"):
-        replace_file(Path("/dev/null"), "text")
-
-
 def test_a_sentence_of_a_finding_that_wraps_stays_below_it() -> None:
     text = capture(comparison.sections, known("unlike"), width=40, color=False)
     assert re.search(r"^  </script><img src=x\n  onerror", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize(("least", "said"), [(0.81, "at least 81 % slower"), (4.55, "magnitude")])
-def test_a_difference_that_says_nothing_has_no_figure(least: float, said: str) -> None:
-    found = known("unknown")
-    assert found.step is not None
-    shown = replace(found, step=replace(found.step, least=least))
-    told = " ".join(capture(comparison.sections, shown, width=200, color=False).split())
-    assert said in told
-    assert "455 %" not in told

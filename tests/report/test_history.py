@@ -25,17 +25,13 @@ def few() -> History:
 KINDS = {"regressed": regressed, "few": few}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_files(kind: str, golden: Compare) -> None:
+@each(*KINDS)
+def test_files_and_terminal(kind: str, golden: Compare) -> None:
     made = KINDS[kind]()
     golden(f"history-{kind}.html", history_page(made, drawn=False))
-    golden(f"history-{kind}.md", render("md", made))
-    golden(f"history-{kind}.json", render("json", made))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_terminal(kind: str, golden: Compare) -> None:
-    golden(f"history-{kind}.txt", capture(sections, KINDS[kind](), width=80, color=False))
+    golden(f"history-{kind}.txt", capture(sections, made, width=80, color=False))
+    for file_format in ("md", "json"):
+        golden(f"history-{kind}.{file_format}", render(file_format, made))
 
 
 def test_a_narrow_terminal_breaks_no_word_and_no_number_from_its_unit() -> None:
@@ -45,44 +41,29 @@ def test_a_narrow_terminal_breaks_no_word_and_no_number_from_its_unit() -> None:
     assert not re.search(r"^ *(ms|s|%)\b", shown, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("change", "low", "high", "shown"),
-    [
-        (0.27, 0.19, 0.36, ("27 % longer", "19 to 36 %")),
-        (-0.2, -0.25, -0.15, ("20 % shorter", "15 to 25 %")),
-        (-0.02, -0.06, 0.02, ("2 % shorter", "\N{MINUS SIGN}2 to 6 %")),
-    ],
-)
-def test_an_interval_is_positive_in_the_direction_of_its_change(
-    change: float, low: float, high: float, shown: tuple[str, str]
-) -> None:
+def compared(change: float, low: float, high: float) -> tuple[str, ...]:
     check = RegressionCheck(limit=None, state=None, runs=9, change=change, low=low, high=high)
     metric = MetricHistory(metric=RunMetric.STEP, what="", values=(), changes=(), why_no_changes="", check=check)
-    assert words.compared(metric)[3:5] == shown
+    return words.compared(metric)
 
 
-def test_runs_of_a_day_without_git_are_told_apart() -> None:
-    runs = [HistoryRun(place="a", recorded=f"2026-11-28T12:{at}:31Z") for at in (50, 51)]
-    assert [words.commit(run) for run in runs] == ["2026-11-28 12:50", "2026-11-28 12:51"]
+texts = Told()
+# An interval is positive in the direction of its change.
+changes_of_steps = {"longer": (0.27, 0.19, 0.36), "shorter": (-0.2, -0.25, -0.15), "unclear": (-0.02, -0.06, 0.02)}
+texts.rows(compared, changes_of_steps)
+days = {f"without git, minute {at}": HistoryRun(place="a", recorded=f"2026-11-28T12:{at}:31Z") for at in (50, 51)}
+texts.rows(words.commit, days)
+test_words_of_a_history = texts.test("history-words")
 
 
 def test_a_history_without_git_has_runs_and_no_commits() -> None:
-    reports = [report(day, commit="", committed="") for day in (0, 1)]
-    written = render("md", followed(reports))
-    assert "The newest run, 2026-03-02 09:00, and the runs before it" in written
-    assert "| recorded | day |" in written
-    assert "commit" not in written
-
-
-def test_names_do_not_become_markup() -> None:
-    page = history_page(few(), drawn=False)
-    assert "<img" not in page
-    assert "--flag=</script>" not in page
+    written = render("md", followed([report(day, commit="", committed="") for day in (0, 1)]))
+    said = ("The newest run, 2026-03-02 09:00, and the runs before it", "| recorded | day |", "commit")
+    assert [one in written for one in said] == [True, True, False]
 
 
 def test_every_field_of_the_json_is_documented() -> None:
-    root = Path(__file__).parents[2]
-    text = (root / "docs" / "reference" / "json-history.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "json-history.md").read_text()
 
     def names(value: object) -> set[str]:
         if isinstance(value, dict):
@@ -92,20 +73,17 @@ def test_every_field_of_the_json_is_documented() -> None:
             return own | inner
         return set().union(*map(names, value)) if isinstance(value, list) else set()
 
-    found = names(json.loads(render("json", regressed())))
     rules = {one.rule for series in regressed().series for one in series.findings}
-    missing = {name for name in found - rules if not re.search(rf"[`.]{name}(\[\])?`", text)}
-    assert not missing
+    found = names(json.loads(render("json", regressed()))) - rules
+    assert not {name for name in found if not re.search(rf"[`.]{name}(\[\])?`", text)}
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_page_draws_its_charts(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+@cases((1280, "light"), (390, "dark"))
+def test_the_page_draws_its_charts(width: int, scheme: Any, browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "history.html"
     file.write_text(render("html", regressed()), "utf-8")
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light", offline=True
-    )
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
     page, said = context.new_page(), []
     page.on("console", lambda message: said.append(message.text))
     page.goto(file.as_uri())

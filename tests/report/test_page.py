@@ -7,20 +7,17 @@ from tfdoctor.report.page import page
 
 
 def test_a_run_without_accelerators_has_no_time_of_theirs() -> None:
-    full = diagnoses.full()
-    subject = replace(full.subject, device=DeviceKind.CPU)
-    on_cpu = replace(full, subject=subject, device_time=(), device_time_missing="the run used no GPU")
+    subject = replace(full().subject, device=DeviceKind.CPU)
+    on_cpu = replace(full(), subject=subject, device_time=(), device_time_missing="the run used no GPU")
     assert sections.device_time(on_cpu) is None
     assert "GPU time" not in html.render_without_plotly(on_cpu)
 
 
 def test_device_times_without_steps_are_not_called_per_step() -> None:
-    full = diagnoses.full()
-    without = replace(full, steps=StepsSummary(source=StepSource.NONE, missing="no marker"))
-    tpu = replace(without, subject=replace(full.subject, device=DeviceKind.TPU))
-    shown = [sections.device_time(one) for one in (full, without, tpu)]
-    titles = ["GPU time per step", "GPU time in the whole trace", "TPU time per program run"]
-    assert [one[0] for one in shown if one] == titles
+    without = replace(full(), steps=StepsSummary(source=StepSource.NONE, missing="no marker"))
+    tpu = replace(without, subject=replace(full().subject, device=DeviceKind.TPU))
+    titles = [sure(sections.device_time(one))[0] for one in (full(), without, tpu)]
+    assert titles == ["GPU time per step", "GPU time in the whole trace", "TPU time per program run"]
 
 
 def test_the_words_beside_a_number_are_whole() -> None:
@@ -32,7 +29,7 @@ def test_the_words_beside_a_number_are_whole() -> None:
     assert md.escaped(label) in md.render(shown)
 
 
-@pytest.mark.parametrize("kind", diagnoses.ALL)
+@each(*diagnoses.ALL)
 def test_no_report_says_that_nothing_can_change(kind: str) -> None:
     """Rules look for known faults: what takes the time may have another."""
     assert "nothing to change" not in " ".join((*page(diagnoses.ALL[kind]()).verdict, rendered("md", kind))).lower()
@@ -79,7 +76,7 @@ def agree(diagnosis: Diagnosis) -> None:
         assert predicted.time.removesuffix(" at best") == milliseconds(after)
 
 
-@pytest.mark.parametrize("folder", SAMPLES, ids=lambda folder: folder.name)
+@each(*SAMPLES, ids=[folder.name for folder in SAMPLES])
 def test_the_verdict_counts_the_changes_of_its_sum_in_the_samples(folder: Path) -> None:
     agree(diagnose(Recording.open(folder), all_rules(), folder.name, ask_xprof=False))
 
@@ -117,9 +114,8 @@ def test_a_saving_outside_of_the_sum_says_what_includes_it() -> None:
     shown = " ".join(terminal.render(diagnosis, width=120, color=False).split())
     for text in (md.render(diagnosis), html.render_without_plotly(diagnosis), shown):
         assert words in text
-    entry = json_format.contract(diagnosis)["entries"][1]
-    names = {"rule": "some", "symptoms": [], "same": []}
-    assert entry == names | {"in_together": False, "included_in": ["whole"]}
+    entry = {"rule": "some", "symptoms": [], "same": [], "in_together": False, "included_in": ["whole"]}
+    assert json_format.contract(diagnosis)["entries"][1] == entry
 
 
 def test_a_symptom_that_listed_causes_explain_is_no_part_of_the_sum() -> None:
@@ -129,9 +125,8 @@ def test_a_symptom_that_listed_causes_explain_is_no_part_of_the_sum() -> None:
     decode = states("decode", Effect(Stage.INPUT, 0.5, "map", bound=Bound.AT_MOST), part(10, "op"))
     files = states("files", Effect(Stage.INPUT, 0.2, "map", bound=Bound.AT_MOST))
     diagnosis = made(chart, waits, decode, files)
-    assert diagnosis.together is not None
-    assert set(diagnosis.together.rules) == {"decode", "files"}
-    assert all(entry.in_sum for entry in diagnosis.entries)
+    together = sure(diagnosis.together)
+    assert (set(together.rules), {entry.in_sum for entry in diagnosis.entries}) == ({"decode", "files"}, {True})
     listed = [r.saving.ms_per_step for r in diagnosis.results if r.rule.name != "waits" and r.saving]
-    assert diagnosis.together.ms_per_step <= sum(listed)
+    assert together.ms_per_step <= sum(listed)
     agree(diagnosis)

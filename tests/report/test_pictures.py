@@ -2,76 +2,70 @@
 
 from tests.report.kit import *
 from tests.report.test_history import regressed
-from tfdoctor.diagnosis.step import PARTS
 
 
-@pytest.mark.parametrize(
-    ("outliers", "written"),
-    [
-        ({3: 429.0, 4: 990.0}, ["▲", "990 ms<br>▲"]),
-        ({3: 429.0, 13: 990.0}, ["429 ms<br>▲", "990 ms<br>▲"]),
-        (dict.fromkeys(range(0, 20, 4), 400.0), ["▲"] * 5),
-    ],
+@cases(
+    ({3: 429.0, 4: 990.0}, ["▲", "990 ms<br>▲"]),
+    ({3: 429.0, 13: 990.0}, ["429 ms<br>▲", "990 ms<br>▲"]),
+    (dict.fromkeys(range(0, 20, 4), 400.0), ["▲"] * 5),
 )
 def test_times_of_outliers_in_a_row_do_not_stand_over_each_other(
     outliers: dict[int, float], written: list[str]
 ) -> None:
-    shown = diagnoses.full()
+    steps = full().steps
     rows = tuple(
-        replace(shown.steps.rows[0], number=at, total_ms=outliers.get(at, 52.0), steady=at not in outliers)
+        replace(steps.rows[0], number=at, total_ms=outliers.get(at, 52.0), steady=at not in outliers)
         for at in range(20)
     )
-    made = charts(replace(shown, steps=replace(shown.steps, rows=rows)))
-    (steps,) = (one for one in made if one.name == "steps")
-    notes = json.loads(steps.figure)["layout"]["annotations"]
-    assert [note["text"] for note in notes] == written
+    made = chart("steps", replace(full(), steps=replace(steps, rows=rows)))
+    assert [note["text"] for note in json.loads(made.figure)["layout"]["annotations"]] == written
 
 
-def drawn() -> list[Figure]:
-    shown = (diagnoses.full(), diagnoses.unexplained(), diagnoses.tried(), diagnoses.run())
-    history = [figure for series in regressed().series for figure in history_charts(series, 1)]
-    return [*(figure for one in shown for figure in charts(one)), *history]
+def chart(name: str, diagnosis: Diagnosis) -> Figure:
+    (found,) = (one for one in charts(diagnosis) if one.name == name)
+    return found
+
+
+def boxes(of: Figure, *parts: str) -> list[tuple[Any, ...]]:
+    """Return these parts of each box of a figure."""
+    data = json.loads(of.figure)["data"][0]
+    return list(zip(*(data[part] for part in parts), strict=True))
 
 
 def test_plotly_knows_every_part_of_a_figure() -> None:
-    kinds = {trace.type for one in drawn() for trace in go.Figure(json.loads(one.figure)).data}  # else a ValueError
-    assert kinds == {"bar", "treemap", "icicle", "scatter"}
+    shown = (figure for one in (full(), unexplained(), tried(), diagnoses.run()) for figure in charts(one))
+    history = (figure for series in regressed().series for figure in history_charts(series, 1))
+    drawn = (go.Figure(json.loads(one.figure)) for one in (*shown, *history))  # else a ValueError
+    assert {trace.type for figure in drawn for trace in figure.data} == {"bar", "treemap", "icicle", "scatter"}
 
 
 def test_a_figure_can_stand_in_a_script_element_and_has_null_for_what_json_does_not_know() -> None:
-    made = figure_json([{"text": "</script>", "y": [1.0, float("nan"), float("inf")]}], {})
+    made = figure_json([{"text": "</script>", "y": [1.0, math.nan, math.inf]}], {})
     assert "<" not in made
     assert json.loads(made)["data"] == [{"text": "</script>", "y": [1.0, None, None]}]
 
 
-@pytest.mark.parametrize(
-    ("untraced_ms", "said"), [(None, "per step, by layer"), (20.0, "per step while it was traced, by")]
-)
+@cases((None, "per step, by layer"), (20.0, "per step while it was traced, by"))
 def test_times_of_operations_say_that_the_profiler_ran(untraced_ms: float | None, said: str) -> None:
-    shown = diagnoses.full()
-    made = charts(replace(shown, steps=replace(shown.steps, untraced_ms=untraced_ms)))
-    assert said in next(one.description for one in made if one.name == "operations")
+    steps = replace(full().steps, untraced_ms=untraced_ms)
+    assert said in chart("operations", replace(full(), steps=steps)).description
 
 
 def test_boxes_are_within_their_parents_and_the_run_is_their_sum() -> None:
-    drawn = json.loads(charts(diagnoses.run())[0].figure)["data"][0]
-    ms = dict(zip(drawn["ids"], drawn["values"], strict=True))
+    drawn = boxes(chart("account", diagnoses.run()), "ids", "parents", "values", "labels")
+    ms = {box: value for box, _, value, _ in drawn}
     inside: dict[str, float] = defaultdict(float)
-    for box, parent in zip(drawn["ids"], drawn["parents"], strict=True):
-        inside[parent] += ms[box]
+    for _, parent, value, _ in drawn:
+        inside[parent] += value
     assert all(total <= ms[parent] * (1 + 1e-9) for parent, total in inside.items() if parent)
-    assert inside["run"] == ms["run"]
-    assert len(set(drawn["ids"])) == len(drawn["ids"])
-    assert "prepare.py:33" in drawn["labels"]
+    assert (inside["run"], len(ms)) == (ms["run"], len(drawn))
+    assert "prepare.py:33" in {label for *_, label in drawn}
 
 
 def test_it_comes_first_of_a_run_and_is_absent_without_lines() -> None:
-    run = diagnoses.run()
-    assert charts(run)[0].name == "account"
-    assert run.run is not None
-    bare = replace(run.run, rows=tuple(replace(row, lines=()) for row in run.run.rows))
-    assert charts(replace(run, run=bare))[0].name == "steps"
-    assert charts(diagnoses.full())[0].name == "steps"
+    bare = replace(account(), rows=tuple(replace(row, lines=()) for row in account().rows))
+    shown = (diagnoses.run(), replace(diagnoses.run(), run=bare), full())
+    assert [charts(one)[0].name for one in shown] == ["account", "steps", "steps"]
 
 
 def test_a_line_of_the_step_contains_what_it_calls() -> None:
@@ -81,10 +75,8 @@ def test_a_line_of_the_step_contains_what_it_calls() -> None:
         PhaseLine(at=None, ms=0.5, calls="a.b.c", samples=5),
     )
     profile = Profile(python=(PythonPart(part="host", ms=5.0, lines=lines),))
-    (shown,) = (one for one in charts(replace(diagnoses.full(), profile=profile)) if one.name == "python")
-    drawn = json.loads(shown.figure)["data"][0]
-    boxes = list(zip(drawn["parents"], drawn["labels"], drawn["values"], strict=True))
-    assert boxes == [
+    shown = chart("python", replace(full(), profile=profile))
+    assert boxes(shown, "parents", "labels", "values") == [
         ("", "Python of a step", 5.0),
         ("step", "host", 5.0),
         ("host", "train.py:7", 4.0),
@@ -114,13 +106,12 @@ def contrast(one: str, other: str) -> float:
 COLOURS = {*PART_COLOURS.values(), *PHASE_COLOURS.values()}
 
 
-@pytest.mark.parametrize("colour", sorted({*COLOURS, *(shade(at / 20) for at in range(21))}))
+@each(*sorted({*COLOURS, *(shade(at / 20) for at in range(21))}))
 def test_text_on_every_colour_can_be_read(colour: str) -> None:
     assert contrast(colour, ink(colour)) >= 4.5
 
 
-@pytest.mark.parametrize("colour", sorted(COLOURS))
-@pytest.mark.parametrize("surface", [LIGHT_PAGE, DARK_PAGE])
+@cases(*product(sorted(COLOURS), (LIGHT_PAGE, DARK_PAGE)))
 def test_colours_stand_out_from_both_pages(colour: str, surface: str) -> None:
     """Graphics need 3:1 (1.4.11)."""
     assert contrast(colour, surface) >= 3
@@ -137,21 +128,18 @@ RATES = DeviceRates(flop_s=1e14, bytes_s=1e12)
 
 
 def test_the_limit_is_the_smaller_of_compute_and_memory() -> None:
-    assert limit_at(10.0, RATES) == 1e13
-    assert limit_at(1000.0, RATES) == 1e14
-    assert limit_at(10.0, replace(RATES, bytes_s=None)) == 1e14
-    assert limit_at(10.0, DeviceRates()) is None
+    assert [limit_at(at, RATES) for at in (10.0, 1000.0)] == [1e13, 1e14]
+    assert [limit_at(10.0, rates) for rates in (replace(RATES, bytes_s=None), DeviceRates())] == [1e14, None]
 
 
 def test_the_table_says_what_each_operation_reaches() -> None:
     """2.4 ms with 4.8e11 FLOPs and 3.6e9 bytes: 2e14 FLOP/s at 133 FLOP per byte, of 1e14."""
-    found = figure(full().operations, RATES)
-    assert found is not None
+    found = sure(figure(full().operations, RATES))
     assert found.table.rows[0] == ("conv2_block1", "Conv2D", "2.40 ms", "133", "200 TFLOP/s", "200 %")
     assert "The level line is the 16-bit peak, 100 TFLOP/s." in found.description
 
 
-@pytest.mark.parametrize("rates", [None, RATES])
+@each(None, RATES)
 def test_without_rates_or_flops_there_is_no_picture(rates: DeviceRates | None) -> None:
     rows = [replace(row, flops=None) for row in full().operations] if rates else full().operations
     assert figure(rows, rates) is None
@@ -170,9 +158,7 @@ def test_an_operation_without_a_name_has_a_point() -> None:
 
 def test_the_heaviest_point_has_its_name_beside_it() -> None:
     """The others lie at the same place."""
-    found = figure(full().operations, RATES)
-    assert found
-    assert json.loads(found.figure)["data"][0]["text"][:2] == ["conv2_block1<br>Conv2D", ""]
+    assert boxes(sure(figure(full().operations, RATES)), "text")[:2] == [("conv2_block1<br>Conv2D",), ("",)]
 
 
 shares = st.floats(0.0, 1.0)
@@ -213,27 +199,12 @@ RECTANGLE = re.compile(r"M(\d+) 0h(\d+)v14h-(\d+)z")
 spans = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 10)), max_size=60).map(sorted)
 
 
-def test_the_paths_show_each_part_where_it_was() -> None:
-    timeline = full().timeline
-    assert timeline
-    names, words, paths = zip(*lanes(timeline), strict=True)
-    assert names == ("step", "input: .map(decode)", "operations", "")
-    assert list(paths[0]) == ["input", "host", "device", "between"]
-    assert paths[0]["input"] == "M0 0h829v14h-829z"
-    assert words[0].startswith("step: input wait 83 %, host 1 %, device 15 %")
-    assert "3 pieces of work" in caption(timeline).lower().replace("three", "3")
-
-
 @given(spans)
 def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, float]]) -> None:
     bars = tuple(TimelineWork(start, time, "device", "x") for start, time in found)
     ((_, _, paths),) = lanes(timeline_of(1, 50.0, [("a", bars)]))
-    rectangles = [
-        (int(start), int(start) + int(width))
-        for path in paths.values()
-        for start, width, back in RECTANGLE.findall(path)
-        if width == back
-    ]
+    drawn = [tuple(map(int, one)) for path in paths.values() for one in RECTANGLE.findall(path)]
+    rectangles = [(start, start + width) for start, width, back in drawn if width == back]
     assert len(rectangles) <= 1000
     assert all(end < start for (_, end), (start, _) in pairwise(rectangles))
     for start, time in found:
@@ -241,28 +212,11 @@ def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, f
         assert any(low - 1 <= middle <= high + 1 for low, high in rectangles)
 
 
-def test_the_contract_has_each_name_once() -> None:
-    found = as_json(full().timeline)
-    assert len(found["names"]) == len(set(found["names"]))
-    assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1, 0]
-    assert found["rules"][found["lanes"][1]["bars"][0][5]] == ["input-bound", "sequential-map"]
-    assert found["lanes"][3]["bars"][0][4] == 17
-
-
-def test_a_report_without_a_timeline_has_no_section() -> None:
-    page = html.render_without_plotly(replace(diagnoses.full(), timeline=None))
-    assert 'class="timeline"' not in page
-
-
-@pytest.mark.parametrize(
-    ("total_ms", "labels"),
-    [
-        (52.0, ["0", "10.0 ms", "20.0 ms", "30.0 ms", "40.0 ms"]),
-        (1.0, ["0", "0.20 ms", "0.40 ms", "0.60 ms", "0.80 ms"]),
-        (0.09, ["0", "0.02 ms", "0.04 ms", "0.06 ms"]),
-    ],
+@cases(
+    (52.0, ["0", "10.0 ms", "20.0 ms", "30.0 ms", "40.0 ms"]),
+    (1.0, ["0", "0.20 ms", "0.40 ms", "0.60 ms", "0.80 ms"]),
+    (0.09, ["0", "0.02 ms", "0.04 ms", "0.06 ms"]),
 )
 def test_the_axis_has_round_times(total_ms: float, labels: list[str]) -> None:
-    bars = (TimelineWork(0.0, total_ms, "device", "x"),)
-    shown = timeline_of(1, total_ms, [("a", bars)])
+    shown = timeline_of(1, total_ms, [("a", (TimelineWork(0.0, total_ms, "device", "x"),))])
     assert [label for _, label in ticks(shown)] == labels

@@ -8,9 +8,7 @@ SCHEMA = Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json"
 COMMAND = re.compile(r"::(error|warning|notice)( [^:]*)?::(.*)")
 
 
-@pytest.fixture(scope="module")
-def validator() -> Draft4Validator:
-    return Draft4Validator(json.loads(SCHEMA.read_text("utf-8")))
+VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text("utf-8")))
 
 
 def results(diagnosis: Diagnosis) -> list[dict[str, Any]]:
@@ -21,66 +19,55 @@ def results(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 def with_first(**changes: Any) -> Diagnosis:
     """Return the full report, with changes of what the first result found."""
-    base = diagnoses.full()
-    first, *others = base.results
-    assert isinstance(first.outcome, Finding)
-    return replace(base, results=(replace(first, outcome=replace(first.outcome, **changes)), *others))
+    first, *others = full().results
+    outcome = replace(findings.finding(first), **changes)
+    return replace(full(), results=(replace(first, outcome=outcome), *others))
 
 
 def at(path: str, line: int) -> tuple[Remedy]:
     return (Remedy("Change it", at=Location(path, line)),)
 
 
-@pytest.mark.parametrize("kind", diagnoses.ALL)
-def test_sarif_is_valid_by_its_schema_and_what_gitlab_and_github_read_is_complete(
-    kind: str, validator: Draft4Validator
-) -> None:
+@each(*diagnoses.ALL)
+def test_sarif_is_valid_by_its_schema_and_what_gitlab_and_github_read_is_complete(kind: str) -> None:
     """GitLab hides all objects after an incomplete one. Trap: no line break or "::" of a name begins a command."""
-    assert [one.message for one in validator.iter_errors(json.loads(rendered("sarif", kind)))] == []
+    assert [one.message for one in VALIDATOR.iter_errors(json.loads(rendered("sarif", kind)))] == []
     for found in json.loads(rendered("gitlab", kind)):
         assert set(found) == {"check_name", "description", "fingerprint", "location", "severity"}
-        assert all(found[key] for key in found)
+        assert all(found.values())
         assert found["severity"] in {"info", "minor", "major", "critical", "blocker"}
         assert found["location"]["lines"]["begin"] >= 1
         assert not found["location"]["path"].startswith(("/", "./"))
-    text = rendered("github", kind)
-    lines = text.split("\n")[:-1]
-    assert "\r" not in text
+    lines = rendered("github", kind).split("\n")[:-1]
+    assert "\r" not in "".join(lines)
     assert lines == ["tfdoctor: no finding to annotate."] or all(COMMAND.fullmatch(line) for line in lines)
 
 
-def test_the_schema_refuses_what_is_no_sarif(validator: Draft4Validator) -> None:
-    assert list(validator.iter_errors({"version": "2.1.0", "runs": [{"results": []}]}))
+def test_the_schema_refuses_what_is_no_sarif() -> None:
+    assert list(VALIDATOR.iter_errors({"version": "2.1.0", "runs": [{"results": []}]}))
 
 
 def test_a_saving_whose_share_is_unknown_is_left_out() -> None:
-    full = diagnoses.full()
-    first, *others = full.results
-    assert first.saving
-    unknown = replace(first, saving=replace(first.saving, share=math.nan))
-    assert "savingMsPerStep" not in results(replace(full, results=(unknown, *others)))[0].get("properties", {})
+    first, *others = full().results
+    unknown = replace(first, saving=replace(sure(first.saving), share=math.nan))
+    assert "savingMsPerStep" not in results(replace(full(), results=(unknown, *others)))[0].get("properties", {})
 
 
 def test_paths_are_those_in_the_repository() -> None:
-    base = replace(diagnoses.full(), repository={"train.py": "models/big net/train.py"})
+    base = replace(full(), repository={"train.py": "models/big net/train.py"})
     uri = results(base)[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-    assert uri == "models/big%20net/train.py"
-    (first, *_) = json.loads(render("gitlab", base))
-    assert first["location"]["path"] == "models/big net/train.py"
+    path = json.loads(render("gitlab", base))[0]["location"]["path"]
+    assert (uri, path) == ("models/big%20net/train.py", "models/big net/train.py")
 
 
+LAYER = "keras/layer.py"
 OUTSIDE = (
-    "/usr/lib/python3/keras/layer.py",
-    "~/x.py",
-    "s3://a/b.py",
-    ".venv/lib/python3.12/site-packages/keras/layer.py",
-    "../shared/input.py",
-    "In [3]",
-    "C:\\\\jobs\\\\train.py",
-)
+    f"/usr/lib/python3/{LAYER}", "~/x.py", "s3://a/b.py", f".venv/lib/python3.12/site-packages/{LAYER}",
+    "../shared/input.py", "In [3]", "C:\\\\jobs\\\\train.py",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("path", OUTSIDE)
+@each(*OUTSIDE)
 def test_a_finding_outside_of_the_repository_is_at_the_training_call(path: str) -> None:
     diagnosis = finding_at(Location(path, 3), *FALLBACKS)
     (found,) = shown(diagnosis)
@@ -96,9 +83,8 @@ FALLBACKS = (
 
 
 def finding_at(at: Location | None, *fallbacks: Place) -> Diagnosis:
-    base = with_first(remedies=(Remedy("Change it", at=at),), evidence=())
-    only = replace(base.results[0], fallbacks=fallbacks)
-    return replace(base, results=(only,), order=None, repository={})
+    first = with_first(remedies=(Remedy("Change it", at=at),), evidence=()).results[0]
+    return replace(full(), results=(replace(first, fallbacks=fallbacks),), order=None, repository={})
 
 
 def shown(diagnosis: Diagnosis) -> list[tuple[str, int, str]]:
@@ -112,36 +98,26 @@ def shown(diagnosis: Diagnosis) -> list[tuple[str, int, str]]:
         (one["location"]["path"], one["location"]["lines"]["begin"], one["description"])
         for one in json.loads(render("gitlab", diagnosis))
     ]
-    github = [
-        (path, int(line), message.replace("%25", "%"))
-        for path, line, message in re.findall(
-            r"::error file=(.*?),line=(\d+),.*?::(.*)", render("github", diagnosis)
-        )
-    ]
-    assert sarif == gitlab == github
+    errors = re.findall(r"::error file=(.*?),line=(\d+),.*?::(.*)", render("github", diagnosis))
+    assert sarif == gitlab == [(path, int(line), told.replace("%25", "%")) for path, line, told in errors]
     return sarif
 
 
-@pytest.mark.parametrize(
-    ("known", "at", "where", "said"),
-    [
-        (0, ("train.py", 52), "train.py:52 (training call)", "the training call"),
-        (1, ("train.py", 1), "train.py (script)", "the script"),
-        (2, ("logs/vm.xplane.pb", 1), "vm.xplane.pb (trace)", "the trace"),
-    ],
+@cases(
+    (0, "train.py:52 (training call)", "the training call"),
+    (1, "train.py (script)", "the script"),
+    (2, "vm.xplane.pb (trace)", "the trace"),
 )
-def test_a_finding_without_a_line_is_in_every_format(
-    known: int, at: tuple[str, int], where: str, said: str
-) -> None:
+def test_a_finding_without_a_line_is_in_every_format(known: int, where: str, said: str) -> None:
     """Trap: no text claims that the place is the finding's line."""
-    diagnosis = finding_at(None, *FALLBACKS[known:])
+    diagnosis, at = finding_at(None, *FALLBACKS[known:]), FALLBACKS[known]
     (found,) = shown(diagnosis)
-    assert found[:2] == at
+    assert found[:2] == (at.path, at.line)
     assert found[2].endswith(f" The line is unknown: this is {said}.")
     for name in ("html", "md"):
         assert render(name, diagnosis).count(where) >= 2  # in the table, and in the finding
     (result,) = json.loads(render("json", diagnosis))["results"]
-    assert result["at"] == {"path": at[0], "line": at[1], "kind": FALLBACKS[known].kind.value}
+    assert result["at"] == {"path": at.path, "line": at.line, "kind": at.kind.value}
     assert where in terminal.render(diagnosis, width=100, color=False)
 
 
@@ -156,45 +132,39 @@ def test_the_first_change_is_where_the_table_says() -> None:
     assert 'Before, from <code class="place">train.py:5</code>' in render("html", edited)
 
 
-@pytest.mark.parametrize("path", ["train.py", "src/In/train.py", "a~b/site-packages.py"])
+@each("train.py", "src/In/train.py", "a~b/site-packages.py")
 def test_a_relative_path_is_kept_where_the_file_is_not_on_this_machine(path: str) -> None:
-    diagnosis = replace(with_first(remedies=at(path, 3)), repository={})
-    found, *_ = json.loads(render("gitlab", replace(diagnosis, results=diagnosis.results[:1])))
+    (found,) = json.loads(render("gitlab", finding_at(Location(path, 3))))
     assert found["location"] == {"path": path, "lines": {"begin": 3}}
 
 
 def test_fingerprints_survive_moved_lines_and_other_figures() -> None:
-    base, after = diagnoses.full(), with_first(summary="Other figures.", remedies=at("train.py", 99))
-    names = [[one["partialFingerprints"] for one in results(each)] for each in (base, after)]
+    after = with_first(summary="Other figures.", remedies=at("train.py", 99))
+    names = [[one["partialFingerprints"] for one in results(each)] for each in (full(), after)]
     assert names[0] == names[1]
-    marks = [one["fingerprint"] for one in json.loads(render("gitlab", base))]
+    marks = [one["fingerprint"] for one in json.loads(render("gitlab", full()))]
     assert len(set(marks)) == len(marks)
 
 
 def test_a_fix_replaces_characters_of_the_file_and_is_described_by_its_change() -> None:
     """Trap: the first change of the finding may be made by hand."""
-    base = diagnoses.full()
     edit = Edit(Location("train.py", 41), "a", "b", replacements=(Replacement((41, 5), (41, 9), "new"),))
-    result = diagnoses.edited(base.results[0], edit)
-    assert isinstance(result.outcome, Finding)
-    remedies = result.outcome.remedies
-    by_hand = replace(remedies[0], action="Do it by hand", edit=None)
-    two = replace(result, outcome=replace(result.outcome, remedies=(by_hand, *remedies)))
+    result = diagnoses.edited(full().results[0], edit)
+    found = findings.finding(result)
+    by_hand = replace(found.remedies[0], action="Do it by hand", edit=None)
+    two = replace(result, outcome=replace(found, remedies=(by_hand, *found.remedies)))
     region = {"startLine": 41, "startColumn": 5, "endLine": 41, "endColumn": 9}
     for one in (result, two):
-        (fix,) = results(replace(base, results=(one,)))[0]["fixes"]
+        (fix,) = results(replace(full(), results=(one,)))[0]["fixes"]
         (change,) = fix["artifactChanges"]
         assert change["replacements"] == [{"deletedRegion": region, "insertedContent": {"text": "new"}}]
-        assert fix["description"]["text"] == remedies[0].action
+        assert fix["description"]["text"] == found.remedies[0].action
 
 
 def test_a_level_has_at_most_ten_annotations() -> None:
-    many = [
-        replace(result, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE)
-        for n in range(15)
-        for result in with_first(remedies=at("a.py", n + 1)).results[:1]
-    ]
-    lines = render("github", replace(diagnoses.full(), results=tuple(many))).splitlines()
+    firsts = [with_first(remedies=at("a.py", n + 1)).results[0] for n in range(15)]
+    many = [replace(one, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE) for n, one in enumerate(firsts)]
+    lines = render("github", replace(full(), results=tuple(many))).splitlines()
     assert len(lines) == 10
     assert lines[-1].startswith("::notice title=tfdoctor::More findings: rule-9, rule-10")
 
@@ -202,31 +172,17 @@ def test_a_level_has_at_most_ten_annotations() -> None:
 # Budgets and known findings
 
 
-def test_gitlab_keeps_known_findings() -> None:
-    """GitLab shows a finding that is left out as fixed."""
-    before, after = (
-        {one["fingerprint"] for one in json.loads(render("gitlab", diagnosis))}
-        for diagnosis in (diagnoses.full(), diagnoses.gated())
-    )
-    assert before < after
-
-
 def test_an_entry_with_a_new_symptom_is_not_known() -> None:
     """A command that fails because of the symptom must show it as new."""
-    base = diagnoses.caused()
-    marked = tuple(
-        replace(one, known=one.rule.name != "input-bound") if isinstance(one.outcome, Finding) else one
-        for one in base.results
-    )
-    use = BaselineUse(file="b.json")
-    (first, *_) = results(replace(base, results=marked, baseline=use))
-    assert first["baselineState"] == "new"
-    known = tuple(replace(one, known=True) for one in marked)
-    (first, *_) = results(replace(base, results=known, baseline=use))
-    assert first["baselineState"] == "unchanged"
+    for symptom, state in ((False, "new"), (True, "unchanged")):
+        marked = tuple(
+            replace(one, known=symptom or (bool(one.finding) and one.rule.name != "input-bound"))
+            for one in caused().results
+        )
+        told = results(replace(caused(), results=marked, baseline=BaselineUse(file="b.json")))
+        assert told[0]["baselineState"] == state
 
 
-@pytest.mark.parametrize("file_format", ["sarif", "gitlab", "github"])
+@each("sarif", "gitlab", "github")
 def test_a_path_that_is_no_unicode_is_written(file_format: str) -> None:
-    text = render(file_format, finding_at(Location("b\udce9.py", 3)))
-    assert text.encode()
+    assert render(file_format, finding_at(Location("b\udce9.py", 3))).encode()

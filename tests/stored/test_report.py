@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Meta
 
+from tests.cases import cases, each
 from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import DeviceWord, Diagnosis, Labelled
@@ -46,7 +47,7 @@ def again(diagnosis: Diagnosis) -> Diagnosis:
     return read(json.loads(json.dumps(write(diagnosis), allow_nan=False)), rules.values())
 
 
-@pytest.mark.parametrize("name", diagnoses.ALL)
+@each(*diagnoses.ALL)
 def test_what_is_read_is_what_was_written(name: str) -> None:
     made = finished(diagnoses.ALL[name]())
     rounded = again(made)
@@ -54,7 +55,7 @@ def test_what_is_read_is_what_was_written(name: str) -> None:
     assert repr(again(rounded)) == repr(rounded)  # NaN is not equal to itself
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=[path.name for path in SAMPLES])
+@each(*SAMPLES, ids=[path.name for path in SAMPLES])
 def test_the_diagnosis_of_a_recording_is_stored_without_a_loss(path: Path) -> None:
     made = diagnose(Recording.open(path), all_rules(), path.name, ask_xprof=False)
     assert again(made) == made
@@ -78,21 +79,18 @@ def test_a_report_of_an_earlier_version_keeps_places_and_what_the_patch_lacks() 
     assert result.edits[0].missing == UNSAID
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"names": [[]]},
-        {"parts": 3},
-        {"step": [1]},
-        {"hidden": None},
-        {"lanes": [{"name": 1, "bars": []}]},
-        *(
-            {"lanes": [{"name": "", "bars": [row]}]}
-            for row in ([1, 2], [1e308, 1, 0, 0, 1], [0, 1, 0, 10**9, 1], [0, 1, 0, 0, "<i>"])
-        ),
-        {"lanes": [{"name": "", "bars": [[0, 1, 0, 0, 1, 1]]}], "rules": [["a"]]},
-        {"rules": None},
-    ],
+@each(
+    {"names": [[]]},
+    {"parts": 3},
+    {"step": [1]},
+    {"hidden": None},
+    {"lanes": [{"name": 1, "bars": []}]},
+    *(
+        {"lanes": [{"name": "", "bars": [row]}]}
+        for row in ([1, 2], [1e308, 1, 0, 0, 1], [0, 1, 0, 10**9, 1], [0, 1, 0, 0, "<i>"])
+    ),
+    {"lanes": [{"name": "", "bars": [[0, 1, 0, 0, 1, 1]]}], "rules": [["a"]]},
+    {"rules": None},
 )
 def test_a_damaged_timeline_is_refused(damage: dict[str, Any]) -> None:
     content = json.loads(json.dumps(write(diagnoses.full())))
@@ -241,15 +239,12 @@ def test_any_verdict_is_stored_without_a_loss(made: Any) -> None:
     assert form.converted(json.loads(json.dumps(form.as_json(made))), kind) == made
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "fault"),
-    [
-        (("operations", 0, "flops"), -1.0, "operations[0].flops: expected a number ≥ 0, not -1.0"),
-        (("operations", 0, "bytes"), -1.0, "operations[0].bytes: expected a number ≥ 0, not -1.0"),
-        (("subject", "recorded"), "\x1b]0;x\a", "subject.recorded: expected a moment"),
-        (("subject", "recorded"), "2026-11-28T12:50:31Z\n", "subject.recorded: expected a moment"),
-        (("subject", "committed"), "\ud800", "subject.committed: expected a moment"),
-    ],
+@cases(
+    (("operations", 0, "flops"), -1.0, "operations[0].flops: expected a number ≥ 0, not -1.0"),
+    (("operations", 0, "bytes"), -1.0, "operations[0].bytes: expected a number ≥ 0, not -1.0"),
+    (("subject", "recorded"), "\x1b]0;x\a", "subject.recorded: expected a moment"),
+    (("subject", "recorded"), "2026-11-28T12:50:31Z\n", "subject.recorded: expected a moment"),
+    (("subject", "committed"), "\ud800", "subject.committed: expected a moment"),
 )
 def test_what_is_no_amount_and_no_moment_is_refused(place: Any, value: Any, fault: str) -> None:
     content = json.loads(report_json.render(diagnoses.full()))

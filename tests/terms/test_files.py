@@ -4,15 +4,13 @@ import gzip
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tfdoctor.terms.files import MOST_BYTES, NotReadableError, content, is_below, opened, text, unpacked
-
-
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
 
 
 def bound(path: Path) -> None:
@@ -20,14 +18,13 @@ def bound(path: Path) -> None:
         one.bind(str(path))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [pipe, bound, Path.mkdir, lambda path: path.symlink_to("/dev/zero")],
-    ids=["pipe", "socket", "folder", "device"],
-)
-def test_what_is_no_regular_file_is_not_read(make: object, tmp_path: Path) -> None:
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@each(os.mkfifo, bound, Path.mkdir, device)
+def test_what_is_no_regular_file_is_not_read(make: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "tfdoctor.json"
-    assert callable(make)
     make(path)
     ended = threading.Event()
 
@@ -49,7 +46,7 @@ def test_a_file_of_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> Non
         content(path)
 
 
-@pytest.mark.parametrize("members", [1, 3])
+@each(1, 3)
 def test_what_a_file_unpacks_to_is_limited(members: int, tmp_path: Path) -> None:
     path = tmp_path / "report.json.gz"
     path.write_bytes(gzip.compress(b" " * (MOST_BYTES // members + 1)) * members)
@@ -80,7 +77,7 @@ def test_links_are_followed_within_their_folder(tmp_path: Path) -> None:
         content(folder / "loop")
 
 
-@pytest.mark.parametrize("name", ["nu\0l", "x" * 5000], ids=["NUL", "long"])
+@each("nu\0l", "x" * 5000, ids=["NUL", "long"])
 def test_a_name_that_no_file_can_have_is_an_error_of_the_system(name: str, tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"No such file|too long"):
         content(tmp_path / name)

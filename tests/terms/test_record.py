@@ -35,6 +35,8 @@ def test_a_record_is_changed_shown_and_taken_apart_as_a_dataclass() -> None:
     assert dataclasses.asdict(LINE) == {"at": "train.py:3", "ms": 2.0, "calls": {}, "parts": ()}
     assert [one.name for one in dataclasses.fields(Line)] == ["at", "ms", "calls", "parts"]
     assert repr(LINE) == "Line(at='train.py:3', ms=2.0, calls={}, parts=())"
+    assert "train.py:3" in pprint.pformat(LINE, width=10)
+    assert pickle.loads(pickle.dumps(LINE)) == LINE  # it goes to another process
 
 
 def test_a_record_takes_what_others_have_by_the_same_names() -> None:
@@ -53,14 +55,6 @@ def test_a_record_is_frozen_and_has_defaults_of_its_own() -> None:
 def test_records_are_equal_and_hashed_by_their_fields() -> None:
     assert Placed(1) == Placed(1) != Placed(2)
     assert len({Placed(1), Placed(1), Placed(2)}) == 2
-
-
-def test_a_record_is_printed_prettily() -> None:
-    assert "train.py:3" in pprint.pformat(LINE, width=10)
-
-
-def test_a_record_goes_to_another_process() -> None:
-    assert pickle.loads(pickle.dumps(LINE)) == LINE
 
 
 def kinds(base: type[Record] = Record) -> Iterator[type[Record]]:

@@ -9,31 +9,44 @@ from pathlib import Path
 import pytest
 
 from tests.capture.running import SOURCES, environment
+from tests.cases import each
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten
 
 
-@pytest.mark.parametrize("outside", ["home/bashrc", "home/missing", "rec/report.html"])
+@each("home/bashrc", "home/missing", "rec/report.html")
 def test_a_link_out_of_the_folder_is_replaced_by_the_file(outside: str, tmp_path: Path) -> None:
     """Also one that leads nowhere, or to itself."""
-    link, target = tmp_path / "rec" / "report.html", tmp_path / outside
-    (tmp_path / "rec").mkdir()
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "bashrc").write_text("precious")
-    link.symlink_to(target)
+    link, home = tmp_path / "rec" / "report.html", tmp_path / "home"
+    for folder in (link.parent, home):
+        folder.mkdir()
+    (home / "bashrc").write_text("precious")
+    link.symlink_to(tmp_path / outside)
     replace_file(link, "page")
     assert (link.is_symlink(), link.read_text()) == (False, "page")
-    assert [path.name for path in (tmp_path / "home").iterdir()] == ["bashrc"]
-    assert (tmp_path / "home" / "bashrc").read_text() == "precious"
+    assert {path.name: path.read_text() for path in home.iterdir()} == {"bashrc": "precious"}
 
 
 def test_a_link_that_the_user_has_named_stays_one(tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "own").mkdir()
-    link = tmp_path / "own" / "baseline.json"
-    link.symlink_to(tmp_path / "shared" / "baseline.json")
+    link, shared = tmp_path / "own" / "baseline.json", tmp_path / "shared" / "baseline.json"
+    for path in (link, shared):
+        path.parent.mkdir()
+    link.symlink_to(shared)
     replace_file(link, "after", named=True)
-    assert link.is_symlink()
-    assert (tmp_path / "shared" / "baseline.json").read_text() == "after"
+    assert (link.is_symlink(), shared.read_text()) == (True, "after")
+
+
+def test_a_link_in_its_folder_stays_one_and_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("before")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    replace_file(link, "after")
+    assert (link.is_symlink(), real.read_text(), real.stat().st_mode & 0o777) == (True, "after", 0o640)
+
+
+def test_what_is_no_file_is_not_replaced() -> None:
+    with pytest.raises(OSError, match="not a file"):
+        replace_file(Path("/dev/null"), "text")
 
 
 def test_a_folder_may_be_a_link(tmp_path: Path) -> None:
@@ -49,7 +62,7 @@ def write_half(path: Path, error: BaseException) -> None:
         raise error
 
 
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
+@each(OSError(errno.ENOSPC, "full"), KeyboardInterrupt())
 def test_nothing_is_left_of_what_was_not_written(error: BaseException, tmp_path: Path) -> None:
     path = tmp_path / f"{'n' * 250}.json"
     path.write_text("before")

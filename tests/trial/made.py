@@ -1,5 +1,6 @@
 """Runs made by hand: a program whose step and whose effect of each change are known."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.cases import sure
 from tfdoctor.diagnosis.trials import Measured, Trial, Trials
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import Enough
@@ -16,8 +18,6 @@ from tfdoctor.trial.schedule import Pairs
 from tfdoctor.trial.times import Loop, TrainedState, times_of
 from tfdoctor.trial.trial_run import TrialRun
 
-LOSSES = (2.0, 1.5, 1.2)
-OTHER_LOSSES = (2.1, 1.6, 1.3)
 Tick = Callable[[float], object]  # Lets time pass
 
 
@@ -119,8 +119,8 @@ def conduct(
 def _losses(digest: str) -> Sequence[float]:
     """Return the losses of a run: nearly the same for weights that are others in each run."""
     if digest.isdecimal():
-        return [loss * (1 + int(digest) % 3 / 200) for loss in LOSSES]
-    return LOSSES if digest == "same" else OTHER_LOSSES
+        return [loss * (1 + int(digest) % 3 / 200) for loss in (2.0, 1.5, 1.2)]
+    return (2.0, 1.5, 1.2) if digest == "same" else (2.1, 1.6, 1.3)
 
 
 def row(trials: Trials, name: str) -> Trial:
@@ -128,9 +128,15 @@ def row(trials: Trials, name: str) -> Trial:
 
 
 def measured(trials: Trials, name: str) -> Measured:
-    found = row(trials, name).measured
-    assert found is not None
-    return found
+    return sure(row(trials, name).measured)
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Wait for something, at most half a minute."""
+    deadline = time.monotonic() + 30
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
 
 
 def join(parts: Sequence[Variant]) -> Variant:

@@ -1,14 +1,6 @@
 """The program reads its files changed without a layer: imports, open, inspect, children and the main script."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-from tfdoctor.capture.plan import agent_environment
+from tests.trial.kit import *
 
 NAMES = sorted(set(os.environ) - {"PYTHONDONTWRITEBYTECODE"})
 STORING = {name: os.environ[name] for name in NAMES}  # The environment of a Python that stores bytecode
@@ -75,16 +67,10 @@ def test_without_a_change_the_namespace_is_the_interpreters(project: Project) ->
     assert project.run("train.py") == shown(project.folder, "train.py")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["-O", "-X", "utf8", "./train.py", "a b", "-m"],
-        ["-P", "train.py"],
-        ["-u", "../project/train.py"],
-        ["link.py"],
-    ],
+@each(
+    ["-O", "-X", "utf8", "./train.py", "a b", "-m"], ["-P", "train.py"], ["-u", "../project/train.py"], ["link.py"]
 )
-def test_the_interpreter_has_its_options_and_the_script_its_path(project: Project, words: list[str]) -> None:
+def test_the_interpreter_has_its_options_and_the_script_its_path(words: list[str], project: Project) -> None:
     """Whatever the command is, Python with the changed file in place prints the same."""
     text = "import sys; print('old', __file__, sys.argv, sys.path, sys.flags, sys._xoptions, sys.executable)\n"
     (project.folder / "link.py").symlink_to("train.py")
@@ -126,17 +112,14 @@ except ValueError:
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "text", "printed"),
-    [
-        (["train.py"], STARTS_ITSELF, "new []\nnew ['child']\nnew ['again']\n"),
-        (["train.py"], SPAWNS, "[('new', 'new')]\n"),
-        (["train.py"], PICKLES, "'new' True\n"),  # open stays what it is in a class and in a pickle
-        (["train.py"], FAILS, "    raise ValueError('new')ValueError: new\n"),  # a traceback shows the changed line
-        (["-m", "package"], "print('old', __name__, __package__)\n", "new __main__ package\n"),
-    ],
+@cases(
+    (["train.py"], STARTS_ITSELF, "new []\nnew ['child']\nnew ['again']\n"),
+    (["train.py"], SPAWNS, "[('new', 'new')]\n"),
+    (["train.py"], PICKLES, "'new' True\n"),  # open stays what it is in a class and in a pickle
+    (["train.py"], FAILS, "    raise ValueError('new')ValueError: new\n"),  # a traceback shows the changed line
+    (["-m", "package"], "print('old', __name__, __package__)\n", "new __main__ package\n"),
 )
-def test_the_changed_text_is_seen(project: Project, words: list[str], text: str, printed: str) -> None:
+def test_the_changed_text_is_seen(words: list[str], text: str, printed: str, project: Project) -> None:
     project.write(project.folder / "package" / "__main__.py" if words[0] == "-m" else project.script, text)
     assert project.run(*words) == printed
 

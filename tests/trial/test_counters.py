@@ -1,22 +1,7 @@
 """The energy of a trial's steps, by counters as Linux shows them, read while time passes."""
 
-import os
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-from tests.report import diagnoses
-from tfdoctor.capture.sampler.rapl import RaplSampler
+from tests.trial.kit import *
 from tfdoctor.report.trials import notes, step
-from tfdoctor.terms.kinds import EnergySource
-from tfdoctor.trial.times import Loop, TrialTimes, times_of
-from tfdoctor.trial.trial_run import EnergyCounters
 
 WATTS = 50.0
 
@@ -46,38 +31,35 @@ def package(root: Path) -> Iterator[None]:
         thread.join()
 
 
-def steps(count: int, first_ns: int, each_ns: int) -> TrialTimes:
-    starts = first_ns + each_ns * np.arange(count + 1)
-    sizes = np.ones(count + 1, dtype=np.int64)
-    times, _ = times_of(Loop("keras-fit", starts / 1e6, sizes, warmup=1, fewest=5))
-    assert times
-    return times
+def steps(count: int, first_ns: int) -> TrialTimes:
+    """Return so many steps of 100 ms."""
+    starts, sizes = first_ns + 100_000_000 * np.arange(count + 1), np.ones(count + 1, dtype=np.int64)
+    return sure(times_of(Loop("keras-fit", starts / 1e6, sizes, warmup=1, fewest=5))[0])
+
+
+def counters(folder: Path, name: str) -> EnergyCounters:
+    made = EnergyCounters(folder / f"{name}.jsonl", [RaplSampler(folder / name)])
+    made.thread.start(os.getpid())
+    return made
 
 
 def test_a_step_takes_the_power_for_its_time(tmp_path: Path) -> None:
     with package(tmp_path / "zones"):
-        counters = EnergyCounters(tmp_path / "energy.jsonl", [RaplSampler(tmp_path / "zones")])
-        counters.thread.start(os.getpid())
+        known, none = counters(tmp_path, "zones"), counters(tmp_path, "no zones")
         time.sleep(1.0)
         first = time.perf_counter_ns()
         time.sleep(5.5)
-        counters.thread.stop()
-    found = counters.per_update(steps(54, first, 100_000_000))
-    assert found == {EnergySource.CPU: pytest.approx(0.1 * WATTS, rel=0.1)}
+        for one in (known, none):
+            one.thread.stop()
+    assert known.per_update(steps(54, first)) == {EnergySource.CPU: pytest.approx(0.1 * WATTS, rel=0.1)}
     # Trap: two seconds of steps are few readings of a counter.
-    assert counters.per_update(steps(20, first, 100_000_000)) == {}
-    none = EnergyCounters(tmp_path / "none.jsonl", [RaplSampler(tmp_path / "no zones")])
-    none.thread.start(os.getpid())
-    none.thread.stop()
-    assert none.per_update(steps(54, first, 100_000_000)) == {}
+    assert known.per_update(steps(20, first)) == none.per_update(steps(54, first)) == {}
 
 
 def test_the_report_tells_it_beside_the_time() -> None:
-    made = diagnoses.tried()
-    assert made.trials is not None
-    first, *rest = made.trials.rows
-    rows = (replace(first, energy_j={"GPU": 15.1}), *rest)
-    told = replace(made.trials, rows=rows, as_is_energy_j={"GPU": 18.0})
+    known = sure(tried().trials)
+    rows = (replace(known.rows[0], energy_j={"GPU": 15.1}), *known.rows[1:])
     assert step(rows[0]).endswith("15.1 J (GPU)")
-    assert "A step as it is took 18 J (GPU)" in " ".join(notes(told))
-    assert " J" not in " ".join([*notes(made.trials), *map(step, made.trials.rows)])
+    told = " ".join(notes(replace(known, rows=rows, as_is_energy_j={"GPU": 18.0})))
+    assert "A step as it is took 18 J (GPU)" in told
+    assert " J" not in " ".join([*notes(known), *map(step, known.rows)])

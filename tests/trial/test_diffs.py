@@ -1,15 +1,6 @@
 """Patches of the user's on copies, changes of one file together, and the diff of what proved to help."""
 
-from pathlib import Path
-
-import pytest
-
-from tests.cli.kit import made
-from tfdoctor.recording import Recording
-from tfdoctor.source_code.splice import Declined
-from tfdoctor.terms.errors import InputError
-from tfdoctor.trial import diffs
-from tfdoctor.trial.program import Variant, texts_of
+from tests.trial.kit import *
 
 TEXT = "x = 1\ny = 3\n"
 CHANGED = b"x = 2\ny = 3\n"
@@ -34,17 +25,14 @@ def patch_of(folder: Path, diff: str | None, name: str = "train.py", text: str =
     return diffs.of_patch(folder / "mine.diff", folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("train.py", "x = 1"),
-        # Trap: a removed line that starts with two dashes looks like the name of a file.
-        ("train.py", "-- /dev/null"),
-        ("train.py", "-- x"),
-        ("tr\u00e4in it.py", "x = 1"),
-    ],
+@cases(
+    ("train.py", "x = 1"),
+    # Trap: a removed line that starts with two dashes looks like the name of a file.
+    ("train.py", "-- /dev/null"),
+    ("train.py", "-- x"),
+    ("tr\u00e4in it.py", "x = 1"),
 )
-def test_a_patch_is_applied_to_copies(tmp_path: Path, name: str, line: str) -> None:
+def test_a_patch_is_applied_to_copies(name: str, line: str, tmp_path: Path) -> None:
     diff = DIFF.replace("train.py", f"{name}\t" if " " in name else name).replace("-x = 1", f"-{line}")
     variant = patch_of(tmp_path, diff, name, f"{line}\ny = 3\n")
     assert variant.files == {tmp_path / name: CHANGED}
@@ -52,29 +40,26 @@ def test_a_patch_is_applied_to_copies(tmp_path: Path, name: str, line: str) -> N
     assert (tmp_path / name).read_text() == f"{line}\ny = 3\n"
 
 
-@pytest.mark.parametrize(
-    ("diff", "text", "why"),
-    [
-        (DIFF, "x = 5\n", "does not apply"),
-        (DIFF, "", "does not apply"),
-        ("hello\n", TEXT, "is no diff"),
-        (None, TEXT, "check the path"),
-        (ADDS, TEXT, "adds or deletes a file, or renames one"),
-        (DELETES, TEXT, "adds or deletes a file, or renames one"),
-        (RENAMES + DIFF.replace("b/train.py", "b/other.py"), TEXT, "adds or deletes a file, or renames one"),
-        (MODE, TEXT, "changes the text of no file"),
-    ],
+@cases(
+    (DIFF, "x = 5\n", "does not apply"),
+    (DIFF, "", "does not apply"),
+    ("hello\n", TEXT, "is no diff"),
+    (None, TEXT, "check the path"),
+    (ADDS, TEXT, "adds or deletes a file, or renames one"),
+    (DELETES, TEXT, "adds or deletes a file, or renames one"),
+    (RENAMES + DIFF.replace("b/train.py", "b/other.py"), TEXT, "adds or deletes a file, or renames one"),
+    (MODE, TEXT, "changes the text of no file"),
 )
 def test_a_patch_that_cannot_be_tried_is_one_sentence(
-    tmp_path: Path, diff: str | None, text: str, why: str
+    diff: str | None, text: str, why: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=why) as raised:
         patch_of(tmp_path, diff, text=text)
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["../outside.py", "/etc/outside.py"])
-def test_a_patch_touches_nothing_outside_of_the_folder(tmp_path: Path, name: str) -> None:
+@each("../outside.py", "/etc/outside.py")
+def test_a_patch_touches_nothing_outside_of_the_folder(name: str, tmp_path: Path) -> None:
     """Trap: the copy that a patch is tried on must not land above the folder for copies."""
     folder, outside = tmp_path / "run", tmp_path / "outside.py"
     folder.mkdir()
@@ -92,17 +77,14 @@ def test_changes_of_other_lines_of_one_file_go_together() -> None:
         diffs.merged(base, one, base.replace(b"a = 1", b"a = 3"))
 
 
-@pytest.mark.parametrize(
-    ("names", "header", "folder", "left_out"),
-    [
-        (["work/a.py"], b"--- a/a.py", "work", []),
-        (["jobs/train.py"], b"--- a/train.py", "jobs", []),
-        (["jobs/train.py", "elsewhere/other.py"], b"--- a/train.py", "jobs", ["elsewhere/other.py"]),
-        ([], b"", "work", []),
-    ],
+@cases(
+    (["work/a.py"], b"--- a/a.py", "work", []),
+    (["jobs/train.py"], b"--- a/train.py", "jobs", []),
+    (["jobs/train.py", "elsewhere/other.py"], b"--- a/train.py", "jobs", ["elsewhere/other.py"]),
+    ([], b"", "work", []),
 )
 def test_the_diff_is_of_the_folder_that_holds_the_files(
-    tmp_path: Path, names: list[str], header: bytes, folder: str, left_out: list[str]
+    names: list[str], header: bytes, folder: str, left_out: list[str], tmp_path: Path
 ) -> None:
     """Of the run or of the script, as here: `python ../jobs/train.py`."""
     for name in ("work", "jobs", "elsewhere"):

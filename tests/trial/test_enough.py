@@ -1,15 +1,11 @@
 """The plan of a trial's runs follows from the step: slow steps need no minute a run."""
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tfdoctor.trial.clock import FEWEST_TIMED, FEWEST_WARM, Enough
+from tests.trial.kit import *
 
 START_S = 8.0
 
 
-@pytest.mark.parametrize("step_s", [0.5, 1.0, 1.5, 3.0, 5.0])
+@each(0.5, 1.0, 1.5, 3.0, 5.0)
 def test_ten_minutes_hold_three_rounds_of_slow_steps(step_s: float) -> None:
     """A first run, then as it is, a variant and as it is."""
     plan = Enough.of(step_s, step_s, START_S)
@@ -18,13 +14,10 @@ def test_ten_minutes_hold_three_rounds_of_slow_steps(step_s: float) -> None:
 
 @given(st.floats(1e-5, 100.0), st.integers(1, 100))
 def test_every_plan_can_be_fulfilled(step_s: float, calls_of: int) -> None:
-    call_s = step_s * calls_of
-    plan = Enough.of(step_s, call_s, START_S)
+    plan = Enough.of(step_s, step_s * calls_of, START_S)
     assert FEWEST_TIMED <= plan.fewest <= plan.steps
     assert plan.compare_at >= FEWEST_WARM
-    planned_s = plan.planned_s(step_s, call_s)
-    assert planned_s < plan.most_seconds
-    assert START_S + planned_s < plan.limit_s
+    assert plan.planned_s(step_s, step_s * calls_of) < min(plan.most_seconds, plan.limit_s - START_S)
 
 
 def test_short_steps_are_compared_after_twenty() -> None:
@@ -36,7 +29,5 @@ def test_a_run_beside_others_has_as_much_time_of_its_own() -> None:
     """The agent's clock goes on while the run is stopped; the limit is of the time in which it computes."""
     alone = Enough.of(0.1, 0.1, 10.0)
     beside = alone.beside(4)
-    assert beside.seconds == 4 * alone.seconds
-    assert beside.most_seconds == 4 * alone.most_seconds
-    assert (beside.steps, beside.limit_s) == (alone.steps, alone.limit_s)
-    assert alone.beside(1) == alone
+    assert (beside.seconds, beside.most_seconds) == (4 * alone.seconds, 4 * alone.most_seconds)
+    assert (beside.steps, beside.limit_s, alone.beside(1)) == (alone.steps, alone.limit_s, alone)

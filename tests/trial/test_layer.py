@@ -1,24 +1,8 @@
 """Writes that are thrown away, and programs that leave nothing, with real processes."""
 
-import os
-import py_compile
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
-from contextlib import suppress
-from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
-
-import psutil
 import pytest
 
-from tfdoctor.trial import layer
-from tfdoctor.trial.running import LEASH
+from tests.trial.kit import *
 
 needs_layer = pytest.mark.skipif(bool(layer.why_not(Path.cwd())), reason="writes cannot be thrown away here")
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can")
@@ -45,17 +29,9 @@ class Ground:
         """Run a program in its layer, after the words ``before``; return what it printed, and its exit code."""
         command = self.command(script, sys.executable if user is None else others_python(user))
         content = self.content()
-        groups = None if user is None else ()
-        done = subprocess.run(
-            [*before, *command],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            user=user,
-            group=user,
-            extra_groups=groups,
-        )
+        of_user: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": ()}
+        output: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": 60}
+        done = subprocess.run([*before, *command], **output, **of_user)
         assert self.content() == content
         return f"{done.stdout}{done.stderr}exit {done.returncode}"
 
@@ -88,18 +64,15 @@ shutil.move('checkpoints', 'earlier'); print(os.listdir('earlier'))
 
 
 @needs_layer
-@pytest.mark.parametrize(
-    ("script", "shown"),
-    [
-        (SEES, "changed {folder}/module.py True\nexit 0"),
-        (WRITES, "['checkpoints', 'logs', 'module.py', 'new.txt', 'program.py']\nexit 0"),
-        (MAKES_AGAIN, "[]\n['old']\nexit 0"),  # scripts do so with what earlier runs have left
-        ("open('/dev/shm/tfdoctor-test', 'w').write('x'); print('written')", "written\nexit 0"),
-        ("raise SystemExit(7)", "exit 7"),
-        ("import os; os.kill(os.getpid(), 9)", "exit 137"),
-    ],
+@cases(
+    (SEES, "changed {folder}/module.py True\nexit 0"),
+    (WRITES, "['checkpoints', 'logs', 'module.py', 'new.txt', 'program.py']\nexit 0"),
+    (MAKES_AGAIN, "[]\n['old']\nexit 0"),  # scripts do so with what earlier runs have left
+    ("open('/dev/shm/tfdoctor-test', 'w').write('x'); print('written')", "written\nexit 0"),
+    ("raise SystemExit(7)", "exit 7"),
+    ("import os; os.kill(os.getpid(), 9)", "exit 137"),
 )
-def test_a_program_does_as_ever_and_what_it_writes_is_thrown_away(ground: Ground, script: str, shown: str) -> None:
+def test_a_program_does_as_ever_and_what_it_writes_is_thrown_away(script: str, shown: str, ground: Ground) -> None:
     for name in ("logs", "checkpoints"):
         (ground.folder / name).mkdir()
         (ground.folder / name / "old").touch()
@@ -170,16 +143,13 @@ def test_files_beside_a_mounted_folder_are_not_written(ground: Ground, monkeypat
     assert "Read-only file system" in shown
 
 
-@pytest.mark.parametrize(
-    ("mounts", "covered"),
-    [
-        ([], ["", "code"]),
-        (["data"], ["code", "data", "logs"]),  # of a folder with something mounted inside, those in it
-        (["data", "logs/old/remote"], ["code", "data", "logs/new", "logs/old/remote"]),
-    ],
+@cases(
+    ([], ["", "code"]),
+    (["data"], ["code", "data", "logs"]),  # of a folder with something mounted inside, those in it
+    (["data", "logs/old/remote"], ["code", "data", "logs/new", "logs/old/remote"]),
 )
 def test_no_overlay_of_an_unprivileged_user_lies_over_a_mount(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounts: list[str], covered: list[str]
+    mounts: list[str], covered: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("code", "logs/new", "logs/old/remote", "data"):
         (tmp_path / name).mkdir(parents=True)
@@ -198,14 +168,6 @@ def test_bytecode_that_is_never_checked_does_not_hide_the_change(ground: Ground)
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(ground.module), invalidation_mode=mode)
     assert ground.run("import module; print(module.VALUE)") == "changed\nexit 0"
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    """Wait for something, at most half a minute."""
-    deadline = time.monotonic() + 30
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds()
 
 
 @needs_layer
@@ -263,17 +225,14 @@ def lives(number: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize(
-    ("installed", "why"),
-    [
-        (None, "bubblewrap 0.11 or newer is not installed"),
-        ("echo 'bwrap: Unknown option --overlay-src' >&2; exit 1", "an older one is installed"),
-        ("echo 'bwrap: No permissions to create a new namespace' >&2; exit 1", "No permissions to create"),
-        ("exit 0", ""),
-    ],
+@cases(
+    (None, "bubblewrap 0.11 or newer is not installed"),
+    ("echo 'bwrap: Unknown option --overlay-src' >&2; exit 1", "an older one is installed"),
+    ("echo 'bwrap: No permissions to create a new namespace' >&2; exit 1", "No permissions to create"),
+    ("exit 0", ""),
 )
 def test_why_there_is_no_layer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: str | None, why: str
+    installed: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if installed is not None:
         (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{installed}\n")

@@ -1,24 +1,6 @@
 """Changes of the model or of the batch in a trial: only by name, per example, and kept only when that is asked."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from fractions import Fraction
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.edits.kit import finding, recorded
-from tests.report.diagnoses import tried
-from tests.trial.made import Machine, conduct, measured, row
-from tfdoctor.diagnosis.trials import TrainingState
-from tfdoctor.edits import edited
-from tfdoctor.recording import Recording
-from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.recording.typed import read
-from tfdoctor.terms.verdict import LayerWidth, Location, Remedy
-from tfdoctor.trial import proposals
-from tfdoctor.trial.program import NotTried, Variant
+from tests.trial.kit import *
 
 TEXT = """from keras import layers
 
@@ -45,21 +27,12 @@ BATCH, WIDTH = finding("small-batch"), finding("unaligned-dimension", width(4))
 
 
 def recording(folder: Path, **program: Any) -> Recording:
-    script = folder / "train.py"
-    script.write_text(TEXT)
-    made = recorded(folder, ["train.py"])
-    assert made.program is not None
-    first, second, *others = BATCHES
-    batches = [first, {**second, "at": [str(script), 3]}, *others]
-    data = {
-        "sources": {**made.program.sources},
-        "datasets": batches,
-        "feeds": 2,
-        "run": {"batch_size": 32},
-        **program,
-    }
+    (folder / "train.py").write_text(TEXT)
+    made, (first, second, third) = recorded(folder), BATCHES
+    batches = [first, {**second, "at": [str(folder / "train.py"), 3]}, third]
+    data = {"sources": {**sure(made.program).sources}, "datasets": batches, "feeds": 2, "run": {"batch_size": 32}}
     faults: list[str] = []
-    record = read(ProgramRecord, data, faults)
+    record = read(ProgramRecord, data | program, faults)
     assert not faults
     return replace(made, program=record)
 
@@ -72,36 +45,29 @@ def proposed(
 
 def test_without_their_names_they_are_not_tried(tmp_path: Path) -> None:
     variants, missing = proposed(recording(tmp_path))
+    named = {one.name: one.why.rpartition(" ")[2] for one in missing}
+    assert named == {"a larger batch": "small-batch", "unaligned-dimension": "unaligned-dimension"}
     assert variants == []
-    assert [(one.name, one.why.rpartition(" ")[2]) for one in missing] == [
-        ("a larger batch", "small-batch"),
-        ("unaligned-dimension", "unaligned-dimension"),
-    ]
     assert proposed(recording(tmp_path), "prefetch") == ([], [])
 
 
 def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
     variants, _ = proposed(recording(tmp_path), "small-batch")
-    assert [one.name for one in variants] == [TWICE, FOUR_TIMES]
-    for factor, variant in zip((2, 4), variants, strict=True):
-        (text,) = variant.files.values()
-        assert f"data.batch({32 * factor})" in text.decode()
-        assert (variant.examples == factor, variant.may_keep) == (True, False)
+    for factor, name, variant in zip((2, 4), (TWICE, FOUR_TIMES), variants, strict=True):
+        assert [one.decode() for one in variant.files.values()] == [TEXT.replace("32", str(32 * factor))]
+        assert (variant.name, variant.examples, variant.may_keep) == (name, Fraction(factor), False)
         assert variant.action == f"Use {32 * factor} examples a batch instead of 32"
         assert variant.model == f"a step has {32 * factor} examples instead of 32"
     assert all(one.may_keep for one in proposed(recording(tmp_path), "small-batch", keep=True)[0])
 
 
-@pytest.mark.parametrize(
-    ("program", "why"),
-    [
-        ({"feeds": None}, "does not show where"),
-        ({"run": {"batch_size": 16}}, "does not show where"),
-        ({"datasets": [BATCHES[0] | {"parameters": {"batch_size": 2}}, *BATCHES[1:]]}, "several stages"),
-        ({"input_kind": "arrays"}, "does not show where"),
-    ],
+@cases(
+    ({"feeds": None}, "does not show where"),
+    ({"run": {"batch_size": 16}}, "does not show where"),
+    ({"datasets": [BATCHES[0] | {"parameters": {"batch_size": 2}}, *BATCHES[1:]]}, "several stages"),
+    ({"input_kind": "arrays"}, "does not show where"),
 )
-def test_a_batch_of_unknown_origin_says_so(tmp_path: Path, program: Mapping[str, object], why: str) -> None:
+def test_a_batch_of_unknown_origin_says_so(program: Mapping[str, object], why: str, tmp_path: Path) -> None:
     variants, missing = proposed(recording(tmp_path, **program), "small-batch")
     assert variants == []
     assert [(one.name, why in one.why) for one in missing] == [(TWICE, True), (FOUR_TIMES, True)]
@@ -112,16 +78,13 @@ def test_a_width_is_the_advised_one_and_promises_nothing_where_the_file_does_not
     for remedies, promised in ([width(4)], saving), ([width(4), width(5)], None):
         found = replace(finding("unaligned-dimension", *remedies), saving=saving)
         ((variant,), _) = proposed(recording(tmp_path), "unaligned-dimension", results=(found,))
-        (text,) = variant.files.values()
-        assert text.decode() == TEXT.replace("130", "128")
-        assert variant.promised == promised
-        assert variant.action == "Choose 128 instead of 130 in dense_4"
+        assert [one.decode() for one in variant.files.values()] == [TEXT.replace("130", "128")]
+        assert (variant.promised, variant.action) == (promised, "Choose 128 instead of 130 in dense_4")
 
 
 def test_the_patch_of_the_report_has_none_of_them(tmp_path: Path) -> None:
     results = (finding("small-batch", Remedy("Use a larger batch")), WIDTH)
-    _, patch = edited(recording(tmp_path), results, None)
-    assert patch == b""
+    assert edited(recording(tmp_path), results, None)[1] == b""
 
 
 def test_two_changes_of_a_file_are_made_together(tmp_path: Path) -> None:
@@ -131,11 +94,10 @@ def test_two_changes_of_a_file_are_made_together(tmp_path: Path) -> None:
     both = proposals.joined(of, [twice, narrower], {})
     (text,) = both.files.values()
     assert text.decode() == TEXT.replace("130", "128").replace("batch(32)", "batch(64)")
-    assert both.examples == 2
-    assert both.model == f"{twice.model} and {narrower.model}"
+    assert (both.examples, both.model) == (Fraction(2), f"{twice.model} and {narrower.model}")
 
 
-@pytest.mark.parametrize("may_keep", [False, True])
+@cases((False,), (True,))
 def test_it_is_measured_per_example_compared_with_nothing_and_kept_when_asked(*, may_keep: bool) -> None:
     """A batch twice as large, whose step takes 1.2 times as long."""
     variant = Variant("larger", model="a step has more examples", examples=Fraction(2), may_keep=may_keep)
@@ -144,6 +106,4 @@ def test_it_is_measured_per_example_compared_with_nothing_and_kept_when_asked(*,
     larger = row(trials, "larger")
     assert measured(trials, "larger").share == pytest.approx(0.4, abs=0.03)
     assert (larger.step_ms, larger.examples) == pytest.approx((12.0, 2), rel=0.05)
-    assert larger.training
-    assert larger.training.state is TrainingState.CHANGED
-    assert kept == (["larger"] if may_keep else [])
+    assert (sure(larger.training).state, kept) == (TrainingState.CHANGED, ["larger"] if may_keep else [])

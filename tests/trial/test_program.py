@@ -1,19 +1,10 @@
 """The program of a trial: files that change while it runs, and whether its runs may take turns."""
 
-import os
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
-
-from tests.compare.made import MACHINE, report, series
-from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trial.program import bytes_beside_others, must_be_unchanged, texts_of
+from tests.trial.kit import *
 
 
-@pytest.mark.parametrize("text", ["x = 22\n", "x = 2\n", None])
-def test_a_file_that_changes_is_one_sentence(tmp_path: Path, text: str | None) -> None:
+@each("x = 22\n", "x = 2\n", None)
+def test_a_file_that_changes_is_one_sentence(text: str | None, tmp_path: Path) -> None:
     """Trap: of the same size, and with the former time, as some editors and tools leave it."""
     path = tmp_path / "train.py"
     path.write_text("x = 1\n")
@@ -28,22 +19,18 @@ def test_a_file_that_changes_is_one_sentence(tmp_path: Path, text: str | None) -
         must_be_unchanged(originals)
 
 
-@pytest.mark.parametrize(
-    ("device", "input_share", "cores_run", "bytes_"),
-    [
-        (DeviceKind.CPU, 0.0, 0.5, 4e9),
-        (DeviceKind.CPU, 0.3, 1.8, 4e9),  # for input that its cores compute
-        (DeviceKind.CPU, 0.3, 0.5, None),  # perhaps for a disk, which works on for a stopped process
-        (DeviceKind.CPU, 0.3, None, None),
-        (DeviceKind.CPU, 0.03, 0.5, 4e9),
-        (DeviceKind.GPU, 0.0, 1.0, None),
-    ],
+@cases(
+    (DeviceKind.CPU, 0.0, 0.5, 4e9),
+    (DeviceKind.CPU, 0.3, 1.8, 4e9),  # for input that its cores compute
+    (DeviceKind.CPU, 0.3, 0.5, None),  # perhaps for a disk, which works on for a stopped process
+    (DeviceKind.CPU, 0.3, None, None),
+    (DeviceKind.CPU, 0.03, 0.5, 4e9),
+    (DeviceKind.GPU, 0.0, 1.0, None),
 )
 def test_runs_that_compute_on_cores_may_take_turns(
     device: DeviceKind, input_share: float, cores_run: float | None, bytes_: float | None
 ) -> None:
     parts = {"input": input_share, "device": 1 - input_share}
     conditions = replace(MACHINE, cores_usable=2, cores_run=cores_run, host_bytes=4e9)
-    found = report(series(0), parts, conditions=conditions)
-    found = replace(found, subject=replace(found.subject, device=device))
-    assert bytes_beside_others(found) == bytes_
+    subject = replace(SUBJECT, device=device)
+    assert bytes_beside_others(report(series(0), parts, conditions=conditions, subject=subject)) == bytes_

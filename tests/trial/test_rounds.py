@@ -1,31 +1,6 @@
 """The schedule of a trial and its result, with runs of a program whose savings are known."""
 
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
-from typing import Any
-
-import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tests.trial.made import Machine, Tick, conduct, join, measured, plain, row, stage_of
-from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
-from tfdoctor.diagnosis.trials import Difference, TrainingState
-from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
-from tfdoctor.terms.verdict import Bound
-from tfdoctor.trial import clock as clocks
-from tfdoctor.trial import trial
-from tfdoctor.trial.clock import Enough, TrialClock
-from tfdoctor.trial.program import AS_IS, Variant
-from tfdoctor.trial.rounds import AROUND, Runs
-from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise, first_rounds, narrow, rivals
-from tfdoctor.trial.statistics import FEWEST_ROUNDS
-from tfdoctor.trial.times import TrainedState
-from tfdoctor.trial.trial_run import TrialRun
+from tests.trial.kit import *
 
 
 @contextmanager
@@ -48,98 +23,78 @@ def promising(name: str, share: float | None) -> Variant:
     return Variant(name, rules=(name,), promised=saving)
 
 
-@pytest.mark.parametrize(("at_once", "all_by_turns"), [(4, True), (3, False), (1, False)])
+@cases((4, True), (3, False), (1, False))
 def test_each_round_begins_and_ends_as_it_is_and_turns_around(
-    clock: Tick, at_once: int, *, all_by_turns: bool
+    at_once: int, *, all_by_turns: bool, clock: Tick
 ) -> None:
     """Its runs take turns where there is room for all; the first run shows what a run takes."""
     machine = Machine({"a": 0.7, "b": 0.9}, at_once=at_once, tick=clock)
     trials, _ = conduct(machine, "a", "b")
     assert machine.order[:9] == [AS_IS, AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
-    assert measured(trials, "a").difference is Difference.SAVES
+    assert (measured(trials, "a").difference, trials.runs) == (Difference.SAVES, len(machine.order))
     assert (trials.rounds_by_turns == trials.rounds) is all_by_turns
-    assert trials.runs == len(machine.order)
 
 
 OTHER, FLIPS = plain("a", exact=False), plain("a", reorders=True)
-SAVES, COSTS, NONE = Difference.SAVES, Difference.COSTS, Difference.NONE
-FAILS = "MemoryError: no"
-CRASH = TrialRun(error=FAILS, seconds=15)
+FAILS = {"errors": {"b": "MemoryError: no"}}
 RUN_OF_A = Machine({"a": 0.5}).run(Variant("a"), Enough())
-INFINITE = replace(RUN_OF_A, finite=False)
-LOST = replace(RUN_OF_A, state=TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2}))
-UNLIKE = replace(RUN_OF_A, state=TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2}))
+CRASH = {"late": {"a": TrialRun(error="MemoryError: no", seconds=15)}}
+INFINITE = {"late": {"a": replace(RUN_OF_A, finite=False)}}
+LOST = {"late": {"a": replace(RUN_OF_A, state=TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2}))}}
+UNLIKE = {"late": {"a": replace(RUN_OF_A, state=TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2}))}}
 HALF = {"a": 0.5, "b": 0.8}
 PAIR = {"a": 0.6, "b": 0.8}
-UNCOUNTED = "its steps cannot be compared: the updates of the weights could not be counted"
-DIFFERENT, NOT_FINITE, LOSSES = TrainingState.DIFFERENT, TrainingState.NOT_FINITE, TrainingState.LOSSES
+A_OR_B = {"rivals": rivals(Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),)))}
+TRIALS: dict[str, tuple[Sequence[Variant | str], Any, dict[str, Any]]] = {
+    "changes that help are kept together": ("abc", {"a": 0.7, "c": 0.8}, {}),
+    "a clearly worse one is dropped after two rounds that agree": ("ab", {"a": 1.5, "b": 0.9}, {}),
+    "a crash is a result and not run again": ("ba", {"a": 0.8}, FAILS),
+    "a crash leaves no figure that comes later": ("ab", HALF, CRASH),
+    "a crash of a change of the arithmetic leaves none": ([OTHER, "b"], HALF, CRASH),
+    "updates cannot be counted": ("a", HALF, {"uncounted": "a"}),
+    "one adds nothing beside another": ("ba", {**PAIR, "b + a": 0.6}, {}),
+    "a set trains otherwise": ("ab", {"a": 0.6, "b": 0.7}, {"digests": {"a + b": "other"}}),
+    "other weights": ("ab", HALF, {"digests": {"a": "other"}}),
+    "one run of several becomes infinite": ("ab", HALF, INFINITE),
+    "one run of several loses its loss": ("ab", HALF, LOST),
+    "one run of several has other weights": ("ab", HALF, UNLIKE),
+    "what becomes infinite gets no more rounds": ("a", HALF, {"between": 0.1, **INFINITE}),
+    "NaN is no fault of a change where it is as it is": ("a", HALF, {"finite": False}),
+    # The program repeats bit by bit, the change does not, and its losses hardly move.
+    "a parallel map": ([FLIPS, "b"], PAIR, {"digests": {"a": "*", "a + b": "*"}}),
+    "a change of the arithmetic shows its losses": ([OTHER], HALF, {"digests": {"a": "other"}}),
+    "of rivals the faster one is kept": ("abc", {"a": 0.8, "b": 0.7, "c": 0.9}, A_OR_B),
+    # Alone `a` saves more than `b`, together with `c` less.
+    "the sets decide": ("abc", {"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, A_OR_B),
+    "the runs of a round take turns where there is room": ("ab", {"a": 0.7, "b": 0.8}, {"at_once": 4}),
+}
 
 
-@pytest.mark.parametrize(
-    ("variants", "kept", "factors", "made", "rows"),
-    [
-        # Changes that help are kept together; a clearly worse one is dropped after two rounds that agree.
-        ("abc", "ac", {"a": 0.7, "c": 0.8}, {}, {"b": NONE, "a + c": SAVES}),
-        ("ab", "b", {"a": 1.5, "b": 0.9}, {}, {"a": COSTS, "runs of a": 2}),
-        # A crash is a result and not run again, nor does one leave a figure that comes later.
-        ("ba", "a", {"a": 0.8}, {"errors": {"b": FAILS}}, {"b": FAILS, "runs of b": 1}),
-        ("ab", "b", HALF, {"late": {"a": CRASH}}, {"a": f"run 2 failed: {FAILS}", "runs of a": 2}),
-        ([OTHER, "b"], "b", HALF, {"late": {"a": CRASH}}, {"a": f"run 2 failed: {FAILS}", "runs of a": 2}),
-        ("a", "", HALF, {"uncounted": "a"}, {"a": UNCOUNTED}),
-        # One that adds nothing beside another is not kept, nor a set that trains otherwise, nor other weights.
-        ("ba", "a", {**PAIR, "b + a": 0.6}, {}, {"b": SAVES, "beside of b": (("a",), False, NONE)}),
-        ("ab", "a", {"a": 0.6, "b": 0.7}, {"digests": {"a + b": "other"}}, {"a + b": DIFFERENT}),
-        ("ab", "b", HALF, {"digests": {"a": "other"}}, {"a": DIFFERENT}),
-        # One run of several shows it; NaN gets no more rounds, and is no fault of a change where it is as it is.
-        ("ab", "b", HALF, {"late": {"a": INFINITE}}, {"a": NOT_FINITE}),
-        ("ab", "b", HALF, {"late": {"a": LOST}}, {"a": NOT_FINITE}),
-        ("ab", "b", HALF, {"late": {"a": UNLIKE}}, {"a": DIFFERENT}),
-        ("a", "", HALF, {"between": 0.1, "late": {"a": INFINITE}}, {"runs of a": 2}),
-        ("a", "a", HALF, {"finite": False}, {"a": TrainingState.EQUAL}),
-        # A parallel map: the program repeats bit by bit, the change does not, and its losses hardly move.
-        ([FLIPS, "b"], "ab", PAIR, {"digests": {"a": "*", "a + b": "*"}}, {"a": TrainingState.REORDERED}),
-        # A change of the arithmetic shows its losses.
-        ([OTHER], "a", HALF, {"digests": {"a": "other"}}, {"a": LOSSES, "losses of a": (1, 2.0, 2.1)}),
-        # Of changes that exclude each other, the faster one is kept, and both are never made together.
-        (
-            *("abc", "bc", {"a": 0.8, "b": 0.7, "c": 0.9}, {"rivals": "ab"}),
-            {"beside of a": (("b",), True, COSTS), "runs of a + b": 0},
-        ),
-        # Alone `a` saves more than `b`, together with `c` less: the sets decide.
-        (
-            *("abc", "a", {"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, {"rivals": "ab"}),
-            {"beside of b": (("a",), True, COSTS)},
-        ),
-        # Where there is room, the runs of a round take turns; of a set of changes that help, there is as well.
-        ("ab", "ab", {"a": 0.7, "b": 0.8}, {"at_once": 4}, {"a + b": SAVES}),
-    ],
-)
-def test_what_a_trial_tells_and_keeps(
-    clock: Tick, variants: Sequence[Variant | str], kept: str, factors: Any, made: dict[str, Any], rows: Any
-) -> None:
-    excluding = made.get("rivals", "")
-    pair = (Relation(Relationship.INSTEAD, excluding[0], tuple(excluding[1:])),) if excluding else ()
-    machine = Machine(factors, **{name: value for name, value in made.items() if name != "rivals"}, tick=clock)
-    trials, found = conduct(machine, *variants, rivals=rivals(Order(relations=pair)))
-    assert found == [*kept]
-    assert trials.together == (" + ".join(kept) if len(kept) > 1 else "")
-    for name, expected in rows.items():
-        what, _, of = name.partition(" of ")
-        if what == "runs":
-            assert machine.order.count(of) == expected
-            continue
-        one = row(trials, of or name)
-        seen: dict[str, object] = {
-            "beside": one.beside and (one.beside.others, one.beside.instead, one.beside.measured.difference),
-            "losses": one.training and next(iter(one.training.losses), None),
-        }
-        if isinstance(expected, Difference):
-            seen[what] = one.measured and one.measured.difference
-        elif isinstance(expected, TrainingState):
-            seen[what] = one.training and one.training.state
-        else:
-            seen.setdefault(what, one.missing)
-        assert seen[what] == expected
+def test_what_a_trial_tells_and_keeps(clock: Tick, golden: Callable[[str, str], None]) -> None:
+    texts = []
+    for name, (variants, factors, made) in TRIALS.items():
+        excluding = made.get("rivals", frozenset())
+        machine = Machine(factors, **{key: value for key, value in made.items() if key != "rivals"}, tick=clock)
+        trials, kept = conduct(machine, *variants, rivals=excluding)
+        assert not (excluding and "a + b" in machine.order)  # rivals are never made together
+        lines = [f"keeps {', '.join(kept) or 'nothing'}; together: {trials.together or 'nothing'}"]
+        lines += ["; ".join(told_of(one, machine.order.count(one.name))) for one in trials.rows]
+        texts.append("".join(f"{line}\n" for line in (f"## {name}", "", *lines)))
+    golden("trials.txt", "\n".join(texts))
+
+
+def told_of(row: Trial, runs: int) -> Iterator[str]:
+    yield f"{row.name} ran {runs if runs < LEAST_ROUNDS else 'more than two'} times"
+    if row.measured:
+        yield row.measured.difference
+    if beside := row.beside:
+        word = "instead of" if beside.instead else "beside"
+        yield f"{word} {' and '.join(beside.others)}: {beside.measured.difference}"
+    if row.training:
+        yield f"training: {row.training.state}{', losses' if row.training.losses else ''}"
+        yield from (f"{step}: {own:g} for {as_is:g}" for step, as_is, own in row.training.losses[:1])
+    if row.missing:
+        yield f"missing: {row.missing}"
 
 
 @given(
@@ -152,10 +107,9 @@ def test_what_a_trial_tells_and_keeps(
 def test_no_run_begins_after_the_minutes_are_over(
     minutes: float, seconds: float, slower: list[float], between: float
 ) -> None:
-    factors = {f"v{n}": factor for n, factor in enumerate(slower)}
-    machine = Machine(factors, seconds=seconds, between=between)
+    machine = Machine({f"v{n}": factor for n, factor in enumerate(slower)}, seconds=seconds, between=between)
     with time_of_runs(machine) as began:
-        conduct(machine, *factors, minutes=minutes)
+        conduct(machine, *machine.factors, minutes=minutes)
     assert all(start <= 60 * minutes for start in began)
 
 
@@ -164,7 +118,7 @@ class Watched(Runs):
     """Runs that check each round before it begins: nobody is ahead of one who still could get a figure."""
 
     all: Sequence[Variant] = ()
-    begun: list[str] = field(default_factory=list)
+    begun: list[str] = dataclasses.field(default_factory=list)
 
     def round(self, variants: Sequence[Variant]) -> None:
         waiting = [one for one in self.all if not self.done(one.name) and one.name not in self.why]
@@ -195,16 +149,14 @@ def test_no_change_gets_a_second_round_while_another_has_none(
         replace(promising(f"v{n}", share), model="a wider layer" if model else "")
         for n, (share, model) in enumerate(kinds)
     ]
-    errors = {f"v{n}": "MemoryError" for n in failing}
     factors = {f"v{n}": factor for n, factor in enumerate(slower)}
-    machine = Machine(factors, seconds=seconds, errors=errors)
+    machine = Machine(factors, seconds=seconds, errors=dict.fromkeys((f"v{n}" for n in failing), "MemoryError"))
     with time_of_runs(machine):
         watched = Watched(stage_of(machine), TrialClock(runs * seconds / 60), str, all=variants)
         watched.first()
         first_rounds(watched, variants)
         narrow(watched, variants)
-    ordered = [one.name for one in by_promise(variants)]
-    assert watched.begun == ordered[: len(watched.begun)]
+    assert watched.begun == [one.name for one in by_promise(variants)][: len(watched.begun)]
 
 
 @given(
@@ -225,25 +177,16 @@ def test_time_for_two_rounds_gives_each_change_a_figure(
     assert all(one.measured for one in trials.rows if not one.parts)
 
 
-@pytest.mark.parametrize(
-    ("minutes", "changes", "told"),
-    [
-        (1, 9, {"its two rounds did not fit into one minute: allow more with --minutes"}),
-        (4 / 3, 9, {"its two rounds did not fit into the 1.33 minutes: allow more with --minutes"}),
-        (
-            2.5,
-            9,
-            {
-                "only one round fitted into the 2.5 minutes, and a figure needs two: allow more with --minutes",
-                "its two rounds did not fit into the 2.5 minutes: allow more with --minutes",
-            },
-        ),
-    ],
+@cases(
+    (1, "its two rounds did not fit into one minute"),
+    (4 / 3, "its two rounds did not fit into the 1.33 minutes"),
+    (2.5, "only one round fitted into the 2.5 minutes, and a figure needs two"),
+    (2.5, "its two rounds did not fit into the 2.5 minutes"),
 )
-def test_why_a_change_has_no_figure_is_true(clock: Tick, minutes: float, changes: int, told: set[str]) -> None:
+def test_why_a_change_has_no_figure_is_true(minutes: float, told: str, clock: Tick) -> None:
     machine = Machine({}, seconds=12, tick=clock)
-    trials, _ = conduct(machine, *(f"v{n}" for n in range(changes)), minutes=minutes)
-    assert told <= {one.missing for one in trials.rows if not one.measured}
+    trials, _ = conduct(machine, *(f"v{n}" for n in range(9)), minutes=minutes)
+    assert f"{told}: allow more with --minutes" in {one.missing for one in trials.rows if not one.measured}
 
 
 def test_what_the_user_names_comes_before_what_the_report_promises() -> None:
@@ -269,10 +212,7 @@ def test_a_change_that_trains_otherwise_is_timed_to_the_end(clock: Tick) -> None
     assert kept == ["b"]
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [("ValueError: x", "ValueError: x"), ("EOFError: EOF when reading a line", "without a terminal")],
-)
+@cases(("ValueError: x", "ValueError: x"), ("EOFError: EOF when reading a line", "without a terminal"))
 def test_a_program_that_fails_as_it_is_stops_the_trial(error: str, said: str) -> None:
     with pytest.raises(CaptureError, match=said):
         conduct(Machine({}, errors={AS_IS: error}), "a")
@@ -284,16 +224,15 @@ def test_the_first_run_may_take_as_long_as_the_trial(clock: Tick) -> None:
     def run(_: Variant, enough: Enough) -> TrialRun:
         limits.append(enough.limit_s)
         clock(enough.limit_s)
-        why = "the run took too long"
-        return TrialRun(why=why, error=why, seconds=enough.limit_s)
+        return TrialRun(why="the run took too long", error="the run took too long", seconds=enough.limit_s)
 
     with pytest.raises(CaptureError, match=r"within 20 minutes: allow more with --minutes\.$"):
         conduct(SimpleNamespace(run=run, at_once=1), "a", minutes=20.0)
     assert limits == [1200.0]
 
 
-@pytest.mark.parametrize(("at_run", "rounds"), [(3, None), (7, 1), (8, 2)])
-def test_ctrl_c_returns_what_was_measured(clock: Tick, at_run: int, rounds: int | None) -> None:
+@cases((3, None), (7, 1), (8, 2))
+def test_ctrl_c_returns_what_was_measured(at_run: int, rounds: int | None, clock: Tick) -> None:
     """Before a round has ended, it is an error; a change without a figure blames no time."""
     machine = Machine({"a": 0.7})
 
@@ -338,8 +277,8 @@ def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(clock
     assert "unlikely" in told(enough / 2)[0]
 
 
-@pytest.mark.parametrize(("failing", "by_turns"), [(AS_IS, False), ("a", True)])
-def test_what_fails_beside_others_runs_alone(clock: Tick, failing: str, *, by_turns: bool) -> None:
+@cases((AS_IS, False), ("a", True))
+def test_what_fails_beside_others_runs_alone(failing: str, *, by_turns: bool, clock: Tick) -> None:
     """As it needs a port, or a file that it locks: where that is so as it is, no further round takes turns."""
     machine, sizes = Machine({"a": 0.7}, tick=clock), list[int]()
     stage: Any = stage_of(machine)

@@ -1,22 +1,6 @@
 """Runs of a trial with real processes: what a killed trial has left, and which of several processes is timed."""
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.trial.made import loop
-from tfdoctor.capture.agent.trial.settings import NO_XLA
-from tfdoctor.capture.plan import Kind
-from tfdoctor.trial.clock import Enough
-from tfdoctor.trial.program import RecordedProgram, Variant
-from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
-from tfdoctor.trial.trial_run import TrialRun
+from tests.trial.kit import *
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -41,9 +25,8 @@ def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
     for folder in (dead, living, *others):
         (folder / "run1" / "processes").mkdir(parents=True)
         plan = f"1 hidden {json.dumps({'processes': str(folder / 'run1' / 'processes')})}"
-        environment = {**os.environ, "TFDOCTOR_PLAN": plan}
-        environment.pop("PYTHONPATH", None)
-        processes.append(subprocess.Popen(SLEEP, env=environment, start_new_session=True))
+        known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        processes.append(subprocess.Popen(SLEEP, env={**known, "TFDOCTOR_PLAN": plan}, start_new_session=True))
     try:
         with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
             assert stage.folder.name.startswith(folder_prefix(os.getpid()))
@@ -80,49 +63,40 @@ def timing(*loops: dict[str, Any], **more: Any) -> str:
 def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) -> None:
     """Their folders have the numbers of processes, whose order is chance."""
     run = ran(temporary, TWO_PROCESSES, *(timing(loop([step] * 200)) for step in (1.0, 5.0)))
-    assert run.times, run
-    assert run.times.step_ms == pytest.approx(5.0)
+    assert sure(run.times).step_ms == pytest.approx(5.0)
 
 
 LONG = loop([1.0] * 200)
 
 
-@pytest.mark.parametrize(
-    ("text", "why", "ineffective"),
-    [
-        (timing(loop([1.0] * 11)), "its longest loop has 12 steps, and a figure needs 36", False),
-        (timing(), "no loop of training steps was seen", False),
-        (timing(LONG, without={"reached": 0, "refused": ""}), "nothing of it ran in the steps", True),
-        (timing(LONG, without={"reached": 0, "refused": "its length is unknown"}), "its length is unknown", True),
-        (timing(LONG, settings={"replaced": ["A", "B"]}), "the program sets A and B itself", True),
-        (timing(LONG, settings={"reached": {NO_XLA: 0}}), "no function was compiled with XLA", True),
-        (timing(LONG, without={"reached": 2, "refused": ""}, settings={"reached": {NO_XLA: 1}}), "", False),
-    ],
+@cases(
+    (timing(loop([1.0] * 11)), "its longest loop has 12 steps, and a figure needs 36", False),
+    (timing(), "no loop of training steps was seen", False),
+    (timing(LONG, without={"reached": 0, "refused": ""}), "nothing of it ran in the steps", True),
+    (timing(LONG, without={"reached": 0, "refused": "its length is unknown"}), "its length is unknown", True),
+    (timing(LONG, settings={"replaced": ["A", "B"]}), "the program sets A and B itself", True),
+    (timing(LONG, settings={"reached": {NO_XLA: 0}}), "no function was compiled with XLA", True),
+    (timing(LONG, without={"reached": 2, "refused": ""}, settings={"reached": {NO_XLA: 1}}), "", False),
 )
-def test_why_a_run_has_no_figure(temporary: Path, text: str, why: str, *, ineffective: bool) -> None:
+def test_why_a_run_has_no_figure(text: str, why: str, *, ineffective: bool, temporary: Path) -> None:
     run = ran(temporary, TWO_PROCESSES, text)
     assert run.why.startswith(why)
-    assert (run.times is None) is bool(run.why) is bool(why)
-    assert bool(run.ineffective) is ineffective
+    assert (run.times is None, bool(run.why), bool(run.ineffective)) == (bool(why), bool(why), ineffective)
 
 
 KILL = "import os; os.kill(os.getpid(), {})"
 TENSORFLOW = "InvalidArgumentError: {{function_node}} no shape (7, 7)"
 
 
-@pytest.mark.parametrize(
-    ("script", "environment", "error"),
-    [
-        (KILL.format(9), {}, "it was killed, as the kernel does where memory runs out"),
-        (KILL.format(11), {}, "it crashed with SIGSEGV; it printed nothing"),
-        (f"import sys; sys.exit('Traceback:\\n  File\\n{TENSORFLOW}\\n\\t [[node]]\\n\\n')", {}, TENSORFLOW),
-        # The run itself gets the value of a credential:
-        ("import os, sys; sys.exit('bad: ' + os.environ['HF_TOKEN'])", {"HF_TOKEN": "mine-own"}, "bad: ***"),
-        ("import os, sys; sys.exit('bad: ' + os.environ['USE_AUTH'])", {"USE_AUTH": "1"}, "bad: 1"),
-        ("import os, sys; sys.exit('bad: ' + os.environ['PLAIN'])", {"PLAIN": "text"}, "bad: text"),
-    ],
+@cases(
+    (KILL.format(9), {}, "it was killed, as the kernel does where memory runs out"),
+    (KILL.format(11), {}, "it crashed with SIGSEGV; it printed nothing"),
+    (f"import sys; sys.exit('Traceback:\\n  File\\n{TENSORFLOW}\\n\\t [[node]]\\n\\n')", {}, TENSORFLOW),
+    # The run itself gets the value of a credential:
+    ("import os, sys; sys.exit('bad: ' + os.environ['HF_TOKEN'])", {"HF_TOKEN": "mine-own"}, "bad: ***"),
+    ("import os, sys; sys.exit('bad: ' + os.environ['USE_AUTH'])", {"USE_AUTH": "1"}, "bad: 1"),
+    ("import os, sys; sys.exit('bad: ' + os.environ['PLAIN'])", {"PLAIN": "text"}, "bad: text"),
 )
-def test_a_run_that_fails_says_why(temporary: Path, script: str, environment: dict[str, str], error: str) -> None:
+def test_a_run_that_fails_says_why(script: str, environment: dict[str, str], error: str, temporary: Path) -> None:
     run = ran(temporary, script, **environment)
-    assert run.times is None
-    assert run.error == run.why == error
+    assert (run.times, run.error, run.why) == (None, error, error)

@@ -1,19 +1,6 @@
 """The interval of a saving: it holds the truth as often as it says, and nothing is claimed of equal programs."""
 
-import math
-import re
-from collections.abc import Callable, Sequence
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tfdoctor.diagnosis.trials import Difference, Measured
-from tfdoctor.report.trial_words import MINUS, against_itself, saved
-from tfdoctor.terms import student_t
-from tfdoctor.trial import statistics
-from tfdoctor.trial.statistics import Round
+from tests.trial.kit import *
 
 
 def step(step_ms: float, random: np.random.Generator, between: float = 0.02, within: float = 0.05) -> float:
@@ -30,16 +17,8 @@ def rounds(factors: Sequence[float], random: np.random.Generator, count: int = 3
     ]
 
 
-def measured(made: list[Round], name: str, other: str = "") -> Measured:
-    found = statistics.against(made, name, other) if other else statistics.saving(made, name)
-    assert found is not None
-    return found
-
-
-def itself(made: list[Round]) -> Measured:
-    found = statistics.drift(made)
-    assert found is not None
-    return found
+def compared(made: list[Round], name: str, other: str = "") -> Measured:
+    return sure(statistics.against(made, name, other) if other else statistics.saving(made, name))
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 12])
@@ -53,7 +32,7 @@ def test_intervals_hold_however_much_the_runs_of_a_variant_differ(count: int, no
         return math.exp(between * NOISE[noise](random))
 
     trials = [
-        measured([Round(run(0.02), run(0.02), {"v": run(own)}) for _ in range(count)], "v") for _ in range(300)
+        compared([Round(run(0.02), run(0.02), {"v": run(own)}) for _ in range(count)], "v") for _ in range(300)
     ]
     assert sum(one.low <= 0 <= one.high for one in trials) >= 0.92 * 300
     assert sum(one.difference in (Difference.SAVES, Difference.COSTS) for one in trials) <= 15
@@ -67,22 +46,16 @@ NOISE: dict[str, Callable[[np.random.Generator], float]] = {
 
 
 def test_of_many_equal_variants_none_is_claimed_to_differ() -> None:
-    random = np.random.default_rng(9)
-    names = [str(n) for n in range(10)]
-    claims = 0
+    random, names, claims = np.random.default_rng(9), [str(n) for n in range(10)], 0
     for _ in range(100):
-        made = [
-            Round(step(10, random), step(10, random), {name: step(10, random) for name in names}) for _ in range(4)
-        ]
+        runs = [[step(10, random) for _ in range(12)] for _ in range(4)]
+        made = [Round(before, after, dict(zip(names, own, strict=True))) for before, after, *own in runs]
         found = [statistics.saving(made, name, chances=len(names)) for name in names]
         claims += any(one is not None and one.difference is not Difference.NONE for one in found)
     assert claims <= 5
 
 
-@pytest.mark.parametrize(
-    ("freedom", "outside", "printed"),
-    [(1, 0.05, 12.706), (2, 0.05, 4.303), (10, 0.01, 3.169), (30, 0.05, 2.042), (1000, 0.05, 1.962)],
-)
+@cases((1, 0.05, 12.706), (2, 0.05, 4.303), (10, 0.01, 3.169), (30, 0.05, 2.042), (1000, 0.05, 1.962))
 def test_quantiles_are_those_of_printed_tables(freedom: int, outside: float, printed: float) -> None:
     assert student_t.student(freedom, outside) == pytest.approx(printed, abs=0.001)
 
@@ -90,35 +63,26 @@ def test_quantiles_are_those_of_printed_tables(freedom: int, outside: float, pri
 def test_two_variants_are_compared_in_the_rounds_that_have_both() -> None:
     random = np.random.default_rng(10)
     made = [*rounds([0.8, 0.6], random, 4), *rounds([0.8], random, 2)]
-    found = measured(made, "0.6", "0.8")
-    assert len(found.rounds) == 4
+    found = compared(made, "0.6", "0.8")
+    assert (len(found.rounds), found.difference) == (4, Difference.SAVES)
     assert found.low <= 0.25 <= found.high
-    assert found.difference is Difference.SAVES
 
 
 def test_one_round_has_no_figure() -> None:
     made = rounds([0.5], np.random.default_rng(11), 1)
-    assert statistics.saving(made, "0.5") is None
-    assert statistics.saving(made, "other") is None
-    assert statistics.drift(made) is None
+    figures = [statistics.saving(made, "0.5"), statistics.saving(made, "other"), statistics.drift(made)]
+    assert figures == [None] * 3
 
 
-@pytest.mark.parametrize(
-    ("factor", "difference", "between"),
-    [
-        (0.6, Difference.SAVES, 0.02),
-        (1.6, Difference.COSTS, 0.02),
-        (1.0, Difference.NONE, 0.02),
-        (1.0, Difference.UNKNOWN, 0.5),
-    ],
+@cases(
+    (0.6, 0.02, Difference.SAVES),
+    (1.6, 0.02, Difference.COSTS),
+    (1.0, 0.02, Difference.NONE),
+    (1.0, 0.5, Difference.UNKNOWN),
 )
-def test_what_a_trial_shows(factor: float, difference: Difference, between: float) -> None:
-    random = np.random.default_rng(3)
-
-    def run(step_ms: float) -> float:
-        return step(step_ms, random, between)
-
-    found = measured([Round(run(10), run(10), {"v": run(10 * factor)}) for _ in range(3)], "v")
+def test_what_a_trial_shows(factor: float, between: float, difference: Difference) -> None:
+    run = partial(step, random=np.random.default_rng(3), between=between)
+    found = compared([Round(run(10), run(10), {"v": run(10 * factor)}) for _ in range(3)], "v")
     assert found.difference is difference
     if difference is not Difference.UNKNOWN:
         assert found.share == pytest.approx(1 - factor, abs=0.06)
@@ -134,28 +98,21 @@ def test_what_is_said_follows_from_the_interval_that_is_shown(
     logs: list[tuple[float, float, float]], scale: float, effect: float, drifting: float
 ) -> None:
     """In the figures, and as they are printed, of savings and of the program against itself."""
-    made = [
-        Round(
-            math.exp(scale * before),
-            math.exp(scale * after + drifting),
-            {"v": math.exp(scale * own + effect), "w": math.exp(scale * after)},
-        )
-        for before, own, after in logs
-    ]
-    pair, control = (measured(made, "v"), measured(made, "v", "w")), itself(made)
+    made = []
+    for before, own, after in logs:
+        times = np.exp((scale * before, scale * after + drifting, scale * own + effect, scale * after)).tolist()
+        made.append(Round(times[0], times[1], {"v": times[2], "w": times[3]}))
+    pair, control = (compared(made, "v"), compared(made, "v", "w")), sure(statistics.drift(made))
     for one in (*pair, control):
         printed = re.search(r"\((\S+) to (\S+) %\)", saved(one).replace(MINUS, "-"))
         ends = [float(end) for end in printed.groups()] if printed else []
-        match one.difference:
-            case Difference.SAVES:
-                assert min(one.low, *ends) > 0
-            case Difference.COSTS:
-                assert max(one.high, *ends) < 0
-            case Difference.NONE:
-                assert one.low <= 0 <= one.high
-                assert ends[0] <= 0 <= ends[1]
-            case Difference.UNKNOWN:
-                assert not ends
+        holds = {
+            Difference.SAVES: min([one.low, *ends]) > 0,
+            Difference.COSTS: max([one.high, *ends]) < 0,
+            Difference.NONE: one.low <= 0 <= one.high and min(ends, default=1) <= 0 <= max(ends, default=-1),
+            Difference.UNKNOWN: not ends,
+        }
+        assert holds[one.difference]
         assert bool(ends) is (one.difference is not Difference.UNKNOWN)
     if not control.low <= 0 <= control.high:
         assert "the machine changed meanwhile" in against_itself(control)
@@ -168,13 +125,12 @@ def test_a_control_whose_interval_excludes_zero_widens_all_others() -> None:
     """The last run of a round is 1.9 % faster than the first (0.2 to 3.5 %): what is smaller is no saving."""
     logs = (-0.0125, -0.0193, -0.0260)
     made = [Round(1.0, math.exp(log), {"v": math.exp(log / 2 - 0.01), "w": math.exp(log / 2)}) for log in logs]
-    control = itself(made)
+    control = sure(statistics.drift(made))
     assert (control.low, control.high) == pytest.approx((0.0025, 0.0354), abs=1e-4)
     assert control.difference is Difference.SAVES
-    for one in (measured(made, "v"), measured(made, "v", "w")):
+    for one in (compared(made, "v"), compared(made, "v", "w")):
         assert one.share == pytest.approx(0.01, abs=1e-4)
-        assert one.low < -0.009
-        assert one.difference is Difference.NONE
+        assert (one.difference, one.low < -0.009) == (Difference.NONE, True)
 
 
 @given(st.floats(1.0, 100.0), st.floats(0.1, 10.0), st.floats(0.01, 100.0))
@@ -184,7 +140,7 @@ def test_figures_do_not_depend_on_the_unit(own: float, factor: float, unit: floa
     def made(scale: float) -> list[Round]:
         return [Round(scale * own, scale * own, {"v": scale * factor * own})] * 3
 
-    here, there = measured(made(1.0), "v"), measured(made(unit), "v")
+    here, there = compared(made(1.0), "v"), compared(made(unit), "v")
     assert here.share == pytest.approx(1 - factor)
     assert (there.share, there.low, there.high) == pytest.approx((here.share, here.low, here.high), abs=1e-9)
     assert here.low <= here.share <= here.high
@@ -203,14 +159,13 @@ def run_with_pauses(
 
 
 def trial_with_pauses(step_ms: float, seed: int, every_s: float, burst_ms: float = 0.0, count: int = 3) -> Measured:
-    random = np.random.default_rng(seed)
-    made = []
+    random, made = np.random.default_rng(seed), []
     for _ in range(count):
         before, after = (run_with_pauses(7, random, every_s) for _ in range(2))
         own = run_with_pauses(step_ms, random, every_s, burst_ms)
-        whole = Round(before[1], after[1], {"v": own[1]})
-        made.append(Round(before[0], after[0], {"v": own[0]}, whole))
-    return measured(made, "v")
+        typical, mean = (Round(before[at], after[at], {"v": own[at]}) for at in (0, 1))
+        made.append(replace(typical, whole=mean))
+    return compared(made, "v")
 
 
 def test_work_that_is_moved_into_bursts_is_no_saving() -> None:

@@ -1,26 +1,9 @@
 """The last trial of a recording: it is in the reports that are made of the recording afterwards."""
 
-import json
-import shutil
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
-from typer.testing import CliRunner
-
-from tests.report.diagnoses import tried, untried
-from tfdoctor import cli
-from tfdoctor.diagnosis.savings import RunSaving
-from tfdoctor.diagnosis.trials import Trials
-from tfdoctor.recording import Recording
-from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.verdict import Bound, Recurrence
-from tfdoctor.trial import stored
+from tests.trial.kit import *
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
-
-
-TRIED = tried().trials or Trials(rows=())
+TRIED = sure(tried().trials)
 UNMEASURED = replace(TRIED, rows=tuple(replace(row, measured=None) for row in TRIED.rows))
 
 
@@ -30,8 +13,7 @@ def recording(tmp_path: Path) -> Recording:
 
 
 def kept(recording: Recording) -> Path:
-    assert recording.root is not None
-    return recording.root / stored.FILE
+    return sure(recording.root) / stored.FILE
 
 
 def test_a_report_of_the_recording_has_all_that_was_measured(recording: Recording) -> None:
@@ -71,18 +53,15 @@ def test_the_last_trial_counts(recording: Recording) -> None:
     stored.keep(TRIED, recording)
     stored.keep(replace(TRIED, rows=TRIED.rows[1:]), recording)
     again = stored.with_last(untried(), recording)
-    assert again.trials is not None
-    assert again.trials.rows == TRIED.rows[1:]
-    assert again.results[0].measured is None
-    assert again.results[1:] == tried().results[1:]
+    assert sure(again.trials).rows == TRIED.rows[1:]
+    assert again.results == (untried().results[0], *tried().results[1:])
 
 
 def test_a_trial_without_figures_leaves_an_earlier_one_with_them(recording: Recording) -> None:
     kept(recording).write_text("{")
     assert stored.keep(UNMEASURED, recording)  # in place of a damaged one
     assert stored.with_last(untried(), recording).trials == UNMEASURED
-    assert stored.keep(TRIED, recording)
-    assert not stored.keep(UNMEASURED, recording)
+    assert [stored.keep(TRIED, recording), stored.keep(UNMEASURED, recording)] == [True, False]
     assert stored.with_last(untried(), recording) == tried()
 
 
@@ -96,8 +75,8 @@ def test_the_report_command_shows_the_measured_column(recording: Recording) -> N
 ODD_STATE = '{"rows": [{"name": "a", "training": {"state": "odd"}}]}'
 
 
-@pytest.mark.parametrize("damaged", ["{", "[]", "null", '{"rows": 3}', '{"rows": [{"name": 1}]}', ODD_STATE])
-def test_a_damaged_file_is_one_sentence(recording: Recording, damaged: str) -> None:
+@each("{", "[]", "null", '{"rows": 3}', '{"rows": [{"name": 1}]}', ODD_STATE)
+def test_a_damaged_file_is_one_sentence(damaged: str, recording: Recording) -> None:
     kept(recording).write_text(damaged)
     with pytest.raises(InputError, match="is damaged: remove it"):
         stored.with_last(untried(), recording)

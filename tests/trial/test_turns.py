@@ -1,23 +1,6 @@
 """Runs by turns, with real processes: one computes at a time, and their clocks stand meanwhile."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from pathlib import Path
-
-import numpy as np
-import psutil
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.capture.running import SOURCES, environment
-from tfdoctor.trial.running import LEASH
-from tfdoctor.trial.turns import TurningRun, take_turns
+from tests.trial.kit import *
 
 TURN_S = 0.4
 
@@ -52,11 +35,9 @@ def test_one_computes_at_a_time(tmp_path: Path) -> None:
     take_turns(runs, TURN_S)
     assert [run.code for run in runs] == [0, 0]
     a, b = map(stamps, paths)
-    shared_s = min(a[-1], b[-1]) - max(a[0], b[0])
-    assert shared_s > TURN_S
+    assert min(a[-1], b[-1]) - max(a[0], b[0]) > TURN_S  # they ran at the same time
     holder = np.concatenate([np.zeros(len(a)), np.ones(len(b))])[np.argsort(np.concatenate([a, b]))]
-    changes = int(np.count_nonzero(np.diff(holder)))
-    assert changes <= 2 * max(len(run.turns) for run in runs)
+    assert np.count_nonzero(np.diff(holder)) <= 2 * max(len(run.turns) for run in runs)
     for run, times in zip(runs, (a, b), strict=True):
         assert np.diff(times).max() > TURN_S / 2  # it stood
         own = run.own_ms(1e3 * times)
@@ -89,9 +70,8 @@ def test_an_error_between_turns_ends_stopped_processes(tmp_path: Path) -> None:
     run = TurningRun(starting("-c", BUSY, str(tmp_path / "a"), "60"), 60.0)
     with pytest.raises(KeyboardInterrupt):
         take_turns([run, TurningRun(failing, 60.0)], TURN_S)
-    assert run.child is not None
-    assert run.child.poll() is not None
-    assert not any(str(tmp_path) in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
+    assert sure(run.child).poll() is not None
+    assert not left(tmp_path)
 
 
 def test_stopped_processes_end_with_tfdoctor(tmp_path: Path) -> None:
@@ -105,21 +85,16 @@ runs = [TurningRun(lambda name=name: subprocess.Popen([*command, name, "60"], st
 take_turns(runs, {TURN_S})
 """
     paths = [str(tmp_path / name) for name in ("a", "b")]
-    tfdoctor = subprocess.Popen([sys.executable, "-c", script, *paths], env={**os.environ})
-    until = time.monotonic() + 30
-    while not all(map(os.path.exists, paths)) and time.monotonic() < until:
-        time.sleep(0.05)
+    tfdoctor = subprocess.Popen([sys.executable, "-c", script, *paths])
+    assert until(lambda: all(map(os.path.exists, paths)))
     tfdoctor.kill()
     tfdoctor.wait()
-    while left(tmp_path) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not left(tmp_path)
+    assert until(lambda: not left(tmp_path))
 
 
-def left(folder: Path) -> list[int]:
-    """Return the processes that have this folder in their arguments."""
-    rows = psutil.process_iter(["pid", "cmdline"])
-    return [one.info["pid"] for one in rows if str(folder) in " ".join(one.info["cmdline"] or ())]
+def left(folder: Path) -> bool:
+    """Say whether there is a process with this folder in its arguments."""
+    return any(str(folder) in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
 
 
 @given(st.lists(st.floats(0.001, 10), min_size=2, max_size=20).filter(lambda one: len(one) % 2 == 0))
@@ -150,19 +125,11 @@ print(run.code, run.seconds < 1.5, len(run.turns) > 1)
 
 def test_runs_stop_with_tfdoctor(tmp_path: Path) -> None:
     """Ctrl-Z stops the runs of a trial too, and the time in which they were stopped is none of theirs."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", TURNS],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env=environment(PYTHONPATH=str(SOURCES), PYTHONUNBUFFERED="1"),
-        process_group=0,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    env, command = environment(PYTHONPATH=str(SOURCES), PYTHONUNBUFFERED="1"), [sys.executable, "-c", TURNS]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=env, process_group=0)
+    assert sure(process.stdout).readline() == "ready\n"
     os.killpg(process.pid, signal.SIGTSTP)
-    _, status = os.waitpid(process.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
+    assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
     time.sleep(1.6)  # longer than the run may compute
     os.killpg(process.pid, signal.SIGCONT)
     shown, _ = process.communicate(timeout=30)

@@ -1,20 +1,6 @@
 """Changes whose promise is about the whole run are measured by whole runs."""
 
-from dataclasses import replace
-
-import pytest
-
-from tests.trial.made import Machine, Program, Tick, conduct, measured, row
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import RunSaving
-from tfdoctor.diagnosis.trials import Difference
-from tfdoctor.terms.errors import CaptureError
-from tfdoctor.terms.pages import RuleDoc
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
-from tfdoctor.trial import proposals, trial
-from tfdoctor.trial.clock import NEVER
-from tfdoctor.trial.program import AS_IS, Variant
+from tests.trial.kit import *
 
 
 def variant(name: str, share: float = 0.3, recurs: Recurrence = Recurrence.PER_EPOCH) -> Variant:
@@ -27,8 +13,7 @@ def variant(name: str, share: float = 0.3, recurs: Recurrence = Recurrence.PER_E
 def test_what_a_change_saves_of_the_whole_run(clock: Tick) -> None:
     trials, kept = conduct(Program({"boundary": 0.7}, tick=clock), variant("boundary"), variant("nothing", 0.1))
     saved, other = measured(trials, "boundary"), measured(trials, "nothing")
-    assert saved.of_run
-    assert saved.low < 0.3 < saved.high
+    assert (saved.of_run, saved.low < 0.3 < saved.high) == (True, True)
     assert [saved.difference, other.difference] == [Difference.SAVES, Difference.NONE]
     assert kept == [one.name for one in trials.rows if one.kept] == ["boundary"]
     assert (row(trials, "boundary").run_ms, trials.as_is_run_ms) == pytest.approx((42e3, 60e3), rel=0.02)
@@ -43,13 +28,11 @@ def test_rounds_alternate_and_begin_with_the_first_run(clock: Tick) -> None:
 
 def test_what_does_not_fit_into_the_time_says_how_much_it_needs(clock: Tick) -> None:
     trials, _ = conduct(Program({"a": 0.5}, tick=clock), variant("a", 0.5), variant("b", 0.4), minutes=6.5)
-    assert row(trials, "a").measured
-    assert row(trials, "b").runs == 0
+    assert (bool(row(trials, "a").measured), row(trials, "b").runs) == (True, 0)
     assert "two rounds of whole runs take about" in row(trials, "b").missing
     said = list[str]()
     short, _ = conduct(Program({}, tick=clock), variant("a"), minutes=3.0, say=said.append)
-    assert short.rounds == 0
-    assert short.needed_minutes == pytest.approx(6.0, rel=0.05)
+    assert (short.rounds, short.needed_minutes) == pytest.approx((0, 6.0), rel=0.05)
     assert "two rounds of whole runs take about 6 minutes" in row(short, "a").missing
     told, _, advice = said[1].partition("so a result is unlikely: ")
     assert told == "3 minutes allow one more run, and two rounds of whole runs need 5, "
@@ -67,22 +50,14 @@ def test_a_change_that_fails_has_no_figure_and_a_program_that_fails_none_at_all(
 
 
 def test_a_promise_about_each_step_is_measured_by_steps() -> None:
-    assert trial.is_about_run(variant("a", recurs=Recurrence.ONCE))
-    assert not trial.is_about_run(variant("a", recurs=Recurrence.PER_STEP))
-    assert not trial.is_about_run(Variant("patch.diff"))
+    changes = variant("a", recurs=Recurrence.ONCE), variant("a", recurs=Recurrence.PER_STEP), Variant("patch.diff")
+    assert [trial.is_about_run(one) for one in changes] == [True, False, False]
 
 
 def test_the_promise_is_of_the_run_that_the_trial_makes() -> None:
     """A recording that ended after the traced steps, of a program of many epochs."""
-
-    def fine() -> Verdict:
-        return Healthy(summary="All is well")
-
-    told = variant("a", share=0.5).promised_run
-    assert told
-    rule = Rule("a", Topic.EXECUTION, "0.1.0", RuleDoc("A"), (), fine)
-    outcome = Finding(summary="a", evidence=(), remedies=())
-    result = Result(rule=rule, outcome=outcome, run=replace(told, extrapolated_share=0.02))
+    told = sure(variant("a", share=0.5).promised_run)
+    result = replace(finding("a"), run=replace(told, extrapolated_share=0.02))
     assert proposals.of_whole_run(result) == replace(told, extrapolated_share=0.02, share=0.02)
     assert proposals.of_whole_run(replace(result, run=told)) == told
 
@@ -90,10 +65,7 @@ def test_the_promise_is_of_the_run_that_the_trial_makes() -> None:
 def test_both_kinds_of_trials_are_one_report(clock: Tick) -> None:
     machine = Machine({"prefetch": 0.7}, tick=clock)
     both, kept = conduct(machine, variant("a"), Variant("prefetch"))
-    assert [(one.name, bool(one.step_ms), bool(one.run_ms)) for one in both.rows] == [
-        ("prefetch", True, False),
-        ("a", False, True),
-    ]
+    rows = [(one.name, bool(one.step_ms), bool(one.run_ms)) for one in both.rows]
+    assert rows == [("prefetch", True, False), ("a", False, True)]
     assert (both.as_is_ms, both.as_is_run_ms) == pytest.approx((10.0, 15e3), rel=0.05)
-    assert both.runs == len(machine.order)
-    assert kept == ["prefetch"]
+    assert (both.runs, kept) == (len(machine.order), ["prefetch"])
