@@ -8,9 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from tests.capture.running import SOURCES
+from tests.cases import each
 from tfdoctor.recording import Recording
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "run-on-a-cluster.md"
@@ -88,7 +87,7 @@ RECIPES: Mapping[str, tuple[list[str], list[dict[str, str]], tuple[str, ...]]] =
 }
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@each(*RECIPES)
 def test_both_workers_are_recorded(recipe: str, tmp_path: Path) -> None:
     command, environments, names = RECIPES[recipe]
     (tmp_path / "bin").mkdir()

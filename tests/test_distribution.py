@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tfdoctor
+from tests.cases import each
 
 ROOT = Path(__file__).parents[1]
 TRACE = ROOT / "sample_traces" / "synthetic-tpu-v5e-padded"
@@ -149,7 +150,7 @@ def test_the_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> No
     assert Path(shown.strip()).is_relative_to(installed.parent)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@each(*SHELLS)
 def test_shells_complete_the_commands(shell: str, installed: Path, tmp_path: Path) -> None:
     asked = {"_TFDOCTOR_COMPLETE": f"complete_{shell}", **SHELLS[shell]}
     assert "profile" in run(installed / "tfdoctor", cwd=tmp_path, **asked)

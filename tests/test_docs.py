@@ -13,6 +13,7 @@ import typer
 
 from scripts import document
 from scripts.quoted import FIGURE, QuotedError, diagnosed, figures_filled
+from tests.cases import cases, each
 from tfdoctor.cli import FOUND, USAGE, app, main
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import TfdoctorError
@@ -115,11 +116,7 @@ def test_the_way_of_a_figure_is_as_the_page_shows(monkeypatch: pytest.MonkeyPatc
 WALK = re.compile(r"^\| \d+ \| (.*?) \|", re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("way", "rows", "name"),
-    [(0, 18, "cpu-float32-convnet"), (-1, 10, "cpu-outside-steps")],  # no step is priced there
-    ids=["device", "python"],
-)
+@cases((0, 18, "cpu-float32-convnet"), (-1, 10, "cpu-outside-steps"), ids=["device", "python"])
 def test_the_modules_work_in_the_order_of_the_walk(
     way: int, rows: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +188,7 @@ def test_a_figure_of_a_page_is_that_of_the_report() -> None:
     assert figures_filled(marked.format("1 ms")) == marked.format(f"{step:.1f} ms")
 
 
-@pytest.mark.parametrize("path", ["steps.missing_ms", "results.no-such-rule.saving", "results.idle-device.saving"])
+@each("steps.missing_ms", "results.no-such-rule.saving", "results.idle-device.saving")
 def test_a_figure_that_the_report_lacks_stops_the_build(path: str) -> None:
     with pytest.raises(QuotedError, match="cpu-input-bound"):
         figures_filled(f"<!-- figure cpu-input-bound {path} saves --><!-- /figure -->")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import alternating, gallery, trying
+from tests.cases import each
 
 
 def report_with(*rules: str) -> trying.Object:
@@ -17,7 +18,7 @@ def report_with(*rules: str) -> trying.Object:
     return {"results": findings, "together": None}
 
 
-@pytest.mark.parametrize("entry", gallery.ENTRIES, ids=lambda entry: entry.name)
+@each(*gallery.ENTRIES, ids=lambda entry: entry.name)
 def test_every_patch_applies_to_its_script(entry: gallery.Entry, tmp_path: Path) -> None:
     values = list(gallery.patches(entry, report_with(*entry.patched.values()), tmp_path))
     assert values

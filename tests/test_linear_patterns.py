@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import pytest
+from tests.cases import each
 
 SOURCE = Path(__file__).parents[1] / "src" / "tfdoctor"
 LONG, LIMIT_S = 12_000, 0.15
@@ -98,7 +98,7 @@ def seconds(pattern: re.Pattern[str], method: str, text: str) -> float:
 PATTERNS = patterns()
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=[f"{n} {one.pattern[:50]}" for n, one in enumerate(PATTERNS)])
+@each(*PATTERNS, ids=[f"{n} {one.pattern[:50]}" for n, one in enumerate(PATTERNS)])
 def test_no_pattern_takes_the_square_of_a_length(pattern: re.Pattern[str]) -> None:
     slow = {
         (method, text[:20]): took

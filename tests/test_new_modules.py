@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from scripts import new_fact, new_module, new_rule
+from tests.cases import cases, each
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Finding, Healthy
@@ -84,7 +85,7 @@ def test_a_fact_goes_where_its_room_is_and_its_tests_pass(tmp_path: Path, monkey
         written[name]()
 
 
-@pytest.mark.parametrize("name", ["Late-Shrink", "late_shrink", "../late", "input-bound"])
+@each("Late-Shrink", "late_shrink", "../late", "input-bound")
 def test_it_refuses_a_name_that_is_taken_or_no_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["new_rule.py", name, "--topic", "input"])
 
@@ -94,14 +95,11 @@ def test_it_refuses_a_name_that_is_taken_or_no_name(name: str, monkeypatch: pyte
     assert name in str(refused.value) or "exists" in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("class", "Python keyword"),
-        ("import", "Python keyword"),
-        ("breakdown", "the class Breakdown exists in src/tfdoctor/facts/step_time/breakdown.py"),
-        ("q" * 31, "at most 30 characters"),
-    ],
+@cases(
+    ("class", "Python keyword"),
+    ("import", "Python keyword"),
+    ("breakdown", "the class Breakdown exists in src/tfdoctor/facts/step_time/breakdown.py"),
+    ("q" * 31, "at most 30 characters"),
 )
 def test_a_fact_whose_name_cannot_be_used_is_refused(
     name: str, reason: str, monkeypatch: pytest.MonkeyPatch
@@ -114,7 +112,7 @@ def test_a_fact_whose_name_cannot_be_used_is_refused(
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["q", "late-shrink", "a" * new_module.LONGEST_NAME])
+@each("q", "late-shrink", "a" * new_module.LONGEST_NAME)
 def test_what_is_written_is_formatted(name: str) -> None:
     written = new_rule.files(name, Topic.INPUT) | new_fact.files(name, "operations")
     for path, text in written.items():

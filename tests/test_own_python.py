@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import SOURCES, environment
+from tests.cases import each
 from tfdoctor.own_python import HOME, MARK, own, users
 
 SHOW = "import json, os, sys; print(json.dumps([dict(os.environ), sys.flags.optimize, sys.path[0]]))"
@@ -55,14 +56,11 @@ def shadows(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {},
-        {"PYTHONPATH": ""},
-        {"PYTHONPATH": "/a:/b", "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONUTF8": "1"},
-        {"PYTHONSAFEPATH": "1", "PYTHON_VERSION": "3.11"},
-    ],
+@each(
+    {},
+    {"PYTHONPATH": ""},
+    {"PYTHONPATH": "/a:/b", "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONUTF8": "1"},
+    {"PYTHONSAFEPATH": "1", "PYTHON_VERSION": "3.11"},
 )
 def test_the_settings_of_the_script_wait_for_it(variables: dict[str, str]) -> None:
     ours = own(variables)
@@ -86,7 +84,7 @@ def test_packages_that_are_only_on_the_path_stay_on_it() -> None:
     assert MARK in own({"PYTHONPATH": given})
 
 
-@pytest.mark.parametrize("flags", [(), ("-OO",)])
+@each((), ("-OO",))
 def test_an_optimized_python_has_the_pages_of_rules(flags: tuple[str, ...], tmp_path: Path) -> None:
     shown = tfdoctor("explain", "zero-factor", cwd=tmp_path, flags=flags, PYTHONOPTIMIZE="2")
     assert "What it checks" in shown
@@ -101,7 +99,7 @@ def test_a_rule_has_its_page_in_an_optimized_process(tmp_path: Path) -> None:
     assert shown.split() == ["True", "True"]
 
 
-@pytest.mark.parametrize("where", ["PYTHONPATH", "cwd"])
+@each("PYTHONPATH", "cwd")
 def test_modules_of_the_script_are_not_imported(where: str, shadows: Path, tmp_path: Path) -> None:
     """Nor anything else of a shell's settings; tfdoctor itself may be on PYTHONPATH."""
     settings = {"PYTHONINSPECT": "1", "PYTHONWARNINGS": "error", "PYTHONPROFILEIMPORTTIME": "1"}

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.cases import each
 from tests.synthetic.test_catalogue import PAIRS
 from tfdoctor.rules import all_rules
 
@@ -32,14 +31,14 @@ def test_every_cause_has_a_row_with_its_threads() -> None:
         assert re.search(r"\]\(https://github\.com/[\w-]+/[\w-]+/(?:issues|pull)/\d+\)", threads)
 
 
-@pytest.mark.parametrize("number", ROWS)
+@each(*ROWS)
 def test_a_rule_names_the_cause_or_its_page_says_why_none_can(number: int) -> None:
     named = re.findall(r"\]\(\.\./rules/([\w-]+)\.md\)", ROWS[number][2])
     assert named
     assert set(named) <= RULES
 
 
-@pytest.mark.parametrize("number", TESTED)
+@each(*TESTED)
 def test_the_cause_was_tested_where_the_page_says(number: int) -> None:
     """By a test of one of its rules, which names it, or by a pair of runs of that name."""
     rules, tested = ROWS[number][2:]

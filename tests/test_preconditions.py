@@ -5,6 +5,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.cases import cases, each
 from tests.rules.applied import applied
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -40,35 +41,25 @@ GRADIENT = OperationTime(name="gradient_tape/m", type="MatMul", ms=1.0)
 UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
 
 
-@pytest.mark.parametrize(
-    ("precondition", "fact"),
-    [
-        (whole_run, replace(PART, whole=True)),
-        (timed_steps, WORKS),
-        (figures_per_step, STEADY),
-        (ON_TPU, Hardware(DeviceKind.GPU, "x")),
-    ],
+@cases(
+    (whole_run, replace(PART, whole=True)),
+    (timed_steps, WORKS),
+    (figures_per_step, STEADY),
+    (ON_TPU, Hardware(DeviceKind.GPU, "x")),
 )
 def test_where_it_holds_the_rule_goes_on(precondition: Precondition, fact: object) -> None:
     assert precondition(fact) is None
 
 
-@pytest.mark.parametrize(
-    ("precondition", "fact", "verdict"),
-    [
-        (whole_run, PART, NotApplicable(reason=WHY)),
-        (
-            timed_steps,
-            Breakdown.of(),
-            NotApplicable(reason="the traced steps have no duration; record the run again"),
-        ),
-        (
-            figures_per_step,
-            replace(STEADY, unit=TRACE, why_no_steps="no step is marked"),
-            NotApplicable(reason="no step is marked"),
-        ),
-        (ON_TPU, Hardware(DeviceKind.TPU, "x"), Healthy(summary=COMPILED)),
-    ],
+@cases(
+    (whole_run, PART, NotApplicable(reason=WHY)),
+    (timed_steps, Breakdown.of(), NotApplicable(reason="the traced steps have no duration; record the run again")),
+    (
+        figures_per_step,
+        replace(STEADY, unit=TRACE, why_no_steps="no step is marked"),
+        NotApplicable(reason="no step is marked"),
+    ),
+    (ON_TPU, Hardware(DeviceKind.TPU, "x"), Healthy(summary=COMPILED)),
 )
 def test_where_it_does_not_hold_the_verdict_is_known(
     precondition: Precondition, fact: object, verdict: Verdict
@@ -82,7 +73,7 @@ def test_functions_that_did_not_run_matter_only_where_the_step_does_not_wait() -
     assert pipeline_ran(IDLE, WORKS) == NotApplicable(reason=IDLE.why_idle)
 
 
-@pytest.mark.parametrize("nothing", ["", "The step has none"])
+@each("", "The step has none")
 def test_what_is_not_found_is_absent_only_where_operations_have_names(nothing: str) -> None:
     named, unnamed = Operations((GRADIENT,)), Operations((UNNAMED,))
     precondition = found(Operations, lambda operations: len(operations.rows) > 1, nothing)
@@ -114,7 +105,7 @@ def test_the_first_precondition_that_fails_decides() -> None:
     assert rule(figures_per_step).apply(chart) == NotApplicable(reason="no step is marked")
 
 
-@pytest.mark.parametrize("missing", [Known, SteadySteps])
+@each(Known, SteadySteps)
 def test_a_missing_fact_comes_before_every_verdict(missing: type) -> None:
     facts = [fact for fact in (Known(), STEADY, PART) if not isinstance(fact, missing)]
     chart = Chart(facts, {missing: Unavailable("it was not recorded")})

@@ -7,7 +7,7 @@ the reports.
 import re
 from pathlib import Path
 
-import pytest
+from tests.cases import cases, each
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -31,20 +31,17 @@ def strays(page: str) -> list[str]:
     return [found[0] for found in FIGURE.finditer(prose) if found.groups() not in shown]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each(*PAGES, ids=lambda page: page.stem)
 def test_a_figure_in_prose_stands_in_the_output_of_its_page(page: Path) -> None:
     assert strays(page.read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize(
-    ("prose", "found"),
-    [
-        ("The patch saves 75 % of the step.", []),
-        ("The patch saves 57 % of the step.", ["57 %"]),
-        ("It takes about 12 ms.", ["12 ms"]),
-        ("It takes <!-- figure a b ms -->12 ms<!-- /figure -->.", []),
-        ("It has 40 channels.", []),
-    ],
+@cases(
+    ("The patch saves 75 % of the step.", []),
+    ("The patch saves 57 % of the step.", ["57 %"]),
+    ("It takes about 12 ms.", ["12 ms"]),
+    ("It takes <!-- figure a b ms -->12 ms<!-- /figure -->.", []),
+    ("It has 40 channels.", []),
 )
 def test_a_figure_that_no_output_has_is_found(prose: str, found: list[str]) -> None:
     assert strays(f"{prose}\n\n```\na step is 75 % shorter\n```\n") == found

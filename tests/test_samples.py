@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.quoted import diagnosed
+from tests.cases import each
 from tfdoctor.recording import PROGRAM, Recording
 from tfdoctor.terms.verdict import Errored, Finding
 
@@ -58,7 +59,7 @@ def test_a_sample_is_small(sample: str) -> None:
     assert sum(path.stat().st_size for path in files) <= MEGABYTE
 
 
-@pytest.mark.parametrize("sample", BY_TFDOCTOR)
+@each(*BY_TFDOCTOR)
 def test_a_sample_tells_nothing_of_the_machine_it_was_made_on(sample: str) -> None:
     recording = Recording.open(SAMPLES / sample)
     assert recording.manifest is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.cases import each
 from tests.report import diagnoses
 from tfdoctor.report.formats import json
 from tfdoctor.rules import all_rules
@@ -76,8 +77,8 @@ def test_the_gallery_shows_its_reports(site: Path) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("words", ["missing-prefetch", "batches prefetched"])
-def test_rules_are_found_without_a_server(browser: Browser, small: Path, words: str) -> None:
+@each("missing-prefetch", "batches prefetched")
+def test_rules_are_found_without_a_server(words: str, browser: Browser, small: Path) -> None:
     page = browser.new_page()
     page.goto((small / "index.html").as_uri())
     page.fill("input[name=q]", words)

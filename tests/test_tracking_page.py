@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.quoted import diagnosed
+from tests.cases import each
 from tfdoctor.report.formats import render
 
 ROOT = Path(__file__).parent.parent
@@ -15,7 +16,7 @@ NAME = re.compile(r"[\w\-. :/]+")
 """What MLflow allows in the name of a metric."""
 
 
-@pytest.mark.parametrize("sample", ["cpu-outside-steps", "cpu-input-bound"])  # of a traced window
+@each("cpu-outside-steps", "cpu-input-bound")  # of a traced window
 def test_the_page_reads_figures_of_any_report(sample: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runs" / "train").mkdir(parents=True)
     (tmp_path / "runs" / "train" / "report.json").write_text(render("json", diagnosed(sample)))

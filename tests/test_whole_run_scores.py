@@ -17,6 +17,7 @@ from benchmarks.whole_run.cases import Case, cases
 from benchmarks.whole_run.phase_timer import VARIABLE
 from benchmarks.whole_run.reports import RunFinding, RunReport
 from benchmarks.whole_run.scores import Scored, figures, quantile
+from tests.cases import cases as rows
 
 CASE = Case(
     Path("pairs/compiles"), 30, 33, sick_s=100.0, healthy_s=60.0,
@@ -35,16 +36,13 @@ def scored(sick: list[RunFinding], healthy: list[RunFinding] | None = None) -> S
     return Scored(CASE, report, RunReport(tuple(healthy or ()), {}, 60_000.0))
 
 
-@pytest.mark.parametrize(
-    ("findings", "first", "named"),
-    [
-        ([finding()], True, True),
-        ([finding(line=30)], True, True),
-        ([finding(line=34)], False, False),
-        ([finding(line=9), finding()], False, True),
-        ([finding(own=0)], False, True),  # the line stands in its evidence only
-        ([], False, False),
-    ],
+@rows(
+    ([finding()], True, True),
+    ([finding(line=30)], True, True),
+    ([finding(line=34)], False, False),
+    ([finding(line=9), finding()], False, True),
+    ([finding(own=0)], False, True),  # the line stands in its evidence only
+    ([], False, False),
 )
 def test_a_cause_counts_as_first_only_with_its_own_line(
     findings: list[RunFinding], *, first: bool, named: bool
@@ -59,14 +57,11 @@ def test_the_saving_is_compared_as_shares_of_the_sick_run() -> None:
     assert scored([finding(share=None)]).error == pytest.approx(-0.40)
 
 
-@pytest.mark.parametrize(
-    ("one", "false"),
-    [
-        (finding(), 1),
-        (finding(severity="warning"), 1),
-        (finding(severity="note"), 0),
-        (finding(rule="slow-start"), 0),  # declared
-    ],
+@rows(
+    (finding(), 1),
+    (finding(severity="warning"), 1),
+    (finding(severity="note"), 0),
+    (finding(rule="slow-start"), 0),  # declared
 )
 def test_loud_findings_of_a_healthy_program_are_false_unless_declared(one: RunFinding, false: int) -> None:
     assert len(scored([], [one]).false) == false

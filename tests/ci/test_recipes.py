@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases, each
 from tests.ci.composite import ACTION, ROOT, STEPS, Runner, inputs, job_path
 
 SAMPLES = ROOT / "sample_traces"
@@ -48,14 +49,11 @@ def checked(schema: str, file: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("schema", "file"),
-    [
-        ("vendor.github-actions", "action.yml"),
-        ("vendor.github-workflows", "examples/ci/github-workflow.yml"),
-        ("vendor.github-workflows", ".github/workflows/publish.yml"),
-        ("vendor.gitlab-ci", "examples/ci/gitlab-ci.yml"),
-    ],
+@cases(
+    ("vendor.github-actions", "action.yml"),
+    ("vendor.github-workflows", "examples/ci/github-workflow.yml"),
+    ("vendor.github-workflows", ".github/workflows/publish.yml"),
+    ("vendor.gitlab-ci", "examples/ci/gitlab-ci.yml"),
 )
 def test_recipes_are_valid_by_the_published_schemas(schema: str, file: str) -> None:
     code, said = checked(schema, ROOT / file)
@@ -68,7 +66,7 @@ def test_the_schemas_refuse_what_is_no_recipe(tmp_path: Path) -> None:
     assert checked("vendor.github-actions", wrong)[0] == 1
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@each(*SCRIPTS, ids=lambda path: path.name)
 def test_shell_parts_can_be_run(script: Path) -> None:
     assert os.access(script, os.X_OK)
     assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
@@ -104,15 +102,12 @@ def test_a_comparable_base_is_compared_and_the_gate_decides(runner: Runner) -> N
     assert report
 
 
-@pytest.mark.parametrize(
-    ("allowed", "code", "said"),
-    [
-        ("5%", "0", "::warning title=tfdoctor::The runs are not comparable in time"),  # it is compared by shares
-        ("10 percent", "2", "is not a percentage"),  # a gate that makes no sense fails the job
-        ("0", "2", "is not"),
-    ],
+@cases(
+    ("5%", "0", "::warning title=tfdoctor::The runs are not comparable in time"),  # it is compared by shares
+    ("10 percent", "2", "is not a percentage"),  # a gate that makes no sense fails the job
+    ("0", "2", "is not"),
 )
-def test_a_base_that_is_not_alike_and_a_gate(runner: Runner, allowed: str, code: str, said: str) -> None:
+def test_a_base_that_is_not_alike_and_a_gate(allowed: str, code: str, said: str, runner: Runner) -> None:
     runner.words["inputs.max-regression"] = allowed
     runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound")
     assert runner.run("Compare") == 0
@@ -203,10 +198,8 @@ def test_the_report_of_the_base_branch_is_taken(base_of: Runner, tmp_path: Path)
     assert calls(base_of)[-1][:3] == ["run", "download", "123"]
 
 
-@pytest.mark.parametrize(
-    ("run", "notice"), [("", "No successful run on main yet"), ("123", "The last run on main has no report")]
-)
-def test_without_a_report_of_the_base_branch_nothing_is_compared(base_of: Runner, run: str, notice: str) -> None:
+@cases(("", "No successful run on main yet"), ("123", "The last run on main has no report"))
+def test_without_a_report_of_the_base_branch_nothing_is_compared(run: str, notice: str, base_of: Runner) -> None:
     (base_of.state / "run").write_text(run)
     assert base_of.run(STEP) == 0
     assert "steps.base.outputs.path" not in base_of.outputs
@@ -227,9 +220,9 @@ exit 4
 """
 
 
-@pytest.mark.parametrize(("ended", "code", "warned"), [(0, "0", True), (4, "4", False)])
+@cases((0, "0", True), (4, "4", False))
 def test_an_undecided_budget_is_a_warning_and_a_scripts_own_4_fails(
-    tmp_path: Path, ended: int, code: str, *, warned: bool
+    ended: int, code: str, *, warned: bool, tmp_path: Path
 ) -> None:
     stub = tmp_path / "tfdoctor"
     stub.write_text(STUB.format(ended=ended))

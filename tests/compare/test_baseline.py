@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases, each
 from tests.report import diagnoses
 from tfdoctor.compare import baseline
 from tfdoctor.diagnosis import Diagnosis
@@ -81,9 +82,7 @@ def test_the_file_is_sorted_and_the_same_every_time(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [first, second]
 
 
-@pytest.mark.parametrize(
-    ("after", "left"), [(HEALTHY, ["input-bound"]), (UNCHECKED, []), (IGNORED, []), (REMOVED, ["input-bound"])]
-)
+@cases((HEALTHY, ["input-bound"]), (UNCHECKED, []), (IGNORED, []), (REMOVED, ["input-bound"]))
 def test_gone_is_only_what_was_checked(after: Diagnosis, left: list[str], tmp_path: Path) -> None:
     """What this run did not check stays when the file is written again."""
     known = written(diagnoses.full(), tmp_path / "b.json")
@@ -113,22 +112,19 @@ def test_findings_about_the_run_and_of_other_hosts_are_known_by_their_files(tmp_
 # Other files
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "does not exist: write it with --write-baseline"),
-        (b"<!DOCTYPE html><html>", "is HTML: name a file that --write-baseline wrote."),
-        (b"{", "is not JSON"),
-        (b"", "is not JSON"),
-        (b"[" * 100_000, "is not JSON"),
-        (b"\xff\xfe", "is no baseline: it is not UTF-8."),
-        (b"[]", "is no baseline"),
-        (json.dumps(REPORT).encode(), "is damaged (subject: it is missing)"),
-        (b'{"schema": 2, "program": "", "findings": []}', "has schema 2, and this tfdoctor reads"),
-        (b'{"schema": "x", "program": "", "findings": []}', "has schema x"),
-        (b'{"schema": 1, "program": "", "findings": []}', "is damaged: write it again"),
-        (b'{"schema": 1, "tfdoctor": "0", "program": "", "findings": [{"rule": 3}]}', "is damaged (findings"),
-    ],
+@cases(
+    (None, "does not exist: write it with --write-baseline"),
+    (b"<!DOCTYPE html><html>", "is HTML: name a file that --write-baseline wrote."),
+    (b"{", "is not JSON"),
+    (b"", "is not JSON"),
+    (b"[" * 100_000, "is not JSON"),
+    (b"\xff\xfe", "is no baseline: it is not UTF-8."),
+    (b"[]", "is no baseline"),
+    (json.dumps(REPORT).encode(), "is damaged (subject: it is missing)"),
+    (b'{"schema": 2, "program": "", "findings": []}', "has schema 2, and this tfdoctor reads"),
+    (b'{"schema": "x", "program": "", "findings": []}', "has schema x"),
+    (b'{"schema": 1, "program": "", "findings": []}', "is damaged: write it again"),
+    (b'{"schema": 1, "tfdoctor": "0", "program": "", "findings": [{"rule": 3}]}', "is damaged (findings"),
 )
 def test_what_is_no_baseline_is_one_sentence(content: bytes | None, said: str, tmp_path: Path) -> None:
     path = tmp_path / "b.json"
@@ -140,13 +136,10 @@ def test_what_is_no_baseline_is_one_sentence(content: bytes | None, said: str, t
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("kind", "script", "command", "program"),
-    [
-        ("script", "a/train.py", ["python", "a/train.py"], "train.py"),
-        ("command", "mpirun", ["mpirun", "-n", "2", "python", "a/train.py"], "train.py"),  # as in its report
-        ("command", "/opt/start", ["/opt/start"], "start"),
-    ],
+@cases(
+    ("script", "a/train.py", ["python", "a/train.py"], "train.py"),
+    ("command", "mpirun", ["mpirun", "-n", "2", "python", "a/train.py"], "train.py"),  # as in its report
+    ("command", "/opt/start", ["/opt/start"], "start"),
 )
 def test_the_program_is_what_the_command_names(kind: str, script: str, command: list[str], program: str) -> None:
     run = Manifest(command=tuple(command), plan=CapturePlan(kind, script))
@@ -167,7 +160,7 @@ def test_the_baseline_of_another_program_is_refused_and_not_written_over(tmp_pat
         baseline.must_be_writable(path, "other.py")
 
 
-@pytest.mark.parametrize("content", ["[project]", "{}", "<html>"])
+@each("[project]", "{}", "<html>")
 def test_nothing_else_is_overwritten(content: str, tmp_path: Path) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text(content)
@@ -176,7 +169,7 @@ def test_nothing_else_is_overwritten(content: str, tmp_path: Path) -> None:
     assert path.read_text() == content
 
 
-@pytest.mark.parametrize("name", ["none/b.json", ".", "file/b.json"])
+@each("none/b.json", ".", "file/b.json")
 def test_a_place_that_takes_no_file_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TfdoctorError, match="choose another file"):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.report import diagnoses
 from tfdoctor.compare.budgets import FIGURES, checked, state
 from tfdoctor.diagnosis import Conditions, Diagnosis
@@ -73,27 +74,24 @@ def test_every_budget_has_a_figure() -> None:
 UNTRACED = with_steps(untraced_ms=30.0, untraced_breakdown_ms={"input": 3, "device": 27})
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "key", "measured"),
-    [
-        (run(), "step-ms", 52.0),  # the figures are those of the report
-        (UNTRACED, "step-ms", 30.0),  # without the profiler's cost
-        (UNTRACED, "input-wait", 0.1),
-        (with_steps(stalled=2, step_ms=58.0), "step-ms", 58.0),  # the mean is checked
-        (run(), "examples-per-second", 32 / 0.052),
-        (run(), "roofline", 0.25),  # 13 of 52 ms
-        # Measured once:
-        (on(DeviceKind.GPU), "memory-gb", 5e9),
-        (on(DeviceKind.TPU), "memory-gb", 5e9),
-        (on(DeviceKind.CPU), "memory-gb", 3e9),
-        (run(), "matrix-unit", 0.4),
-        (run(), "run-s", 131_000.0),
-        (run(), "run-start-s", 6_100.0),
-        (run(), "run-preparation-s", 21_400.0),
-        (of_account(rows=ROWS[3:]), "run-preparation-s", 0.0),  # a phase that took no time
-        (run(), "epoch-boundary-s", 1_730.0),
-        (run(), "memory-peak-gb", 6e9),
-    ],
+@cases(
+    (run(), "step-ms", 52.0),  # the figures are those of the report
+    (UNTRACED, "step-ms", 30.0),  # without the profiler's cost
+    (UNTRACED, "input-wait", 0.1),
+    (with_steps(stalled=2, step_ms=58.0), "step-ms", 58.0),  # the mean is checked
+    (run(), "examples-per-second", 32 / 0.052),
+    (run(), "roofline", 0.25),  # 13 of 52 ms
+    # Measured once:
+    (on(DeviceKind.GPU), "memory-gb", 5e9),
+    (on(DeviceKind.TPU), "memory-gb", 5e9),
+    (on(DeviceKind.CPU), "memory-gb", 3e9),
+    (run(), "matrix-unit", 0.4),
+    (run(), "run-s", 131_000.0),
+    (run(), "run-start-s", 6_100.0),
+    (run(), "run-preparation-s", 21_400.0),
+    (of_account(rows=ROWS[3:]), "run-preparation-s", 0.0),  # a phase that took no time
+    (run(), "epoch-boundary-s", 1_730.0),
+    (run(), "memory-peak-gb", 6e9),
 )
 def test_a_figure_is_measured(diagnosis: Diagnosis, key: str, measured: float) -> None:
     found = check(diagnosis, key, measured or 1.0)
@@ -127,9 +125,7 @@ def test_all_steps_are_checked_where_slow_ones_take_most_of_the_time() -> None:
 # The distance to the hardware
 
 
-@pytest.mark.parametrize(
-    ("limit", "state"), [(0.15, BudgetState.MET), (0.4, BudgetState.UNCLEAR), (0.9, BudgetState.EXCEEDED)]
-)
+@cases((0.15, BudgetState.MET), (0.4, BudgetState.UNCLEAR), (0.9, BudgetState.EXCEEDED))
 def test_operations_of_unknown_least_time_need_between_none_and_all_of_theirs(
     limit: float, state: BudgetState
 ) -> None:
@@ -206,31 +202,28 @@ NO_STEPS, REASON = diagnoses.no_steps(), "it was not recorded"
 UNSEEN = {"input": "JAX reads its input outside of the trace"}
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "key", "why"),
-    [
-        *((FEW, key, "an interval needs at least 8") for key in ("step-ms", "input-wait", "examples-per-second")),
-        (NO_STEPS, "step-ms", NO_STEPS.steps.missing),
-        (run(missing=UNSEEN), "input-wait", UNSEEN["input"]),  # no input wait of zero
-        *(
-            row
-            for key, field in (
-                ("examples-per-second", "batch_size"),
-                ("memory-gb", "device_bytes"),
-                ("matrix-unit", "matrix_unit"),
-                ("roofline", "least_ms"),
-            )
-            for row in (
-                (run(**{field: None, "missing": {field: REASON}}), key, REASON),
-                (run(**{field: None}), key, "the recording does not contain it"),
-            )
-        ),
-        (replace(run(), run=None), "run-s", "the run outside of the traced steps was not recorded"),
-        (of_account(whole=False, missing="only a trace is known"), "run-start-s", "only a trace is known"),
-        (of_account(finished=False), "run-s", "the end of the run"),
-        (of_account(epochs=0), "epoch-boundary-s", "no epochs"),
-        (of_account(peak_bytes=None), "memory-peak-gb", "the memory of the run"),
-    ],
+@cases(
+    *((FEW, key, "an interval needs at least 8") for key in ("step-ms", "input-wait", "examples-per-second")),
+    (NO_STEPS, "step-ms", NO_STEPS.steps.missing),
+    (run(missing=UNSEEN), "input-wait", UNSEEN["input"]),  # no input wait of zero
+    *(
+        row
+        for key, field in (
+            ("examples-per-second", "batch_size"),
+            ("memory-gb", "device_bytes"),
+            ("matrix-unit", "matrix_unit"),
+            ("roofline", "least_ms"),
+        )
+        for row in (
+            (run(**{field: None, "missing": {field: REASON}}), key, REASON),
+            (run(**{field: None}), key, "the recording does not contain it"),
+        )
+    ),
+    (replace(run(), run=None), "run-s", "the run outside of the traced steps was not recorded"),
+    (of_account(whole=False, missing="only a trace is known"), "run-start-s", "only a trace is known"),
+    (of_account(finished=False), "run-s", "the end of the run"),
+    (of_account(epochs=0), "epoch-boundary-s", "no epochs"),
+    (of_account(peak_bytes=None), "memory-peak-gb", "the memory of the run"),
 )
 def test_a_figure_that_is_missing_is_unknown_because_of_its_reason(
     diagnosis: Diagnosis, key: str, why: str

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases, each
 from tests.compare.made import MACHINE, SUBJECT, finding, report, series, with_outcome, with_work
 from tests.report import diagnoses
 from tests.report.diagnoses import saving as run_saving
@@ -121,23 +122,20 @@ Gates = dict[float, tuple[bool, bool]]  # By the most that is allowed: whether i
 BUSY = report([2 * time for time in series(1)], conditions=replace(MACHINE, cores_run=0.5, cores_other=1.7))
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "direction", "doubt", "gate"),
-    [
-        (plain(), plain(), Direction.NONE, None, {0.001: (False, True)}),  # compared with itself
-        # The gate fails on the lower end of the interval, and says where the steps cannot decide:
-        (plain(), plain(1, step_ms=22.0), Direction.SLOWER, None, {0.099: (False, True), 0.05: (True, False)}),
-        (plain(0, 0.03), plain(1, 0.03), Direction.NONE, None, {0.005: (False, True)}),
-        # As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while.
-        (with_burst(), AT_WORK, Direction.SLOWER, None, {0.1: (True, False)}),
-        (plain(0, 0.8), plain(1, 0.8), Direction.UNKNOWN, Undecided.WIDE, {0.05: (False, True)}),
-        # A checkpoint after every fifth step, and long steps that are not certain:
-        (plain(2), checkpoints(3, 5, 40.0), Direction.SLOWER, None, {0.05: (True, False)}),
-        (plain(), checkpoints(1, 5, 40.0), Direction.UNKNOWN, Undecided.LONG_STEPS, {0.05: (False, True)}),
-        (plain(), BUSY, Direction.UNKNOWN, Undecided.CONDITIONS, {}),
-        # The device is a quarter faster in every step, and a burst of input waits hides it in the whole.
-        (with_waits(106.0), with_waits(77.1), Direction.UNKNOWN, Undecided.WIDE, {}),
-    ],
+@cases(
+    (plain(), plain(), Direction.NONE, None, {0.001: (False, True)}),  # compared with itself
+    # The gate fails on the lower end of the interval, and says where the steps cannot decide:
+    (plain(), plain(1, step_ms=22.0), Direction.SLOWER, None, {0.099: (False, True), 0.05: (True, False)}),
+    (plain(0, 0.03), plain(1, 0.03), Direction.NONE, None, {0.005: (False, True)}),
+    # As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while.
+    (with_burst(), AT_WORK, Direction.SLOWER, None, {0.1: (True, False)}),
+    (plain(0, 0.8), plain(1, 0.8), Direction.UNKNOWN, Undecided.WIDE, {0.05: (False, True)}),
+    # A checkpoint after every fifth step, and long steps that are not certain:
+    (plain(2), checkpoints(3, 5, 40.0), Direction.SLOWER, None, {0.05: (True, False)}),
+    (plain(), checkpoints(1, 5, 40.0), Direction.UNKNOWN, Undecided.LONG_STEPS, {0.05: (False, True)}),
+    (plain(), BUSY, Direction.UNKNOWN, Undecided.CONDITIONS, {}),
+    # The device is a quarter faster in every step, and a burst of input waits hides it in the whole.
+    (with_waits(106.0), with_waits(77.1), Direction.UNKNOWN, Undecided.WIDE, {}),
 )
 def test_what_two_runs_show(
     before: Diagnosis, after: Diagnosis, direction: Direction, doubt: Undecided | None, gate: Gates
@@ -197,16 +195,13 @@ def test_load_of_other_programs_and_lower_clocks_widen_the_side_that_they_slow()
     assert compared(before, after).wider == ("The clock of the GPUs was 32 % lower after the change.",)
 
 
-@pytest.mark.parametrize(
-    ("after", "what"),
-    [
-        (report(series(1), subject=replace(SUBJECT, hosts=("other",))), ["host"]),
-        (report(series(1), subject=replace(SUBJECT, command=("python", "x.py"))), ["command"]),
-        (report(series(1), subject=replace(SUBJECT, framework={"tensorflow": "2.18"})), ["versions"]),
-        (plain(1, batch_size=64), ["batch size"]),
-        (plain(1, cpu_model="Xeon"), ["CPU"]),
-        (plain(1, batch_size=None, cpu_model=""), []),  # unknown
-    ],
+@cases(
+    (report(series(1), subject=replace(SUBJECT, hosts=("other",))), ["host"]),
+    (report(series(1), subject=replace(SUBJECT, command=("python", "x.py"))), ["command"]),
+    (report(series(1), subject=replace(SUBJECT, framework={"tensorflow": "2.18"})), ["versions"]),
+    (plain(1, batch_size=64), ["batch size"]),
+    (plain(1, cpu_model="Xeon"), ["CPU"]),
+    (plain(1, batch_size=None, cpu_model=""), []),  # unknown
 )
 def test_runs_that_are_not_alike_say_how(after: Diagnosis, what: list[str]) -> None:
     assert [mismatch.what for mismatch in compared(plain(), after).mismatches] == what
@@ -227,9 +222,10 @@ def test_findings_are_matched_by_rule_and_file() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "outcome",
-    [NotApplicable(reason="no steps"), Errored(error="KeyError", traceback=""), None],
+@each(
+    NotApplicable(reason="no steps"),
+    Errored(error="KeyError", traceback=""),
+    None,
     ids=["not-applicable", "errored", "unknown"],
 )
 def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: Outcome | None) -> None:
@@ -239,7 +235,7 @@ def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: Outco
     assert states(unchecked, found) == [("input-bound", FindingState.UNCHECKED_BEFORE)]
 
 
-@pytest.mark.parametrize("alone", [False, True])
+@cases((False,), (True,))
 def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run(*, alone: bool) -> None:
     cause, symptom = finding("python-input", "a.py", 3.0), finding("input-bound", "a.py", 4.0)
     ceiling = Relation(Relationship.CEILING, "input-bound", ("python-input",), "input")
@@ -285,15 +281,12 @@ def test_the_run_in_the_middle_stands_for_its_side() -> None:
     assert sum(side.parts_ms.values()) == pytest.approx(side.step_ms)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "ms"),
-    [
-        # One run was slowed by half as it was traced, the other a little less: each report decides alone.
-        (untraced(plain(), 12.0), plain(1), 20.0),
-        # Tracing made one run 10 % slower, whose report leaves that out, and the other hardly.
-        (untraced(plain(), 18.0), plain(1, step_ms=18.0, untraced_ms=17.9), 18.0),
-        (untraced(plain(), 10.0), untraced(plain(), 10.0), 10.0),  # both reports leave it out
-    ],
+@cases(
+    # One run was slowed by half as it was traced, the other a little less: each report decides alone.
+    (untraced(plain(), 12.0), plain(1), 20.0),
+    # Tracing made one run 10 % slower, whose report leaves that out, and the other hardly.
+    (untraced(plain(), 18.0), plain(1, step_ms=18.0, untraced_ms=17.9), 18.0),
+    (untraced(plain(), 10.0), untraced(plain(), 10.0), 10.0),  # both reports leave it out
 )
 def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without(
     before: Diagnosis, after: Diagnosis, ms: float
@@ -382,9 +375,7 @@ def test_a_renamed_script_has_the_findings_it_had() -> None:
     assert states(before, after) == expected
 
 
-@pytest.mark.parametrize(
-    ("before_text", "after_text", "same"), [("aa", "aa", True), ("aa", "bb", False), ("", "", False)]
-)
+@cases(("aa", "aa", True), ("aa", "bb", False), ("", "", False))
 def test_a_line_in_a_renamed_module_is_the_same_by_its_text(
     before_text: str, after_text: str, *, same: bool
 ) -> None:
@@ -410,11 +401,7 @@ def test_the_change_of_all_steps_is_told_in_their_milliseconds() -> None:
     assert any("The mean of all traced steps is" in note for note in words.notes(result))
 
 
-@pytest.mark.parametrize(
-    ("wait", "device", "carries"),
-    [(1.0, 9.0, False), (1.0, 5.0, True), (0.0, 7.5, True)],
-    ids=["as much", "not", "less"],
-)
+@cases((1.0, 9.0, False), (1.0, 5.0, True), (0.0, 7.5, True), ids=["as much", "not", "less"])
 def test_work_that_moves_to_another_part_is_no_change_of_the_step(
     wait: float, device: float, *, carries: bool
 ) -> None:
@@ -502,9 +489,7 @@ def of_run(time: float, share: float) -> Result:
     return replace(finding("slow-prediction", "embed.py", 0.0), saving=None, run=saving)
 
 
-@pytest.mark.parametrize(
-    ("share", "state"), [(0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE)]
-)
+@cases((0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE))
 def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
     found = compared(of(of_run(70_000.0, 0.69)), of(of_run(share * 1e5, share)))
     (row,) = words.tables(found)[words.FINDINGS].rows
@@ -525,26 +510,23 @@ def with_steps(**changes: Any) -> dict[str, Any]:
     return {"steps": STEPS | changes}
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ("<!DOCTYPE html><html></html>", "is an HTML report: name the report.json"),
-        ("", "is not JSON"),
-        ("[1, 2", "is not JSON"),
-        ("[" * 100_000, "is not JSON"),
-        ("[]", "is not a report of tfdoctor"),
-        ('{"schema": 1}', "is not a report of tfdoctor"),
-        ({"schema": True}, "is not a report of tfdoctor"),
-        ({"schema": 2}, "has schema 2, and this tfdoctor reads schema 1"),
-        ({"subject": 3}, "(subject: expected an object, not 3)"),
-        ({"results": None}, "(results: expected a list, not null)"),
-        ({"operations_omitted": -1}, "expected a whole number ≥ 0, not -1"),
-        (with_steps(step_ms=-1), "is damaged (steps.step_ms: expected a number > 0, not -1)"),
-        (with_steps(step_ms=1e300), "(steps.step_ms: expected a number ≤ 1e+15, not a larger one)"),
-        (with_steps(step_ms=float("nan")), "is not JSON"),
-        (with_steps(rows=[ROW | {"total_ms": 0}]), "(steps.rows[0].total_ms: expected a number > 0"),
-        ({"operations": [{"operation": 1}]}, "(operations[0].layer: it is missing)"),
-    ],
+@cases(
+    ("<!DOCTYPE html><html></html>", "is an HTML report: name the report.json"),
+    ("", "is not JSON"),
+    ("[1, 2", "is not JSON"),
+    ("[" * 100_000, "is not JSON"),
+    ("[]", "is not a report of tfdoctor"),
+    ('{"schema": 1}', "is not a report of tfdoctor"),
+    ({"schema": True}, "is not a report of tfdoctor"),
+    ({"schema": 2}, "has schema 2, and this tfdoctor reads schema 1"),
+    ({"subject": 3}, "(subject: expected an object, not 3)"),
+    ({"results": None}, "(results: expected a list, not null)"),
+    ({"operations_omitted": -1}, "expected a whole number ≥ 0, not -1"),
+    (with_steps(step_ms=-1), "is damaged (steps.step_ms: expected a number > 0, not -1)"),
+    (with_steps(step_ms=1e300), "(steps.step_ms: expected a number ≤ 1e+15, not a larger one)"),
+    (with_steps(step_ms=float("nan")), "is not JSON"),
+    (with_steps(rows=[ROW | {"total_ms": 0}]), "(steps.rows[0].total_ms: expected a number > 0"),
+    ({"operations": [{"operation": 1}]}, "(operations[0].layer: it is missing)"),
 )
 def test_what_is_no_report_is_refused_in_one_sentence(given: str | dict[str, Any], why: str) -> None:
     text = given if isinstance(given, str) else json.dumps(REPORT | given)

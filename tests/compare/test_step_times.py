@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.compare.made import run
 from tfdoctor.compare.step_times import ComparedSteps, Interval, block_length, bootstrap_error, step_interval
 from tfdoctor.diagnosis.comparison import StepFigure
@@ -14,9 +15,7 @@ from tfdoctor.diagnosis.comparison import StepFigure
 GATE = math.log(1.05)
 
 
-@pytest.mark.parametrize(
-    ("jitter", "slower", "fewest", "most"), [(0.01, 1.0, 0, 1), (0.05, 1.0, 0, 1), (0.01, 1.1, 57, 60)]
-)
+@cases((0.01, 1.0, 0, 1), (0.05, 1.0, 0, 1), (0.01, 1.1, 57, 60))
 def test_a_gate_of_five_percent_fails_for_a_regression_and_hardly_ever_by_chance(
     jitter: float, slower: float, fewest: int, most: int
 ) -> None:
@@ -60,7 +59,7 @@ def test_the_interval_holds_what_the_untraced_steps_say() -> None:
     assert step_interval([before], [unknown]).low > 0.2
 
 
-@pytest.mark.parametrize(("untraced_ms", "held"), [(18.0, True), (12.0, False)])
+@cases((18.0, True), (12.0, False))
 def test_the_interval_holds_what_the_traced_steps_say(untraced_ms: float, *, held: bool) -> None:
     """The reports are about steps without the profiler's cost, which is not known to a percent."""
     before = ComparedSteps(run(0).times_ms, untraced_ms, untraced_ms=untraced_ms)
@@ -87,7 +86,7 @@ def test_blocks_grow_with_the_cube_root_of_the_steps() -> None:
     assert [block_length(count) for count in (8, 27, 60, 1000)] == [2, 3, 4, 10]
 
 
-@pytest.mark.parametrize(("times", "least", "most"), [(1, 0.75, 1.25), (4, 1.5, 3.0)])
+@cases((1, 0.75, 1.25), (4, 1.5, 3.0))
 def test_the_error_of_a_mean_is_that_of_theory_and_larger_for_dependent_steps(
     times: int, least: float, most: float
 ) -> None:

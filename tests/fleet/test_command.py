@@ -21,6 +21,7 @@ from pyarrow import parquet
 
 from benchmarks.fleet import cluster, examine, rows, scheduler_alone, start_process, until, worker_command
 from benchmarks.fleet_recordings import SAMPLES, recordings, slower
+from tests.cases import cases
 from tests.command import tfdoctor
 from tests.remote import servers
 from tfdoctor.fleet import cluster as fleet_cluster
@@ -279,20 +280,17 @@ KEPT: list[socket.socket] = []
 """Servers that are open until the tests end."""
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["nowhere"], "There is nothing at nowhere"),
-        ([".", "--on", "tcp://127.0.0.1:1"], "No Dask scheduler answers at tcp://127.0.0.1:1"),
-        ([".", "--on", "tcp://127.0.0.1:1", "--workers", "2"], "leave --workers out"),
-        ([".", "--memory", "4"], "is too little"),
-        ([".", "--timeout", "soon"], "is not a time"),
-        ([".", "--usd-per-device-hour", "T4=free"], "'free' is not a price"),
-        ([], "missing argument"),
-    ],
+@cases(
+    (["nowhere"], "There is nothing at nowhere"),
+    ([".", "--on", "tcp://127.0.0.1:1"], "No Dask scheduler answers at tcp://127.0.0.1:1"),
+    ([".", "--on", "tcp://127.0.0.1:1", "--workers", "2"], "leave --workers out"),
+    ([".", "--memory", "4"], "is too little"),
+    ([".", "--timeout", "soon"], "is not a time"),
+    ([".", "--usd-per-device-hour", "T4=free"], "'free' is not a price"),
+    ([], "missing argument"),
 )
 def test_what_is_wrong_is_one_sentence(
-    source: Path, tmp_path: Path, words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+    words: list[str], sentence: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet_cluster, "CONNECT_S", 1.0)
     places = [str(source) if word == "." else word for word in words]

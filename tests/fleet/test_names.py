@@ -2,25 +2,21 @@
 
 from typing import Any
 
-import pytest
-
+from tests.cases import cases
 from tfdoctor.fleet import examine, places
 from tfdoctor.recording import Manifest
 from tfdoctor.recording.typed import read
 
 
-@pytest.mark.parametrize(
-    ("place", "title", "job"),
-    [
-        ("/runs/mnist/2026-11-01", "2026-11-01", "runs/mnist"),
-        ("gs://bucket/team/resnet/plugins/profile/2026_11_01_10_00_00", "resnet", "team/resnet"),
-        ("/logs/fit/20261101-100000/plugins/profile/run", "20261101-100000", "logs/fit"),
-        ("/traces/slow/host.xplane.pb", "slow", "traces/slow"),
-        ("/runs/mnist/run-00010", "run-00010", "runs/mnist"),
-        ("/runs/mnist/v2", "v2", "runs/mnist"),
-        ("/profile/run", "/profile/run", "/profile/run"),
-        ("/2026", "2026", "/2026"),
-    ],
+@cases(
+    ("/runs/mnist/2026-11-01", "2026-11-01", "runs/mnist"),
+    ("gs://bucket/team/resnet/plugins/profile/2026_11_01_10_00_00", "resnet", "team/resnet"),
+    ("/logs/fit/20261101-100000/plugins/profile/run", "20261101-100000", "logs/fit"),
+    ("/traces/slow/host.xplane.pb", "slow", "traces/slow"),
+    ("/runs/mnist/run-00010", "run-00010", "runs/mnist"),
+    ("/runs/mnist/v2", "v2", "runs/mnist"),
+    ("/profile/run", "/profile/run", "/profile/run"),
+    ("/2026", "2026", "/2026"),
 )
 def test_names_of_places(place: str, title: str, job: str) -> None:
     assert places.title(place) == title
@@ -32,14 +28,11 @@ def manifest(**fields: Any) -> Manifest:
     return read(Manifest, {"cwd": "/home/user/vision", **fields}, [])
 
 
-@pytest.mark.parametrize(
-    ("command", "module", "script"),
-    [
-        ("python train.py", "", "vision/train.py"),
-        ("python ../text/run.py --epochs=3", "", "text/run.py"),
-        ("python -m models.train", "models.train", "vision/models.train"),
-        ("bash launch.sh", "", ""),
-    ],
+@cases(
+    ("python train.py", "", "vision/train.py"),
+    ("python ../text/run.py --epochs=3", "", "text/run.py"),
+    ("python -m models.train", "models.train", "vision/models.train"),
+    ("bash launch.sh", "", ""),
 )
 def test_the_script_of_a_run(command: str, module: str, script: str) -> None:
     assert examine.script(command.split(), module, "/home/user/vision") == script

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases, each
 from tests.remote import servers
 from tfdoctor.fleet.places import found, recordings
 from tfdoctor.terms.errors import InputError
@@ -15,36 +16,33 @@ TRACE = "plugins/profile/2026_11_01_10_00_00/host.xplane.pb"
 SECOND = "/logs/fit/plugins/profile/2026_11_02_10_00_00"
 
 
-@pytest.mark.parametrize(
-    ("files", "found"),
-    [
-        (  # a root is a recording, a run folder or a trace
-            [
-                *("/r/a/tfdoctor.json", f"/r/a/{TRACE}", "/r/a/report.html", f"/logs/fit/{TRACE}"),
-                *(f"{SECOND}/{name}" for name in ("one.xplane.pb", "two.xplane.pb", "overview.json")),
-                *("/traces/a.xplane.pb", "/traces/b.xplane.pb", "/traces/notes.txt"),
-            ],
-            {
-                "/r/a": (TRACE, "tfdoctor.json"),
-                "/logs/fit/plugins/profile/2026_11_01_10_00_00": ("host.xplane.pb",),
-                SECOND: ("one.xplane.pb", "two.xplane.pb"),
-                "/traces/a.xplane.pb": ("",),
-                "/traces/b.xplane.pb": ("",),
-            },
-        ),
-        (  # workers and processes belong to their run
-            [
-                *("/r/workers/one/tfdoctor.json", "/r/workers/two/tfdoctor.json", f"/r/{TRACE}"),
-                *("/killed/tfdoctor.json", "/killed/processes/7/agent.json", f"/killed/processes/7/{TRACE}"),
-            ],
-            {
-                "/r": (TRACE, "workers/one/tfdoctor.json", "workers/two/tfdoctor.json"),
-                "/killed": ("processes/7/agent.json", f"processes/7/{TRACE}", "tfdoctor.json"),
-            },
-        ),
-        # Samples beside the trace of another profiler belong to it:
-        ([f"/jax/{TRACE}", "/jax/samples.jsonl"], {"/jax": (TRACE, "samples.jsonl")}),
-    ],
+@cases(
+    (  # a root is a recording, a run folder or a trace
+        [
+            *("/r/a/tfdoctor.json", f"/r/a/{TRACE}", "/r/a/report.html", f"/logs/fit/{TRACE}"),
+            *(f"{SECOND}/{name}" for name in ("one.xplane.pb", "two.xplane.pb", "overview.json")),
+            *("/traces/a.xplane.pb", "/traces/b.xplane.pb", "/traces/notes.txt"),
+        ],
+        {
+            "/r/a": (TRACE, "tfdoctor.json"),
+            "/logs/fit/plugins/profile/2026_11_01_10_00_00": ("host.xplane.pb",),
+            SECOND: ("one.xplane.pb", "two.xplane.pb"),
+            "/traces/a.xplane.pb": ("",),
+            "/traces/b.xplane.pb": ("",),
+        },
+    ),
+    (  # workers and processes belong to their run
+        [
+            *("/r/workers/one/tfdoctor.json", "/r/workers/two/tfdoctor.json", f"/r/{TRACE}"),
+            *("/killed/tfdoctor.json", "/killed/processes/7/agent.json", f"/killed/processes/7/{TRACE}"),
+        ],
+        {
+            "/r": (TRACE, "workers/one/tfdoctor.json", "workers/two/tfdoctor.json"),
+            "/killed": ("processes/7/agent.json", f"processes/7/{TRACE}", "tfdoctor.json"),
+        },
+    ),
+    # Samples beside the trace of another profiler belong to it:
+    ([f"/jax/{TRACE}", "/jax/samples.jsonl"], {"/jax": (TRACE, "samples.jsonl")}),
 )
 def test_what_the_files_of_a_recording_are(files: list[str], found: dict[str, tuple[str, ...]]) -> None:
     assert recordings(files) == found
@@ -60,25 +58,22 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
-        ("", ["a/one", "a/two", "b/three"]),
-        ("a", ["a/one", "a/two"]),
-        ("*/t*", ["a/two", "b/three"]),
-        ("**/plugins/profile/*", ["a/one", "a/two", "b/three"]),
-        ("a/**", ["a/one", "a/two"]),
-        ("*", ["a/one", "a/two", "b/three"]),
-        ("b/three/plugins/profile/2026*", ["b/three"]),
-        ("**/*.xplane.pb", ["a/one", "a/two", "b/three"]),
-        ("a/one/tfdoctor.json", ["a/one"]),
-        ("a/one/plugins/profile/2026_11_01_10_00_00", ["a/one"]),
-        ("a/two/plugins", ["a/two"]),
-        (f"b/three/{TRACE}", ["b/three"]),
-        ("c*", []),
-    ],
+@cases(
+    ("", ["a/one", "a/two", "b/three"]),
+    ("a", ["a/one", "a/two"]),
+    ("*/t*", ["a/two", "b/three"]),
+    ("**/plugins/profile/*", ["a/one", "a/two", "b/three"]),
+    ("a/**", ["a/one", "a/two"]),
+    ("*", ["a/one", "a/two", "b/three"]),
+    ("b/three/plugins/profile/2026*", ["b/three"]),
+    ("**/*.xplane.pb", ["a/one", "a/two", "b/three"]),
+    ("a/one/tfdoctor.json", ["a/one"]),
+    ("a/one/plugins/profile/2026_11_01_10_00_00", ["a/one"]),
+    ("a/two/plugins", ["a/two"]),
+    (f"b/three/{TRACE}", ["b/three"]),
+    ("c*", []),
 )
-def test_patterns(tree: Path, pattern: str, names: list[str]) -> None:
+def test_patterns(pattern: str, names: list[str], tree: Path) -> None:
     if not names:
         with pytest.raises(InputError, match="No recording at"):
             found([str(tree / pattern)])
@@ -100,8 +95,8 @@ def test_places_are_found_once_without_dots_and_told_where_they_are_empty(
         found([str(tree / "nowhere")])
 
 
-@pytest.mark.parametrize("touched", [False, True])
-def test_a_stamp_changes_with_a_file(tree: Path, *, touched: bool) -> None:
+@cases((False,), (True,))
+def test_a_stamp_changes_with_a_file(*, touched: bool, tree: Path) -> None:
     first, _ = found([str(tree)])
     assert found([str(tree)]) == (first, ())
     trace = tree / "a/one" / TRACE
@@ -113,8 +108,8 @@ def test_a_stamp_changes_with_a_file(tree: Path, *, touched: bool) -> None:
     assert [one.stamp == two.stamp for one, two in zip(first, second, strict=True)] == [False, True, True]
 
 
-@pytest.mark.parametrize("name", ["br[1]", "st*ar", "wh?t", "with space", "ünï", "<b>", "it's"])
-def test_a_name_may_have_any_characters(tree: Path, name: str) -> None:
+@each("br[1]", "st*ar", "wh?t", "with space", "ünï", "<b>", "it's")
+def test_a_name_may_have_any_characters(name: str, tree: Path) -> None:
     (tree / "a" / "two").rename(tree / "a" / name)
     (one,), _ = found([str(tree / "a" / name)])
     assert one.place == str(tree / "a" / name / TRACE.rpartition("/")[0])
@@ -161,19 +156,16 @@ def test_a_web_server_that_lists_its_files_is_searched(tree: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
-        ("", ["a/one", "a/two", "b/three", "kept/report.json"]),
-        ("kept", ["kept/report.json"]),
-        ("a/one/report.json", ["a/one/report.json"]),
-        ("*/*/report.json", ["a/one/report.json"]),
-        ("kept/*.json", ["kept/report.json"]),
-        ("kept/other.json", ["kept/other.json"]),
-        ("a/one", ["a/one"]),
-    ],
+@cases(
+    ("", ["a/one", "a/two", "b/three", "kept/report.json"]),
+    ("kept", ["kept/report.json"]),
+    ("a/one/report.json", ["a/one/report.json"]),
+    ("*/*/report.json", ["a/one/report.json"]),
+    ("kept/*.json", ["kept/report.json"]),
+    ("kept/other.json", ["kept/other.json"]),
+    ("a/one", ["a/one"]),
 )
-def test_a_report_is_found_where_it_is_named_or_alone(tree: Path, pattern: str, names: list[str]) -> None:
+def test_a_report_is_found_where_it_is_named_or_alone(pattern: str, names: list[str], tree: Path) -> None:
     (tree / "kept").mkdir()
     for name in ("a/one/report.json", "kept/report.json", "kept/other.json"):
         (tree / name).write_text("{}")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.fleet_recordings import SAMPLES
+from tests.cases import cases
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.fleet.examine import examine
@@ -49,19 +50,16 @@ def account(**changes: Any) -> Diagnosis:
 FASTER = MADE.steps.shown_ms / 1.2 if MADE.steps.shown_ms else None
 
 
-@pytest.mark.parametrize(
-    ("report", "field", "told"),
-    [
-        (replace(MADE, subject=replace(MADE.subject, recorded=MOMENT)), "recorded", MOMENT),
-        # The step is the one that its page begins with:
-        (replace(MADE, conditions=replace(MADE.conditions, untraced_ms=FASTER)), "step_ms", FASTER),
-        # A run that was ended early counts by its steps, where these are known:
-        (account(ended_early=False), "is_whole", True),
-        (account(ended_early=True), "is_whole", False),
-        (replace(account(ended_early=True), steps=diagnoses.no_steps().steps, together=None), "is_whole", True),
-    ],
+@cases(
+    (replace(MADE, subject=replace(MADE.subject, recorded=MOMENT)), "recorded", MOMENT),
+    # The step is the one that its page begins with:
+    (replace(MADE, conditions=replace(MADE.conditions, untraced_ms=FASTER)), "step_ms", FASTER),
+    # A run that was ended early counts by its steps, where these are known:
+    (account(ended_early=False), "is_whole", True),
+    (account(ended_early=True), "is_whole", False),
+    (replace(account(ended_early=True), steps=diagnoses.no_steps().steps, together=None), "is_whole", True),
 )
-def test_a_field_of_its_row(job: RecordingJob, tmp_path: Path, report: Diagnosis, field: str, told: object) -> None:
+def test_a_field_of_its_row(report: Diagnosis, field: str, told: object, job: RecordingJob, tmp_path: Path) -> None:
     Path(job.found.place).write_text(report_json.render(report), "utf-8")
     shown = getattr(examine(job, tmp_path).run, field)
     assert shown == (pytest.approx(told, rel=1e-3) if field == "step_ms" else told)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cases import cases
 from tests.fleet.runs import failed, finding, reported, run
 from tfdoctor.diagnosis.fleet_report import FleetRun
 from tfdoctor.fleet.totals import device_prices
@@ -17,19 +18,16 @@ WHOLE = run(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("rows", "prices", "places", "by_hours"),
-    [
-        ([run("/a", hours=1.0), run("/b", hours=3.0), run("/c", hours=1.0, devices=8)], (), "/c /b /a", True),
-        # Few runs of unknown length come after the others; where many are, devices count.
-        ([UNTIMED, *(run(f"/{n}") for n in range(9))], (), "/0 /1 /2 /3 /4 /5 /6 /7 /8 /untimed", True),
-        ([run("/a"), UNTIMED, run("/c", devices=2)], (), "/untimed /c /a", False),
-        ([run("/a", saving_share=None), run("/b")], (), "/b /a", True),
-        # Dollars go before hours:
-        ([run("/a", hours=5.0, device_name="Tesla T4"), run("/dear")], ("0.40", "A100=3.00"), "/dear /a", True),
-        # Ten minutes of training in a run of three hours, most of which is one slow loop.
-        ([run("/steps", hours=2.0), WHOLE], (), "/whole /steps", True),
-    ],
+@cases(
+    ([run("/a", hours=1.0), run("/b", hours=3.0), run("/c", hours=1.0, devices=8)], (), "/c /b /a", True),
+    # Few runs of unknown length come after the others; where many are, devices count.
+    ([UNTIMED, *(run(f"/{n}") for n in range(9))], (), "/0 /1 /2 /3 /4 /5 /6 /7 /8 /untimed", True),
+    ([run("/a"), UNTIMED, run("/c", devices=2)], (), "/untimed /c /a", False),
+    ([run("/a", saving_share=None), run("/b")], (), "/b /a", True),
+    # Dollars go before hours:
+    ([run("/a", hours=5.0, device_name="Tesla T4"), run("/dear")], ("0.40", "A100=3.00"), "/dear /a", True),
+    # Ten minutes of training in a run of three hours, most of which is one slow loop.
+    ([run("/steps", hours=2.0), WHOLE], (), "/whole /steps", True),
 )
 def test_runs_are_ranked_by_what_they_waste(
     rows: list[FleetRun], prices: tuple[str, ...], places: str, *, by_hours: bool
@@ -120,12 +118,9 @@ def test_what_could_be_saved_of_a_jobs_last_step_is_a_ceiling_where_that_saving_
     )
 
 
-@pytest.mark.parametrize(
-    ("price", "said"),
-    [
-        *((price, "is not a price") for price in ("free", "-1", "0", "nan", "A100=", "1e9")),
-        *((price, "is not the name of one device") for price in ("A100=3,T4=1", "=3", "a=b=3")),
-    ],
+@cases(
+    *((price, "is not a price") for price in ("free", "-1", "0", "nan", "A100=", "1e9")),
+    *((price, "is not the name of one device") for price in ("A100=3,T4=1", "=3", "a=b=3")),
 )
 def test_what_is_no_price_of_one_device_is_one_sentence(price: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.cases import cases
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import Accepted, ChangePoint
 from tfdoctor.history.series import FEWEST, checked, reference
@@ -23,17 +24,14 @@ def series(seed: int, count: int, times: int, *, heavy: bool = False) -> Iterato
         yield before, newest
 
 
-@pytest.mark.parametrize(("heavy", "most"), [(False, 0.025), (True, 0.06)])
+@cases((False, 0.025), (True, 0.06))
 @pytest.mark.parametrize("count", [5, 8, 20, 50])
-def test_few_stable_runs_are_above_the_interval(count: int, most: float, *, heavy: bool) -> None:
+def test_few_stable_runs_are_above_the_interval(*, heavy: bool, most: float, count: int) -> None:
     found = [checked([newest], before, 0.0).low for before, newest in series(count, count, 4_000, heavy=heavy)]
     assert sum(low is not None and low > 0 for low in found) / len(found) <= most + 0.006
 
 
-@pytest.mark.parametrize(
-    ("count", "factor", "least", "most"),
-    [(5, 1.0, 0.0, 0.001), (20, 1.0, 0.0, 0.001), (5, 1.2, 0.5, 1.0), (8, 1.2, 0.85, 1.0), (20, 1.2, 0.99, 1.0)],
-)
+@cases((5, 1.0, 0.0, 0.001), (20, 1.0, 0.0, 0.001), (5, 1.2, 0.5, 1.0), (8, 1.2, 0.85, 1.0), (20, 1.2, 0.99, 1.0))
 def test_a_gate_of_five_percent_fails_for_a_fifth_and_hardly_ever_by_noise_of_two(
     count: int, factor: float, least: float, most: float
 ) -> None:
@@ -55,19 +53,16 @@ BEFORE = [50.0, 50.5, 49.5, 50.2, 49.8, 50.1]
 FEW = "there are four runs to compare with, and at least 5 are needed"
 
 
-@pytest.mark.parametrize(
-    ("newest", "before", "limit", "state", "why"),
-    [
-        # Runs without noise differ by what is assumed of runs:
-        ([50.2], [50.0] * 10, 0.01, BudgetState.UNCLEAR, ""),
-        ([52.0], [50.0] * 10, 0.01, BudgetState.EXCEEDED, ""),
-        # Several runs of the newest commit are judged by their median:
-        ([50.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.MET, ""),
-        ([70.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.EXCEEDED, ""),
-        ([90.0], [50.0] * (FEWEST - 1), 0.05, BudgetState.UNCLEAR, FEW),  # it does not fail
-        ([], [50.0] * 10, 0.05, BudgetState.UNKNOWN, "the newest run does not have it"),
-        *((newest, [50.0] * 10, None, None, "") for newest in ([90.0], [])),  # without a limit
-    ],
+@cases(
+    # Runs without noise differ by what is assumed of runs:
+    ([50.2], [50.0] * 10, 0.01, BudgetState.UNCLEAR, ""),
+    ([52.0], [50.0] * 10, 0.01, BudgetState.EXCEEDED, ""),
+    # Several runs of the newest commit are judged by their median:
+    ([50.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.MET, ""),
+    ([70.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.EXCEEDED, ""),
+    ([90.0], [50.0] * (FEWEST - 1), 0.05, BudgetState.UNCLEAR, FEW),  # it does not fail
+    ([], [50.0] * 10, 0.05, BudgetState.UNKNOWN, "the newest run does not have it"),
+    *((newest, [50.0] * 10, None, None, "") for newest in ([90.0], [])),  # without a limit
 )
 def test_what_is_decided(
     newest: list[float], before: list[float], limit: float | None, state: BudgetState | None, why: str
@@ -87,23 +82,20 @@ def point(at: int, before: float, after: float, *, accepted: bool = False) -> Ch
 WINDOW = (10, 30)
 
 
-@pytest.mark.parametrize(
-    ("changes", "starts", "span"),
-    [
-        ([], [], (10, 30)),
-        ([point(5, 50, 60)], [], (10, 30)),  # before the window
-        ([point(20, 50, 40)], [], (20, 30)),  # an improvement begins a new level
-        ([point(20, 50, 60)], [], (10, 20)),  # a regression does not
-        ([point(20, 50, 60, accepted=True)], [], (20, 30)),
-        ([point(15, 50, 60), point(20, 60, 50)], [], (20, 30)),  # mended
-        ([point(15, 50, 60), point(20, 60, 55)], [], (10, 15)),  # mended in part
-        ([point(15, 50, 60), point(20, 60, 50.5)], [], (20, 30)),  # mended but for the noise
-        ([point(15, 50, 60), point(20, 60, 70)], [], (10, 15)),
-        ([point(31, 50, 60)], [], (10, 30)),  # of the newest commit itself
-        ([], [25], (25, 30)),  # accepted before it shows
-        ([], [5], (10, 30)),
-        ([], [30], (30, 30)),  # the newest commit is accepted: there is nothing to compare it with yet
-    ],
+@cases(
+    ([], [], (10, 30)),
+    ([point(5, 50, 60)], [], (10, 30)),  # before the window
+    ([point(20, 50, 40)], [], (20, 30)),  # an improvement begins a new level
+    ([point(20, 50, 60)], [], (10, 20)),  # a regression does not
+    ([point(20, 50, 60, accepted=True)], [], (20, 30)),
+    ([point(15, 50, 60), point(20, 60, 50)], [], (20, 30)),  # mended
+    ([point(15, 50, 60), point(20, 60, 55)], [], (10, 15)),  # mended in part
+    ([point(15, 50, 60), point(20, 60, 50.5)], [], (20, 30)),  # mended but for the noise
+    ([point(15, 50, 60), point(20, 60, 70)], [], (10, 15)),
+    ([point(31, 50, 60)], [], (10, 30)),  # of the newest commit itself
+    ([], [25], (25, 30)),  # accepted before it shows
+    ([], [5], (10, 30)),
+    ([], [30], (30, 30)),  # the newest commit is accepted: there is nothing to compare it with yet
 )
 def test_the_runs_to_compare_with(changes: list[ChangePoint], starts: list[int], span: tuple[int, int]) -> None:
     start, end, why = reference(changes, starts, WINDOW)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.history.made import commit, followed, moment, noisy, read, report
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
@@ -33,21 +34,18 @@ def test_runs_are_in_the_order_of_their_commits_else_of_their_recording() -> Non
     assert [run.recorded for run in series.runs] == [moment(0), moment(2)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "runs", "notes"),
-    [
-        ({"command": ("python", "other.py")}, [2, 1], ()),
-        ({"command": ("python", "train.py", "--epochs", "3")}, [2, 1], ()),
-        ({"device_name": "another GPU"}, [2, 1], ()),
+@cases(
+    ({"command": ("python", "other.py")}, [2, 1], ()),
+    ({"command": ("python", "train.py", "--epochs", "3")}, [2, 1], ()),
+    ({"device_name": "another GPU"}, [2, 1], ()),
+    (
+        {"framework": {"tensorflow": "2.21.0"}},
+        [3],
         (
-            {"framework": {"tensorflow": "2.21.0"}},
-            [3],
-            (
-                f"with {commit(1)[:9]}, tensorflow changed from 2.20.0 to 2.21.0",
-                f"with {commit(2)[:9]}, tensorflow changed from 2.21.0 to 2.20.0",
-            ),
+            f"with {commit(1)[:9]}, tensorflow changed from 2.20.0 to 2.21.0",
+            f"with {commit(2)[:9]}, tensorflow changed from 2.21.0 to 2.20.0",
         ),
-    ],
+    ),
 )
 def test_another_program_its_arguments_or_another_machine_is_another_series(
     changes: dict[str, Any], runs: list[int], notes: tuple[str, ...]
@@ -132,18 +130,15 @@ SLOW = [report(12, 60.0), report(12, 61.0), report(12, 60.5)]
 EDITED = replace(SLOW[0], subject=replace(SLOW[0].subject, changed=True))
 
 
-@pytest.mark.parametrize(
-    ("runs", "demand", "changes", "found"),
-    [
-        # A regression that was mended, one that is new, and one that is older than the last runs:
-        (noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), {"limit": 0.1}, (10, 17), (BudgetState.UNCLEAR, 6)),
-        (noisy(REGRESSED), {"limit": 0.1}, (12,), (BudgetState.EXCEEDED, 9)),
-        (noisy(REGRESSED), {"limit": 0.1, "last": 8}, (12,), (BudgetState.UNCLEAR, 8)),
-        (noisy([50.0, 50.0, 90.0]), {"limit": 0.05}, (), (BudgetState.UNCLEAR, 2)),  # three runs decide nothing
-        # Runs of one commit are judged together unless files differed:
-        ([*noisy([50.0] * 12), *SLOW], {"limit": 0.05}, (), (BudgetState.EXCEEDED, 12)),
-        ([*noisy([50.0] * 12), *SLOW, EDITED], {"limit": 0.05}, (12,), (BudgetState.EXCEEDED, 12)),
-    ],
+@cases(
+    # A regression that was mended, one that is new, and one that is older than the last runs:
+    (noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), {"limit": 0.1}, (10, 17), (BudgetState.UNCLEAR, 6)),
+    (noisy(REGRESSED), {"limit": 0.1}, (12,), (BudgetState.EXCEEDED, 9)),
+    (noisy(REGRESSED), {"limit": 0.1, "last": 8}, (12,), (BudgetState.UNCLEAR, 8)),
+    (noisy([50.0, 50.0, 90.0]), {"limit": 0.05}, (), (BudgetState.UNCLEAR, 2)),  # three runs decide nothing
+    # Runs of one commit are judged together unless files differed:
+    ([*noisy([50.0] * 12), *SLOW], {"limit": 0.05}, (), (BudgetState.EXCEEDED, 12)),
+    ([*noisy([50.0] * 12), *SLOW, EDITED], {"limit": 0.05}, (12,), (BudgetState.EXCEEDED, 12)),
 )
 def test_what_the_newest_run_is_compared_with(
     runs: list[Diagnosis], demand: dict[str, Any], changes: tuple[int, ...], found: tuple[BudgetState, int]
@@ -215,17 +210,14 @@ def test_a_baseline_has_the_figures_of_its_run() -> None:
 TWO_PROGRAMS = [report(0), report(0, command=("python", "other.py"))]
 
 
-@pytest.mark.parametrize(
-    ("runs", "what", "at", "message"),
-    [
-        (noisy(REGRESSED), "step-ms", "fff", "no run is of commit 'fff'"),
-        (noisy(REGRESSED), "step-ms", "0", "24 commits begin with '0': write more of it"),
-        (noisy(REGRESSED), "step", commit(3), r"has 'step': did you mean 'step-ms'\?"),
-        (noisy(REGRESSED), "retracing", commit(3), "has 'retracing': "),
-        # Without git, and of two programs:
-        ([report(0, commit="", committed="")], "step-ms", "fff", "no run has a commit, at which a change could be"),
-        (TWO_PROGRAMS, "step-ms", commit(0), r"has runs of other\.py and train\.py: choose one"),
-    ],
+@cases(
+    (noisy(REGRESSED), "step-ms", "fff", "no run is of commit 'fff'"),
+    (noisy(REGRESSED), "step-ms", "0", "24 commits begin with '0': write more of it"),
+    (noisy(REGRESSED), "step", commit(3), r"has 'step': did you mean 'step-ms'\?"),
+    (noisy(REGRESSED), "retracing", commit(3), "has 'retracing': "),
+    # Without git, and of two programs:
+    ([report(0, commit="", committed="")], "step-ms", "fff", "no run has a commit, at which a change could be"),
+    (TWO_PROGRAMS, "step-ms", commit(0), r"has runs of other\.py and train\.py: choose one"),
 )
 def test_what_no_run_shows_cannot_be_accepted(runs: list[Diagnosis], what: str, at: str, message: str) -> None:
     history = followed(runs)

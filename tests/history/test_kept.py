@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases
 from tfdoctor.compare.baseline import keep
 from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline
 from tfdoctor.history.runs import ANOTHER, KeptHistory
@@ -31,16 +32,13 @@ def test_the_same_entry_is_replaced_and_others_are_kept() -> None:
     assert KeptHistory().with_entry(BASELINE).with_entry(faster).baselines == (faster,)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "is not JSON"),
-        ("[]", "is no file of `tfdoctor history`"),
-        ('{"schema": 1}', "is no file of `tfdoctor history`"),
-        ('{"schema": 2, "baselines": [], "accepted": []}', "a schema that this tfdoctor does not"),
-        ('{"schema": 1, "baselines": [], "accepted": [{"by": 3}]}', "is damaged"),
-        ('{"schema": 1, "baselines": [3], "accepted": []}', "is damaged"),
-    ],
+@cases(
+    ("{", "is not JSON"),
+    ("[]", "is no file of `tfdoctor history`"),
+    ('{"schema": 1}', "is no file of `tfdoctor history`"),
+    ('{"schema": 2, "baselines": [], "accepted": []}', "a schema that this tfdoctor does not"),
+    ('{"schema": 1, "baselines": [], "accepted": [{"by": 3}]}', "is damaged"),
+    ('{"schema": 1, "baselines": [3], "accepted": []}', "is damaged"),
 )
 def test_a_damaged_file_is_refused_in_one_sentence(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "kept.json"

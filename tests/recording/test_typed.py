@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from tests.cases import cases, each
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.recording.files import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
@@ -58,30 +59,27 @@ def test_what_fits_is_taken() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("data", "fault"),
-    [
-        ({"text": 1}, ".text"),
-        ({"flag": 1}, ".flag"),
-        ({"flag": "yes"}, ".flag"),
-        ({"share": True}, ".share"),
-        ({"share": -0.1}, ".share"),
-        ({"share": float("nan")}, ".share"),
-        ({"share": float("inf")}, ".share"),
-        ({"share": 10**400}, ".share"),
-        ({"at": ["train.py"]}, ".at"),
-        ({"at": [3, "train.py"]}, ".at"),
-        ({"at": 7}, ".at"),
-        ({"shape": [1, "a"]}, ".shape"),
-        ({"shape": [2**63]}, ".shape"),
-        ({"shape": {"0": 1}}, ".shape"),
-        ({"many": 3}, ".many"),
-        ({"many": [{"size": 1}]}, ".many[0]"),
-        ({"many": [3]}, ".many[0]"),
-        ({"options": [1]}, ".options"),
-        ({"options": {"a": "x"}}, ".options.a"),
-        ({"class": 3}, ".class"),
-    ],
+@cases(
+    ({"text": 1}, ".text"),
+    ({"flag": 1}, ".flag"),
+    ({"flag": "yes"}, ".flag"),
+    ({"share": True}, ".share"),
+    ({"share": -0.1}, ".share"),
+    ({"share": float("nan")}, ".share"),
+    ({"share": float("inf")}, ".share"),
+    ({"share": 10**400}, ".share"),
+    ({"at": ["train.py"]}, ".at"),
+    ({"at": [3, "train.py"]}, ".at"),
+    ({"at": 7}, ".at"),
+    ({"shape": [1, "a"]}, ".shape"),
+    ({"shape": [2**63]}, ".shape"),
+    ({"shape": {"0": 1}}, ".shape"),
+    ({"many": 3}, ".many"),
+    ({"many": [{"size": 1}]}, ".many[0]"),
+    ({"many": [3]}, ".many[0]"),
+    ({"options": [1]}, ".options"),
+    ({"options": {"a": "x"}}, ".options.a"),
+    ({"class": 3}, ".class"),
 )
 def test_what_does_not_fit_keeps_its_default_and_is_noted(data: Any, fault: str) -> None:
     faults: list[str] = []
@@ -103,24 +101,20 @@ def test_a_list_that_is_judged_as_a_whole_is_lost_as_a_whole() -> None:
         read(Strict, {"items": [{"name": "x"}, {"name": 2}]}, [])
 
 
-@pytest.mark.parametrize("data", [None, [], "text", 3, [{}], {"text": deep(10_000)}])
+@each(None, [], "text", 3, [{}], {"text": deep(10_000)})
 def test_what_is_no_object_does_not_fit(data: object) -> None:
     with pytest.raises(Misfit):
         read(Outer, data, [])
 
 
-@pytest.mark.parametrize(
-    "data", [{}, {"text": None, "many": None, "at": {}}, {"unknown": 1}, {"options": {"a": None, "b": {}}}]
-)
+@each({}, {"text": None, "many": None, "at": {}}, {"unknown": 1}, {"options": {"a": None, "b": {}}})
 def test_nothing_stands_for_the_default(data: object) -> None:
     faults: list[str] = []
     assert read(Outer, data, faults) == Outer()
     assert not faults
 
 
-@pytest.mark.parametrize(
-    ("value", "size"), [(32, 32), (16.0, 16), ("8", 8), (0, None), (-1, None), ("x", None), (1.5, None)]
-)  # fmt: skip
+@cases((32, 32), (16.0, 16), ("8", 8), (0, None), (-1, None), ("x", None), (1.5, None))  # fmt: skip
 def test_numbers_that_numpy_made_are_read(value: object, size: int | None) -> None:
     assert read(RunSettings, {"batch_size": value}, []).batch_size == size
 
@@ -129,15 +123,12 @@ def test_a_batch_of_none_is_no_size() -> None:
     assert read(DatasetParameters, {"batch_size": 0, "buffer_size": -1}, []) == DatasetParameters(buffer_size=-1)
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"graphs": [{"operations": [{"type": "Conv2D"}]}]},
-        {"graphs": [{"operations": None}]},
-        {"graphs": [], "layers": [{"name": "x"}]},
-        {"graphs": [], "datasets": ["x"]},
-        {"graphs": 3},
-    ],
+@each(
+    {"graphs": [{"operations": [{"type": "Conv2D"}]}]},
+    {"graphs": [{"operations": None}]},
+    {"graphs": [], "layers": [{"name": "x"}]},
+    {"graphs": [], "datasets": ["x"]},
+    {"graphs": 3},
 )
 def test_a_program_record_that_lost_a_part_is_damaged(record: Any) -> None:
     with pytest.raises(Misfit):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts import document
+from tests.cases import cases
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.rulebook.book import applied
 from tfdoctor.rulebook.config import ALL, KEYS, Config, FailOn, RuleNames, find, load
@@ -85,17 +86,14 @@ def test_what_is_not_selected_is_told_too() -> None:
     assert {off.why for off in settings.off} == {"not selected by pyproject.toml"}
 
 
-@pytest.mark.parametrize(
-    ("toml", "runs"),
-    [
-        ('select = ["input"]\nignore = ["input-bound"]', False),
-        ('select = ["input-bound"]\nignore = ["input"]', True),
-        ('select = ["input-bound"]\nignore = ["ALL"]', True),
-        ('select = ["input-bound"]\nignore = ["input-bound"]', False),
-        ('select = ["ALL"]\nignore = ["input"]', False),
-        ('ignore = ["ALL"]', False),
-        ("select = []", False),
-    ],
+@cases(
+    ('select = ["input"]\nignore = ["input-bound"]', False),
+    ('select = ["input-bound"]\nignore = ["input"]', True),
+    ('select = ["input-bound"]\nignore = ["ALL"]', True),
+    ('select = ["input-bound"]\nignore = ["input-bound"]', False),
+    ('select = ["ALL"]\nignore = ["input"]', False),
+    ('ignore = ["ALL"]', False),
+    ("select = []", False),
 )
 def test_the_more_specific_choice_counts(toml: str, runs: bool) -> None:  # noqa: FBT001 - a case
     assert ("input-bound" in names(toml)) is runs
@@ -121,56 +119,53 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
 # How it refuses
 
 
-@pytest.mark.parametrize(
-    ("toml", "said"),
-    [
-        ('selct = ["input"]', "unknown key 'selct': did you mean 'select'?"),
-        (
-            "qqqq = 1",
-            "unknown key 'qqqq': choose from baseline, budget, fail-on, history, ignore, limits, rules, select.",
-        ),
-        ('select = "input"', "select must be a list of names, such as [\"input-bound\"], not 'input'."),
-        ("ignore = [1]", "ignore must be a list of names"),
-        ('select = ["inptu"]', "select: unknown rule or topic 'inptu': did you mean 'input'?"),
-        ('select = ["zzz"]', "unknown rule or topic 'zzz': `tfdoctor rules` lists them."),
-        ("[limits.zzz]\nshare = 1", "limits: unknown rule 'zzz': `tfdoctor rules` lists them."),
-        ('ignore = ["input-bond"]', "ignore: unknown rule or topic 'input-bond': did you mean"),
-        ('fail-on = "warn"', 'fail-on must be one of "note", "warning", "critical", "never"'),
-        ("fail-on = true", "not true."),
-        ('rules = "lint"', "rules must be a list of folders"),
-        ("baseline = 3", 'baseline must be the name of a file, such as "tfdoctor-baseline.json", not 3.'),
-        ('baseline = ""', "baseline must be the name of a file"),
-        ("[budget]", "budget is empty: set at least one of step-ms, input-wait,"),
-        ("[budget.gpu]", "budget.gpu is empty: set at least one of step-ms,"),
-        ("budget = 3", "budget must be a table, such as { step-ms = 20 }, not 3."),
-        ("[budget]\ngpu = 3", "budget.gpu must be a table, such as { step-ms = 20 }, not 3."),
-        ("[budget]\nstep_ms = 3", "budget: unknown key 'step_ms': did you mean 'step-ms'?"),
-        ("[budget.gpu]\ncpu = {}", "budget.gpu: unknown key 'cpu': choose from"),
-        ("[budget]\nstep-ms = 0", "budget.step-ms must be above 0, not 0."),
-        ("[budget.tpu]\nstep-ms = -1", "budget.tpu.step-ms must be above 0, not -1."),
-        ("[budget]\nmemory-gb = inf", "budget.memory-gb must be a finite number, not inf."),
-        ('[budget]\nstep-ms = "20"', "budget.step-ms must be a number, not '20'."),
-        (
-            "[budget]\ninput-wait = 5",
-            'budget.input-wait must be a percentage between "0%" and "100%", such as "5%", not 5.',
-        ),
-        ('[budget]\nmatrix-unit = "101%"', "such as \"5%\", not '101%'."),
-        ('[budget]\ninput-wait = "0%"', "such as \"5%\", not '0%'."),
-        ('[budget]\ninput-wait = "-5%"', "such as \"5%\", not '-5%'."),
-        ("limits = 3", "limits must be a table of rules, not 3."),
-        ("limits.input-bound = 3", "limits.input-bound must be a table of limits"),
-        ("[limits.input-bond]\nshare = 1", "unknown rule 'input-bond': did you mean 'input-bound'?"),
-        ("[limits.input-bound]\nshar = 1", "unknown limit 'shar': did you mean 'share'?"),
-        ('[limits.input-bound]\nshare = "1"', "limits.input-bound.share must be a number, not '1'."),
-        ("[limits.input-bound]\nshare = true", "must be a number, not true."),
-        ("[limits.input-bound]\nshare = nan", "must be a finite number, not nan."),
-        ("[limits.input-bound]\nshare = -0.1", "must be at least 0, not -0.1."),
-        ("[limits.unfused-batch-norm]\nhalf_speed = 0", "must be at least 1, not 0."),
-        (
-            "[limits.input-bound]\nshare = 10",
-            "limits.input-bound.share must be at most 1, not 10; use `ignore` to switch the rule off.",
-        ),
-    ],
+@cases(
+    ('selct = ["input"]', "unknown key 'selct': did you mean 'select'?"),
+    (
+        "qqqq = 1",
+        "unknown key 'qqqq': choose from baseline, budget, fail-on, history, ignore, limits, rules, select.",
+    ),
+    ('select = "input"', "select must be a list of names, such as [\"input-bound\"], not 'input'."),
+    ("ignore = [1]", "ignore must be a list of names"),
+    ('select = ["inptu"]', "select: unknown rule or topic 'inptu': did you mean 'input'?"),
+    ('select = ["zzz"]', "unknown rule or topic 'zzz': `tfdoctor rules` lists them."),
+    ("[limits.zzz]\nshare = 1", "limits: unknown rule 'zzz': `tfdoctor rules` lists them."),
+    ('ignore = ["input-bond"]', "ignore: unknown rule or topic 'input-bond': did you mean"),
+    ('fail-on = "warn"', 'fail-on must be one of "note", "warning", "critical", "never"'),
+    ("fail-on = true", "not true."),
+    ('rules = "lint"', "rules must be a list of folders"),
+    ("baseline = 3", 'baseline must be the name of a file, such as "tfdoctor-baseline.json", not 3.'),
+    ('baseline = ""', "baseline must be the name of a file"),
+    ("[budget]", "budget is empty: set at least one of step-ms, input-wait,"),
+    ("[budget.gpu]", "budget.gpu is empty: set at least one of step-ms,"),
+    ("budget = 3", "budget must be a table, such as { step-ms = 20 }, not 3."),
+    ("[budget]\ngpu = 3", "budget.gpu must be a table, such as { step-ms = 20 }, not 3."),
+    ("[budget]\nstep_ms = 3", "budget: unknown key 'step_ms': did you mean 'step-ms'?"),
+    ("[budget.gpu]\ncpu = {}", "budget.gpu: unknown key 'cpu': choose from"),
+    ("[budget]\nstep-ms = 0", "budget.step-ms must be above 0, not 0."),
+    ("[budget.tpu]\nstep-ms = -1", "budget.tpu.step-ms must be above 0, not -1."),
+    ("[budget]\nmemory-gb = inf", "budget.memory-gb must be a finite number, not inf."),
+    ('[budget]\nstep-ms = "20"', "budget.step-ms must be a number, not '20'."),
+    (
+        "[budget]\ninput-wait = 5",
+        'budget.input-wait must be a percentage between "0%" and "100%", such as "5%", not 5.',
+    ),
+    ('[budget]\nmatrix-unit = "101%"', "such as \"5%\", not '101%'."),
+    ('[budget]\ninput-wait = "0%"', "such as \"5%\", not '0%'."),
+    ('[budget]\ninput-wait = "-5%"', "such as \"5%\", not '-5%'."),
+    ("limits = 3", "limits must be a table of rules, not 3."),
+    ("limits.input-bound = 3", "limits.input-bound must be a table of limits"),
+    ("[limits.input-bond]\nshare = 1", "unknown rule 'input-bond': did you mean 'input-bound'?"),
+    ("[limits.input-bound]\nshar = 1", "unknown limit 'shar': did you mean 'share'?"),
+    ('[limits.input-bound]\nshare = "1"', "limits.input-bound.share must be a number, not '1'."),
+    ("[limits.input-bound]\nshare = true", "must be a number, not true."),
+    ("[limits.input-bound]\nshare = nan", "must be a finite number, not nan."),
+    ("[limits.input-bound]\nshare = -0.1", "must be at least 0, not -0.1."),
+    ("[limits.unfused-batch-norm]\nhalf_speed = 0", "must be at least 1, not 0."),
+    (
+        "[limits.input-bound]\nshare = 10",
+        "limits.input-bound.share must be at most 1, not 10; use `ignore` to switch the rule off.",
+    ),
 )
 def test_what_cannot_be_meant_is_one_sentence(toml: str, said: str) -> None:
     assert said in refusal(toml)
@@ -263,14 +258,11 @@ def test_budgets_are_read_with_their_units_devices_and_lines(tmp_path: Path) -> 
     assert budget.file == path
 
 
-@pytest.mark.parametrize(
-    ("toml", "line"),
-    [
-        ("budget = { step-ms = 20 }", 1),
-        ("# step-ms\nbudget.step-ms = 20", 2),
-        ('rules = [\n"step-ms",\n]\n"budget".\'step-ms\' = 20', 4),
-        ("[limits.a]\nb = 1 # step-ms\n[budget]\nmemory-gb = 1\nstep-ms = 20", 5),
-    ],
+@cases(
+    ("budget = { step-ms = 20 }", 1),
+    ("# step-ms\nbudget.step-ms = 20", 2),
+    ('rules = [\n"step-ms",\n]\n"budget".\'step-ms\' = 20', 4),
+    ("[limits.a]\nb = 1 # step-ms\n[budget]\nmemory-gb = 1\nstep-ms = 20", 5),
 )
 def test_a_budget_is_found_however_it_is_written(toml: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "tfdoctor.toml"
@@ -317,16 +309,13 @@ def test_folders_of_rules_are_relative_to_the_file(tmp_path: Path) -> None:
     assert find(tmp_path / "inner").rules == (tmp_path / "lint",)
 
 
-@pytest.mark.parametrize(
-    ("read", "loaded"),
-    [
-        (".", False),
-        ("..", False),
-        ("report.json", False),
-        ("run", True),
-        ("run/x.xplane.pb", True),
-        ("../other", True),
-    ],
+@cases(
+    (".", False),
+    ("..", False),
+    ("report.json", False),
+    ("run", True),
+    ("run/x.xplane.pb", True),
+    ("../other", True),
 )
 def test_the_rules_of_settings_that_lie_in_what_is_read_are_not_loaded(
     read: str,
@@ -347,17 +336,14 @@ def test_the_rules_of_settings_that_lie_in_what_is_read_are_not_loaded(
     assert len(notes) == (not loaded)
 
 
-@pytest.mark.parametrize(
-    ("mark", "folder"),
-    [
-        ("tfdoctor.json", "."),
-        ("tfdoctor.json", "sub/deeper"),
-        ("plugins/profile/run/host.xplane.pb", "."),
-        ("plugins/profile/run/host.xplane.pb", "plugins/profile/run"),
-        ("host.xplane.pb", "."),
-        ("workers/0/tfdoctor.json", "."),
-        ("processes/1/agent.json", "."),
-    ],
+@cases(
+    ("tfdoctor.json", "."),
+    ("tfdoctor.json", "sub/deeper"),
+    ("plugins/profile/run/host.xplane.pb", "."),
+    ("plugins/profile/run/host.xplane.pb", "plugins/profile/run"),
+    ("host.xplane.pb", "."),
+    ("workers/0/tfdoctor.json", "."),
+    ("processes/1/agent.json", "."),
 )
 @pytest.mark.parametrize("name", ["tfdoctor.toml", "pyproject.toml"])
 def test_settings_that_came_with_a_recording_set_nothing(mark: str, folder: str, name: str, tmp_path: Path) -> None:
@@ -388,18 +374,15 @@ def test_a_named_file_is_read_whatever_it_is_called(tmp_path: Path) -> None:
     assert load(tmp_path / "pyproject.toml").fail_on == "critical"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("pyproject.toml", b"[tool.ruff]", "has no table [tool.tfdoctor]"),
-        ("pyproject.toml", b"tool = 3", "has no table [tool.tfdoctor]"),
-        ("ci.toml", b"[tool.tfdoctor]", "only pyproject.toml has the table [tool.tfdoctor]"),
-        ("pyproject.toml", b"[tool]\ntfdoctor = 3", "[tool.tfdoctor] must be a table, not 3."),
-        ("tfdoctor.toml", b"select = [", "is not valid TOML"),
-        ("tfdoctor.toml", b"select = '\xff'", "its encoding is not UTF-8"),
-        ("nothing", None, "cannot be read (No such file or directory)."),
-        ("folder", None, "cannot be read"),
-    ],
+@cases(
+    ("pyproject.toml", b"[tool.ruff]", "has no table [tool.tfdoctor]"),
+    ("pyproject.toml", b"tool = 3", "has no table [tool.tfdoctor]"),
+    ("ci.toml", b"[tool.tfdoctor]", "only pyproject.toml has the table [tool.tfdoctor]"),
+    ("pyproject.toml", b"[tool]\ntfdoctor = 3", "[tool.tfdoctor] must be a table, not 3."),
+    ("tfdoctor.toml", b"select = [", "is not valid TOML"),
+    ("tfdoctor.toml", b"select = '\xff'", "its encoding is not UTF-8"),
+    ("nothing", None, "cannot be read (No such file or directory)."),
+    ("folder", None, "cannot be read"),
 )
 def test_a_file_that_cannot_be_used_is_one_sentence(
     name: str, content: bytes | None, said: str, tmp_path: Path

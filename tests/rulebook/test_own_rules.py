@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases, each
 from tests.cli.test_cli import SAMPLES, run
 from tests.command import tfdoctor
 from tfdoctor.api.run import Results
@@ -106,65 +107,55 @@ def write(folder: Path, text: str, name: str = "slow_callbacks.py") -> str:
     return said.replace(str(folder), "doctor")
 
 
-@pytest.mark.parametrize("part", ["TOPIC", "check", "sick", "healthy"])
+@each("TOPIC", "check", "sick", "healthy")
 def test_a_missing_part_is_named(part: str, tmp_path: Path) -> None:
     renamed = re.sub(rf"^(def )?{part}\b", rf"\1other_{part}", RULE, flags=re.MULTILINE)
     assert f"doctor/slow_callbacks.py defines no {part}: a rule defines" in write(tmp_path / "d", renamed)
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@each(*SECTIONS)
 def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
     said = write(tmp_path / "d", RULE.replace(f"## {section}\n", ""))
     assert said.startswith("doctor/slow_callbacks.py: the docstring is not a rule page: ")
     assert section in said
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("def check(", "def check((", " cannot be loaded: SyntaxError: "),
-        ("TOPIC = ", "raise SystemExit(3)\nTOPIC = ", ":32 cannot be loaded: SystemExit: 3."),
-        ("import Breakdown", "import Brakdown", "cannot be loaded: ImportError: "),
-        (
-            "import Breakdown",
-            "import Brakdown",
-            "There is no such fact: the page of the manual on facts lists them.",
-        ),
-        (
-            "facts.step_time.breakdown",
-            "facts.step_time.parts",
-            "Facts have moved: import Breakdown from tfdoctor.facts.step_time.breakdown.",
-        ),
-        (
-            "from tfdoctor.diagnosis.rule import Topic, limit",
-            "from tfdoctor.diagnosis.kit import *",
-            "What rules are written with has moved: import it from tfdoctor.families.kit.",
-        ),
-        (
-            "class Limits:",
-            "class Own(Breakdown):\n    more: int = 0\n\n\n@dataclass\nclass Limits:",
-            "inherits from one of tfdoctor's needs no @dataclass: remove the decorator.",
-        ),
-        ("Topic.EXECUTION", '"execution"', "TOPIC must be one of Topic.INPUT, "),
-        (", limits: Limits = Limits()", "", "has Limits, but check has no parameter"),
-        ("class Limits:", "class Others:", "cannot be loaded: NameError: "),
-        ("limit(0.05, ", "max(0.05, 0.04) if True else (", "define Limits.share with limit("),
-        ("@dataclass(frozen=True, slots=True)\n", "", "Limits must be a frozen dataclass."),
-        ("breakdown: Breakdown", "breakdown", "the parameters of check must be annotated with facts"),
-        ("breakdown: Breakdown", "breakdown: 'Nothing'", "the parameters of check must be annotated with facts"),
-    ],
+@cases(
+    ("def check(", "def check((", " cannot be loaded: SyntaxError: "),
+    ("TOPIC = ", "raise SystemExit(3)\nTOPIC = ", ":32 cannot be loaded: SystemExit: 3."),
+    ("import Breakdown", "import Brakdown", "cannot be loaded: ImportError: "),
+    ("import Breakdown", "import Brakdown", "There is no such fact: the page of the manual on facts lists them."),
+    (
+        "facts.step_time.breakdown",
+        "facts.step_time.parts",
+        "Facts have moved: import Breakdown from tfdoctor.facts.step_time.breakdown.",
+    ),
+    (
+        "from tfdoctor.diagnosis.rule import Topic, limit",
+        "from tfdoctor.diagnosis.kit import *",
+        "What rules are written with has moved: import it from tfdoctor.families.kit.",
+    ),
+    (
+        "class Limits:",
+        "class Own(Breakdown):\n    more: int = 0\n\n\n@dataclass\nclass Limits:",
+        "inherits from one of tfdoctor's needs no @dataclass: remove the decorator.",
+    ),
+    ("Topic.EXECUTION", '"execution"', "TOPIC must be one of Topic.INPUT, "),
+    (", limits: Limits = Limits()", "", "has Limits, but check has no parameter"),
+    ("class Limits:", "class Others:", "cannot be loaded: NameError: "),
+    ("limit(0.05, ", "max(0.05, 0.04) if True else (", "define Limits.share with limit("),
+    ("@dataclass(frozen=True, slots=True)\n", "", "Limits must be a frozen dataclass."),
+    ("breakdown: Breakdown", "breakdown", "the parameters of check must be annotated with facts"),
+    ("breakdown: Breakdown", "breakdown: 'Nothing'", "the parameters of check must be annotated with facts"),
 )
 def test_what_is_wrong_is_one_sentence(old: str, new: str, said: str, tmp_path: Path) -> None:
     assert said in write(tmp_path / "d", RULE.replace(old, new, 1))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("input_bound.py", "input-bound is the name of a built-in rule: rename the file."),
-        ("input.py", "input is the name of a topic: rename the file."),
-        ("SlowThing.py", "name the file in lowercase with underscores"),
-    ],
+@cases(
+    ("input_bound.py", "input-bound is the name of a built-in rule: rename the file."),
+    ("input.py", "input is the name of a topic: rename the file."),
+    ("SlowThing.py", "name the file in lowercase with underscores"),
 )
 def test_a_name_that_cannot_be_is_refused(name: str, said: str, tmp_path: Path) -> None:
     assert said in write(tmp_path / "d", RULE, name)
@@ -178,7 +169,7 @@ def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
         load([tmp_path / "a", tmp_path / "b"], taken=())
 
 
-@pytest.mark.parametrize(("name", "said"), [("none", "is not a folder"), ("empty", "contains no rule")])
+@cases(("none", "is not a folder"), ("empty", "contains no rule"))
 def test_a_folder_without_rules_is_refused(name: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=said):
@@ -207,7 +198,7 @@ def test_a_named_file_decides_when_to_fail_and_the_option_wins(tmp_path: Path) -
     assert run(*common, "--ignore", "ALL")[0] == 0
 
 
-@pytest.mark.parametrize("command", [("report", SAMPLE), ("profile", "train.py"), ("rules",)])
+@each(("report", SAMPLE), ("profile", "train.py"), ("rules",))
 def test_an_unknown_name_is_refused_before_anything_is_done(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,15 +218,12 @@ def test_the_list_of_rules_is_also_data() -> None:
     assert rules["sequential-map"]["needs"]
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("input-bond", "unknown rule 'input-bond': did you mean 'input-bound'?"),
-        ("INPUT-BOUND", "unknown rule 'INPUT-BOUND': did you mean 'input-bound'?"),
-        ("zzz", "unknown rule 'zzz': `tfdoctor rules` lists all rules."),
-        ("ALL", "ALL stands for several rules: `tfdoctor rules` lists them."),
-        ("input", "input stands for several rules: `tfdoctor rules` lists them."),
-    ],
+@cases(
+    ("input-bond", "unknown rule 'input-bond': did you mean 'input-bound'?"),
+    ("INPUT-BOUND", "unknown rule 'INPUT-BOUND': did you mean 'input-bound'?"),
+    ("zzz", "unknown rule 'zzz': `tfdoctor rules` lists all rules."),
+    ("ALL", "ALL stands for several rules: `tfdoctor rules` lists them."),
+    ("input", "input stands for several rules: `tfdoctor rules` lists them."),
 )
 def test_an_unknown_rule_is_explained_by_the_nearest(
     name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

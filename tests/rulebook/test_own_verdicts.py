@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases, each
 from tests.cli.test_cli import SAMPLES, run
 from tests.rulebook.test_own_rules import RULE
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -52,7 +53,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("value", WRONG)
+@each(*WRONG)
 def test_what_is_no_verdict_is_named(value: str, tmp_path: Path) -> None:
     path = returning(tmp_path, value)
     (rule,) = load([path.parent], taken=())
@@ -64,19 +65,16 @@ def test_what_is_no_verdict_is_named(value: str, tmp_path: Path) -> None:
     assert "\n" not in said
 
 
-@pytest.mark.parametrize("name", [rule.name.replace("-", "_") for rule in all_rules()])
+@each(*(rule.name.replace("-", "_") for rule in all_rules()))
 def test_the_verdicts_of_tfdoctors_rules_are_verdicts(name: str) -> None:
     case = importlib.import_module(f"tests.rules.test_{name}")
     assert (fault(case.sick()), fault(case.healthy())) == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("return None", ": check returned None, which is not a Finding"),
-        ("raise KeyError('shape')", ":47: check failed: KeyError: 'shape'."),
-        ("raise SystemExit(5)", ":47: check failed: SystemExit: 5."),
-    ],
+@cases(
+    ("return None", ": check returned None, which is not a Finding"),
+    ("raise KeyError('shape')", ":47: check failed: KeyError: 'shape'."),
+    ("raise SystemExit(5)", ":47: check failed: SystemExit: 5."),
 )
 def test_a_report_tells_of_it_and_does_not_call_it_our_defect(
     value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,7 @@ from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
 from tests import agreement
 from tests.builders import manifest
+from tests.cases import each
 from tfdoctor.diagnose.diagnose import chart_of, diagnosed
 from tfdoctor.diagnose.savings import WORTH_SAYING
 from tfdoctor.diagnosis import Diagnosis
@@ -261,7 +262,7 @@ def _sample(run: Run) -> dict[str, Any]:
     return {"index": 0, "name": chip.name, "gpu_pct": 99, "sm_mhz": clock, "throttle": held}
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@each(*PAIRS)
 def test_the_fault_is_found_where_it_is_and_nothing_else_is_said_than_what_is_true_too(name: str) -> None:
     case = PAIRS[name]
     sick, healthy = seen(case.sick), seen(case.healthy)
@@ -279,7 +280,7 @@ def test_the_fault_is_found_where_it_is_and_nothing_else_is_said_than_what_is_tr
 WITH_UNIT = [name for name, case in PAIRS.items() if case.sick.device != "gtx1660"]
 
 
-@pytest.mark.parametrize("name", WITH_UNIT)
+@each(*WITH_UNIT)
 def test_the_matrix_unit_is_called_idle_below_its_limit(name: str) -> None:
     """By the FLOPs of the whole step, over the peak in 16-bit precision, whatever precision the run has."""
     for run in (PAIRS[name].sick, PAIRS[name].healthy):
@@ -296,7 +297,7 @@ def _narrow(run: Run) -> str:
 PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "memory-headroom")]
 
 
-@pytest.mark.parametrize("name", PROMISES)
+@each(*PROMISES)
 def test_what_is_promised_is_what_the_runs_differ_by(name: str, request: pytest.FixtureRequest) -> None:
     case = PAIRS[name]
     if case.short:

@@ -13,6 +13,7 @@ from scripts.synthetic.gpu_truth import gpu_truth
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
+from tests.cases import each
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, PINNED, Collectives, Transfers
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleGaps
@@ -89,7 +90,7 @@ def near(expected: Any, rel: float = 1e-6) -> Any:
     return pytest.approx(expected, rel=rel, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@each(*RUNS)
 def test_what_any_run_does(name: str) -> None:
     run, truth, chart = case(name).run, case(name).truth, case(name).chart
     on_gpu, steps, parts = run.device in gpu.GPUS, chart.fact(Steps), chart.fact(Breakdown)
@@ -141,7 +142,7 @@ def test_what_any_run_does(name: str) -> None:
     assert MARKETED[run.device] in chart.fact(Hardware).name
 
 
-@pytest.mark.parametrize("name", GPU_RUNS)
+@each(*GPU_RUNS)
 def test_what_a_gpu_does(name: str) -> None:
     run, truth, chart = case(name).run, case(name).truth, case(name).chart
     ruler, time, gaps = gpu_truth(run), chart.fact(GpuUtilization), chart.fact(IdleGaps)
@@ -215,7 +216,7 @@ def test_xprof_sees_no_wait_and_counts_copies_as_compute(tmp_path: Path) -> None
     assert time.busiest.kernel_ms + time.busiest.copy_ms == near(time.busiest.busy_ms, rel=0.02)
 
 
-@pytest.mark.parametrize("name", UNIT_RUNS)
+@each(*UNIT_RUNS)
 def test_tensor_core_time(name: str) -> None:
     """Convolutions of sm80_xmma and products of nvjet included, which xprof does not recognise.
 
@@ -233,7 +234,7 @@ def test_tensor_core_time(name: str) -> None:
     assert not any(is_eligible(row, chart.fact(Hardware)) for row in others)
 
 
-@pytest.mark.parametrize("name", ["v100 fp32", "a100 bf16"])
+@each("v100 fp32", "a100 bf16")
 def test_flops_of_a_run_without_program_record_come_from_its_shapes(name: str) -> None:
     """Where the factors' shapes tell them: not for convolutions, whose strides are not in the trace."""
     chart = case(f"unit of {name}").chart

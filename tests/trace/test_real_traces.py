@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.cases import each
 from tests.xspaces import TRACES
 from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Intervals, Line, Plane, Trace, xplane
@@ -74,7 +75,7 @@ def longest_wait(trace: Trace) -> float:
     return max(covered(line, kinds).total for line in trace.host.lines) / 1e9
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@each(*KNOWN)
 def test_the_figures_are_those_measured_by_hand(name: str) -> None:
     trace, known = read(name), KNOWN[name]
     figures = busiest(trace)

@@ -19,6 +19,7 @@ from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import T0_NS, U64, Plane, Ref, Space
+from tests.cases import cases, each
 from tests.xspaces import EVENTS, hostile, save
 from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Line, Trace, fields, repair, wire, xplane
@@ -119,8 +120,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_trace_is_refused_in_one_sentence(tmp_path: Path, case: str) -> None:
+@each(*REFUSED)
+def test_what_is_no_trace_is_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
     content, why = REFUSED[case]
     path = tmp_path / "vm.xplane.pb"
     path.write_bytes(content)
@@ -159,8 +160,8 @@ def test_a_thread_pools_noise_is_left_out(file: Path) -> None:
     assert [name for name, *_ in rows(line)] == ["train"]
 
 
-@pytest.mark.parametrize(("thread", "tasks"), [("tf_numa_-1_Eigen/7", [[2, 5], [9, 12]]), ("tf_Compute/7", [])])
-def test_tasks_of_the_pool_that_operations_share_are_kept(file: Path, thread: str, tasks: list[list[int]]) -> None:
+@cases(("tf_numa_-1_Eigen/7", [[2, 5], [9, 12]]), ("tf_Compute/7", []))
+def test_tasks_of_the_pool_that_operations_share_are_kept(thread: str, tasks: list[list[int]], file: Path) -> None:
     """A task that had begun before the trace, or goes on after it, is left out."""
     space = Space()
     line = space.plane("/host:CPU").line(7, thread)
@@ -186,8 +187,8 @@ def test_ids_compare_whether_they_were_signed_or_not(file: Path) -> None:
     assert rows(line)[0][3]["_p"] == rows(line)[1][3]["_c"] == 2**64 - 5
 
 
-@pytest.mark.parametrize("value", ["seven", b"\x07", float("nan"), float("inf"), Ref("eight")])
-def test_a_quantity_that_is_no_number_is_left_out(file: Path, value: object) -> None:
+@each("seven", b"\x07", float("nan"), float("inf"), Ref("eight"))
+def test_a_quantity_that_is_no_number_is_left_out(value: object, file: Path) -> None:
     assert rows(one_line(file, ("a", 0, 1, {"step_num": value})))[0][3] == {}
 
 
@@ -213,8 +214,8 @@ def test_absolute_times_count_from_the_first_line(file: Path) -> None:
     assert [int(line.start_ps[0]) for line in trace.planes[0].lines] == [2, 5002]
 
 
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_times_beyond_all_measure_are_cut_off(file: Path, sign: int) -> None:
+@each(-1, 1)
+def test_times_beyond_all_measure_are_cut_off(sign: int, file: Path) -> None:
     huge = 2**63 - 1
     space = Space()
     line = space.plane("/host:CPU").line(7, "python")
@@ -418,19 +419,16 @@ def test_a_double_that_looks_like_an_endless_varint_is_read() -> None:
     assert decoded(double + b"\x2a\x04" + b"\xff" * 4)[0][2] == 2**64 - 1
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        b"\x08",  # a tag without a value
-        b"\x08" + b"\xff" * 10 + b"\x01",  # eleven bytes
-        b"\x08\xff",  # a value that goes on after its message
-        b"\x22\x05ab",  # a text that is longer than its message
-        b"\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  # and one of 2**64 bytes
-        b"\x11\x00\x00",  # a double of two bytes
-        b"\x0b",  # a group
-        b"\x0e\x00",  # a type that does not exist
-        b"\x00\x00",  # a field without a number
-    ],
+@each(
+    b"\x08",  # a tag without a value
+    b"\x08" + b"\xff" * 10 + b"\x01",  # eleven bytes
+    b"\x08\xff",  # a value that goes on after its message
+    b"\x22\x05ab",  # a text that is longer than its message
+    b"\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  # and one of 2**64 bytes
+    b"\x11\x00\x00",  # a double of two bytes
+    b"\x0b",  # a group
+    b"\x0e\x00",  # a type that does not exist
+    b"\x00\x00",  # a field without a number
 )
 def test_what_is_no_message_is_refused(damaged: bytes) -> None:
     with pytest.raises(DamagedError):

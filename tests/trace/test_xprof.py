@@ -20,6 +20,7 @@ from scripts.synthetic.samples import build
 from scripts.synthetic.tpu_program import depth, factors, program
 from scripts.synthetic.xspace import Space
 from tests.builders import PS, Row, device, line, trace
+from tests.cases import cases, each
 from tests.xspaces import TRACES, hostile, save
 from tfdoctor.trace import Line, Trace, repair, xprof
 from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, SourceLines, parse
@@ -102,8 +103,8 @@ def test_nothing_is_left_behind_and_the_trace_untouched(tmp_path: Path, private:
     assert list(private.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"not a trace", b"\x1f\x8b", None])
-def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
+@each(b"", b"not a trace", b"\x1f\x8b", None)
+def test_a_bad_trace_is_a_reason(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "vm.xplane.pb"
     if content is not None:
         path.write_bytes(content)
@@ -134,8 +135,8 @@ CHILDREN = {
 }
 
 
-@pytest.mark.parametrize("code", CHILDREN)
-def test_whatever_befalls_the_child_is_a_reason(path: Path, private: Path, child: Path, code: str) -> None:
+@each(*CHILDREN)
+def test_whatever_befalls_the_child_is_a_reason(code: str, path: Path, private: Path, child: Path) -> None:
     child.write_text(code)
     assert ask(path, timeout_s=1 if code == SLEEPS else 60) == Opinion(error=CHILDREN[code])
     assert list(private.iterdir()) == []
@@ -244,14 +245,11 @@ def calls(*called: tuple[int, ...]) -> HloProgram:
     return HloProgram("module", 0, made, donates=False)
 
 
-@pytest.mark.parametrize(
-    ("program", "names"),
-    [
-        (calls((0,)), "i0 i0"),
-        (calls((1,), (0,)), "i0 i1 i0"),
-        (calls((1, 1, 2), (2,), ()), "i0 i1 i2"),
-        (calls(*((at + 1, at + 1) for at in range(40)), ()), " ".join(f"i{at}" for at in range(41))),
-    ],
+@cases(
+    (calls((0,)), "i0 i0"),
+    (calls((1,), (0,)), "i0 i1 i0"),
+    (calls((1, 1, 2), (2,), ()), "i0 i1 i2"),
+    (calls(*((at + 1, at + 1) for at in range(40)), ()), " ".join(f"i{at}" for at in range(41))),
 )
 def test_a_computation_is_visited_once(program: HloProgram, names: str) -> None:
     (first,) = program.computations[0]
