@@ -241,7 +241,7 @@ class Told(dict[str, Callable[..., object]]):
             except (Unavailable, TfdoctorError) as why:
                 kind = "unavailable" if isinstance(why, Unavailable) else type(why).__name__
                 told = [f"{kind}: {why}"]
-            yield from (line.replace(str(folder), "FOLDER") for line in told)
+            yield from (text.replace(str(folder), "FOLDER") for text in told)
             yield ""
 
     def test(self, name: str) -> Callable[..., None]:

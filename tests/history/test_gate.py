@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cases import cases
+from tests.facts.kit import Told
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import Accepted, ChangePoint
 from tfdoctor.history.series import FEWEST, checked, reference
@@ -40,37 +41,26 @@ def test_a_gate_of_five_percent_fails_for_a_fifth_and_hardly_ever_by_noise_of_tw
     assert least <= sum(failed) / len(failed) <= most
 
 
-def test_the_change_is_that_from_the_median() -> None:
-    found = checked([60.0], [49.0, 50.0, 50.0, 51.0, 500.0], 0.05)
-    assert found.usual == pytest.approx(50.0)
-    assert found.change == pytest.approx(0.2)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 0.2 < found.high
+TOLD = Told()
+EVEN, BEFORE = [50.0] * 10, [50.0, 50.5, 49.5, 50.2, 49.8, 50.1]
 
-
-BEFORE = [50.0, 50.5, 49.5, 50.2, 49.8, 50.1]
-FEW = "there are four runs to compare with, and at least 5 are needed"
-
-
-@cases(
-    # Runs without noise differ by what is assumed of runs:
-    ([50.2], [50.0] * 10, 0.01, BudgetState.UNCLEAR, ""),
-    ([52.0], [50.0] * 10, 0.01, BudgetState.EXCEEDED, ""),
-    # Several runs of the newest commit are judged by their median:
-    ([50.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.MET, ""),
-    ([70.0, 90.0, 50.3], BEFORE, 0.05, BudgetState.EXCEEDED, ""),
-    ([90.0], [50.0] * (FEWEST - 1), 0.05, BudgetState.UNCLEAR, FEW),  # it does not fail
-    ([], [50.0] * 10, 0.05, BudgetState.UNKNOWN, "the newest run does not have it"),
-    *((newest, [50.0] * 10, None, None, "") for newest in ([90.0], [])),  # without a limit
+TOLD.rows(
+    checked,
+    {
+        "the change is that from the median": ([60.0], [49.0, 50.0, 50.0, 51.0, 500.0], 0.05),
+        # Runs without noise differ by what is assumed of runs:
+        "nearly as long as all before": ([50.2], EVEN, 0.01),
+        "a little longer than all before": ([52.0], EVEN, 0.01),
+        # Several runs of the newest commit are judged by their median:
+        "one of three runs is long": ([50.0, 90.0, 50.3], BEFORE, 0.05),
+        "two of three runs are long": ([70.0, 90.0, 50.3], BEFORE, 0.05),
+        "after too few runs it does not fail": ([90.0], EVEN[: FEWEST - 1], 0.05),
+        "the newest run does not have it": ([], EVEN, 0.05),
+        "longer, without a limit": ([90.0], EVEN, None),
+        "unknown, without a limit": ([], EVEN, None),
+    },
 )
-def test_what_is_decided(
-    newest: list[float], before: list[float], limit: float | None, state: BudgetState | None, why: str
-) -> None:
-    found = checked(newest, before, limit)
-    assert found.state is state
-    assert found.why == why or limit is None
-
+test_gates = TOLD.test("gates")
 
 # What it is compared with
 
