@@ -1,13 +1,7 @@
 """One report contradicts itself nowhere and leaves no large part of a step unmentioned, on every sample."""
 
-import gzip
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
-
 from tests import agreement
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.diagnose.diagnose import chart_of, diagnose, diagnosed
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.facts.chart import Chart

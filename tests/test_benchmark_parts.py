@@ -1,12 +1,7 @@
 """What all benchmarks share: commands in a quiet environment, turns, passages of pages."""
 
-import json
-import sys
-from pathlib import Path
-
-import pytest
-
 from benchmarks import commands, pages, trying, turns
+from tests.kit import *
 
 FAILS = "import sys; print('said'); sys.exit('the reason')"
 

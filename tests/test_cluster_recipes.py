@@ -1,15 +1,7 @@
 """Recipes for clusters: each command runs as printed, with its launcher's variables, and records both workers."""
 
-import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Mapping
-from pathlib import Path
-
 from tests.capture.running import SOURCES
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.recording import Recording
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "run-on-a-cluster.md"

@@ -1,20 +1,12 @@
 """The wheel and the source archive: what is in them, and whether the wheel works away from the checkout."""
 
 import email
-import json
-import os
-import re
-import subprocess
-import sys
 import tarfile
 import venv
 import zipfile
-from pathlib import Path
-
-import pytest
 
 import tfdoctor
-from tests.cases import each
+from tests.kit import *
 
 ROOT = Path(__file__).parents[1]
 TRACE = ROOT / "sample_traces" / "synthetic-tpu-v5e-padded"

@@ -1,22 +1,15 @@
 """Everything there is, is documented, and nothing that is documented is gone."""
 
 import doctest
-import re
-import shlex
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 
-import pytest
 import typer
 
 from scripts import document
 from scripts.quoted import FIGURE, QuotedError, diagnosed, figures_filled
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.cli import FOUND, USAGE, app, main
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trace import xprof
 

@@ -1,16 +1,7 @@
 """The gallery: each patch that its driver tries applies to its script, and leaves a program."""
 
-import json
-import random
-import re
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
 from benchmarks import alternating, gallery, trying
-from tests.cases import each
+from tests.kit import *
 
 
 def report_with(*rules: str) -> trying.Object:

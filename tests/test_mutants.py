@@ -1,9 +1,7 @@
 """The faults that show what the tests would catch."""
 
-import ast
-
 from scripts.mutants import again, faults, sample
-from tests.cases import cases
+from tests.kit import *
 
 
 def changed(source: str) -> list[str]:

@@ -1,16 +1,9 @@
 """What `make rule` and `make fact` write works before a word of it is changed."""
 
 import importlib.util
-import re
-import subprocess
-import sys
-from pathlib import Path
-from types import ModuleType
-
-import pytest
 
 from scripts import new_fact, new_module, new_rule
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Finding, Healthy

@@ -1,14 +1,6 @@
 """What reads recordings has a process of its own: whatever ends that is one sentence and an exit code."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-
-import pytest
-
-from tests.cases import cases, each
+from tests.kit import *
 
 RUN = "import os, resource, signal, sys, time; from tfdoctor import own_process; own_process.enter(); {}"
 
@@ -66,6 +58,6 @@ def test_a_signal_to_the_command_ends_both(number: signal.Signals, source: str) 
         assert running.wait(timeout=30) == -number
     deadline = time.monotonic() + 30
     alive = f"/proc/{child}/cwd"  # none of a process that has ended, though nobody has asked how yet
-    while os.path.exists(alive) and time.monotonic() < deadline:  # noqa: PTH110 - as short
+    while os.path.exists(alive) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not os.path.exists(alive)  # noqa: PTH110 - same
+    assert not os.path.exists(alive)

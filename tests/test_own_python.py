@@ -1,18 +1,7 @@
 """What is set for the script's Python does not reach tfdoctor's own, and the script gets it as it was."""
 
-import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from tests.capture.running import SOURCES, environment
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.own_python import HOME, MARK, own, users
 
 SHOW = "import json, os, sys; print(json.dumps([dict(os.environ), sys.flags.optimize, sys.path[0]]))"

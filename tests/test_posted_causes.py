@@ -1,9 +1,6 @@
 """The page of causes that people post: each is named by a rule that exists, and was tested where the page says."""
 
-import re
-from pathlib import Path
-
-from tests.cases import each
+from tests.kit import *
 from tests.synthetic.test_catalogue import PAIRS
 from tfdoctor.rules import all_rules
 

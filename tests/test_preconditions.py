@@ -1,11 +1,6 @@
 """What several rules ask before they check anything, and when the engine asks it."""
 
-from dataclasses import dataclass, replace
-from types import ModuleType
-
-import pytest
-
-from tests.cases import cases, each
+from tests.kit import *
 from tests.rules.applied import applied
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable

@@ -4,10 +4,7 @@ What ``scripts/document.py`` fills in is left out of the prose, and counts as ou
 the reports.
 """
 
-import re
-from pathlib import Path
-
-from tests.cases import cases, each
+from tests.kit import *
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -1,17 +1,12 @@
 """What every rule promises, whatever it looks for. Each test names the rules that break the promise."""
 
-import ast
 import importlib
 import inspect
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import Field, fields
 from itertools import chain
-from types import ModuleType
-from typing import Any
 from urllib.parse import urlsplit
 
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rules import all_rules

@@ -1,13 +1,7 @@
 """The recorded samples: small, scrubbed, and saying what the README says they say."""
 
-import gzip
-import re
-from pathlib import Path
-
-import pytest
-
 from scripts.quoted import diagnosed
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.recording import PROGRAM, Recording
 from tfdoctor.terms.verdict import Errored, Finding
 

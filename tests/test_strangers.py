@@ -1,27 +1,24 @@
 """The rounds of strangers' scripts: complete, and declared in the words of today's rules."""
 
-import json
-from pathlib import Path
-
-import pytest
-
 from benchmarks import archives
-from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
+from benchmarks.strangers.cases import HEALTHY, SICK, Case
+from benchmarks.strangers.cases import cases as programs
 from benchmarks.strangers.edits import EditCount, EditShare
 from benchmarks.strangers.scores import Named, Scored, findings, totals
 from benchmarks.strangers.stored import markdown, read, write
 from benchmarks.strangers.timer import Marks
+from tests.kit import *
 from tfdoctor.rules import all_rules
 
 ROUNDS = Path(__file__).parents[1] / "benchmarks" / "strangers" / "rounds"
 
 
-@pytest.mark.parametrize("packed", sorted(ROUNDS.glob("*.zip")), ids=lambda packed: packed.stem)
+@each(*sorted(ROUNDS.glob("*.zip")), ids=lambda packed: packed.stem)
 def test_every_case_of_a_round_is_complete(packed: Path, tmp_path: Path) -> None:
     rules = {rule.name for rule in all_rules()}
     with archives.unpacked(packed) as folder:
         assert (folder / "README.md").is_file()
-        found = list(cases(folder, []))
+        found = list(programs(folder, []))
         assert found
         for case in found:
             acceptable = frozenset().union(*case.acceptable.values())
@@ -64,7 +61,7 @@ def test_modules_are_written_beside_the_scripts_that_import_them(tmp_path: Path)
     assert (out / "cells" / "data.py").read_text("utf-8") == "N = 96\n"
 
 
-@pytest.mark.parametrize(("function", "steps"), [("train_function", 32), ("", 16)])
+@cases(("train_function", 32), ("", 16))
 def test_a_step_that_compile_makes_again_is_one_step_where_it_is_named(function: str, steps: int) -> None:
     marks = Marks()
     marks.function = function
@@ -89,8 +86,8 @@ def test_a_fault_is_found_by_a_rule_that_names_it_or_a_general_one_on_its_line(t
     assert not Scored(case, {SICK: [named("float32-matmul", line=20)]}).naming
 
 
-@pytest.mark.parametrize(("saving", "counted"), [(0.1, 1), (0.09, 0), (None, 1)])
-def test_a_fault_that_costs_nothing_here_does_not_count(tmp_path: Path, saving: float | None, counted: int) -> None:
+@cases((0.1, 1), (0.09, 0), (None, 1))
+def test_a_fault_that_costs_nothing_here_does_not_count(saving: float | None, counted: int, tmp_path: Path) -> None:
     case = case_of(tmp_path, named_by=["small-files"])
 
     assert totals([Scored(case, {SICK: []}, saving)]).cases == counted

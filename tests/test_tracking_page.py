@@ -1,12 +1,7 @@
 """The figures that the page on MLflow and Weights & Biases reads are in a report, under names that both take."""
 
-import re
-from pathlib import Path
-
-import pytest
-
 from scripts.quoted import diagnosed
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.report.formats import render
 
 ROOT = Path(__file__).parent.parent

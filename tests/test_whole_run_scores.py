@@ -1,23 +1,12 @@
 """The benchmark of whole programs counts what reports say of planted causes, and what they say falsely."""
 
-import json
-import os
-import subprocess
-import sys
-import time
-from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from benchmarks.whole_run import phase_timer
-from benchmarks.whole_run.cases import Case, cases
+from benchmarks.whole_run.cases import Case
+from benchmarks.whole_run.cases import cases as programs
 from benchmarks.whole_run.phase_timer import VARIABLE
 from benchmarks.whole_run.reports import RunFinding, RunReport
 from benchmarks.whole_run.scores import Scored, figures, quantile
-from tests.cases import cases as rows
+from tests.kit import *
 
 CASE = Case(
     Path("pairs/compiles"), 30, 33, sick_s=100.0, healthy_s=60.0,
@@ -36,7 +25,7 @@ def scored(sick: list[RunFinding], healthy: list[RunFinding] | None = None) -> S
     return Scored(CASE, report, RunReport(tuple(healthy or ()), {}, 60_000.0))
 
 
-@rows(
+@cases(
     ([finding()], True, True),
     ([finding(line=30)], True, True),
     ([finding(line=34)], False, False),
@@ -57,7 +46,7 @@ def test_the_saving_is_compared_as_shares_of_the_sick_run() -> None:
     assert scored([finding(share=None)]).error == pytest.approx(-0.40)
 
 
-@rows(
+@cases(
     (finding(), 1),
     (finding(severity="warning"), 1),
     (finding(severity="note"), 0),
@@ -112,12 +101,12 @@ def test_pairs_are_read_from_their_folders(tmp_path: Path) -> None:
     for name, data in (("01-a", {"line": 3}), ("02-b", {"line": 3, "end_line": 5, "sick_s": 9.0})):
         (tmp_path / name).mkdir()
         (tmp_path / name / "case.json").write_text(json.dumps(data))
-    first, second = cases(tmp_path)
+    first, second = programs(tmp_path)
     assert (first.end_line, first.saving) == (3, None)
     assert second.holds("src/sick.py", 5)
     assert not second.holds("sick.py", 6)
     assert not second.holds("other.py", 5)
-    assert [case.name for case in cases(tmp_path, ["02"])] == ["02-b"]
+    assert [case.name for case in programs(tmp_path, ["02"])] == ["02-b"]
 
 
 def test_a_report_is_read_in_the_order_of_its_list(tmp_path: Path) -> None:

@@ -1,16 +1,7 @@
 """The recipes for CI: valid by the published schemas, and their shell parts run."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-from tests.cases import cases, each
 from tests.ci.composite import ACTION, ROOT, STEPS, Runner, inputs, job_path
+from tests.kit import *
 
 SAMPLES = ROOT / "sample_traces"
 SCRIPTS = [*sorted((ROOT / "scripts" / "ci").glob("*.sh")), ROOT / "examples" / "ci" / "pre-push"]

@@ -89,8 +89,8 @@ STEPS = plain().steps
 FEW_STEADY = replace(
     plain(), steps=replace(STEPS, rows=tuple(replace(row, steady=row.number < 3) for row in STEPS.rows))
 )
-QUIET = {"cores_run": 1.2, "cores_other": 0.0}
-SPARE = {"cores_usable": 16.0, "cores_run": 2.0, "cores_other": 2.0}
+QUIET: dict[str, Any] = {"cores_run": 1.2, "cores_other": 0.0}
+SPARE: dict[str, Any] = {"cores_usable": 16.0, "cores_run": 2.0, "cores_other": 2.0}
 SLOW_CLOCK = plain(1, step_ms=26.4, gpu_mhz=1500.0)
 TRACING = plain(1, step_ms=18.0, untraced_ms=17.9)
 

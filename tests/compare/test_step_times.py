@@ -1,14 +1,7 @@
 """The interval of a difference: a gate on it does not fail by chance, and does on a true regression."""
 
-import math
-
-import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tests.cases import cases
 from tests.compare.made import run
+from tests.kit import *
 from tfdoctor.compare.step_times import ComparedSteps, Interval, block_length, bootstrap_error, step_interval
 from tfdoctor.diagnosis.comparison import StepFigure
 

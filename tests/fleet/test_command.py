@@ -1,30 +1,16 @@
 """`tfdoctor fleet` as users run it: with workers of this machine, and on a cluster of real processes."""
 
-import contextlib
-import json
-import os
 import pickle
-import shutil
-import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
 from threading import Event
-from typing import Any
-from unittest import mock
 
 import fsspec
-import pytest
 from pyarrow import parquet
 
 from benchmarks.fleet import cluster, examine, rows, scheduler_alone, start_process, until, worker_command
 from benchmarks.fleet_recordings import SAMPLES, recordings, slower
-from tests.cases import cases
 from tests.command import tfdoctor
+from tests.kit import *
 from tests.remote import servers
 from tfdoctor.fleet import cluster as fleet_cluster
 from tfdoctor.fleet.places import FleetPlan, FoundRecording, RecordingJob, title

@@ -1,15 +1,8 @@
 """Which recordings are found below folders and patterns."""
 
-import os
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
-
-from tests.cases import cases, each
+from tests.kit import *
 from tests.remote import servers
 from tfdoctor.fleet.places import found, recordings
-from tfdoctor.terms.errors import InputError
 
 TRACE = "plugins/profile/2026_11_01_10_00_00/host.xplane.pb"
 

@@ -1,14 +1,7 @@
 """A stored report in a fleet: its row, without the recording."""
 
-import shutil
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from benchmarks.fleet_recordings import SAMPLES
-from tests.cases import cases
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.fleet.examine import examine

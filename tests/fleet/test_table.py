@@ -1,16 +1,10 @@
 """The table on disk: what a killed command leaves, and what is read again."""
 
-import json
-from dataclasses import asdict, replace
-from pathlib import Path
-
-import pytest
 from pyarrow import parquet
 
-from tests.cases import cases, each
 from tests.fleet.runs import failed, reported, run, several
+from tests.kit import *
 from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, SCHEMA, FleetTable
-from tfdoctor.terms.errors import OutputError
 
 
 def test_rows_are_read_as_they_were_written_and_the_last_one_of_a_place_counts(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """What runs waste together, and how they are ranked."""
 
-from dataclasses import replace
-from typing import Any
-
 from tests.facts.kit import Told, fields
 from tests.fleet.runs import failed, finding, reported, run
+from tests.kit import *
 from tfdoctor.diagnosis.fleet_report import FleetRun
 from tfdoctor.fleet.totals import device_prices
 from tfdoctor.report.fleet import job_cells

@@ -1,14 +1,6 @@
 """Changes of the level: how often a stable series shows one, and which are found at the right run."""
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.history import change_points
 from tfdoctor.history.change_points import (
     BETWEEN,

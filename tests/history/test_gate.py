@@ -1,12 +1,7 @@
 """The newest commit against the runs before it: how often chance fails it, and what a regression shows."""
 
-from collections.abc import Iterator
-
-import numpy as np
-import pytest
-
-from tests.cases import cases
 from tests.facts.kit import Told
+from tests.kit import *
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import Accepted, ChangePoint
 from tfdoctor.history.series import FEWEST, checked, reference

@@ -1,17 +1,12 @@
 """The history of runs: series, order, findings, and what was accepted."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
 from tests.facts.kit import Told, fields
 from tests.history.made import commit, followed, moment, noisy, read, report
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import History, Series
 from tfdoctor.history.runs import KeptHistory, ReadRun, accepted, named, of_program
-from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Healthy, Severity
 
 TOLD = Told()
@@ -41,7 +36,8 @@ def ended_early(made: Diagnosis, *, early: bool = True) -> Diagnosis:
     return replace(made, run=replace(made.run, ended_early=early))
 
 
-EVEN, NO_COMMIT = noisy([50.0] * 3), {"commit": "", "committed": ""}
+EVEN = noisy([50.0] * 3)
+NO_COMMIT: dict[str, Any] = {"commit": "", "committed": ""}
 UNKNOWN = replace(EVEN[1], conditions=replace(EVEN[1].conditions, untraced_ms=None))
 
 TOLD.rows(

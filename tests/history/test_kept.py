@@ -1,9 +1,7 @@
 """The file of baselines and accepted changes: written, read again, and refused where it is damaged."""
 
-from dataclasses import replace
-from pathlib import Path
-
 from tests.facts.kit import Told
+from tests.kit import *
 from tfdoctor.compare.baseline import keep
 from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline
 from tfdoctor.history.runs import ANOTHER, KeptHistory

@@ -1,18 +1,6 @@
 """Recordings are opened wherever they come from, and never written to."""
 
-import gzip
-import json
-import os
-import re
-import shlex
-import shutil
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.capture import manifest
 from tfdoctor.capture.folder import Folder, assemble
 from tfdoctor.capture.plan import Plan
@@ -23,7 +11,6 @@ from tfdoctor.recording.manifest import Manifest, RunTimes, program_of
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import RUN_LOG, RunLog
 from tfdoctor.recording.typed import read
-from tfdoctor.terms.errors import InputError
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 

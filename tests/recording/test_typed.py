@@ -1,12 +1,8 @@
 """What JSON becomes when it is read into dataclasses, and what becomes of what does not fit."""
 
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
-import pytest
-
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.recording.files import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
@@ -95,7 +91,10 @@ def test_an_entry_of_a_list_is_lost_alone() -> None:
 
 
 @cases(
-    *((Outer, data) for data in (None, [], "text", 3, [{}], {"text": deep(10_000)})),
+    *((Outer, data) for data in (None, "text", 3)),
+    (Outer, []),
+    (Outer, [{}]),
+    (Outer, {"text": deep(10_000)}),
     (Strict, {"items": [{"name": "x"}, {"name": 2}]}),  # a list that is judged as a whole is lost as a whole
     # A program record that lost a part is damaged:
     (ProgramRecord, {"graphs": [{"operations": [{"type": "Conv2D"}]}]}),

@@ -1,25 +1,14 @@
 """`[tool.tfdoctor]`: what it takes, where it is found, and how it refuses."""
 
-import math
-import re
-import tomllib
-from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from scripts import document
-from tests.cases import cases
 from tests.facts.kit import Told, fields
+from tests.kit import *
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.rulebook.book import applied
 from tfdoctor.rulebook.config import ALL, KEYS, Config, FailOn, find, load
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.input import input_bound
-from tfdoctor.terms.errors import ConfigError
 
 TOLD = Told()
 RULES = all_rules()

@@ -1,22 +1,13 @@
 """Rules of the user's own: the example of the guide, as a user runs it, and what is refused."""
 
-import json
-import re
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-from tests.cases import cases, each
 from tests.cli.test_cli import SAMPLES, run
 from tests.command import tfdoctor
+from tests.kit import *
 from tfdoctor.api.run import Results
 from tfdoctor.recording import Recording
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.own_rules import load
-from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Finding, Healthy
 

@@ -1,21 +1,13 @@
 """What a rule of the user's own returns or raises is a verdict, or one sentence that names its file."""
 
 import importlib
-import json
-import re
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
-
-from tests.cases import cases, each
 from tests.cli.test_cli import SAMPLES, run
+from tests.kit import *
 from tests.rulebook.test_own_rules import RULE
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rulebook.own_rules import fault, load
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.errors import ConfigError
 
 SAMPLE = str(SAMPLES / "cpu-input-bound")
 

@@ -5,17 +5,6 @@ finding promises is what the runs differ by. A ceiling may be passed by half a p
 nothing is worth saying; an expected saving is within five points of the true one.
 """
 
-import gzip
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
-
-import pytest
-
 from scripts.synthetic import gpu, samples
 from scripts.synthetic.exchange import all_reduce_ms
 from scripts.synthetic.network import Network
@@ -23,7 +12,7 @@ from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
 from tests import agreement
 from tests.builders import manifest
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.diagnose.diagnose import chart_of, diagnosed
 from tfdoctor.diagnose.savings import WORTH_SAYING
 from tfdoctor.diagnosis import Diagnosis

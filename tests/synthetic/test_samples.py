@@ -1,14 +1,10 @@
 """The samples are what their script makes, and their README is true."""
 
-from pathlib import Path
-
-import pytest
-
 from scripts import synthesize
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from scripts.synthetic.samples import SAMPLES, Sample
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.trace import xplane
 
 FOLDER = Path(__file__).parents[2] / "sample_traces"

@@ -1,19 +1,11 @@
 """What tfdoctor measures in a synthetic run is what is known of it: of a GPU's time within 2 %."""
 
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
-
-import pytest
-
 from scripts.synthetic import gpu, kernels, samples
 from scripts.synthetic.gpu_truth import gpu_truth
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, PINNED, Collectives, Transfers
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleGaps

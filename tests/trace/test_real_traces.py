@@ -1,12 +1,7 @@
 """Real traces are read, and hold what was measured in them by hand (the README of the traces)."""
 
-from dataclasses import dataclass
-
-import pytest
-
-from tests.cases import each
+from tests.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Intervals, Line, Plane, Trace, xplane
 from tfdoctor.trace.names import COPY, STREAM_PREFIX, TPU_OPS, WAIT
 

@@ -1,27 +1,14 @@
 """The reader: columns are what the message says, and every other file is one clear error."""
 
-import gzip
 import importlib.util
-import math
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
 from mmap import mmap
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import T0_NS, U64, Plane, Ref, Space
-from tests.cases import cases, each
+from tests.kit import *
 from tests.xspaces import EVENTS, hostile, save
-from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Line, Trace, fields, repair, wire, xplane
 from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.fields import DamagedError, MessageBytes

@@ -1,26 +1,12 @@
 """xprof's opinion: right where xprof is right, a reason where it has none, never an exception."""
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
-import time
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from scripts.synthetic.samples import build
 from scripts.synthetic.tpu_program import depth, factors, program
 from scripts.synthetic.xspace import Space
 from tests.builders import PS, Row, device, line, trace
-from tests.cases import cases, each
+from tests.kit import *
 from tests.xspaces import TRACES, hostile, save
 from tfdoctor.trace import Line, Trace, repair, xprof
 from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, SourceLines, parse
