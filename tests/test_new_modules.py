@@ -59,10 +59,13 @@ def test_it_is_a_rule(rule: ModuleType, its_test: ModuleType) -> None:
     assert isinstance(its_test.healthy(), Healthy)
 
 
+def run_tests(module: ModuleType) -> None:
+    for name in [name for name in vars(module) if name.startswith("test_")]:
+        getattr(module, name)()
+
+
 def test_its_tests_pass(its_test: ModuleType) -> None:
-    tests = vars(its_test)
-    for name in [name for name in tests if name.startswith("test_")]:
-        tests[name]()
+    run_tests(its_test)
 
 
 def test_a_fact_goes_where_its_room_is_and_its_tests_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,19 +76,19 @@ def test_a_fact_goes_where_its_room_is_and_its_tests_pass(tmp_path: Path, monkey
     (tmp_path / test.name).write_text(tests)
     name = "tfdoctor.facts.input.queue_depth"
     monkeypatch.setitem(sys.modules, name, load(tmp_path / module.name, name))
-    written = vars(load(tmp_path / test.name, "test_queue_depth"))
-    for name in [name for name in written if name.startswith("test_")]:
-        written[name]()
+    run_tests(load(tmp_path / test.name, "test_queue_depth"))
+
+
+def refusal(module: ModuleType, name: str, *words: str) -> str:
+    """Return how a name is refused."""
+    with mock.patch.object(sys, "argv", ["new.py", name, *words]), pytest.raises(SystemExit) as refused:
+        module.main()
+    return str(refused.value)
 
 
 @each("Late-Shrink", "late_shrink", "../late", "input-bound")
-def test_it_refuses_a_name_that_is_taken_or_no_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["new_rule.py", name, "--topic", "input"])
-
-    with pytest.raises(SystemExit) as refused:
-        new_rule.main()
-
-    assert name in str(refused.value) or "exists" in str(refused.value)
+def test_it_refuses_a_name_that_is_taken_or_no_name(name: str) -> None:
+    assert re.search(f"{re.escape(name)}|exists", refusal(new_rule, name, "--topic", "input"))
 
 
 @cases(
@@ -94,15 +97,8 @@ def test_it_refuses_a_name_that_is_taken_or_no_name(name: str, monkeypatch: pyte
     ("breakdown", "the class Breakdown exists in src/tfdoctor/facts/step_time/breakdown.py"),
     ("q" * 31, "at most 30 characters"),
 )
-def test_a_fact_whose_name_cannot_be_used_is_refused(
-    name: str, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["new_fact.py", name, "--room", "input"])
-
-    with pytest.raises(SystemExit) as refused:
-        new_fact.main()
-
-    assert reason in str(refused.value)
+def test_a_fact_whose_name_cannot_be_used_is_refused(name: str, reason: str) -> None:
+    assert reason in refusal(new_fact, name, "--room", "input")
 
 
 @each("q", "late-shrink", "a" * new_module.LONGEST_NAME)
@@ -126,10 +122,4 @@ def ruff(action: str, path: Path, text: str) -> str:
     """Return what ruff prints for the text of a file at this path."""
     ours = 'lint.isort.known-first-party = ["tests", "tfdoctor"]'  # it looks for files, which are not there
     options = ("--output-format", "concise", "--config", ours) if action == "check" else ()
-    return subprocess.run(
-        [sys.executable, "-m", "ruff", action, *options, "--stdin-filename", path, "-"],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
+    return ran("-m", "ruff", action, *options, "--stdin-filename", path, "-", input=text).stdout

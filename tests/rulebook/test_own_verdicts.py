@@ -49,12 +49,9 @@ WRONG = {
 def test_what_is_no_verdict_is_named(value: str, tmp_path: Path) -> None:
     path = returning(tmp_path, value)
     (rule,) = load([path.parent], taken=())
-    with pytest.raises(ConfigError) as refused:
+    said = f"{re.escape(f'{path}: check returned ')}.*{re.escape(WRONG[value])}.*"
+    with pytest.raises(ConfigError, match=rf"^{said}\Z"):
         rule.check(Breakdown.of(device=1.0))
-    said = str(refused.value)
-    assert said.startswith(f"{path}: check returned ")
-    assert WRONG[value] in said
-    assert "\n" not in said
 
 
 @each(*(rule.name.replace("-", "_") for rule in all_rules()))
@@ -83,24 +80,16 @@ def test_a_report_tells_of_it_and_does_not_call_it_our_defect(
     (mine,) = (each for each in results if each["rule"] == "slow-callbacks")
     assert (mine["outcome"], sentence in mine["reason"]) == ("errored", True)
     for name in ("report.html", "report.md"):
-        text = (tmp_path / name).read_text()
-        assert "Failed: your own rules" in text
-        assert "Failed: defects of tfdoctor" not in text
+        failed = re.findall("Failed: (your own rules|defects of tfdoctor)", (tmp_path / name).read_text())
+        assert set(failed) == {"your own rules"}
 
 
 def test_an_example_that_fails_is_one_sentence(tmp_path: Path) -> None:
     returning(tmp_path, "raise ValueError('no example')", "sick")
-    done = subprocess.run(
-        [sys.executable, "-m", "tfdoctor", "explain", "slow-callbacks", "--rules", "doctor"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = ran("-m", "tfdoctor", "explain", "slow-callbacks", "--rules", "doctor", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(
-        r"tfdoctor: doctor/slow_callbacks\.py:\d+: sick failed: ValueError: no example\.\n", done.stderr
-    )
+    said = r"tfdoctor: doctor/slow_callbacks\.py:\d+: sick failed: ValueError: no example\.\n"
+    assert re.fullmatch(said, done.stderr)
 
 
 def test_a_fact_that_is_missing_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
