@@ -40,9 +40,7 @@ def test_only_the_marked_passage_of_a_page_is_filled(tmp_path: Path, monkeypatch
     assert page.read_text() == f"{filled}<!-- b -->\nold\n<!-- /b -->\n"
 
 
-def test_a_name_that_a_benchmark_does_not_know_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_name_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["patches", "one"])
     assert list(trying.chosen("", "KIND", ["one", "two"], 4.0).names) == ["one"]
     monkeypatch.setattr(sys, "argv", ["patches"])

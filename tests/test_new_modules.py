@@ -52,7 +52,6 @@ def test_it_goes_where_rules_and_their_tests_are() -> None:
 
 def test_it_is_a_rule(rule: ModuleType, its_test: ModuleType) -> None:
     new = Rule.from_module(rule)
-
     assert (new.name, new.topic) == ("late-shrink", Topic.INPUT)
     assert tuple(new.doc.sections) == SECTIONS
     assert isinstance(its_test.sick(), Finding)

@@ -50,5 +50,4 @@ def test_the_answers_that_a_page_on_comparisons_quotes_are_some_that_a_compariso
     quoted = first, " ".join(second.partition('."')[0].split())
     golden = Path(__file__).with_name("report") / "golden"
     given = " ".join(path.read_text("utf-8") for path in golden.glob("diff-*.md"))
-
     assert all(len(one) > 20 and one in given for one in quoted)

@@ -33,9 +33,7 @@ def scored(sick: list[RunFinding], healthy: list[RunFinding] | None = None) -> S
     ([finding(own=0)], False, True),  # the line stands in its evidence only
     ([], False, False),
 )
-def test_a_cause_counts_as_first_only_with_its_own_line(
-    findings: list[RunFinding], *, first: bool, named: bool
-) -> None:
+def test_a_cause_counts_as_first_with_its_own_line(findings: list[RunFinding], *, first: bool, named: bool) -> None:
     one = scored(findings)
     assert (one.first, one.named is not None) == (first, named)
 

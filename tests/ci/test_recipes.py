@@ -201,7 +201,7 @@ exit 4
 
 
 @cases((0, "0", True), (4, "4", False))
-def test_an_undecided_budget_is_a_warning_and_a_scripts_own_4_fails(
+def test_an_undecided_budget_warns_and_an_own_4_fails(
     ended: int, code: str, *, warned: bool, tmp_path: Path
 ) -> None:
     stub = tmp_path / "tfdoctor"

@@ -154,9 +154,7 @@ def the_run_in_the_middle_stands_for_its_side() -> object:
 
 @settings(max_examples=20)
 @given(st.floats(0.0, 0.5), st.floats(0.0, 0.5), st.integers(0, 30))
-def test_a_gate_that_allows_more_never_fails_where_a_stricter_one_passes(
-    one: float, other: float, seed: int
-) -> None:
+def test_a_gate_that_allows_more_never_fails_where_a_strict_one_passes(one: float, other: float, seed: int) -> None:
     before, after = plain(seed), plain(seed + 1, step_ms=23.0)
     gates = [compared(before, after, most).gate for most in sorted((one, other))]
     strict, lax = (gate.failed for gate in gates if gate)
@@ -279,9 +277,7 @@ TOLD.rows(
     st.floats(0.0, 1.0),
     st.sampled_from([0.0, 0.5, 1.9]),
 )
-def test_verdict_interval_and_parts_never_contradict(
-    seed: int, slower: float, jitter: float, share: float, other: float
-) -> None:
+def test_verdict_interval_parts_agree(seed: int, slower: float, jitter: float, share: float, other: float) -> None:
     busy = replace(MACHINE, cores_run=0.1, cores_other=other)
     before = report(series(seed, jitter), {"input": share, "device": 1.0 - share})
     parts = {"input": share / slower, "device": 1.0 - share / slower}
@@ -312,9 +308,7 @@ def test_steps_that_do_not_overlap_are_a_change(seed: int, gap: float, jitter: f
 
 
 @cases((1.0, 9.0, False), (1.0, 5.0, True), (0.0, 7.5, True), ids=["as much", "not", "less"])
-def test_work_that_moves_to_another_part_is_no_change_of_the_step(
-    wait: float, device: float, *, carries: bool
-) -> None:
+def test_work_that_moves_to_another_part_is_no_change(wait: float, device: float, *, carries: bool) -> None:
     parts = (
         PartChange(part="input", before=5.0, after=wait, changed=True),
         PartChange(part="device", before=5.0, after=device, changed=device != 5.0),

@@ -9,9 +9,7 @@ GATE = math.log(1.05)
 
 
 @cases((0.01, 1.0, 0, 1), (0.05, 1.0, 0, 1), (0.01, 1.1, 57, 60))
-def test_a_gate_of_five_percent_fails_for_a_regression_and_hardly_ever_by_chance(
-    jitter: float, slower: float, fewest: int, most: int
-) -> None:
+def test_a_gate_fails_for_a_regression_not_by_chance(jitter: float, slower: float, fewest: int, most: int) -> None:
     pairs = ((run(2 * n, jitter), run(2 * n + 1, jitter, step_ms=20 * slower)) for n in range(60))
     assert fewest <= sum(step_interval([first], [last]).low > GATE for first, last in pairs) <= most
 
@@ -32,9 +30,7 @@ def test_runs_that_differ_more_need_several_recordings() -> None:
 
 @settings(max_examples=20)
 @given(st.floats(0.5, 2.0), st.floats(0.1, 100.0), st.integers(0, 50))
-def test_the_interval_turns_round_when_the_runs_are_exchanged_and_needs_no_unit(
-    factor: float, unit: float, seed: int
-) -> None:
+def test_the_interval_turns_round_with_the_runs_and_needs_no_unit(factor: float, unit: float, seed: int) -> None:
     first, second = run(seed), run(seed + 1, step_ms=20 * factor)
     there, back = step_interval([first], [second]), step_interval([second], [first])
     assert (there.middle, there.low, there.high) == pytest.approx((-back.middle, -back.high, -back.low))
@@ -80,9 +76,7 @@ def test_blocks_grow_with_the_cube_root_of_the_steps() -> None:
 
 
 @cases((1, 0.75, 1.25), (4, 1.5, 3.0))
-def test_the_error_of_a_mean_is_that_of_theory_and_larger_for_dependent_steps(
-    times: int, least: float, most: float
-) -> None:
+def test_the_error_of_a_mean_is_larger_for_dependent_steps(times: int, least: float, most: float) -> None:
     """Of values that come four times in a row, a quarter of the steps are new: twice the error."""
     values = np.repeat(np.random.default_rng(0).normal(size=1000 // times), times)
     error = bootstrap_error(values, lambda drawn: drawn.mean(axis=1))

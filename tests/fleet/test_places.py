@@ -70,9 +70,7 @@ def test_patterns(pattern: str, names: str, tree: Path) -> None:
     assert below(tree, pattern) == names
 
 
-def test_places_are_found_once_without_dots_and_told_where_they_are_empty(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_places_are_found_once_without_dots_and_told_if_empty(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree / "b")
     assert [one.place for one in found(["../a/one"])[0]] == [str(tree / "a/one")]
     (tree / "empty").mkdir()

@@ -27,8 +27,7 @@ def test_its_row_has_what_it_says(job: RecordingJob, tmp_path: Path) -> None:
     assert (done.run.failure, done.run.hours) == ("", None)
     assert done.run.step_ms == MADE.steps.shown_ms
     assert MADE.together is not None
-    assert done.run.saving_share == MADE.together.share
-    assert done.run.findings[0].rule == MADE.results[0].rule.name
+    assert (done.run.saving_share, done.run.findings[0].rule) == (MADE.together.share, MADE.results[0].rule.name)
     assert "<html" in done.page
     # Known, it is no failure, or the fork server would take it for one that lacked memory:
     again = examine(replace(job, known=(done.run.digest,)), tmp_path)
@@ -68,9 +67,7 @@ def test_a_trace_of_another_profiler_has_the_time_of_its_run_folder(job: Recordi
     assert (done.run.failure, done.run.recorded) == ("", "2026-11-01T10:20:30")
 
 
-def test_its_names_cannot_be_removed_and_a_damaged_one_says_what_is_damaged(
-    job: RecordingJob, tmp_path: Path
-) -> None:
+def test_its_names_cannot_be_removed_and_a_damaged_one_says_what_is(job: RecordingJob, tmp_path: Path) -> None:
     done = examine(replace(job, plan=replace(job.plan, scrubbed=True)), tmp_path)
     assert (done.run.failure, done.page) == ("unreadable", "")
     assert "--scrub needs its recording" in done.run.error

@@ -28,9 +28,7 @@ def test_few_stable_runs_are_above_the_interval(*, heavy: bool, most: float, cou
 
 
 @cases((5, 1.0, 0.0, 0.001), (20, 1.0, 0.0, 0.001), (5, 1.2, 0.5, 1.0), (8, 1.2, 0.85, 1.0), (20, 1.2, 0.99, 1.0))
-def test_a_gate_of_five_percent_fails_for_a_fifth_and_hardly_ever_by_noise_of_two(
-    count: int, factor: float, least: float, most: float
-) -> None:
+def test_a_gate_fails_for_a_fifth_not_by_noise_of_two(count: int, factor: float, least: float, most: float) -> None:
     runs = list(series(count, count, 4_000 if factor == 1 else 500))
     failed = [checked([factor * newest], before, 0.05).state is BudgetState.EXCEEDED for before, newest in runs]
     assert least <= sum(failed) / len(failed) <= most

@@ -101,8 +101,7 @@ def test_recordings_and_runs_are_looked_for_two_folders_down(*, has_manifest: bo
     if not has_manifest:
         (deep / "tfdoctor.json").unlink()
     found = Recording.open(tmp_path / "a")
-    assert found.root == (deep if has_manifest else None)
-    assert found.traces == tuple(deep.glob("plugins/profile/*/*"))
+    assert (found.root, found.traces) == (deep if has_manifest else None, tuple(deep.glob("plugins/profile/*/*")))
     with pytest.raises(InputError, match="No trace"):
         Recording.open(tmp_path)
 
@@ -129,8 +128,7 @@ def test_the_newest_run_is_shown_and_said(start: str, tmp_path: Path) -> None:
 
 def test_a_run_folder_with_two_hosts_and_one_file_of_it(tmp_path: Path) -> None:
     paths = trace(tmp_path, "b"), trace(tmp_path, "a")
-    assert Recording.open(str(tmp_path)).traces == paths[::-1]
-    assert Recording.open(paths[0]).traces == paths[:1]
+    assert (Recording.open(str(tmp_path)).traces, Recording.open(paths[0]).traces) == (paths[::-1], paths[:1])
 
 
 def test_a_recording_without_a_trace_still_says_what_happened(tmp_path: Path) -> None:
@@ -276,9 +274,7 @@ def test_a_manifest_survives_the_round_trip() -> None:
     ("command", "bash", "bash run.sh", ""),
     ("", "", "", ""),
 )
-def test_a_report_is_called_by_the_program(
-    kind: str, script: str, command: str, program: str, tmp_path: Path
-) -> None:
+def test_a_report_has_the_programs_name(kind: str, script: str, command: str, program: str, tmp_path: Path) -> None:
     recorded(tmp_path, command=shlex.split(command), plan={"kind": kind, "script": script})
     assert Recording.open(tmp_path).invocation == program
 
@@ -482,9 +478,7 @@ def test_an_account_without_the_state_of_its_agent_is_read(tmp_path: Path) -> No
 
 
 @each("run.jsonl", "program.json.gz", "plugins")
-def test_what_could_not_be_moved_is_read_where_it_is(
-    moved: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_not_moved_is_read_in_place(moved: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk may fill up at any file: the manifest is complete then, and the others lie in two places."""
     state = begun(tmp_path, 21)
     folder = process(tmp_path, 21, 3, seen=40)

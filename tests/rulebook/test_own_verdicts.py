@@ -65,9 +65,7 @@ def test_the_verdicts_of_tfdoctors_rules_are_verdicts(name: str) -> None:
     ("raise KeyError('shape')", ":47: check failed: KeyError: 'shape'."),
     ("raise SystemExit(5)", ":47: check failed: SystemExit: 5."),
 )
-def test_a_report_tells_of_it_and_does_not_call_it_our_defect(
-    value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_tells_whose_fault(value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = returning(tmp_path, value)
     said = said.replace("47", str(path.read_text().splitlines().index(f"    {value}") + 1))
     monkeypatch.chdir(tmp_path)

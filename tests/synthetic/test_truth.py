@@ -82,7 +82,7 @@ def near(expected: Any, rel: float = 1e-6) -> Any:
     return pytest.approx(expected, rel=rel, abs=1e-6)
 
 
-def compare(figures: dict[str, tuple[float, float]], about: Callable[[Any], Any]) -> None:
+def compare(figures: dict[str, tuple[Any, Any]], about: Callable[[Any], Any]) -> None:
     """Compare what is measured with what is true."""
     measured, true = ({name: pair[side] for name, pair in figures.items()} for side in (0, 1))
     assert measured == about(true)

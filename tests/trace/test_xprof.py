@@ -95,8 +95,7 @@ def test_a_bad_trace_is_a_reason(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         path.write_bytes(content)
     opinion = ask(path)
-    assert str(path) in opinion.error
-    assert opinion.steps == 0
+    assert (str(path) in opinion.error, opinion.steps) == (True, 0)
 
 
 def test_a_large_trace_is_not_asked_about(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +130,7 @@ def test_whatever_befalls_the_child_is_a_reason(code: str, path: Path, private: 
 def test_memory_is_limited(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xprof, "BASE_BYTES", 10_000_000)
     opinion = ask(path)
-    assert opinion.error
-    assert opinion.steps == 0
+    assert (bool(opinion.error), opinion.steps) == (True, 0)
 
 
 def test_a_question_that_is_dropped_ends_its_child(path: Path, private: Path, child: Path) -> None:
@@ -146,9 +144,13 @@ def test_a_question_that_is_dropped_ends_its_child(path: Path, private: Path, ch
     assert list(private.iterdir()) == []
 
 
-def test_the_child_imports_no_numpy() -> None:
-    code = "import sys; from tfdoctor.trace import repair, wire; sys.exit('numpy' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+@each(
+    "import sys; from tfdoctor.trace import repair, wire; sys.exit('numpy' in sys.modules)",
+    "import sys; from tfdoctor.trace.hlo import parse; sys.exit(parse(b'') is None or 'tensorflow' in sys.modules)",
+    ids=["the child", "a program"],
+)
+def test_what_is_read_imports_little(code: str) -> None:
+    ran("-c", code, check=True)
 
 
 def test_what_never_has_an_iter_num_is_no_executor() -> None:
@@ -185,12 +187,8 @@ def test_the_products_of_a_program_and_their_sizes() -> None:
     for number, op in enumerate(OPERATIONS, start=1):
         fusion, depthwise = by_name[f"fusion.{number}"], op.kind == "depthwise"
         (result, *_), inside = fusion.shapes, list(parsed.inside(fusion))
-        assert (fusion.op_name, result.dims, result.dtype, result.tiles) == (
-            op.name,
-            op.result,
-            "bf16",
-            ((8, 128),),
-        )
+        told = fusion.op_name, result.dims, result.dtype, result.tiles
+        assert told == (op.name, op.result, "bf16", ((8, 128),))
         matmuls = [instruction.matmul for instruction in inside if instruction.matmul]
         assert bool(matmuls) == (op.is_matrix or depthwise)
         assert {matmul.depthwise for matmul in matmuls} <= {depthwise}
@@ -205,29 +203,16 @@ def test_damage_is_no_program_and_no_crash(data: bytes) -> None:
     assert parse(b"\x0a\xff\xff") is None
 
 
-def test_reading_a_program_does_not_import_tensorflow() -> None:
-    code = (
-        "import sys; from tfdoctor.trace.hlo import parse; assert parse(b'') is not None;"
-        "assert 'tensorflow' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tfdoctor", "report", str(TRACES / "tpu-v6e-jax-corrupt")]
-    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
+    done = ran("-m", "tfdoctor", "report", TRACES / "tpu-v6e-jax-corrupt", "--out", tmp_path)
+    assert (done.returncode, done.stdout, [*tmp_path.iterdir()]) == (2, "", [])
     assert "is damaged or not a profiler trace (*.xplane.pb): record again." in " ".join(done.stderr.split())
-    assert not list(tmp_path.iterdir())
 
 
 def calls(*called: tuple[int, ...]) -> HloProgram:
     """Return a program with a computation of one instruction for each of these, which it calls."""
-    made: dict[int, tuple[Instruction, ...]] = {
-        number: (Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called)
-    }
+    made = {number: (Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called)}
     return HloProgram("module", 0, made, donates=False)
 
 
@@ -274,8 +259,11 @@ def rows(draw: st.DrawFn) -> list[Row]:
     return found
 
 
-def of(host: list[Row], other: list[Row], gpu: list[Row], *ends: float) -> Trace:
-    said: list[Row] = [("tfdoctor_end", at, at) for at in ends]
+Rows = list[Row]
+
+
+def of(host: Rows, other: Rows, gpu: Rows, *ends: float) -> Trace:
+    said: Rows = [("tfdoctor_end", at, at) for at in ends]
     return trace(host=[line("python", *host, *said), line("pool", *other)], gpus=[device(line("Stream", *gpu))])
 
 
@@ -284,7 +272,7 @@ def events(one: Line) -> list[tuple[str, int, int, dict[str, object]]]:
 
 
 @given(rows(), rows(), rows())
-def test_hosts_have_what_ended_and_devices_what_began(host: list[Row], other: list[Row], gpu: list[Row]) -> None:
+def test_hosts_have_what_ended_and_devices_what_began(host: Rows, other: Rows, gpu: Rows) -> None:
     whole = of(host, other, gpu, END, 200.0)
     part = measured(whole)
     assert part.sampled is whole
@@ -295,9 +283,7 @@ def test_hosts_have_what_ended_and_devices_what_began(host: list[Row], other: li
 
 
 @given(rows(), rows(), rows(), st.lists(st.just(END), max_size=1))
-def test_a_profiler_that_stopped_there_left_all_it_had(
-    host: list[Row], other: list[Row], gpu: list[Row], ends: list[float]
-) -> None:
+def test_a_stopped_profiler_left_all(host: Rows, other: Rows, gpu: Rows, ends: list[float]) -> None:
     whole = of(host, other, gpu, *ends)
     assert measured(whole) is whole
 
