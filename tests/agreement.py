@@ -1,9 +1,6 @@
 """What must hold of every recording: facts that measure one thing agree, and every large part has an account."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
-
+from tests.kit import *
 from tests.report.diagnoses import told
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Diagnosis

@@ -1,6 +1,6 @@
 """A test for each of several rows of values: one mark for all of its parameters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from tfdoctor.facts.chart import Unavailable
 
 T = TypeVar("T", bound=Callable[..., object])
 Known = TypeVar("Known")
+Ids = Iterable[Any] | Callable[[Any], Any] | None
 
 
 def sure(value: Known | None) -> Known:
@@ -18,7 +19,7 @@ def sure(value: Known | None) -> Known:
     return value
 
 
-def cases(*rows: tuple[Any, ...], ids: Sequence[str] | None = None) -> Callable[[T], T]:
+def cases(*rows: tuple[Any, ...], ids: Ids = None) -> Callable[[T], T]:
     """Have a test run with each row: the values of its first parameters, in their order."""
 
     def marked(test: T) -> T:
@@ -29,7 +30,7 @@ def cases(*rows: tuple[Any, ...], ids: Sequence[str] | None = None) -> Callable[
     return marked
 
 
-def each(*values: Any, ids: Sequence[str] | None = None) -> Callable[[T], T]:
+def each(*values: Any, ids: Ids = None) -> Callable[[T], T]:
     """Have a test run with each value of its first parameter."""
     return cases(*((value,) for value in values), ids=ids)
 

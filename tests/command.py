@@ -4,9 +4,18 @@ import contextlib
 import io
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from tfdoctor import cli
+
+
+def ran(*command: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a process of its own, this Python where it begins with an option; return what it did."""
+    first = [sys.executable] if str(command[0]).startswith("-") else []
+    check = options.pop("check", False)
+    return subprocess.run([*first, *map(str, command)], capture_output=True, text=True, check=check, **options)
 
 
 def tfdoctor(*words: str) -> "subprocess.CompletedProcess[str]":

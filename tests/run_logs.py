@@ -12,14 +12,12 @@ Times are seconds unless a name says ms.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import field
 from operator import methodcaller
-from typing import Any, TypeVar
 
 from tests.builders import recording
+from tests.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest, RunTimes
 from tfdoctor.recording.run_log import (

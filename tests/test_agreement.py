@@ -1,12 +1,7 @@
 """One report contradicts itself nowhere and leaves no large part of a step unmentioned, on every sample."""
 
-import gzip
-from dataclasses import replace
-from pathlib import Path
-
-import pytest
-
 from tests import agreement
+from tests.kit import *
 from tfdoctor.diagnose.diagnose import chart_of, diagnose, diagnosed
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.facts.chart import Chart
@@ -30,7 +25,7 @@ def test_there_are_samples() -> None:
     assert TRACES
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each(*NAMES)
 def test_facts_agree_and_a_report_says_one_thing_of_every_large_part(name: str) -> None:
     chart, diagnosis = examined(name)
     assert not list(agreement.disagreements(chart))
@@ -39,7 +34,7 @@ def test_facts_agree_and_a_report_says_one_thing_of_every_large_part(name: str) 
     assert not agreement.calls_healthy(diagnosis)
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
+@each(*TRACES, ids=lambda path: path.name)
 def test_all_figures_of_a_report_on_a_trace_are_of_one_step(trace: Path, tmp_path: Path) -> None:
     (tmp_path / "host.xplane.pb").write_bytes(gzip.decompress(trace.read_bytes()))
     recording = Recording.open(tmp_path)
@@ -47,9 +42,9 @@ def test_all_figures_of_a_report_on_a_trace_are_of_one_step(trace: Path, tmp_pat
     assert not list(agreement.other_steps(found))
 
 
-@pytest.mark.parametrize("slower", [1.04, 1.6])
+@each(1.04, 1.6)
 @pytest.mark.parametrize("name", [n for n in NAMES if (SAMPLES / n / "tfdoctor.json").exists()])
-def test_all_figures_are_of_one_step_where_tracing_slowed_it(name: str, slower: float) -> None:
+def test_all_figures_are_of_one_step_where_tracing_slowed_it(slower: float, name: str) -> None:
     diagnosis = diagnose(slowed(name, slower), all_rules(), name, ask_xprof=False)
     steps = diagnosis.steps
     assert not list(agreement.other_steps(diagnosis))

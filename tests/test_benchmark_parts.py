@@ -1,12 +1,7 @@
 """What all benchmarks share: commands in a quiet environment, turns, passages of pages."""
 
-import json
-import sys
-from pathlib import Path
-
-import pytest
-
 from benchmarks import commands, pages, trying, turns
+from tests.kit import *
 
 FAILS = "import sys; print('said'); sys.exit('the reason')"
 
@@ -45,9 +40,7 @@ def test_only_the_marked_passage_of_a_page_is_filled(tmp_path: Path, monkeypatch
     assert page.read_text() == f"{filled}<!-- b -->\nold\n<!-- /b -->\n"
 
 
-def test_a_name_that_a_benchmark_does_not_know_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_name_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["patches", "one"])
     assert list(trying.chosen("", "KIND", ["one", "two"], 4.0).names) == ["one"]
     monkeypatch.setattr(sys, "argv", ["patches"])

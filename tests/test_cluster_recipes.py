@@ -1,16 +1,7 @@
 """Recipes for clusters: each command runs as printed, with its launcher's variables, and records both workers."""
 
-import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Mapping
-from pathlib import Path
-
-import pytest
-
 from tests.capture.running import SOURCES
+from tests.kit import *
 from tfdoctor.recording import Recording
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "run-on-a-cluster.md"
@@ -88,7 +79,7 @@ RECIPES: Mapping[str, tuple[list[str], list[dict[str, str]], tuple[str, ...]]] =
 }
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@each(*RECIPES)
 def test_both_workers_are_recorded(recipe: str, tmp_path: Path) -> None:
     command, environments, names = RECIPES[recipe]
     (tmp_path / "bin").mkdir()

@@ -1,19 +1,12 @@
 """The wheel and the source archive: what is in them, and whether the wheel works away from the checkout."""
 
 import email
-import json
-import os
-import re
-import subprocess
-import sys
 import tarfile
 import venv
 import zipfile
-from pathlib import Path
-
-import pytest
 
 import tfdoctor
+from tests.kit import *
 
 ROOT = Path(__file__).parents[1]
 TRACE = ROOT / "sample_traces" / "synthetic-tpu-v5e-padded"
@@ -31,9 +24,7 @@ MOST_BYTES = 6_200_000
 def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     """Run a command that must succeed, away from the checkout's own packages; return its output."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        list(map(str, command)), cwd=cwd, env=kept | variables, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    done = ran(*command, cwd=cwd, env=kept | variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -84,8 +75,7 @@ def test_the_source_archive_contains_what_builds_and_tests_it(built: Path) -> No
     tracked = set(run("git", "ls-files", cwd=ROOT).splitlines())
     new = set(run("git", "ls-files", "--others", "--exclude-standard", cwd=ROOT).splitlines())
     assert names - tracked - new == {"PKG-INFO"}
-    left_out = {name for name in tracked - names if (ROOT / name).exists()}
-    assert left_out == set()
+    assert {name for name in tracked - names if (ROOT / name).exists()} == set()
     assert archive.stat().st_size < MOST_BYTES
 
 
@@ -95,10 +85,9 @@ def test_the_metadata_is_complete_and_the_readme_renders(built: Path) -> None:
     with zipfile.ZipFile(wheel(built)) as archive:
         text = archive.read(f"{NAME}.dist-info/METADATA").decode()
     metadata = email.message_from_string(text)
-    assert metadata["Version"] == tfdoctor.__version__
-    assert metadata["License-Expression"] == "Apache-2.0"
-    assert metadata["Requires-Python"] == "<3.14,>=3.11"
-    assert metadata["Description-Content-Type"] == "text/markdown"
+    expected = {"Version": tfdoctor.__version__, "License-Expression": "Apache-2.0"}
+    expected |= {"Requires-Python": "<3.14,>=3.11", "Description-Content-Type": "text/markdown"}
+    assert {name: metadata[name] for name in expected} == expected
 
 
 SHOWN = """
@@ -112,9 +101,7 @@ print(core.urls, core.readme)
 
 def test_links_of_a_published_readme_lead_to_the_release(tmp_path: Path) -> None:
     """The index shows the README away from the files that it links to."""
-    shown = run(
-        sys.executable, "-c", SHOWN, ROOT, cwd=tmp_path, TFDOCTOR_REPOSITORY="https://example.org/me/it/"
-    )  # fmt: skip
+    shown = run(sys.executable, "-c", SHOWN, ROOT, cwd=tmp_path, TFDOCTOR_REPOSITORY="https://example.org/me/it/")
     release = f"https://example.org/me/it/{{}}/v{tfdoctor.__version__}"
     assert f"'Changelog': '{release.format('blob')}/CHANGELOG.md'" in shown
     assert f"]({release.format('raw')}/docs/images/report.png)" in shown
@@ -149,7 +136,7 @@ def test_the_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> No
     assert Path(shown.strip()).is_relative_to(installed.parent)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@each(*SHELLS)
 def test_shells_complete_the_commands(shell: str, installed: Path, tmp_path: Path) -> None:
     asked = {"_TFDOCTOR_COMPLETE": f"complete_{shell}", **SHELLS[shell]}
     assert "profile" in run(installed / "tfdoctor", cwd=tmp_path, **asked)
@@ -169,6 +156,5 @@ def test_the_installed_wheel_records(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     words = ("profile", "--python", installed / "python", "--out", "out", "--format", "json", "train.py")
     run(installed / "tfdoctor", *words, cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
-    report = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert report["steps"]["source"] == "keras-fit"
-    assert report["steps"]["count"] == 20
+    steps = json.loads((tmp_path / "out" / "report.json").read_text())["steps"]
+    assert (steps["source"], steps["count"]) == ("keras-fit", 20)

@@ -1,21 +1,15 @@
 """Everything there is, is documented, and nothing that is documented is gone."""
 
 import doctest
-import re
-import shlex
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 
-import pytest
 import typer
 
 from scripts import document
 from scripts.quoted import FIGURE, QuotedError, diagnosed, figures_filled
+from tests.kit import *
 from tfdoctor.cli import FOUND, USAGE, app, main
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.verdict import Finding
 from tfdoctor.trace import xprof
 
@@ -37,7 +31,6 @@ def test_the_generated_pages_are_fresh() -> None:
 
 def test_every_command_and_option_is_documented() -> None:
     page = read("docs/reference/cli.md")
-
     assert {name for name, _ in COMMANDS} == set(re.findall(r"^## tfdoctor (\w+)$", page, re.MULTILINE))
     for _, command in COMMANDS:
         for parameter in command.params:
@@ -115,14 +108,8 @@ def test_the_way_of_a_figure_is_as_the_page_shows(monkeypatch: pytest.MonkeyPatc
 WALK = re.compile(r"^\| \d+ \| (.*?) \|", re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("way", "rows", "name"),
-    [(0, 18, "cpu-float32-convnet"), (-1, 10, "cpu-outside-steps")],  # no step is priced there
-    ids=["device", "python"],
-)
-def test_the_modules_work_in_the_order_of_the_walk(
-    way: int, rows: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@cases((0, 18, "cpu-float32-convnet"), (-1, 10, "cpu-outside-steps"), ids=["device", "python"])
+def test_the_walk_is_true(way: int, rows: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walk = WALK.findall(read("docs/explanation/how-a-figure-is-made.md"))
     named = [re.findall(r"src/(tfdoctor/[\w/.]+)", row)[way] for row in walk[:rows]]
     assert len(named) == rows
@@ -191,7 +178,7 @@ def test_a_figure_of_a_page_is_that_of_the_report() -> None:
     assert figures_filled(marked.format("1 ms")) == marked.format(f"{step:.1f} ms")
 
 
-@pytest.mark.parametrize("path", ["steps.missing_ms", "results.no-such-rule.saving", "results.idle-device.saving"])
+@each("steps.missing_ms", "results.no-such-rule.saving", "results.idle-device.saving")
 def test_a_figure_that_the_report_lacks_stops_the_build(path: str) -> None:
     with pytest.raises(QuotedError, match="cpu-input-bound"):
         figures_filled(f"<!-- figure cpu-input-bound {path} saves --><!-- /figure -->")

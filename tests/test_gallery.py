@@ -1,15 +1,7 @@
 """The gallery: each patch that its driver tries applies to its script, and leaves a program."""
 
-import json
-import random
-import re
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
 from benchmarks import alternating, gallery, trying
+from tests.kit import *
 
 
 def report_with(*rules: str) -> trying.Object:
@@ -17,7 +9,7 @@ def report_with(*rules: str) -> trying.Object:
     return {"results": findings, "together": None}
 
 
-@pytest.mark.parametrize("entry", gallery.ENTRIES, ids=lambda entry: entry.name)
+@each(*gallery.ENTRIES, ids=lambda entry: entry.name)
 def test_every_patch_applies_to_its_script(entry: gallery.Entry, tmp_path: Path) -> None:
     values = list(gallery.patches(entry, report_with(*entry.patched.values()), tmp_path))
     assert values

@@ -1,12 +1,10 @@
 """The rules of the house that no linter knows."""
 
-import ast
 import pkgutil
-import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+
+from tests.kit import *
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "tfdoctor"

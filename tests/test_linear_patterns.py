@@ -4,16 +4,10 @@ Each is tried, by the methods that the source calls, with long texts that repeat
 repeat. A text of `LONG` characters takes a linear pattern a few ms; the square of it takes 0.3 s and more.
 """
 
-import ast
-import re
-import time
 from collections import defaultdict
-from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 
-import pytest
+from tests.kit import *
 
 SOURCE = Path(__file__).parents[1] / "src" / "tfdoctor"
 LONG, LIMIT_S = 12_000, 0.15
@@ -98,7 +92,7 @@ def seconds(pattern: re.Pattern[str], method: str, text: str) -> float:
 PATTERNS = patterns()
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=[f"{n} {one.pattern[:50]}" for n, one in enumerate(PATTERNS)])
+@each(*PATTERNS, ids=[f"{n} {one.pattern[:50]}" for n, one in enumerate(PATTERNS)])
 def test_no_pattern_takes_the_square_of_a_length(pattern: re.Pattern[str]) -> None:
     slow = {
         (method, text[:20]): took

@@ -1,34 +1,28 @@
 """The faults that show what the tests would catch."""
 
-import ast
-
-import pytest
-
 from scripts.mutants import again, faults, sample
+from tests.kit import *
 
 
 def changed(source: str) -> list[str]:
     return [source[: one.start] + one.new + source[one.end :] for one in faults("file.py", source)]
 
 
-@pytest.mark.parametrize(
-    ("source", "others"),
-    [
-        ("a < b == c", ["pass", "a <= b == c", "a < b != c"]),
-        ("x = 'é' not  in b", ["x = 'é' in b"]),
-        ("x = not a", ["x = (a)"]),
-        ("x = a and b or c", ["x = a and b and c", "x = a or b or c"]),
-        ("x = a + 3", ["x = a - 3", "x = a + 4"]),
-        ("x = f'{a + 1}'", []),
-        ("x: int | None = True", ["x: int | None = False"]),
-        (
-            "def f(a: int = 2.5) -> 1: return a",
-            ["def f(a: int = 5.0) -> 1: return a", "def f(a: int = 2.5) -> 1: return None"],
-        ),
-        ("while a: break", ["while not (a): break", "while a: pass"]),
-        ("a.b = [c for c in d if c]", ["pass", "a.b = [c for c in d if not (c)]"]),
-        ("if TYPE_CHECKING: x = 1", []),
-    ],
+@cases(
+    ("a < b == c", ["pass", "a <= b == c", "a < b != c"]),
+    ("x = 'é' not  in b", ["x = 'é' in b"]),
+    ("x = not a", ["x = (a)"]),
+    ("x = a and b or c", ["x = a and b and c", "x = a or b or c"]),
+    ("x = a + 3", ["x = a - 3", "x = a + 4"]),
+    ("x = f'{a + 1}'", []),
+    ("x: int | None = True", ["x: int | None = False"]),
+    (
+        "def f(a: int = 2.5) -> 1: return a",
+        ["def f(a: int = 5.0) -> 1: return a", "def f(a: int = 2.5) -> 1: return None"],
+    ),
+    ("while a: break", ["while not (a): break", "while a: pass"]),
+    ("a.b = [c for c in d if c]", ["pass", "a.b = [c for c in d if not (c)]"]),
+    ("if TYPE_CHECKING: x = 1", []),
 )
 def test_what_a_line_could_be_changed_to(source: str, others: list[str]) -> None:
     assert changed(source) == others

@@ -1,15 +1,9 @@
 """What `make rule` and `make fact` write works before a word of it is changed."""
 
 import importlib.util
-import re
-import subprocess
-import sys
-from pathlib import Path
-from types import ModuleType
-
-import pytest
 
 from scripts import new_fact, new_module, new_rule
+from tests.kit import *
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Finding, Healthy
@@ -58,17 +52,19 @@ def test_it_goes_where_rules_and_their_tests_are() -> None:
 
 def test_it_is_a_rule(rule: ModuleType, its_test: ModuleType) -> None:
     new = Rule.from_module(rule)
-
     assert (new.name, new.topic) == ("late-shrink", Topic.INPUT)
     assert tuple(new.doc.sections) == SECTIONS
     assert isinstance(its_test.sick(), Finding)
     assert isinstance(its_test.healthy(), Healthy)
 
 
+def run_tests(module: ModuleType) -> None:
+    for name in [name for name in vars(module) if name.startswith("test_")]:
+        getattr(module, name)()
+
+
 def test_its_tests_pass(its_test: ModuleType) -> None:
-    tests = vars(its_test)
-    for name in [name for name in tests if name.startswith("test_")]:
-        tests[name]()
+    run_tests(its_test)
 
 
 def test_a_fact_goes_where_its_room_is_and_its_tests_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,42 +75,32 @@ def test_a_fact_goes_where_its_room_is_and_its_tests_pass(tmp_path: Path, monkey
     (tmp_path / test.name).write_text(tests)
     name = "tfdoctor.facts.input.queue_depth"
     monkeypatch.setitem(sys.modules, name, load(tmp_path / module.name, name))
-    written = vars(load(tmp_path / test.name, "test_queue_depth"))
-    for name in [name for name in written if name.startswith("test_")]:
-        written[name]()
+    run_tests(load(tmp_path / test.name, "test_queue_depth"))
 
 
-@pytest.mark.parametrize("name", ["Late-Shrink", "late_shrink", "../late", "input-bound"])
-def test_it_refuses_a_name_that_is_taken_or_no_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["new_rule.py", name, "--topic", "input"])
-
-    with pytest.raises(SystemExit) as refused:
-        new_rule.main()
-
-    assert name in str(refused.value) or "exists" in str(refused.value)
+def refusal(module: ModuleType, name: str, *words: str) -> str:
+    """Return how a name is refused."""
+    with mock.patch.object(sys, "argv", ["new.py", name, *words]), pytest.raises(SystemExit) as refused:
+        module.main()
+    return str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("class", "Python keyword"),
-        ("import", "Python keyword"),
-        ("breakdown", "the class Breakdown exists in src/tfdoctor/facts/step_time/breakdown.py"),
-        ("q" * 31, "at most 30 characters"),
-    ],
+@each("Late-Shrink", "late_shrink", "../late", "input-bound")
+def test_it_refuses_a_name_that_is_taken_or_no_name(name: str) -> None:
+    assert re.search(f"{re.escape(name)}|exists", refusal(new_rule, name, "--topic", "input"))
+
+
+@cases(
+    ("class", "Python keyword"),
+    ("import", "Python keyword"),
+    ("breakdown", "the class Breakdown exists in src/tfdoctor/facts/step_time/breakdown.py"),
+    ("q" * 31, "at most 30 characters"),
 )
-def test_a_fact_whose_name_cannot_be_used_is_refused(
-    name: str, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["new_fact.py", name, "--room", "input"])
-
-    with pytest.raises(SystemExit) as refused:
-        new_fact.main()
-
-    assert reason in str(refused.value)
+def test_a_fact_whose_name_cannot_be_used_is_refused(name: str, reason: str) -> None:
+    assert reason in refusal(new_fact, name, "--room", "input")
 
 
-@pytest.mark.parametrize("name", ["q", "late-shrink", "a" * new_module.LONGEST_NAME])
+@each("q", "late-shrink", "a" * new_module.LONGEST_NAME)
 def test_what_is_written_is_formatted(name: str) -> None:
     written = new_rule.files(name, Topic.INPUT) | new_fact.files(name, "operations")
     for path, text in written.items():
@@ -135,10 +121,4 @@ def ruff(action: str, path: Path, text: str) -> str:
     """Return what ruff prints for the text of a file at this path."""
     ours = 'lint.isort.known-first-party = ["tests", "tfdoctor"]'  # it looks for files, which are not there
     options = ("--output-format", "concise", "--config", ours) if action == "check" else ()
-    return subprocess.run(
-        [sys.executable, "-m", "ruff", action, *options, "--stdin-filename", path, "-"],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
+    return ran("-m", "ruff", action, *options, "--stdin-filename", path, "-", input=text).stdout

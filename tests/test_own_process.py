@@ -1,12 +1,6 @@
 """What reads recordings has a process of its own: whatever ends that is one sentence and an exit code."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-
-import pytest
+from tests.kit import *
 
 RUN = "import os, resource, signal, sys, time; from tfdoctor import own_process; own_process.enter(); {}"
 
@@ -15,17 +9,13 @@ def command(what: str) -> list[str]:
     return [sys.executable, "-c", RUN.format(what)]
 
 
-@pytest.mark.parametrize(
-    ("what", "code", "said"),
-    [
+@cases(
         ("sys.exit(3)", 3, ""),
         ("None", 0, ""),
         ("os.kill(os.getpid(), signal.SIGSEGV)", 2, "SIGSEGV"),
         ("os.kill(os.getpid(), signal.SIGKILL)", 2, "SIGKILL"),
         ("[resource.setrlimit(resource.RLIMIT_CPU, (1, 9)), [0 for _ in iter(int, 1)]]", 2, "takes longer"),
-        ("os.kill(os.getpid(), signal.SIGINT)", 1, "KeyboardInterrupt"),
-    ],
-)  # fmt: skip
+        ("os.kill(os.getpid(), signal.SIGINT)", 1, "KeyboardInterrupt"))  # fmt: skip
 def test_its_end_is_that_of_the_command(what: str, code: int, said: str) -> None:
     done = subprocess.run(command(what), capture_output=True, text=True, timeout=60, check=False)
     assert said in done.stderr
@@ -55,9 +45,9 @@ LATE = RUN.format("[print(os.getpid(), flush=True), time.sleep(120)]")
 """The child names itself, and waits."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@each(signal.SIGTERM, signal.SIGHUP)
 @pytest.mark.parametrize("source", [EARLY, LATE])
-def test_a_signal_to_the_command_ends_both(source: str, number: signal.Signals) -> None:
+def test_a_signal_to_the_command_ends_both(number: signal.Signals, source: str) -> None:
     called = [sys.executable, "-c", source.format(number=number)]
     with subprocess.Popen(called, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
@@ -68,6 +58,6 @@ def test_a_signal_to_the_command_ends_both(source: str, number: signal.Signals) 
         assert running.wait(timeout=30) == -number
     deadline = time.monotonic() + 30
     alive = f"/proc/{child}/cwd"  # none of a process that has ended, though nobody has asked how yet
-    while os.path.exists(alive) and time.monotonic() < deadline:  # noqa: PTH110 - as short
+    while os.path.exists(alive) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not os.path.exists(alive)  # noqa: PTH110 - same
+    assert not os.path.exists(alive)

@@ -1,17 +1,7 @@
 """What is set for the script's Python does not reach tfdoctor's own, and the script gets it as it was."""
 
-import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from tests.capture.running import SOURCES, environment
+from tests.kit import *
 from tfdoctor.own_python import HOME, MARK, own, users
 
 SHOW = "import json, os, sys; print(json.dumps([dict(os.environ), sys.flags.optimize, sys.path[0]]))"
@@ -31,16 +21,8 @@ for rule in (*load([Path()], ()), all_rules()[0]):
 
 def tfdoctor(*words: str, cwd: Path, flags: Iterable[str] = (), **variables: Any) -> str:
     """Run `python -m tfdoctor` where it is found by itself; return its standard output."""
-    done = subprocess.run(
-        [sys.executable, *flags, "-m", "tfdoctor", *words],
-        cwd=cwd,
-        env=environment(**variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = (sys.executable, *flags, "-m", "tfdoctor", *words)
+    done = ran(*command, cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL, timeout=60)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     return done.stdout
 
@@ -55,14 +37,11 @@ def shadows(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {},
-        {"PYTHONPATH": ""},
-        {"PYTHONPATH": "/a:/b", "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONUTF8": "1"},
-        {"PYTHONSAFEPATH": "1", "PYTHON_VERSION": "3.11"},
-    ],
+@each(
+    {},
+    {"PYTHONPATH": ""},
+    {"PYTHONPATH": "/a:/b", "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONUTF8": "1"},
+    {"PYTHONSAFEPATH": "1", "PYTHON_VERSION": "3.11"},
 )
 def test_the_settings_of_the_script_wait_for_it(variables: dict[str, str]) -> None:
     ours = own(variables)
@@ -86,7 +65,7 @@ def test_packages_that_are_only_on_the_path_stay_on_it() -> None:
     assert MARK in own({"PYTHONPATH": given})
 
 
-@pytest.mark.parametrize("flags", [(), ("-OO",)])
+@each((), ("-OO",))
 def test_an_optimized_python_has_the_pages_of_rules(flags: tuple[str, ...], tmp_path: Path) -> None:
     shown = tfdoctor("explain", "zero-factor", cwd=tmp_path, flags=flags, PYTHONOPTIMIZE="2")
     assert "What it checks" in shown
@@ -95,13 +74,10 @@ def test_an_optimized_python_has_the_pages_of_rules(flags: tuple[str, ...], tmp_
 def test_a_rule_has_its_page_in_an_optimized_process(tmp_path: Path) -> None:
     """Where `tfdoctor.record` reports in the process of the user: the docstring of an own rule is gone there."""
     (tmp_path / "slow_callbacks.py").write_text(RULE)
-    shown = subprocess.run(
-        [sys.executable, "-OO", "-c", LOAD], cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout
-    assert shown.split() == ["True", "True"]
+    assert ran("-OO", "-c", LOAD, cwd=tmp_path, check=True).stdout.split() == ["True", "True"]
 
 
-@pytest.mark.parametrize("where", ["PYTHONPATH", "cwd"])
+@each("PYTHONPATH", "cwd")
 def test_modules_of_the_script_are_not_imported(where: str, shadows: Path, tmp_path: Path) -> None:
     """Nor anything else of a shell's settings; tfdoctor itself may be on PYTHONPATH."""
     settings = {"PYTHONINSPECT": "1", "PYTHONWARNINGS": "error", "PYTHONPROFILEIMPORTTIME": "1"}
@@ -116,10 +92,7 @@ def test_the_script_has_its_settings(tmp_path: Path) -> None:
     given = {"PYTHONOPTIMIZE": "2", "PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error"}
     words = ("profile", "--no-report", "--out", "rec", str(script))
     seen, level, first = json.loads(tfdoctor(*words, cwd=tmp_path, **given))
-    bare = subprocess.run(
-        [sys.executable, str(script)], env=environment(**given), capture_output=True, text=True, check=True
-    )
-    assert [seen, level, first] == json.loads(bare.stdout)
-    assert level == 2
+    bare = ran(sys.executable, script, env=environment(**given), check=True)
+    assert ([seen, level, first], level) == (json.loads(bare.stdout), 2)
     recorded = json.loads((tmp_path / "rec" / "tfdoctor.json").read_text())["environment"]
     assert recorded["PYTHONOPTIMIZE"] == "2"

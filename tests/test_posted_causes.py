@@ -1,10 +1,6 @@
 """The page of causes that people post: each is named by a rule that exists, and was tested where the page says."""
 
-import re
-from pathlib import Path
-
-import pytest
-
+from tests.kit import *
 from tests.synthetic.test_catalogue import PAIRS
 from tfdoctor.rules import all_rules
 
@@ -32,14 +28,14 @@ def test_every_cause_has_a_row_with_its_threads() -> None:
         assert re.search(r"\]\(https://github\.com/[\w-]+/[\w-]+/(?:issues|pull)/\d+\)", threads)
 
 
-@pytest.mark.parametrize("number", ROWS)
+@each(*ROWS)
 def test_a_rule_names_the_cause_or_its_page_says_why_none_can(number: int) -> None:
     named = re.findall(r"\]\(\.\./rules/([\w-]+)\.md\)", ROWS[number][2])
     assert named
     assert set(named) <= RULES
 
 
-@pytest.mark.parametrize("number", TESTED)
+@each(*TESTED)
 def test_the_cause_was_tested_where_the_page_says(number: int) -> None:
     """By a test of one of its rules, which names it, or by a pair of runs of that name."""
     rules, tested = ROWS[number][2:]

@@ -1,10 +1,6 @@
 """What several rules ask before they check anything, and when the engine asks it."""
 
-from dataclasses import dataclass, replace
-from types import ModuleType
-
-import pytest
-
+from tests.kit import *
 from tests.rules.applied import applied
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -40,40 +36,23 @@ GRADIENT = OperationTime(name="gradient_tape/m", type="MatMul", ms=1.0)
 UNNAMED = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
 
 
-@pytest.mark.parametrize(
-    ("precondition", "fact"),
-    [
-        (whole_run, replace(PART, whole=True)),
-        (timed_steps, WORKS),
-        (figures_per_step, STEADY),
-        (ON_TPU, Hardware(DeviceKind.GPU, "x")),
-    ],
-)
-def test_where_it_holds_the_rule_goes_on(precondition: Precondition, fact: object) -> None:
-    assert precondition(fact) is None
+NO_STEP = "no step is marked"
+UNMARKED = replace(STEADY, unit=TRACE, why_no_steps=NO_STEP)
+NO_TIME = "the traced steps have no duration; record the run again"
 
 
-@pytest.mark.parametrize(
-    ("precondition", "fact", "verdict"),
-    [
-        (whole_run, PART, NotApplicable(reason=WHY)),
-        (
-            timed_steps,
-            Breakdown.of(),
-            NotApplicable(reason="the traced steps have no duration; record the run again"),
-        ),
-        (
-            figures_per_step,
-            replace(STEADY, unit=TRACE, why_no_steps="no step is marked"),
-            NotApplicable(reason="no step is marked"),
-        ),
-        (ON_TPU, Hardware(DeviceKind.TPU, "x"), Healthy(summary=COMPILED)),
-    ],
+@cases(
+    (whole_run, replace(PART, whole=True), None),  # the rule goes on
+    (timed_steps, WORKS, None),
+    (figures_per_step, STEADY, None),
+    (ON_TPU, Hardware(DeviceKind.GPU, "x"), None),
+    (whole_run, PART, NotApplicable(reason=WHY)),
+    (timed_steps, Breakdown.of(), NotApplicable(reason=NO_TIME)),
+    (figures_per_step, UNMARKED, NotApplicable(reason=NO_STEP)),
+    (ON_TPU, Hardware(DeviceKind.TPU, "x"), Healthy(summary=COMPILED)),
 )
-def test_where_it_does_not_hold_the_verdict_is_known(
-    precondition: Precondition, fact: object, verdict: Verdict
-) -> None:
-    assert precondition(fact) == verdict
+def test_the_verdict_where_it_does_not_hold(check: Precondition, fact: object, verdict: Verdict | None) -> None:
+    assert check(fact) == verdict
 
 
 def test_functions_that_did_not_run_matter_only_where_the_step_does_not_wait() -> None:
@@ -82,7 +61,7 @@ def test_functions_that_did_not_run_matter_only_where_the_step_does_not_wait() -
     assert pipeline_ran(IDLE, WORKS) == NotApplicable(reason=IDLE.why_idle)
 
 
-@pytest.mark.parametrize("nothing", ["", "The step has none"])
+@each("", "The step has none")
 def test_what_is_not_found_is_absent_only_where_operations_have_names(nothing: str) -> None:
     named, unnamed = Operations((GRADIENT,)), Operations((UNNAMED,))
     precondition = found(Operations, lambda operations: len(operations.rows) > 1, nothing)
@@ -107,14 +86,13 @@ def rule(*preconditions: Precondition) -> Rule:
 
 
 def test_the_first_precondition_that_fails_decides() -> None:
-    facts = [Known(), replace(STEADY, unit=TRACE, why_no_steps="no step is marked"), PART]
-    chart = Chart(facts)
+    chart = Chart([Known(), UNMARKED, PART])
     assert rule().apply(chart) == Healthy(summary="checked")
     assert rule(whole_run, figures_per_step).apply(chart) == NotApplicable(reason=WHY)
-    assert rule(figures_per_step).apply(chart) == NotApplicable(reason="no step is marked")
+    assert rule(figures_per_step).apply(chart) == NotApplicable(reason=NO_STEP)
 
 
-@pytest.mark.parametrize("missing", [Known, SteadySteps])
+@each(Known, SteadySteps)
 def test_a_missing_fact_comes_before_every_verdict(missing: type) -> None:
     facts = [fact for fact in (Known(), STEADY, PART) if not isinstance(fact, missing)]
     chart = Chart(facts, {missing: Unavailable("it was not recorded")})

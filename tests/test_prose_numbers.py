@@ -4,10 +4,7 @@ What ``scripts/document.py`` fills in is left out of the prose, and counts as ou
 the reports.
 """
 
-import re
-from pathlib import Path
-
-import pytest
+from tests.kit import *
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -31,20 +28,17 @@ def strays(page: str) -> list[str]:
     return [found[0] for found in FIGURE.finditer(prose) if found.groups() not in shown]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@each(*PAGES, ids=lambda page: page.stem)
 def test_a_figure_in_prose_stands_in_the_output_of_its_page(page: Path) -> None:
     assert strays(page.read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize(
-    ("prose", "found"),
-    [
-        ("The patch saves 75 % of the step.", []),
-        ("The patch saves 57 % of the step.", ["57 %"]),
-        ("It takes about 12 ms.", ["12 ms"]),
-        ("It takes <!-- figure a b ms -->12 ms<!-- /figure -->.", []),
-        ("It has 40 channels.", []),
-    ],
+@cases(
+    ("The patch saves 75 % of the step.", []),
+    ("The patch saves 57 % of the step.", ["57 %"]),
+    ("It takes about 12 ms.", ["12 ms"]),
+    ("It takes <!-- figure a b ms -->12 ms<!-- /figure -->.", []),
+    ("It has 40 channels.", []),
 )
 def test_a_figure_that_no_output_has_is_found(prose: str, found: list[str]) -> None:
     assert strays(f"{prose}\n\n```\na step is 75 % shorter\n```\n") == found
@@ -56,5 +50,4 @@ def test_the_answers_that_a_page_on_comparisons_quotes_are_some_that_a_compariso
     quoted = first, " ".join(second.partition('."')[0].split())
     golden = Path(__file__).with_name("report") / "golden"
     given = " ".join(path.read_text("utf-8") for path in golden.glob("diff-*.md"))
-
     assert all(len(one) > 20 and one in given for one in quoted)

@@ -1,18 +1,12 @@
 """What every rule promises, whatever it looks for. Each test names the rules that break the promise."""
 
-import ast
 import importlib
 import inspect
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import Field, fields
 from itertools import chain
-from types import ModuleType
-from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-
+from tests.kit import *
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rules import all_rules
@@ -223,14 +217,11 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
 }
 
 
-@pytest.mark.parametrize("promise", PROMISES)
+@each(*PROMISES)
 def test_every_rule_keeps(promise: str) -> None:
     assert [rule.name for rule in RULES if not PROMISES[promise](rule)] == []
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [("of it without compute", True), ("that it holds", True), ("offset of the window", False)],
-)
+@cases(("of it without compute", True), ("that it holds", True), ("offset of the window", False))
 def test_a_label_that_needs_its_neighbor_is_recognized(label: str, *, expected: bool) -> None:
     assert leans(label) is expected

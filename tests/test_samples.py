@@ -1,12 +1,7 @@
 """The recorded samples: small, scrubbed, and saying what the README says they say."""
 
-import gzip
-import re
-from pathlib import Path
-
-import pytest
-
 from scripts.quoted import diagnosed
+from tests.kit import *
 from tfdoctor.recording import PROGRAM, Recording
 from tfdoctor.terms.verdict import Errored, Finding
 
@@ -36,7 +31,6 @@ def test_a_sample_has_the_faults_that_were_planted_and_no_other(sample: str) -> 
         for result in results
         if isinstance(result.outcome, Finding) and result.saving and not result.saving.after
     }
-
     assert worth == FINDINGS[sample]
     assert not [result for result in results if isinstance(result.outcome, Errored)]
 
@@ -46,26 +40,21 @@ def test_what_was_foretold_for_the_network_came_true() -> None:
     assert slow.steps.median_ms is not None
     assert fixed.steps.median_ms is not None
     assert slow.together is not None
-
     foretold = slow.steps.median_ms - slow.together.ms_per_step
-
     assert fixed.steps.median_ms == pytest.approx(foretold, rel=0.25)
 
 
 def test_a_sample_is_small(sample: str) -> None:
     files = [path for path in (SAMPLES / sample).rglob("*") if path.is_file()]
-
     assert sum(path.stat().st_size for path in files) <= MEGABYTE
 
 
-@pytest.mark.parametrize("sample", BY_TFDOCTOR)
+@each(*BY_TFDOCTOR)
 def test_a_sample_tells_nothing_of_the_machine_it_was_made_on(sample: str) -> None:
     recording = Recording.open(SAMPLES / sample)
     assert recording.manifest is not None
     program = gzip.decompress((SAMPLES / sample / PROGRAM).read_bytes())
-
-    assert recording.manifest.host.name == "host"
-    assert recording.manifest.cwd == "/home/user/train"
+    assert (recording.manifest.host.name, recording.manifest.cwd) == ("host", "/home/user/train")
     assert not recording.manifest.environment
     assert set(re.findall(rb'"(/[^"]*)"', program)) == {
         b"/home/user/train/" + script for script in re.findall(rb"/(\w+\.py)", program)
@@ -74,7 +63,6 @@ def test_a_sample_tells_nothing_of_the_machine_it_was_made_on(sample: str) -> No
 
 def test_a_trace_of_another_profiler_tells_nothing_of_its_machine_either(sample: str) -> None:
     data = b"".join(path.read_bytes() for path in (SAMPLES / sample).rglob("*.xplane.pb"))
-
     assert not re.findall(rb"/(?:work|root|tmp|usr|opt)/[\w./-]+", data)
     assert set(re.findall(rb"/home/[\w.-]+/[\w.-]+", data)) <= {b"/home/user/train"}
     assert b"GPU-" not in b"".join(path.read_bytes() for path in (SAMPLES / sample).glob("*.jsonl"))
@@ -85,14 +73,11 @@ def test_what_bfloat16_was_foretold_to_save_on_a_gpu_is_a_ceiling() -> None:
     assert slow.steps.median_ms is not None
     assert fixed.steps.median_ms is not None
     assert slow.together is not None
-
     saved = slow.steps.median_ms - fixed.steps.median_ms
-
     assert saved <= slow.together.ms_per_step <= 1.15 * saved
 
 
 def test_every_sample_is_described() -> None:
     text = (SAMPLES / "README.md").read_text(encoding="utf-8")
-
     folders = {path.name for path in SAMPLES.iterdir() if path.is_dir()}
     assert folders == set(re.findall(r"^## (\S+)$", text, re.MULTILINE))

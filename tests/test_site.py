@@ -1,16 +1,10 @@
 """The manual as a site: it is built without a warning, works from the file system, and refuses dead links."""
 
-import gzip
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
 from playwright.sync_api import Browser
 
+from tests.kit import *
 from tests.report import diagnoses
-from tfdoctor.report.formats import json
+from tfdoctor.report.formats import json as report_json
 from tfdoctor.rules import all_rules
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (docs.parent / folder).symlink_to(ROOT / folder)  # what pages link to
     for page in ROOT.glob("*.*"):
         (docs.parent / page.name).symlink_to(page)
-    made = gzip.compress(json.render(diagnoses.full()).encode())
+    made = gzip.compress(report_json.render(diagnoses.full()).encode())
     (docs / "gallery" / "made-up.json.gz").write_bytes(made)
     (docs / "gallery" / "made-up.md").write_text("## A report\n")
     with (docs / "gallery" / "index.md").open("a") as index:
@@ -76,8 +70,8 @@ def test_the_gallery_shows_its_reports(site: Path) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("words", ["missing-prefetch", "batches prefetched"])
-def test_rules_are_found_without_a_server(browser: Browser, small: Path, words: str) -> None:
+@each("missing-prefetch", "batches prefetched")
+def test_rules_are_found_without_a_server(words: str, browser: Browser, small: Path) -> None:
     page = browser.new_page()
     page.goto((small / "index.html").as_uri())
     page.fill("input[name=q]", words)

@@ -1,7 +1,6 @@
 """The source does not grow: no room has more lines of Python than ``[tool.lines]`` in pyproject.toml says."""
 
-import tomllib
-from pathlib import Path
+from tests.kit import *
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tfdoctor"

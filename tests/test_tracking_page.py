@@ -1,11 +1,7 @@
 """The figures that the page on MLflow and Weights & Biases reads are in a report, under names that both take."""
 
-import re
-from pathlib import Path
-
-import pytest
-
 from scripts.quoted import diagnosed
+from tests.kit import *
 from tfdoctor.report.formats import render
 
 ROOT = Path(__file__).parent.parent
@@ -15,7 +11,7 @@ NAME = re.compile(r"[\w\-. :/]+")
 """What MLflow allows in the name of a metric."""
 
 
-@pytest.mark.parametrize("sample", ["cpu-outside-steps", "cpu-input-bound"])  # of a traced window
+@each("cpu-outside-steps", "cpu-input-bound")  # of a traced window
 def test_the_page_reads_figures_of_any_report(sample: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runs" / "train").mkdir(parents=True)
     (tmp_path / "runs" / "train" / "report.json").write_text(render("json", diagnosed(sample)))

@@ -1,22 +1,12 @@
 """The benchmark of whole programs counts what reports say of planted causes, and what they say falsely."""
 
-import json
-import os
-import subprocess
-import sys
-import time
-from pathlib import Path
-from typing import Any
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from benchmarks.whole_run import phase_timer
-from benchmarks.whole_run.cases import Case, cases
+from benchmarks.whole_run.cases import Case
+from benchmarks.whole_run.cases import cases as programs
 from benchmarks.whole_run.phase_timer import VARIABLE
 from benchmarks.whole_run.reports import RunFinding, RunReport
 from benchmarks.whole_run.scores import Scored, figures, quantile
+from tests.kit import *
 
 CASE = Case(
     Path("pairs/compiles"), 30, 33, sick_s=100.0, healthy_s=60.0,
@@ -35,20 +25,15 @@ def scored(sick: list[RunFinding], healthy: list[RunFinding] | None = None) -> S
     return Scored(CASE, report, RunReport(tuple(healthy or ()), {}, 60_000.0))
 
 
-@pytest.mark.parametrize(
-    ("findings", "first", "named"),
-    [
-        ([finding()], True, True),
-        ([finding(line=30)], True, True),
-        ([finding(line=34)], False, False),
-        ([finding(line=9), finding()], False, True),
-        ([finding(own=0)], False, True),  # the line stands in its evidence only
-        ([], False, False),
-    ],
+@cases(
+    ([finding()], True, True),
+    ([finding(line=30)], True, True),
+    ([finding(line=34)], False, False),
+    ([finding(line=9), finding()], False, True),
+    ([finding(own=0)], False, True),  # the line stands in its evidence only
+    ([], False, False),
 )
-def test_a_cause_counts_as_first_only_with_its_own_line(
-    findings: list[RunFinding], *, first: bool, named: bool
-) -> None:
+def test_a_cause_counts_as_first_with_its_own_line(findings: list[RunFinding], *, first: bool, named: bool) -> None:
     one = scored(findings)
     assert (one.first, one.named is not None) == (first, named)
 
@@ -59,14 +44,11 @@ def test_the_saving_is_compared_as_shares_of_the_sick_run() -> None:
     assert scored([finding(share=None)]).error == pytest.approx(-0.40)
 
 
-@pytest.mark.parametrize(
-    ("one", "false"),
-    [
-        (finding(), 1),
-        (finding(severity="warning"), 1),
-        (finding(severity="note"), 0),
-        (finding(rule="slow-start"), 0),  # declared
-    ],
+@cases(
+    (finding(), 1),
+    (finding(severity="warning"), 1),
+    (finding(severity="note"), 0),
+    (finding(rule="slow-start"), 0),  # declared
 )
 def test_loud_findings_of_a_healthy_program_are_false_unless_declared(one: RunFinding, false: int) -> None:
     assert len(scored([], [one]).false) == false
@@ -117,12 +99,12 @@ def test_pairs_are_read_from_their_folders(tmp_path: Path) -> None:
     for name, data in (("01-a", {"line": 3}), ("02-b", {"line": 3, "end_line": 5, "sick_s": 9.0})):
         (tmp_path / name).mkdir()
         (tmp_path / name / "case.json").write_text(json.dumps(data))
-    first, second = cases(tmp_path)
+    first, second = programs(tmp_path)
     assert (first.end_line, first.saving) == (3, None)
     assert second.holds("src/sick.py", 5)
     assert not second.holds("sick.py", 6)
     assert not second.holds("other.py", 5)
-    assert [case.name for case in cases(tmp_path, ["02"])] == ["02-b"]
+    assert [case.name for case in programs(tmp_path, ["02"])] == ["02-b"]
 
 
 def test_a_report_is_read_in_the_order_of_its_list(tmp_path: Path) -> None:

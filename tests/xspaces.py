@@ -1,11 +1,7 @@
 """XSpace messages for tests: in a few literals, and by hypothesis in all their variety."""
 
-from pathlib import Path
-from typing import Any
-
-from hypothesis import strategies as st
-
 from scripts.synthetic.xspace import Space
+from tests.kit import *
 from tfdoctor.trace.names import NUMERIC, WANTED
 
 TRACES = Path(__file__).parents[1].parent / "shared" / "traces"

@@ -1,15 +1,10 @@
 """Runs the shell steps of action.yml as a runner does: in order, with the environment that each one states."""
 
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import field
 
 from ruamel.yaml import YAML
+
+from tests.kit import *
 
 ROOT = Path(__file__).parents[2]
 ACTION: Mapping[str, Any] = YAML(typ="safe").load((ROOT / "action.yml").read_text())

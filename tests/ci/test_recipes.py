@@ -1,15 +1,7 @@
 """The recipes for CI: valid by the published schemas, and their shell parts run."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
 from tests.ci.composite import ACTION, ROOT, STEPS, Runner, inputs, job_path
+from tests.kit import *
 
 SAMPLES = ROOT / "sample_traces"
 SCRIPTS = [*sorted((ROOT / "scripts" / "ci").glob("*.sh")), ROOT / "examples" / "ci" / "pre-push"]
@@ -25,8 +17,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The fixed example with its reports."""
     report = tmp_path_factory.mktemp("reported") / "report"
     shutil.copytree(SAMPLES / "cpu-input-bound-fixed", report)
-    words = ["report", str(report), "--format", "json,md,html"]
-    subprocess.run([sys.executable, "-m", "tfdoctor", *words], check=True, capture_output=True)
+    ran("-m", "tfdoctor", "report", report, "--format", "json,md,html", check=True)
     return report
 
 
@@ -43,19 +34,15 @@ def runner(tmp_path: Path, path: str, reported: Path) -> Runner:
 
 def checked(schema: str, file: Path) -> tuple[int, str]:
     """Return the exit code of the validator, and what it says."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran("-m", "check_jsonschema", "--builtin-schema", schema, file)
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("schema", "file"),
-    [
-        ("vendor.github-actions", "action.yml"),
-        ("vendor.github-workflows", "examples/ci/github-workflow.yml"),
-        ("vendor.github-workflows", ".github/workflows/publish.yml"),
-        ("vendor.gitlab-ci", "examples/ci/gitlab-ci.yml"),
-    ],
+@cases(
+    ("vendor.github-actions", "action.yml"),
+    ("vendor.github-workflows", "examples/ci/github-workflow.yml"),
+    ("vendor.github-workflows", ".github/workflows/publish.yml"),
+    ("vendor.gitlab-ci", "examples/ci/gitlab-ci.yml"),
 )
 def test_recipes_are_valid_by_the_published_schemas(schema: str, file: str) -> None:
     code, said = checked(schema, ROOT / file)
@@ -68,26 +55,22 @@ def test_the_schemas_refuse_what_is_no_recipe(tmp_path: Path) -> None:
     assert checked("vendor.github-actions", wrong)[0] == 1
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@each(*SCRIPTS, ids=lambda path: path.name)
 def test_shell_parts_can_be_run(script: Path) -> None:
     assert os.access(script, os.X_OK)
     assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
 
 
 def test_every_script_is_used_by_the_action_or_another() -> None:
-    texts = [str(step.get("run", "")) for step in STEPS] + [one.read_text() for one in SCRIPTS]
-    for script in SCRIPTS[:-1]:
-        assert any(f"/{script.name}" in text for text in texts)
+    texts = " ".join([str(step.get("run", "")) for step in STEPS] + [one.read_text() for one in SCRIPTS])
+    assert [script for script in SCRIPTS[:-1] if f"/{script.name}" not in texts] == []
 
 
 def test_the_workflow_uses_inputs_that_exist() -> None:
     workflow = (ROOT / "examples/ci/github-workflow.yml").read_text()
-    given = [
-        line.strip().partition(":")[0]
-        for line in workflow.partition("uses: ./.github/tfdoctor")[2].splitlines()[2:]
-    ]
-    assert given
-    assert set(filter(None, given)) <= ACTION["inputs"].keys()
+    lines = workflow.partition("uses: ./.github/tfdoctor")[2].splitlines()[2:]
+    given = {line.strip().partition(":")[0] for line in lines} - {""}
+    assert set() < given <= ACTION["inputs"].keys()
 
 
 def test_a_comparable_base_is_compared_and_the_gate_decides(runner: Runner) -> None:
@@ -104,21 +87,17 @@ def test_a_comparable_base_is_compared_and_the_gate_decides(runner: Runner) -> N
     assert report
 
 
-@pytest.mark.parametrize(
-    ("allowed", "code", "said"),
-    [
-        ("5%", "0", "::warning title=tfdoctor::The runs are not comparable in time"),  # it is compared by shares
-        ("10 percent", "2", "is not a percentage"),  # a gate that makes no sense fails the job
-        ("0", "2", "is not"),
-    ],
+@cases(
+    ("5%", "0", "::warning title=tfdoctor::The runs are not comparable in time"),  # it is compared by shares
+    ("10 percent", "2", "is not a percentage"),  # a gate that makes no sense fails the job
+    ("0", "2", "is not"),
 )
-def test_a_base_that_is_not_alike_and_a_gate(runner: Runner, allowed: str, code: str, said: str) -> None:
+def test_a_base_that_is_not_alike_and_a_gate(allowed: str, code: str, said: str, runner: Runner) -> None:
     runner.words["inputs.max-regression"] = allowed
     runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound")
     assert runner.run("Compare") == 0
-    assert runner.outputs["steps.diff.outputs.code"] == code
+    assert (runner.outputs["steps.diff.outputs.code"], "::warning" in runner.printed) == (code, code == "0")
     assert said in runner.printed
-    assert ("::warning" in runner.printed) is (code == "0")
 
 
 def write_faster(base: Path, report: Path) -> None:
@@ -140,12 +119,9 @@ def test_a_slower_run_fails_the_job_at_its_end(runner: Runner, tmp_path: Path) -
     assert runner.run("Compare") == 0
     assert runner.outputs["steps.diff.outputs.code"] == "3"
     assert "::error title=tfdoctor::The training step is slower" in runner.printed
-    runner.outputs["steps.profile.outputs.code"] = "0"
-    assert runner.run("Pass or fail") == 3
-    runner.outputs["steps.profile.outputs.code"] = "1"
-    assert runner.run("Pass or fail") == 1
-    runner.outputs |= {"steps.profile.outputs.code": "0", "steps.diff.outputs.code": ""}
-    assert runner.run("Pass or fail") == 0  # a job without a comparison
+    for profiled, compared, code in (("0", "3", 3), ("1", "3", 1), ("0", "", 0)):  # the last without a comparison
+        runner.outputs |= {"steps.profile.outputs.code": profiled, "steps.diff.outputs.code": compared}
+        assert runner.run("Pass or fail") == code
 
 
 def test_an_event_without_a_base_commit_compares_nothing(base_of: Runner) -> None:
@@ -175,8 +151,7 @@ def test_a_later_report_takes_the_place_of_the_comment(runner: Runner) -> None:
 def test_a_comparison_too_long_for_a_comment_is_left_to_the_files(runner: Runner, tmp_path: Path) -> None:
     (tmp_path / "report" / "tfdoctor-diff.md").write_text("x" * 64_000)
     assert runner.run("Comment on the pull request") == 0
-    body = (runner.state / "body").read_text()
-    assert body == (tmp_path / "report" / "report.md").read_text()
+    assert (runner.state / "body").read_text() == (tmp_path / "report" / "report.md").read_text()
 
 
 @pytest.fixture
@@ -203,10 +178,8 @@ def test_the_report_of_the_base_branch_is_taken(base_of: Runner, tmp_path: Path)
     assert calls(base_of)[-1][:3] == ["run", "download", "123"]
 
 
-@pytest.mark.parametrize(
-    ("run", "notice"), [("", "No successful run on main yet"), ("123", "The last run on main has no report")]
-)
-def test_without_a_report_of_the_base_branch_nothing_is_compared(base_of: Runner, run: str, notice: str) -> None:
+@cases(("", "No successful run on main yet"), ("123", "The last run on main has no report"))
+def test_without_a_report_of_the_base_branch_nothing_is_compared(run: str, notice: str, base_of: Runner) -> None:
     (base_of.state / "run").write_text(run)
     assert base_of.run(STEP) == 0
     assert "steps.base.outputs.path" not in base_of.outputs
@@ -227,22 +200,21 @@ exit 4
 """
 
 
-@pytest.mark.parametrize(("ended", "code", "warned"), [(0, "0", True), (4, "4", False)])
-def test_an_undecided_budget_is_a_warning_and_a_scripts_own_4_fails(
-    tmp_path: Path, ended: int, code: str, *, warned: bool
+@cases((0, "0", True), (4, "4", False))
+def test_an_undecided_budget_warns_and_an_own_4_fails(
+    ended: int, code: str, *, warned: bool, tmp_path: Path
 ) -> None:
     stub = tmp_path / "tfdoctor"
     stub.write_text(STUB.format(ended=ended))
     stub.chmod(0o755)
     outputs = tmp_path / "outputs"
     environment = {
-        "PATH": f"{tmp_path}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join([str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "TFDOCTOR_COMMAND": "train.py",
-        "TFDOCTOR_OUT": str(tmp_path / "out"),
         "TFDOCTOR_STEPS": "60",
+        "TFDOCTOR_OUT": str(tmp_path / "out"),
         "GITHUB_OUTPUT": str(outputs),
     }
-    script = ROOT / "scripts" / "ci" / "profile.sh"
-    done = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=True)
+    done = ran("bash", ROOT / "scripts" / "ci" / "profile.sh", env=environment, check=True)
     assert f"code={code}\n" in outputs.read_text()
     assert ("::warning title=tfdoctor::A budget is undecided" in done.stdout) == warned

@@ -1,11 +1,7 @@
 """Reports of made-up runs to compare."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
-
 from benchmarks.regression import step_series
+from tests.kit import *
 from tests.report.diagnoses import rule
 from tfdoctor.compare.step_times import ComparedSteps
 from tfdoctor.diagnosis import Conditions, Diagnosis, Subject, Trust

@@ -1,25 +1,15 @@
 """The interval of a difference: a gate on it does not fail by chance, and does on a true regression."""
 
-import math
-
-import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.compare.made import run
+from tests.kit import *
 from tfdoctor.compare.step_times import ComparedSteps, Interval, block_length, bootstrap_error, step_interval
 from tfdoctor.diagnosis.comparison import StepFigure
 
 GATE = math.log(1.05)
 
 
-@pytest.mark.parametrize(
-    ("jitter", "slower", "fewest", "most"), [(0.01, 1.0, 0, 1), (0.05, 1.0, 0, 1), (0.01, 1.1, 57, 60)]
-)
-def test_a_gate_of_five_percent_fails_for_a_regression_and_hardly_ever_by_chance(
-    jitter: float, slower: float, fewest: int, most: int
-) -> None:
+@cases((0.01, 1.0, 0, 1), (0.05, 1.0, 0, 1), (0.01, 1.1, 57, 60))
+def test_a_gate_fails_for_a_regression_not_by_chance(jitter: float, slower: float, fewest: int, most: int) -> None:
     pairs = ((run(2 * n, jitter), run(2 * n + 1, jitter, step_ms=20 * slower)) for n in range(60))
     assert fewest <= sum(step_interval([first], [last]).low > GATE for first, last in pairs) <= most
 
@@ -40,9 +30,7 @@ def test_runs_that_differ_more_need_several_recordings() -> None:
 
 @settings(max_examples=20)
 @given(st.floats(0.5, 2.0), st.floats(0.1, 100.0), st.integers(0, 50))
-def test_the_interval_turns_round_when_the_runs_are_exchanged_and_needs_no_unit(
-    factor: float, unit: float, seed: int
-) -> None:
+def test_the_interval_turns_round_with_the_runs_and_needs_no_unit(factor: float, unit: float, seed: int) -> None:
     first, second = run(seed), run(seed + 1, step_ms=20 * factor)
     there, back = step_interval([first], [second]), step_interval([second], [first])
     assert (there.middle, there.low, there.high) == pytest.approx((-back.middle, -back.high, -back.low))
@@ -60,7 +48,7 @@ def test_the_interval_holds_what_the_untraced_steps_say() -> None:
     assert step_interval([before], [unknown]).low > 0.2
 
 
-@pytest.mark.parametrize(("untraced_ms", "held"), [(18.0, True), (12.0, False)])
+@cases((18.0, True), (12.0, False))
 def test_the_interval_holds_what_the_traced_steps_say(untraced_ms: float, *, held: bool) -> None:
     """The reports are about steps without the profiler's cost, which is not known to a percent."""
     before = ComparedSteps(run(0).times_ms, untraced_ms, untraced_ms=untraced_ms)
@@ -87,10 +75,8 @@ def test_blocks_grow_with_the_cube_root_of_the_steps() -> None:
     assert [block_length(count) for count in (8, 27, 60, 1000)] == [2, 3, 4, 10]
 
 
-@pytest.mark.parametrize(("times", "least", "most"), [(1, 0.75, 1.25), (4, 1.5, 3.0)])
-def test_the_error_of_a_mean_is_that_of_theory_and_larger_for_dependent_steps(
-    times: int, least: float, most: float
-) -> None:
+@cases((1, 0.75, 1.25), (4, 1.5, 3.0))
+def test_the_error_of_a_mean_is_larger_for_dependent_steps(times: int, least: float, most: float) -> None:
     """Of values that come four times in a row, a quarter of the steps are new: twice the error."""
     values = np.repeat(np.random.default_rng(0).normal(size=1000 // times), times)
     error = bootstrap_error(values, lambda drawn: drawn.mean(axis=1))

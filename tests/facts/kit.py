@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from inspect import signature
 from itertools import groupby, pairwise
 from math import prod
 from pathlib import Path
@@ -104,6 +105,7 @@ from tfdoctor.recording.run_log import (
     TracedNumber,
 )
 from tfdoctor.rules.execution.python_in_loop import LoopLines
+from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, KeptValue, Part, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms, ratio
@@ -214,9 +216,9 @@ class Told:
     """
 
     def __init__(self) -> None:
-        self.cases: dict[str, Callable[[], object]] = {}
+        self.cases: dict[str, Callable[..., object]] = {}
 
-    def __call__(self, case: Callable[[], object]) -> Callable[[], object]:
+    def __call__(self, case: Callable[..., object]) -> Callable[..., object]:
         self.add(case.__name__.replace("_", " "), case)
         return case
 
@@ -224,24 +226,30 @@ class Told:
         for name, values in rows.items():
             self.add(name, partial(ask, *(values if isinstance(values, tuple | list) else (values,))))
 
-    def add(self, name: str, case: Callable[[], object]) -> None:
+    def add(self, name: str, case: Callable[..., object]) -> None:
         assert name not in self.cases, name
         self.cases[name] = case
 
-    def lines(self) -> Iterable[str]:
-        for name, case in self.cases.items():
+    def lines(self, root: Path) -> Iterable[str]:
+        """Yield the text; a case that takes a ``folder`` has one of its own, called FOLDER in the text."""
+        for number, (name, case) in enumerate(self.cases.items()):
+            folder = root / str(number)
             yield f"## {name}"
             try:
-                yield from told_of(case())
-            except Unavailable as why:
-                yield f"unavailable: {why}"
+                if takes_folder := "folder" in signature(case).parameters:
+                    folder.mkdir()
+                told = [*told_of(case(folder=folder) if takes_folder else case())]
+            except (Unavailable, TfdoctorError) as why:
+                kind = "unavailable" if isinstance(why, Unavailable) else type(why).__name__
+                told = [f"{kind}: {why}"]
+            yield from (text.replace(str(folder), "FOLDER") for text in told)
             yield ""
 
     def test(self, name: str) -> Callable[..., None]:
         """Return the test that compares all of them."""
 
-        def test(golden: Callable[[str, str], None]) -> None:
-            golden(f"{name}.txt", "\n".join(self.lines()))
+        def test(golden: Callable[[str, str], None], tmp_path: Path) -> None:
+            golden(f"{name}.txt", "\n".join(self.lines(tmp_path)))
 
         return test
 

@@ -1,27 +1,16 @@
 """`tfdoctor fleet` as users run it: with workers of this machine, and on a cluster of real processes."""
 
-import contextlib
-import json
-import os
 import pickle
-import shutil
-import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from threading import Event
 
 import fsspec
-import pytest
 from pyarrow import parquet
 
 from benchmarks.fleet import cluster, examine, rows, scheduler_alone, start_process, until, worker_command
 from benchmarks.fleet_recordings import SAMPLES, recordings, slower
 from tests.command import tfdoctor
+from tests.kit import *
 from tests.remote import servers
 from tfdoctor.fleet import cluster as fleet_cluster
 from tfdoctor.fleet.places import FleetPlan, FoundRecording, RecordingJob, title
@@ -39,7 +28,12 @@ def command(*words: object, workers: int = 1) -> list[str]:
 
 
 def fleet(*words: object, workers: int = 1, code: int = 0) -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run(command(*words, workers=workers), capture_output=True, text=True, check=False)
+    """Run the command in this process, in which no other one has ended the fork servers."""
+    with mock.patch.object(fleet_cluster, "ENDED", Event()), mock.patch.dict(fleet_cluster.SERVERS, clear=True):
+        done = tfdoctor("fleet", "--workers", str(workers), *map(str, words))
+        for server in fleet_cluster.SERVERS.values():
+            with server:  # closes its pipes
+                server.kill()
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -158,7 +152,8 @@ def test_a_recording_that_needs_more_memory_costs_one_row(source: Path, tmp_path
     big.mkdir(parents=True)
     trace = next((source / "job-0").rglob("run-00000/**/*.xplane.pb")).read_bytes()
     size = bytes((400_000_000 >> shift & 127) | (128 if shift < 28 else 0) for shift in range(0, 35, 7))
-    (big / "host.xplane.pb").write_bytes(trace + b"\x12" + size + bytes(400_000_000))
+    (big / "host.xplane.pb").write_bytes(trace + b"\x12" + size)
+    os.truncate(big / "host.xplane.pb", len(trace) + 6 + 400_000_000)  # zeros that take no room
     shutil.copytree(source / "job-1", tmp_path / "runs" / "job-1")
     fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "300MB", "--no-reports")
     found = table(tmp_path / "out")
@@ -279,20 +274,17 @@ KEPT: list[socket.socket] = []
 """Servers that are open until the tests end."""
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["nowhere"], "There is nothing at nowhere"),
-        ([".", "--on", "tcp://127.0.0.1:1"], "No Dask scheduler answers at tcp://127.0.0.1:1"),
-        ([".", "--on", "tcp://127.0.0.1:1", "--workers", "2"], "leave --workers out"),
-        ([".", "--memory", "4"], "is too little"),
-        ([".", "--timeout", "soon"], "is not a time"),
-        ([".", "--usd-per-device-hour", "T4=free"], "'free' is not a price"),
-        ([], "missing argument"),
-    ],
+@cases(
+    (["nowhere"], "There is nothing at nowhere"),
+    ([".", "--on", "tcp://127.0.0.1:1"], "No Dask scheduler answers at tcp://127.0.0.1:1"),
+    ([".", "--on", "tcp://127.0.0.1:1", "--workers", "2"], "leave --workers out"),
+    ([".", "--memory", "4"], "is too little"),
+    ([".", "--timeout", "soon"], "is not a time"),
+    ([".", "--usd-per-device-hour", "T4=free"], "'free' is not a price"),
+    ([], "missing argument"),
 )
 def test_what_is_wrong_is_one_sentence(
-    source: Path, tmp_path: Path, words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+    words: list[str], sentence: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet_cluster, "CONNECT_S", 1.0)
     places = [str(source) if word == "." else word for word in words]

@@ -2,57 +2,57 @@
 
 from typing import Any
 
-import pytest
-
+from tests.facts.kit import Told
 from tfdoctor.fleet import examine, places
 from tfdoctor.recording import Manifest
 from tfdoctor.recording.typed import read
 
+TOLD = Told()
 
-@pytest.mark.parametrize(
-    ("place", "title", "job"),
-    [
-        ("/runs/mnist/2026-11-01", "2026-11-01", "runs/mnist"),
-        ("gs://bucket/team/resnet/plugins/profile/2026_11_01_10_00_00", "resnet", "team/resnet"),
-        ("/logs/fit/20261101-100000/plugins/profile/run", "20261101-100000", "logs/fit"),
-        ("/traces/slow/host.xplane.pb", "slow", "traces/slow"),
-        ("/runs/mnist/run-00010", "run-00010", "runs/mnist"),
-        ("/runs/mnist/v2", "v2", "runs/mnist"),
-        ("/profile/run", "/profile/run", "/profile/run"),
-        ("/2026", "2026", "/2026"),
-    ],
+
+PLACES = (
+    *("/runs/mnist/2026-11-01", "gs://bucket/team/resnet/plugins/profile/2026_11_01_10_00_00"),
+    *("/logs/fit/20261101-100000/plugins/profile/run", "/traces/slow/host.xplane.pb", "/runs/mnist/run-00010"),
+    *("/runs/mnist/v2", "/profile/run", "/2026"),
 )
-def test_names_of_places(place: str, title: str, job: str) -> None:
-    assert places.title(place) == title
-    assert places.job(place, "") == job
-    assert places.job(place, "project/train.py") == "project/train.py"
+COMMANDS = {
+    "python train.py": "",
+    "python ../text/run.py --epochs=3": "",
+    "python -m models.train": "models.train",
+    "bash launch.sh": "",
+}
 
 
-def manifest(**fields: Any) -> Manifest:
-    return read(Manifest, {"cwd": "/home/user/vision", **fields}, [])
+def named(place: str) -> dict[str, str]:
+    """Return what a place is called, and its job: without a script, and with one."""
+    jobs = {"job": places.job(place, ""), "job of a script": places.job(place, "project/train.py")}
+    return {"title": places.title(place), **jobs}
 
 
-@pytest.mark.parametrize(
-    ("command", "module", "script"),
-    [
-        ("python train.py", "", "vision/train.py"),
-        ("python ../text/run.py --epochs=3", "", "text/run.py"),
-        ("python -m models.train", "models.train", "vision/models.train"),
-        ("bash launch.sh", "", ""),
-    ],
-)
-def test_the_script_of_a_run(command: str, module: str, script: str) -> None:
-    assert examine.script(command.split(), module, "/home/user/vision") == script
+def script(command: str) -> str:
+    return examine.script(command.split(), COMMANDS[command], "/home/user/vision")
 
 
-def test_how_long_a_run_trained() -> None:
-    window = {"started_unix_ns": 10**18}
-    counted = manifest(window=window, steps={"seen": 7200, "seen_all": True})
-    assert examine.hours(counted, 500.0) == 1.0
-    end = [{"unix_ns": 10**18 - 10**9}, {"unix_ns": 10**18 + 7200 * 10**9}]
-    watched = manifest(window=window, steps={"seen": 230, "seen_all": False}, clock=end)
-    assert examine.hours(watched, 500.0) == 2.0
-    killed = manifest(window=window, steps={"seen": 230, "seen_all": False}, clock=end[:1])
-    assert examine.hours(killed, 500.0) is None
-    assert examine.hours(counted, None) is None
-    assert examine.hours(None, 500.0) is None
+TOLD.rows(named, {place: place for place in PLACES})
+TOLD.rows(script, {command: command for command in COMMANDS})
+
+
+def hours(step_ms: float | None, *clock_s: int, seen_all: bool = False, **steps: Any) -> float | None:
+    """Return how long a run trained of which the window began at 10⁹ s, with the clock at these times after it."""
+    clock = [{"unix_ns": 10**18 + s * 10**9} for s in clock_s]
+    told = {"window": {"started_unix_ns": 10**18}, "steps": {"seen_all": seen_all, **steps}, "clock": clock}
+    return examine.hours(read(Manifest, told, []), step_ms)
+
+
+@TOLD
+def how_long_a_run_trained() -> object:
+    return {
+        "all steps are counted": hours(500.0, seen=7200, seen_all=True),
+        "it was watched to its end": hours(500.0, -1, 7200, seen=230),
+        "it was killed": hours(500.0, -1, seen=230),
+        "its step is unknown": hours(None, seen=7200, seen_all=True),
+        "nothing is known": examine.hours(None, 500.0),
+    }
+
+
+test_names = TOLD.test("names")

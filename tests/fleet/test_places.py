@@ -1,13 +1,8 @@
 """Which recordings are found below folders and patterns."""
 
-import os
-from pathlib import Path
-
-import pytest
-
+from tests.kit import *
 from tests.remote import servers
 from tfdoctor.fleet.places import found, recordings
-from tfdoctor.terms.errors import InputError
 
 TRACE = "plugins/profile/2026_11_01_10_00_00/host.xplane.pb"
 
@@ -15,36 +10,33 @@ TRACE = "plugins/profile/2026_11_01_10_00_00/host.xplane.pb"
 SECOND = "/logs/fit/plugins/profile/2026_11_02_10_00_00"
 
 
-@pytest.mark.parametrize(
-    ("files", "found"),
-    [
-        (  # a root is a recording, a run folder or a trace
-            [
-                *("/r/a/tfdoctor.json", f"/r/a/{TRACE}", "/r/a/report.html", f"/logs/fit/{TRACE}"),
-                *(f"{SECOND}/{name}" for name in ("one.xplane.pb", "two.xplane.pb", "overview.json")),
-                *("/traces/a.xplane.pb", "/traces/b.xplane.pb", "/traces/notes.txt"),
-            ],
-            {
-                "/r/a": (TRACE, "tfdoctor.json"),
-                "/logs/fit/plugins/profile/2026_11_01_10_00_00": ("host.xplane.pb",),
-                SECOND: ("one.xplane.pb", "two.xplane.pb"),
-                "/traces/a.xplane.pb": ("",),
-                "/traces/b.xplane.pb": ("",),
-            },
-        ),
-        (  # workers and processes belong to their run
-            [
-                *("/r/workers/one/tfdoctor.json", "/r/workers/two/tfdoctor.json", f"/r/{TRACE}"),
-                *("/killed/tfdoctor.json", "/killed/processes/7/agent.json", f"/killed/processes/7/{TRACE}"),
-            ],
-            {
-                "/r": (TRACE, "workers/one/tfdoctor.json", "workers/two/tfdoctor.json"),
-                "/killed": ("processes/7/agent.json", f"processes/7/{TRACE}", "tfdoctor.json"),
-            },
-        ),
-        # Samples beside the trace of another profiler belong to it:
-        ([f"/jax/{TRACE}", "/jax/samples.jsonl"], {"/jax": (TRACE, "samples.jsonl")}),
-    ],
+@cases(
+    (  # a root is a recording, a run folder or a trace
+        [
+            *("/r/a/tfdoctor.json", f"/r/a/{TRACE}", "/r/a/report.html", f"/logs/fit/{TRACE}"),
+            *(f"{SECOND}/{name}" for name in ("one.xplane.pb", "two.xplane.pb", "overview.json")),
+            *("/traces/a.xplane.pb", "/traces/b.xplane.pb", "/traces/notes.txt"),
+        ],
+        {
+            "/r/a": (TRACE, "tfdoctor.json"),
+            "/logs/fit/plugins/profile/2026_11_01_10_00_00": ("host.xplane.pb",),
+            SECOND: ("one.xplane.pb", "two.xplane.pb"),
+            "/traces/a.xplane.pb": ("",),
+            "/traces/b.xplane.pb": ("",),
+        },
+    ),
+    (  # workers and processes belong to their run
+        [
+            *("/r/workers/one/tfdoctor.json", "/r/workers/two/tfdoctor.json", f"/r/{TRACE}"),
+            *("/killed/tfdoctor.json", "/killed/processes/7/agent.json", f"/killed/processes/7/{TRACE}"),
+        ],
+        {
+            "/r": (TRACE, "workers/one/tfdoctor.json", "workers/two/tfdoctor.json"),
+            "/killed": ("processes/7/agent.json", f"processes/7/{TRACE}", "tfdoctor.json"),
+        },
+    ),
+    # Samples beside the trace of another profiler belong to it:
+    ([f"/jax/{TRACE}", "/jax/samples.jsonl"], {"/jax": (TRACE, "samples.jsonl")}),
 )
 def test_what_the_files_of_a_recording_are(files: list[str], found: dict[str, tuple[str, ...]]) -> None:
     assert recordings(files) == found
@@ -60,61 +52,47 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
-        ("", ["a/one", "a/two", "b/three"]),
-        ("a", ["a/one", "a/two"]),
-        ("*/t*", ["a/two", "b/three"]),
-        ("**/plugins/profile/*", ["a/one", "a/two", "b/three"]),
-        ("a/**", ["a/one", "a/two"]),
-        ("*", ["a/one", "a/two", "b/three"]),
-        ("b/three/plugins/profile/2026*", ["b/three"]),
-        ("**/*.xplane.pb", ["a/one", "a/two", "b/three"]),
-        ("a/one/tfdoctor.json", ["a/one"]),
-        ("a/one/plugins/profile/2026_11_01_10_00_00", ["a/one"]),
-        ("a/two/plugins", ["a/two"]),
-        (f"b/three/{TRACE}", ["b/three"]),
-        ("c*", []),
-    ],
+def below(tree: Path, pattern: str) -> str:
+    """Return the names of what is found, without the run folders of bare traces."""
+    named = [one.place.removeprefix(f"{tree}/") for one in found([str(tree / pattern)])[0]]
+    return " ".join(name.removesuffix("/" + TRACE.rpartition("/")[0]) for name in named)
+
+
+@cases(
+    *((pattern, "a/one a/two b/three") for pattern in ("", "**/plugins/profile/*", "*", "**/*.xplane.pb")),
+    *((pattern, "a/one a/two") for pattern in ("a", "a/**")),
+    ("*/t*", "a/two b/three"),
+    *((f"b/three/{pattern}", "b/three") for pattern in ("plugins/profile/2026*", TRACE)),
+    *((f"a/one/{pattern}", "a/one") for pattern in ("tfdoctor.json", TRACE.rpartition("/")[0])),
+    ("a/two/plugins", "a/two"),
 )
-def test_patterns(tree: Path, pattern: str, names: list[str]) -> None:
-    if not names:
-        with pytest.raises(InputError, match="No recording at"):
-            found([str(tree / pattern)])
-        return
-    places = [one.place.removesuffix("/" + TRACE.rpartition("/")[0]) for one in found([str(tree / pattern)])[0]]
-    assert places == [str(tree / name) for name in names]
+def test_patterns(pattern: str, names: str, tree: Path) -> None:
+    assert below(tree, pattern) == names
 
 
-def test_places_are_found_once_without_dots_and_told_where_they_are_empty(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_places_are_found_once_without_dots_and_told_if_empty(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree / "b")
     assert [one.place for one in found(["../a/one"])[0]] == [str(tree / "a/one")]
     (tree / "empty").mkdir()
     places, empty = found([str(tree / "empty"), str(tree), str(tree / "a"), str(tree / "z*")])
     assert len(places) == 3
     assert empty == (str(tree / "empty"), str(tree / "z*"))
-    with pytest.raises(InputError, match="There is nothing at"):
-        found([str(tree / "nowhere")])
+    for name, why in (("nowhere", "There is nothing at"), ("c*", "No recording at")):
+        with pytest.raises(InputError, match=why):
+            found([str(tree / name)])
 
 
-@pytest.mark.parametrize("touched", [False, True])
-def test_a_stamp_changes_with_a_file(tree: Path, *, touched: bool) -> None:
+@each(lambda trace: os.utime(trace, (1, 1)), lambda trace: trace.write_bytes(b"\n\0\n\0"), ids=["time", "size"])
+def test_a_stamp_changes_with_a_file(change: Callable[[Path], object], tree: Path) -> None:
     first, _ = found([str(tree)])
     assert found([str(tree)]) == (first, ())
-    trace = tree / "a/one" / TRACE
-    if touched:
-        os.utime(trace, (1, 1))
-    else:
-        trace.write_bytes(b"\n\0\n\0")
+    change(tree / "a/one" / TRACE)
     second, _ = found([str(tree)])
     assert [one.stamp == two.stamp for one, two in zip(first, second, strict=True)] == [False, True, True]
 
 
-@pytest.mark.parametrize("name", ["br[1]", "st*ar", "wh?t", "with space", "ünï", "<b>", "it's"])
-def test_a_name_may_have_any_characters(tree: Path, name: str) -> None:
+@each("br[1]", "st*ar", "wh?t", "with space", "ünï", "<b>", "it's")
+def test_a_name_may_have_any_characters(name: str, tree: Path) -> None:
     (tree / "a" / "two").rename(tree / "a" / name)
     (one,), _ = found([str(tree / "a" / name)])
     assert one.place == str(tree / "a" / name / TRACE.rpartition("/")[0])
@@ -138,9 +116,7 @@ def test_links_are_followed_to_what_is_not_there_itself(tree: Path) -> None:
     (tree / "a" / "up").symlink_to(runs)
     (runs / "above").symlink_to("..")
     (runs / "gone").symlink_to(tree / "nowhere")
-    places = [one.place.removeprefix(f"{runs}/") for one in found([str(runs)])[0]]
-    folder = TRACE.rpartition("/")[0]
-    assert places == ["elsewhere/one", f"elsewhere/two/{folder}", f"three/{folder}"]
+    assert below(runs, "") == "elsewhere/one elsewhere/two three"
 
 
 def test_a_trace_may_be_a_link_and_no_pipe(tree: Path) -> None:
@@ -154,28 +130,18 @@ def test_a_trace_may_be_a_link_and_no_pipe(tree: Path) -> None:
 
 def test_a_web_server_that_lists_its_files_is_searched(tree: Path) -> None:
     with servers.web(tree) as address:
-        places, _ = found([f"{address}/a"])
-        assert [one.place for one in places] == [
-            f"{address}/a/one",
-            f"{address}/a/two/plugins/profile/2026_11_01_10_00_00",
-        ]
+        places = [one.place for one in found([f"{address}/a"])[0]]
+        assert places == [f"{address}/a/one", f"{address}/a/two/plugins/profile/2026_11_01_10_00_00"]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
-        ("", ["a/one", "a/two", "b/three", "kept/report.json"]),
-        ("kept", ["kept/report.json"]),
-        ("a/one/report.json", ["a/one/report.json"]),
-        ("*/*/report.json", ["a/one/report.json"]),
-        ("kept/*.json", ["kept/report.json"]),
-        ("kept/other.json", ["kept/other.json"]),
-        ("a/one", ["a/one"]),
-    ],
+@cases(
+    ("", "a/one a/two b/three kept/report.json"),
+    *((pattern, "kept/report.json") for pattern in ("kept", "kept/*.json")),
+    *((pattern, "a/one/report.json") for pattern in ("a/one/report.json", "*/*/report.json")),
+    *((name, name) for name in ("kept/other.json", "a/one")),
 )
-def test_a_report_is_found_where_it_is_named_or_alone(tree: Path, pattern: str, names: list[str]) -> None:
+def test_a_report_is_found_where_it_is_named_or_alone(pattern: str, names: str, tree: Path) -> None:
     (tree / "kept").mkdir()
     for name in ("a/one/report.json", "kept/report.json", "kept/other.json"):
         (tree / name).write_text("{}")
-    places = {one.place.removesuffix("/" + TRACE.rpartition("/")[0]) for one in found([str(tree / pattern)])[0]}
-    assert places == {str(tree / name) for name in names}
+    assert below(tree, pattern) == names

@@ -1,13 +1,7 @@
 """A stored report in a fleet: its row, without the recording."""
 
-import shutil
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from benchmarks.fleet_recordings import SAMPLES
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.fleet.examine import examine
@@ -33,8 +27,7 @@ def test_its_row_has_what_it_says(job: RecordingJob, tmp_path: Path) -> None:
     assert (done.run.failure, done.run.hours) == ("", None)
     assert done.run.step_ms == MADE.steps.shown_ms
     assert MADE.together is not None
-    assert done.run.saving_share == MADE.together.share
-    assert done.run.findings[0].rule == MADE.results[0].rule.name
+    assert (done.run.saving_share, done.run.findings[0].rule) == (MADE.together.share, MADE.results[0].rule.name)
     assert "<html" in done.page
     # Known, it is no failure, or the fork server would take it for one that lacked memory:
     again = examine(replace(job, known=(done.run.digest,)), tmp_path)
@@ -49,19 +42,16 @@ def account(**changes: Any) -> Diagnosis:
 FASTER = MADE.steps.shown_ms / 1.2 if MADE.steps.shown_ms else None
 
 
-@pytest.mark.parametrize(
-    ("report", "field", "told"),
-    [
-        (replace(MADE, subject=replace(MADE.subject, recorded=MOMENT)), "recorded", MOMENT),
-        # The step is the one that its page begins with:
-        (replace(MADE, conditions=replace(MADE.conditions, untraced_ms=FASTER)), "step_ms", FASTER),
-        # A run that was ended early counts by its steps, where these are known:
-        (account(ended_early=False), "is_whole", True),
-        (account(ended_early=True), "is_whole", False),
-        (replace(account(ended_early=True), steps=diagnoses.no_steps().steps, together=None), "is_whole", True),
-    ],
+@cases(
+    (replace(MADE, subject=replace(MADE.subject, recorded=MOMENT)), "recorded", MOMENT),
+    # The step is the one that its page begins with:
+    (replace(MADE, conditions=replace(MADE.conditions, untraced_ms=FASTER)), "step_ms", FASTER),
+    # A run that was ended early counts by its steps, where these are known:
+    (account(ended_early=False), "is_whole", True),
+    (account(ended_early=True), "is_whole", False),
+    (replace(account(ended_early=True), steps=diagnoses.no_steps().steps, together=None), "is_whole", True),
 )
-def test_a_field_of_its_row(job: RecordingJob, tmp_path: Path, report: Diagnosis, field: str, told: object) -> None:
+def test_a_field_of_its_row(report: Diagnosis, field: str, told: object, job: RecordingJob, tmp_path: Path) -> None:
     Path(job.found.place).write_text(report_json.render(report), "utf-8")
     shown = getattr(examine(job, tmp_path).run, field)
     assert shown == (pytest.approx(told, rel=1e-3) if field == "step_ms" else told)
@@ -77,9 +67,7 @@ def test_a_trace_of_another_profiler_has_the_time_of_its_run_folder(job: Recordi
     assert (done.run.failure, done.run.recorded) == ("", "2026-11-01T10:20:30")
 
 
-def test_its_names_cannot_be_removed_and_a_damaged_one_says_what_is_damaged(
-    job: RecordingJob, tmp_path: Path
-) -> None:
+def test_its_names_cannot_be_removed_and_a_damaged_one_says_what_is(job: RecordingJob, tmp_path: Path) -> None:
     done = examine(replace(job, plan=replace(job.plan, scrubbed=True)), tmp_path)
     assert (done.run.failure, done.page) == ("unreadable", "")
     assert "--scrub needs its recording" in done.run.error

@@ -1,15 +1,10 @@
 """The table on disk: what a killed command leaves, and what is read again."""
 
-import json
-from dataclasses import asdict, replace
-from pathlib import Path
-
-import pytest
 from pyarrow import parquet
 
 from tests.fleet.runs import failed, reported, run, several
+from tests.kit import *
 from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, SCHEMA, FleetTable
-from tfdoctor.terms.errors import OutputError
 
 
 def test_rows_are_read_as_they_were_written_and_the_last_one_of_a_place_counts(tmp_path: Path) -> None:
@@ -35,17 +30,14 @@ def test_a_line_that_was_not_finished_is_cut_off(tmp_path: Path) -> None:
         assert list(table.rows) == ["key of /a", "key of /c"]
 
 
-@pytest.mark.parametrize(
-    "junk",
-    [
-        b"no JSON\n[]\n",
-        json.dumps({**asdict(run()), "key": "other", "steps": "many"}).encode() + b"\n",
-        b"\xff\xfe\n",
-        b'{"place": "\\ud800", "key": "k"}\n',
-        b"[" * 100_000 + b"\n",
-    ],
+@each(
+    b"no JSON\n[]\n",
+    json.dumps({**asdict(run()), "key": "other", "steps": "many"}).encode() + b"\n",
+    b"\xff\xfe\n",
+    b'{"place": "\\ud800", "key": "k"}\n',
+    b"[" * 100_000 + b"\n",
 )
-def test_what_is_no_row_is_examined_again(tmp_path: Path, junk: bytes) -> None:
+def test_what_is_no_row_is_examined_again(junk: bytes, tmp_path: Path) -> None:
     with FleetTable(tmp_path) as table:
         table.add(run("/a"))
     (tmp_path / ROWS).write_bytes((tmp_path / ROWS).read_bytes() + junk)
@@ -53,15 +45,12 @@ def test_what_is_no_row_is_examined_again(tmp_path: Path, junk: bytes) -> None:
         assert list(table.rows) == ["key of /a"]
 
 
-@pytest.mark.parametrize(
-    ("folder", "there", "said"),
-    [
-        ("", "file", "choose another folder"),
-        ("fleet", "fleet/runs.parquet/", "is not a file"),
-        ("fleet", "fleet/fleet.html/", "is not a file"),
-    ],
+@cases(
+    ("", "file", "choose another folder"),
+    ("fleet", "fleet/runs.parquet/", "is not a file"),
+    ("fleet", "fleet/fleet.html/", "is not a file"),
 )
-def test_what_is_in_the_way_is_found_before_the_work(tmp_path: Path, folder: str, there: str, said: str) -> None:
+def test_what_is_in_the_way_is_found_before_the_work(folder: str, there: str, said: str, tmp_path: Path) -> None:
     if there.endswith("/"):
         (tmp_path / there).mkdir(parents=True)
     else:
@@ -113,7 +102,7 @@ def test_every_column_is_documented() -> None:
     assert [name for name in SCHEMA.names if f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize("name", [ROWS, PAGES])
+@each(ROWS, PAGES)
 def test_nothing_behind_a_link_is_changed(name: str, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -1,11 +1,8 @@
 """Reports of runs over commits, for tests."""
 
-import random
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import History

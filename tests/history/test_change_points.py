@@ -1,13 +1,6 @@
 """Changes of the level: how often a stable series shows one, and which are found at the right run."""
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
+from tests.kit import *
 from tfdoctor.history import change_points
 from tfdoctor.history.change_points import (
     BETWEEN,
@@ -41,25 +34,23 @@ def with_slow_runs(draw: np.random.Generator, count: int) -> Floats:
     return np.asarray(draw.standard_normal(count) + 35 * (draw.random(count) < 0.1))
 
 
-@pytest.mark.parametrize("noise", [normal, heavy, with_slow_runs])
+@each(normal, heavy, with_slow_runs)
 @pytest.mark.parametrize("count", [10, 14, 20, 50])
-def test_at_most_two_of_a_hundred_stable_series_show_a_change(
-    count: int, noise: Callable[[np.random.Generator, int], Floats]
-) -> None:
+def test_few_stable_series_show_a_change(noise: Callable[[np.random.Generator, int], Floats], count: int) -> None:
     draw = np.random.default_rng(count)
     series = (np.exp(NOISE * noise(draw, count)) for _ in range(SERIES))
     marked = sum(bool(change_points.change_points(one)) for one in series)
     assert marked / SERIES <= 2 * FALSE_ALARMS + 0.009
 
 
-@pytest.mark.parametrize(("count", "at"), [(10, 5), (12, 6), (20, 10), (20, 15), (30, 6), (60, 50)])
+@cases((10, 5), (12, 6), (20, 10), (20, 15), (30, 6), (60, 50))
 @pytest.mark.parametrize("factor", [1.2, 1 / 1.2])
 def test_a_change_of_a_fifth_is_found_at_its_run(count: int, at: int, factor: float) -> None:
     found = [_found(seed, count, [(at, factor)]) for seed in range(200)]
     assert found.count((at,)) >= 190
 
 
-@pytest.mark.parametrize(("count", "start", "end"), [(24, 6, 16), (30, 10, 18), (20, 7, 14)])
+@cases((24, 6, 16), (30, 10, 18), (20, 7, 14))
 def test_a_level_that_returns_is_found_at_both_ends(count: int, start: int, end: int) -> None:
     found = [_found(seed, count, [(start, 1.2), (end, 1 / 1.2)]) for seed in range(100)]
     assert found.count((start, end)) >= 90
@@ -104,7 +95,7 @@ def test_every_series_is_divided_into_levels_and_its_unit_does_not_matter(values
         assert change_points.change_points(series * unit) == found
 
 
-@pytest.mark.parametrize("count", [10, 20, 40])
+@each(10, 20, 40)
 def test_the_limits_are_those_of_shuffled_series(count: int) -> None:
     draw, series = np.random.default_rng(1), 4_000
     shuffled = [draw.permutation(np.arange(1.0, count + 1)) for _ in range(series)]

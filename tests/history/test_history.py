@@ -1,236 +1,186 @@
 """The history of runs: series, order, findings, and what was accepted."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
+from tests.facts.kit import Told, fields
 from tests.history.made import commit, followed, moment, noisy, read, report
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.gates import BudgetState
-from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric
-from tfdoctor.history.runs import SHOWN, UNTRACED, KeptHistory, ReadRun, accepted, named, of_program
-from tfdoctor.terms.errors import InputError
+from tfdoctor.diagnosis.history_report import History, Series
+from tfdoctor.history.runs import KeptHistory, ReadRun, accepted, named, of_program
 from tfdoctor.terms.verdict import Healthy, Severity
 
-
-def step(history: History) -> MetricHistory:
-    (series,) = history.series
-    return series.metrics[0]
+TOLD = Told()
+RULE = "input-bound"
 
 
-def state(history: History) -> BudgetState | None:
-    check = step(history).check
-    assert check is not None
-    return check.state
+def series(*runs: Diagnosis) -> dict[str, object]:
+    """Return the series that runs are in: their runs in their order, notes, and how the first is measured."""
+    found = followed(runs).series
+    (first, *_) = found
+    return {
+        "runs": [(*(run.commit[:3] for run in one.runs), *(run.recorded for run in one.runs)) for one in found],
+        "notes": first.notes,
+        "values": [run.values for run in first.runs],
+        "step": fields(first.metrics[0], "what values"),
+    }
 
 
-def test_runs_are_in_the_order_of_their_commits_else_of_their_recording() -> None:
-    (series,) = followed([report(2), report(1, recorded=moment(40)), report(0)]).series
-    assert [run.commit for run in series.runs] == [commit(0), commit(1), commit(2)]
-    (series,) = followed([report(2, commit="", committed=""), report(0, commit="", committed="")]).series
-    assert [run.recorded for run in series.runs] == [moment(0), moment(2)]
+def with_one(**changes: Any) -> list[Diagnosis]:
+    """Return three runs, of which that in the middle is another."""
+    versions = {"framework": {"tensorflow": "2.20.0"}}
+    return [report(day, **(versions | (changes if day == 1 else {}))) for day in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "runs", "notes"),
-    [
-        ({"command": ("python", "other.py")}, [2, 1], ()),
-        ({"command": ("python", "train.py", "--epochs", "3")}, [2, 1], ()),
-        ({"device_name": "another GPU"}, [2, 1], ()),
-        (
-            {"framework": {"tensorflow": "2.21.0"}},
-            [3],
-            (
-                f"with {commit(1)[:9]}, tensorflow changed from 2.20.0 to 2.21.0",
-                f"with {commit(2)[:9]}, tensorflow changed from 2.21.0 to 2.20.0",
-            ),
-        ),
-    ],
+def ended_early(made: Diagnosis, *, early: bool = True) -> Diagnosis:
+    assert made.run is not None
+    return replace(made, run=replace(made.run, ended_early=early))
+
+
+EVEN = noisy([50.0] * 3)
+NO_COMMIT: dict[str, Any] = {"commit": "", "committed": ""}
+UNKNOWN = replace(EVEN[1], conditions=replace(EVEN[1].conditions, untraced_ms=None))
+
+TOLD.rows(
+    series,
+    {
+        "in the order of their commits": (report(2), report(1, recorded=moment(40)), report(0)),
+        "else of their recording": (report(2, **NO_COMMIT), report(0, **NO_COMMIT)),
+        "another program": with_one(command=("python", "other.py")),
+        "other arguments": with_one(command=("python", "train.py", "--epochs", "3")),
+        "another machine": with_one(device_name="another GPU"),
+        "another version belongs to the series, and is noted": with_one(framework={"tensorflow": "2.21.0"}),
+        "all steps without the profiler's cost": EVEN,
+        "all steps are of one kind": (EVEN[0], UNKNOWN, EVEN[2]),
+        "one run, and its metrics in their units": report(0),
+        "a run that was ended early among whole ones": (EVEN[0], ended_early(EVEN[1]), EVEN[2]),
+        "a run that was ended early alone": ended_early(EVEN[1]),
+    },
 )
-def test_another_program_its_arguments_or_another_machine_is_another_series(
-    changes: dict[str, Any], runs: list[int], notes: tuple[str, ...]
-) -> None:
-    """Versions belong to the series, and are noted."""
-    made = [
-        report(day, **{"framework": {"tensorflow": "2.20.0"}, **(changes if day == 1 else {})}) for day in range(3)
-    ]
-    history = followed(made)
-    assert [len(series.runs) for series in history.series] == runs
-    assert history.series[0].notes == notes
 
 
-def test_all_steps_of_a_series_are_of_one_kind() -> None:
-    runs = noisy([50.0] * 3)
-    assert step(followed(runs)).what == UNTRACED
-    unknown = replace(runs[1], conditions=replace(runs[1].conditions, untraced_ms=None))
-    found = step(followed([runs[0], unknown, runs[2]]))
-    assert found.what == SHOWN
-    assert found.values == tuple(one.steps.shown_ms for one in runs)
-
-
-def test_the_metrics_are_in_their_units() -> None:
-    (series,) = followed([report(0)]).series
-    assert dict(series.runs[0].values) == {RunMetric.STEP: 50.0, RunMetric.RUN: 10.0, RunMetric.MEMORY: 3.0}
-
-
-def test_a_run_that_was_ended_early_is_no_run_among_whole_ones() -> None:
-    runs = noisy([50.0] * 3)
-    assert runs[1].run is not None
-    ended = replace(runs[1], run=replace(runs[1].run, ended_early=True))
-    (series,) = followed([runs[0], ended, runs[2]]).series
-    assert [RunMetric.RUN in run.values for run in series.runs] == [True, False, True]
-    (alike,) = followed([ended]).series
-    assert RunMetric.RUN in alike.runs[0].values
-
-
-def test_findings_of_a_run_that_was_ended_early_are_weighed_by_the_step() -> None:
+@TOLD
+def findings_of_a_run_that_was_ended_early_are_weighed_by_the_step() -> object:
     base = diagnoses.run()
-    assert base.run is not None
-    both = [one for one in base.results if one.run and one.saving]
-    assert any(one.run.share != one.saving.share for one in both if one.run and one.saving)
-    for early in (False, True):
-        found = ReadRun.of("a", replace(base, run=replace(base.run, ended_early=early)))
-        for one in both:
-            share = one.saving.share if early and one.saving else one.run.share if one.run else None
-            assert found.run.findings[one.rule.name].saving == share
+    both = (ReadRun.of("a", ended_early(base, early=early)) for early in (False, True))
+    of_step = {one.rule.name: one.saving.share for one in base.results if one.saving}
+    of_run = {one.rule.name: one.run.share for one in base.results if one.run}
+    weighed = ({name: one.saving for name, one in read.run.findings.items()} for read in both)
+    return dict(
+        zip(("of the step", "of the run", "whole", "ended early"), (of_step, of_run, *weighed), strict=True)
+    )
 
 
 # A regression
 
-
 REGRESSED = [50.0] * 12 + [60.0] * 12
-
-
-def test_a_regression_is_marked_at_its_commit_and_fails_until_it_is_accepted() -> None:
-    runs = noisy(REGRESSED)
-    history = followed(runs, limit=0.1)
-    (change,) = step(history).changes
-    assert history.series[0].runs[change.at].commit == commit(12)
-    assert change.share == pytest.approx(0.2, abs=0.02)
-    assert state(history) is BudgetState.EXCEEDED
-    assert history.failed
-
-    kept = KeptHistory()
-    for what in ("step-ms", "run-s"):
-        kept = kept.with_entry(accepted(what, commit(12)[:9], history.series, by="Ann", why="larger crops"))
-    history = followed(runs, kept, limit=0.1)
-    assert [one.accepted is not None for one in step(history).changes] == [True]
-    assert state(history) is BudgetState.MET
-    assert not history.failed
-
-
-def test_a_new_regression_fails_after_another_was_accepted() -> None:
-    runs = noisy([*REGRESSED, 75.0])
-    history = followed(runs, limit=0.1)
-    kept = KeptHistory().with_entry(accepted("step-ms", commit(12), history.series, by="Ann", why="larger crops"))
-    assert state(followed(runs, kept, limit=0.1)) is BudgetState.EXCEEDED
-
-
+RUNS = noisy(REGRESSED)
+NEW = [*noisy([*REGRESSED, 75.0])]
 SLOW = [report(12, 60.0), report(12, 61.0), report(12, 60.5)]
 EDITED = replace(SLOW[0], subject=replace(SLOW[0].subject, changed=True))
 
 
-@pytest.mark.parametrize(
-    ("runs", "demand", "changes", "found"),
-    [
-        # A regression that was mended, one that is new, and one that is older than the last runs:
-        (noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), {"limit": 0.1}, (10, 17), (BudgetState.UNCLEAR, 6)),
-        (noisy(REGRESSED), {"limit": 0.1}, (12,), (BudgetState.EXCEEDED, 9)),
-        (noisy(REGRESSED), {"limit": 0.1, "last": 8}, (12,), (BudgetState.UNCLEAR, 8)),
-        (noisy([50.0, 50.0, 90.0]), {"limit": 0.05}, (), (BudgetState.UNCLEAR, 2)),  # three runs decide nothing
-        # Runs of one commit are judged together unless files differed:
-        ([*noisy([50.0] * 12), *SLOW], {"limit": 0.05}, (), (BudgetState.EXCEEDED, 12)),
-        ([*noisy([50.0] * 12), *SLOW, EDITED], {"limit": 0.05}, (12,), (BudgetState.EXCEEDED, 12)),
-    ],
+def told(history: History) -> dict[str, object]:
+    """Return what is said of the step and of the command."""
+    (one,) = history.series
+    step = one.metrics[0]
+    changes = {one.runs[change.at].commit[:3]: change for change in step.changes}
+    return {"failed": history.failed, **fields(step, "why_no_changes check")} | changes
+
+
+def accepting(history: History, *entries: tuple[str, str]) -> KeptHistory:
+    kept = KeptHistory()
+    for what, at in entries:
+        entry = accepted(what, at, history.series, by="Ann", why="larger crops")
+        kept = kept.with_entry(replace(entry, on="2026-03-01"))
+    return kept
+
+
+def compared(runs: list[Diagnosis], limit: float, *entries: tuple[str, str], last: int = 20) -> dict[str, object]:
+    """Return what is said of runs with a limit once changes were accepted."""
+    kept = accepting(followed(runs, limit=limit), *entries)
+    return told(followed(runs, kept, limit=limit, last=last))
+
+
+TOLD.rows(
+    compared,
+    {
+        "a regression fails": (RUNS, 0.1),
+        "until it is accepted": (RUNS, 0.1, ("step-ms", commit(12)[:9]), ("run-s", commit(12)[:9])),
+        "a new regression after an accepted one fails": (NEW, 0.1, ("step-ms", commit(12))),
+        "a regression that was mended": (noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), 0.1),
+        "three runs decide nothing": (noisy([50.0, 50.0, 90.0]), 0.05),
+        "runs of one commit are judged together": ([*noisy([50.0] * 12), *SLOW], 0.05),
+        "unless files differed": ([*noisy([50.0] * 12), *SLOW, EDITED], 0.05),
+    },
 )
-def test_what_the_newest_run_is_compared_with(
-    runs: list[Diagnosis], demand: dict[str, Any], changes: tuple[int, ...], found: tuple[BudgetState, int]
-) -> None:
-    history = followed(runs, **demand)
-    shown = step(history)
-    assert shown.check is not None
-    assert tuple(one.at for one in shown.changes) == changes
-    assert (shown.check.state, shown.check.runs) == found
-    assert history.failed is found[0].failed
-    if SLOW[1] in runs:
-        assert shown.check.newest == (60.0 if EDITED in runs else 60.5)
-    assert bool(shown.why_no_changes) is (len(runs) < 10)
+
+
+@TOLD
+def a_regression_that_is_older_than_the_last_runs() -> object:
+    return compared(RUNS, 0.1, last=8)
 
 
 # Findings
 
 
-def without(made: Diagnosis, rule: str) -> Diagnosis:
+def without(made: Diagnosis, rule: str = RULE) -> Diagnosis:
     """Return a report in which a rule found nothing."""
-    return replace(
-        made,
-        results=tuple(
-            replace(one, outcome=Healthy(summary="nothing")) if one.rule.name == rule else one
-            for one in made.results
-        ),
-    )
+    nothing = Healthy(summary="nothing")
+    results = (replace(one, outcome=nothing) if one.rule.name == rule else one for one in made.results)
+    return replace(made, results=tuple(results))
 
 
-RULE = "input-bound"
+def finding(series: Series) -> object:
+    (one,) = (one for one in series.findings if one.rule == RULE)
+    return fields(one, "found appeared gone")
 
 
-def test_a_finding_appears_and_goes_and_is_neither_where_its_rule_was_not_checked() -> None:
-    silent = replace(report(2), results=tuple(one for one in report(2).results if one.rule.name != RULE))
-    for runs, told in (
-        (
-            [without(report(0), RULE), report(1), report(2), without(report(3), RULE)],
-            ((False, True, True, False), 1, 3),
-        ),
-        ([report(0), silent], ((True, None), None, None)),
-    ):
-        (series,) = followed(runs).series
-        one = next(finding for finding in series.findings if finding.rule == RULE)
-        assert (one.found, one.appeared, one.gone) == told
+SILENT = replace(report(2), results=tuple(one for one in report(2).results if one.rule.name != RULE))
+WITH_NEW = [*(without(report(day)) for day in range(6)), report(6)]
+
+TOLD.rows(
+    lambda *runs: finding(followed(runs).series[0]),
+    {
+        "a finding appears and goes": (without(report(0)), report(1), report(2), without(report(3))),
+        "and is neither where its rule was not checked": (report(0), SILENT),
+    },
+)
 
 
-def test_a_new_finding_fails_from_its_severity_on_until_it_is_accepted() -> None:
-    runs = [without(report(day), RULE) for day in range(6)] + [report(6)]
-    assert not followed(runs).failed
-    history = followed(runs, severity=Severity.WARNING)
-    assert [one.rule for one in history.series[0].findings if one.new] == [RULE]
-    assert history.failed
-    kept = KeptHistory().with_entry(
-        accepted(RULE, commit(6), history.series, by="Ann", why="a slower disk for now")
-    )
-    assert not followed(runs, kept, severity=Severity.WARNING).failed
-    assert not followed(runs[2:], severity=Severity.WARNING).failed  # too few runs before it
+def failing(runs: list[Diagnosis], severity: Severity | None = Severity.WARNING, *, kept: bool = False) -> object:
+    known = accepting(followed(runs), (RULE, commit(6))) if kept else KeptHistory()
+    history = followed(runs, known, severity=severity)
+    return history.failed, *(one.rule for one in history.series[0].findings if one.new)
 
+
+TOLD.rows(
+    failing,
+    {
+        "a new finding fails nothing without a severity": (WITH_NEW, None),
+        "a new finding fails": (WITH_NEW,),
+        "a new finding after too few runs does not": (WITH_NEW[2:],),
+    },
+)
+TOLD.add("a new finding that was accepted does not", lambda: failing(WITH_NEW, kept=True))
 
 # What is kept
 
-
-def test_a_baseline_has_the_figures_of_its_run() -> None:
-    baseline = named("release-1", read([report(3, 40.0)])[0])
-    assert (baseline.program, baseline.commit) == ("train.py", commit(3))
-    assert dict(baseline.values) == {"step-ms": 40.0, "run-s": 8.0, "memory-peak-gb": 3.0}
-
-
 TWO_PROGRAMS = [report(0), report(0, command=("python", "other.py"))]
 
-
-@pytest.mark.parametrize(
-    ("runs", "what", "at", "message"),
-    [
-        (noisy(REGRESSED), "step-ms", "fff", "no run is of commit 'fff'"),
-        (noisy(REGRESSED), "step-ms", "0", "24 commits begin with '0': write more of it"),
-        (noisy(REGRESSED), "step", commit(3), r"has 'step': did you mean 'step-ms'\?"),
-        (noisy(REGRESSED), "retracing", commit(3), "has 'retracing': "),
-        # Without git, and of two programs:
-        ([report(0, commit="", committed="")], "step-ms", "fff", "no run has a commit, at which a change could be"),
-        (TWO_PROGRAMS, "step-ms", commit(0), r"has runs of other\.py and train\.py: choose one"),
-    ],
+TOLD.add("a baseline has the figures of its run", lambda: named("release-1", read([report(3, 40.0)])[0]))
+TOLD.rows(
+    lambda runs, what, at: accepting(followed(runs), (what, at)).accepted,
+    {
+        "accepted at no commit": (RUNS, "step-ms", "fff"),
+        "accepted at one of 24 commits": (RUNS, "step-ms", "0"),
+        "an unknown metric is accepted": (RUNS, "step", commit(3)),
+        "a rule without a finding is accepted": (RUNS, "retracing", commit(3)),
+        "accepted without git": ([report(0, **NO_COMMIT)], "step-ms", "fff"),
+        "accepted of two programs": (TWO_PROGRAMS, "step-ms", commit(0)),
+    },
 )
-def test_what_no_run_shows_cannot_be_accepted(runs: list[Diagnosis], what: str, at: str, message: str) -> None:
-    history = followed(runs)
-    with pytest.raises(InputError, match=message):
-        accepted(what, at, history.series, by="Ann", why="why")
+
+test_histories = TOLD.test("histories")
 
 
 def test_a_program_without_a_run_is_an_error() -> None:

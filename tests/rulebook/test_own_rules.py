@@ -1,21 +1,13 @@
 """Rules of the user's own: the example of the guide, as a user runs it, and what is refused."""
 
-import json
-import re
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
 from tests.cli.test_cli import SAMPLES, run
 from tests.command import tfdoctor
+from tests.kit import *
 from tfdoctor.api.run import Results
 from tfdoctor.recording import Recording
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.own_rules import load
-from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Finding, Healthy
 
@@ -38,10 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_rule_of_the_guide_is_one(project: Path) -> None:
     (rule,) = load([project / "doctor"], taken=())
     assert (rule.name, rule.own, rule.needs) == ("slow-callbacks", True, ("Breakdown",))
-    assert rule.sick
-    assert isinstance(rule.sick(), Finding)
-    assert rule.healthy
-    assert isinstance(rule.healthy(), Healthy)
+    assert [type(example()) for example in (rule.sick, rule.healthy) if example] == [Finding, Healthy]
 
 
 def test_it_may_speak_of_what_no_other_rule_explains(project: Path) -> None:
@@ -61,15 +50,8 @@ def test_it_may_use_the_edits_of_the_built_in_rules(project: Path) -> None:
 
 
 def test_the_test_of_the_guide_passes(project: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "doctor"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert "1 passed" in done.stdout
+    done = ran("-m", "pytest", "-q", "-p", "no:cacheprovider", "doctor", cwd=project)
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
 
 
 def test_it_is_in_the_report_marked_as_the_users_own(project: Path) -> None:
@@ -86,11 +68,8 @@ def test_the_settings_of_the_guide_hold_without_options(project: Path) -> None:
     (project / "pyproject.toml").write_text(TOML)
     (project / "inner").mkdir()
     code, said = run("explain", "slow-callbacks")
-    assert code == 0
-    assert "| `share` | 0.05 | 0.1 |" in said
-    assert "your own rule" in said
-    code, said = run("rules")
-    assert "slow-callbacks [your own]" in said
+    assert (code, "| `share` | 0.05 | 0.1 |" in said, "your own rule" in said) == (0, True, True)
+    assert "slow-callbacks [your own]" in run("rules")[1]
 
 
 # What is no rule
@@ -99,72 +78,51 @@ def test_the_settings_of_the_guide_hold_without_options(project: Path) -> None:
 def write(folder: Path, text: str, name: str = "slow_callbacks.py") -> str:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text)
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError, match=r"^.*\Z") as refused:
         load([folder], taken={"input-bound"})
-    said = str(refused.value)
-    assert "\n" not in said
-    return said.replace(str(folder), "doctor")
+    return str(refused.value).replace(str(folder), "doctor")
 
 
-@pytest.mark.parametrize("part", ["TOPIC", "check", "sick", "healthy"])
+@each("TOPIC", "check", "sick", "healthy")
 def test_a_missing_part_is_named(part: str, tmp_path: Path) -> None:
     renamed = re.sub(rf"^(def )?{part}\b", rf"\1other_{part}", RULE, flags=re.MULTILINE)
     assert f"doctor/slow_callbacks.py defines no {part}: a rule defines" in write(tmp_path / "d", renamed)
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@each(*SECTIONS)
 def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
     said = write(tmp_path / "d", RULE.replace(f"## {section}\n", ""))
     assert said.startswith("doctor/slow_callbacks.py: the docstring is not a rule page: ")
     assert section in said
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("def check(", "def check((", " cannot be loaded: SyntaxError: "),
-        ("TOPIC = ", "raise SystemExit(3)\nTOPIC = ", ":32 cannot be loaded: SystemExit: 3."),
-        ("import Breakdown", "import Brakdown", "cannot be loaded: ImportError: "),
-        (
-            "import Breakdown",
-            "import Brakdown",
-            "There is no such fact: the page of the manual on facts lists them.",
-        ),
-        (
-            "facts.step_time.breakdown",
-            "facts.step_time.parts",
-            "Facts have moved: import Breakdown from tfdoctor.facts.step_time.breakdown.",
-        ),
-        (
-            "from tfdoctor.diagnosis.rule import Topic, limit",
-            "from tfdoctor.diagnosis.kit import *",
-            "What rules are written with has moved: import it from tfdoctor.families.kit.",
-        ),
-        (
-            "class Limits:",
-            "class Own(Breakdown):\n    more: int = 0\n\n\n@dataclass\nclass Limits:",
-            "inherits from one of tfdoctor's needs no @dataclass: remove the decorator.",
-        ),
-        ("Topic.EXECUTION", '"execution"', "TOPIC must be one of Topic.INPUT, "),
-        (", limits: Limits = Limits()", "", "has Limits, but check has no parameter"),
-        ("class Limits:", "class Others:", "cannot be loaded: NameError: "),
-        ("limit(0.05, ", "max(0.05, 0.04) if True else (", "define Limits.share with limit("),
-        ("@dataclass(frozen=True, slots=True)\n", "", "Limits must be a frozen dataclass."),
-        ("breakdown: Breakdown", "breakdown", "the parameters of check must be annotated with facts"),
-        ("breakdown: Breakdown", "breakdown: 'Nothing'", "the parameters of check must be annotated with facts"),
-    ],
-)
+@cases(
+    ("def check(", "def check((", " cannot be loaded: SyntaxError: "),
+    ("TOPIC = ", "raise SystemExit(3)\nTOPIC = ", ":32 cannot be loaded: SystemExit: 3."),
+    ("import Breakdown", "import Brakdown", "cannot be loaded: ImportError: "),
+    ("import Breakdown", "import Brakdown", "There is no such fact: the page of the manual on facts lists them."),
+    ("facts.step_time.breakdown", "facts.step_time.parts",
+     "Facts have moved: import Breakdown from tfdoctor.facts.step_time.breakdown."),
+    ("from tfdoctor.diagnosis.rule import Topic, limit", "from tfdoctor.diagnosis.kit import *",
+     "What rules are written with has moved: import it from tfdoctor.families.kit."),
+    ("class Limits:", "class Own(Breakdown):\n    more: int = 0\n\n\n@dataclass\nclass Limits:",
+     "inherits from one of tfdoctor's needs no @dataclass: remove the decorator."),
+    ("Topic.EXECUTION", '"execution"', "TOPIC must be one of Topic.INPUT, "),
+    (", limits: Limits = Limits()", "", "has Limits, but check has no parameter"),
+    ("class Limits:", "class Others:", "cannot be loaded: NameError: "),
+    ("limit(0.05, ", "max(0.05, 0.04) if True else (", "define Limits.share with limit("),
+    ("@dataclass(frozen=True, slots=True)\n", "", "Limits must be a frozen dataclass."),
+    ("breakdown: Breakdown", "breakdown", "the parameters of check must be annotated with facts"),
+    ("breakdown: Breakdown", "breakdown: 'Nothing'", "the parameters of check must be annotated with facts"),
+)  # fmt: skip
 def test_what_is_wrong_is_one_sentence(old: str, new: str, said: str, tmp_path: Path) -> None:
     assert said in write(tmp_path / "d", RULE.replace(old, new, 1))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("input_bound.py", "input-bound is the name of a built-in rule: rename the file."),
-        ("input.py", "input is the name of a topic: rename the file."),
-        ("SlowThing.py", "name the file in lowercase with underscores"),
-    ],
+@cases(
+    ("input_bound.py", "input-bound is the name of a built-in rule: rename the file."),
+    ("input.py", "input is the name of a topic: rename the file."),
+    ("SlowThing.py", "name the file in lowercase with underscores"),
 )
 def test_a_name_that_cannot_be_is_refused(name: str, said: str, tmp_path: Path) -> None:
     assert said in write(tmp_path / "d", RULE, name)
@@ -178,7 +136,7 @@ def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
         load([tmp_path / "a", tmp_path / "b"], taken=())
 
 
-@pytest.mark.parametrize(("name", "said"), [("none", "is not a folder"), ("empty", "contains no rule")])
+@cases(("none", "is not a folder"), ("empty", "contains no rule"))
 def test_a_folder_without_rules_is_refused(name: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=said):
@@ -202,12 +160,10 @@ def test_a_named_file_decides_when_to_fail_and_the_option_wins(tmp_path: Path) -
     config = tmp_path / "ci.toml"
     config.write_text('fail-on = "critical"')
     common = ("report", SAMPLE, "--out", str(tmp_path), "--format", "json", "--config", str(config))
-    assert run(*common)[0] == 3
-    assert run(*common, "--fail-on", "never")[0] == 0
-    assert run(*common, "--ignore", "ALL")[0] == 0
+    assert (run(*common)[0], run(*common, "--fail-on", "never")[0], run(*common, "--ignore", "ALL")[0]) == (3, 0, 0)
 
 
-@pytest.mark.parametrize("command", [("report", SAMPLE), ("profile", "train.py"), ("rules",)])
+@each(("report", SAMPLE), ("profile", "train.py"), ("rules",))
 def test_an_unknown_name_is_refused_before_anything_is_done(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,23 +183,17 @@ def test_the_list_of_rules_is_also_data() -> None:
     assert rules["sequential-map"]["needs"]
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("input-bond", "unknown rule 'input-bond': did you mean 'input-bound'?"),
-        ("INPUT-BOUND", "unknown rule 'INPUT-BOUND': did you mean 'input-bound'?"),
-        ("zzz", "unknown rule 'zzz': `tfdoctor rules` lists all rules."),
-        ("ALL", "ALL stands for several rules: `tfdoctor rules` lists them."),
-        ("input", "input stands for several rules: `tfdoctor rules` lists them."),
-    ],
+@cases(
+    ("input-bond", "unknown rule 'input-bond': did you mean 'input-bound'?"),
+    ("INPUT-BOUND", "unknown rule 'INPUT-BOUND': did you mean 'input-bound'?"),
+    ("zzz", "unknown rule 'zzz': `tfdoctor rules` lists all rules."),
+    ("ALL", "ALL stands for several rules: `tfdoctor rules` lists them."),
+    ("input", "input stands for several rules: `tfdoctor rules` lists them."),
 )
-def test_an_unknown_rule_is_explained_by_the_nearest(
-    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nearest_rule_is_named(name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = tfdoctor("explain", name)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"tfdoctor: {said}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"tfdoctor: {said}\n")
 
 
 class Over(Results):

@@ -5,17 +5,6 @@ finding promises is what the runs differ by. A ceiling may be passed by half a p
 nothing is worth saying; an expected saving is within five points of the true one.
 """
 
-import gzip
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
-
-import pytest
-
 from scripts.synthetic import gpu, samples
 from scripts.synthetic.exchange import all_reduce_ms
 from scripts.synthetic.network import Network
@@ -23,6 +12,7 @@ from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
 from tests import agreement
 from tests.builders import manifest
+from tests.kit import *
 from tfdoctor.diagnose.diagnose import chart_of, diagnosed
 from tfdoctor.diagnose.savings import WORTH_SAYING
 from tfdoctor.diagnosis import Diagnosis
@@ -91,116 +81,67 @@ PAIRS = {
     "float32 A100": pair("float32-matmul", on("a100", "tf32"), on("a100")),
     "float32 H100": pair("float32-matmul", on("h100", "tf32", batch=512), on("h100", batch=512)),
     "float32 v3": pair("float32-matmul", on("v3", "fp32"), on("v3")),
-    "no TF32 A100": pair(
-        "float32-matmul", on("a100", "fp32"), on("a100")
-    ),
-    "float16 GTX 1660": pair(
-        "float16-without-tensor-cores", on("gtx1660", "fp16", batch=32), on("gtx1660", "fp32", batch=32)
-    ),
+    "no TF32 A100": pair("float32-matmul", on("a100", "fp32"), on("a100")),
+    "float16 GTX 1660": pair("float16-without-tensor-cores", on("gtx1660", "fp16", batch=32),
+        on("gtx1660", "fp32", batch=32)),
     "unit V100": pair(UNIT, on("v100", "fp32"), on("v100", "fp16"), also="float32-matmul"),
-    "unit v5e": pair(
-        UNIT, on("v5e", width=64, batch_norm="none"), on("v5e", width=256, batch_norm="none"),
-        also="unaligned-dimension",
-    ),
-    "unaligned A100": pair(
-        "unaligned-dimension", on("a100", width=33, batch=1024), on("a100", width=32, batch=1024)
-    ),
-    "unaligned v5e": pair(
-        "unaligned-dimension", on("v5e", width=144), on("v5e", width=128)
-    ),
-    "unaligned v6e": pair(
-        "unaligned-dimension", on("v6e", width=288), on("v6e", width=256)
-    ),
+    "unit v5e": pair(UNIT, on("v5e", width=64, batch_norm="none"), on("v5e", width=256, batch_norm="none"),
+        also="unaligned-dimension"),
+    "unaligned A100": pair("unaligned-dimension", on("a100", width=33, batch=1024),
+        on("a100", width=32, batch=1024)),
+    "unaligned v5e": pair("unaligned-dimension", on("v5e", width=144), on("v5e", width=128)),
+    "unaligned v6e": pair("unaligned-dimension", on("v6e", width=288), on("v6e", width=256)),
     # Operations
-    "batch norm V100": pair(
-        "unfused-batch-norm", on("v100", "fp16", batch_norm="unfused"), on("v100", "fp16")
-    ),
-    "batch norm A100": pair(
-        "unfused-batch-norm", on("a100", batch_norm="unfused"), on("a100")
-    ),
-    "depthwise T4": pair(
-        "depthwise-convolution", on("t4", "fp16", batch=256, **SEPARABLE),
-        on("t4", "fp16", batch=256, width=32),
-    ),
-    "depthwise v5e": pair(
-        "depthwise-convolution", on("v5e", **SEPARABLE), on("v5e", width=32), left="unaligned-dimension"
-    ),
-    "groups V100": pair(
-        "grouped-convolution", on("v100", "fp16", groups=8, slow_groups=True), on("v100", "fp16", groups=8)
-    ),
-    "elementwise A100": pair(
-        "unfused-elementwise", on("a100", activation="gelu"), on("a100", activation="compiled")
-    ),
-    "pooling V100": pair(
-        "max-pool-gradient", on("v100", "fp16", pooling="max"), on("v100", "fp16", pooling="average")
-    ),
+    "batch norm V100": pair("unfused-batch-norm", on("v100", "fp16", batch_norm="unfused"), on("v100", "fp16")),
+    "batch norm A100": pair("unfused-batch-norm", on("a100", batch_norm="unfused"), on("a100")),
+    "depthwise T4": pair("depthwise-convolution", on("t4", "fp16", batch=256, **SEPARABLE),
+        on("t4", "fp16", batch=256, width=32)),
+    "depthwise v5e": pair("depthwise-convolution", on("v5e", **SEPARABLE), on("v5e", width=32),
+        left="unaligned-dimension"),
+    "groups V100": pair("grouped-convolution", on("v100", "fp16", groups=8, slow_groups=True),
+        on("v100", "fp16", groups=8)),
+    "elementwise A100": pair("unfused-elementwise", on("a100", activation="gelu"),
+        on("a100", activation="compiled")),
+    "pooling V100": pair("max-pool-gradient", on("v100", "fp16", pooling="max"),
+        on("v100", "fp16", pooling="average")),
     "pooling v3": pair("max-pool-gradient", on("v3", pooling="max"), on("v3", pooling="average")),
-    "optimizer A100": pair(
-        "optimizer-overhead", on("a100", batch=512, small_variables=60), on("a100", batch=512)
-    ),
-    "optimizer A100, launched late": pair(
-        "optimizer-overhead", on("a100", small_variables=60), on("a100"), short=LAUNCHES
-    ),
-    "broadcast A100": pair(
-        "broadcast-cost", on("a100", scale="tiled"), on("a100", scale="broadcast"),
-        also="unfused-elementwise", left="unfused-elementwise",
-    ),
-    "layout T4": pair(
-        "layout-change", on("t4", "fp16", layout="turned"), on("t4", "fp16", layout="first")
-    ),
+    "optimizer A100": pair("optimizer-overhead", on("a100", batch=512, small_variables=60), on("a100", batch=512)),
+    "optimizer A100, launched late": pair("optimizer-overhead", on("a100", small_variables=60), on("a100"),
+        short=LAUNCHES),
+    "broadcast A100": pair("broadcast-cost", on("a100", scale="tiled"), on("a100", scale="broadcast"),
+        also="unfused-elementwise", left="unfused-elementwise"),
+    "layout T4": pair("layout-change", on("t4", "fp16", layout="turned"), on("t4", "fp16", layout="first")),
     "layout v5e": pair("layout-change", on("v5e", layout="turned"), on("v5e", layout="first")),
-    "layout V100, within": pair(
-        "layout-change", on("v100", "fp16", converts=True), on("v100", "fp16")
-    ),
+    "layout V100, within": pair("layout-change", on("v100", "fp16", converts=True), on("v100", "fp16")),
     # Execution
-    "launching A100": pair(
-        "kernel-launch-bound", on("a100", batch=1, dispatch_us=40.0), on("a100", batch=1, dispatch_us=2.0),
-        also="small-batch host-sync", left="host-sync",
-    ),
-    "reading A100": pair(
-        "host-sync", on("a100", batch=1024, between_ms=2.0), on("a100", batch=1024, between_ms=2.0, ahead=True),
-        also="between-steps",
-    ),
-    "placed V100": pair(
-        "device-placement", on("v100", "fp16", detour_ms=3.0), on("v100", "fp16")
-    ),
-    "copying V100": pair(
-        "serial-transfer", on("v100", "fp16", overlap=False, copy="pageable"), on("v100", "fp16", copy="pageable")
-    ),
-    "recurrent V100": pair(
-        "slow-cudnn-path", on("v100", "fp16", batch=64, recurrent="loop"),
-        on("v100", "fp16", batch=64, recurrent="cudnn"), also="unfused-elementwise", short=LAUNCHES,
-    ),
-    "deterministic V100": pair(
-        "deterministic-operations", on("v100", "fp16", deterministic=True), on("v100", "fp16")
-    ),
+    "launching A100": pair("kernel-launch-bound", on("a100", batch=1, dispatch_us=40.0),
+        on("a100", batch=1, dispatch_us=2.0), also="small-batch host-sync", left="host-sync"),
+    "reading A100": pair("host-sync", on("a100", batch=1024, between_ms=2.0),
+        on("a100", batch=1024, between_ms=2.0, ahead=True), also="between-steps"),
+    "placed V100": pair("device-placement", on("v100", "fp16", detour_ms=3.0), on("v100", "fp16")),
+    "copying V100": pair("serial-transfer", on("v100", "fp16", overlap=False, copy="pageable"),
+        on("v100", "fp16", copy="pageable")),
+    "recurrent V100": pair("slow-cudnn-path", on("v100", "fp16", batch=64, recurrent="loop"),
+        on("v100", "fp16", batch=64, recurrent="cudnn"), also="unfused-elementwise", short=LAUNCHES),
+    "deterministic V100": pair("deterministic-operations", on("v100", "fp16", deterministic=True),
+        on("v100", "fp16")),
     "shapes V100": pair("new-shapes", on("v100", "fp16", searches=True), on("v100", "fp16")),
     "compiling A100": pair("recompilation", on("a100", compile_ms=40.0), on("a100")),
     # Input
-    "waiting A100": pair(
-        "input-bound", on("a100", input_ms=3.0, work_ms=0.0), on("a100"), also="sequential-map"
-    ),
-    "prefetch A100": pair(
-        "missing-prefetch", on("a100", input_ms=3.0, prefetch=False), on("a100", work_ms=3.0),
-        also="input-bound sequential-map",
-    ),
+    "waiting A100": pair("input-bound", on("a100", input_ms=3.0, work_ms=0.0), on("a100"), also="sequential-map"),
+    "prefetch A100": pair("missing-prefetch", on("a100", input_ms=3.0, prefetch=False), on("a100", work_ms=3.0),
+        also="input-bound sequential-map"),
     # Scale
-    "idle H100": pair(
-        "idle-device", on("h100", batch=1024, idle_gpus=1), exchanging(on("h100", batch=512, replicas=2))
-    ),
-    "idle V100s": pair(
-        "idle-device", on("v100", "fp16", batch=512, idle_gpus=3),
-        exchanging(on("v100", "fp16", replicas=4)),
-    ),
-    "exchange T4": pair(
-        "collective-bound", exchanging(on("t4", "fp16", batch=16, width=256, replicas=4)),
-        exchanging(on("t4", "fp16", batch=16, width=256, replicas=4), hidden=0.9),
-    ),
-    "replicas T4": pair(
-        "small-replica-batch", exchanging(on("t4", "fp16", batch=2, size=32, width=256, replicas=4)),
-        exchanging(on("t4", "fp16", batch=32, size=32, width=256, replicas=4)),
-        also="collective-bound host-sync", left="collective-bound", short=FIXED,
-    ),
+    "idle H100": pair("idle-device", on("h100", batch=1024, idle_gpus=1),
+        exchanging(on("h100", batch=512, replicas=2))),
+    "idle V100s": pair("idle-device", on("v100", "fp16", batch=512, idle_gpus=3),
+        exchanging(on("v100", "fp16", replicas=4))),
+    "exchange T4": pair("collective-bound", exchanging(on("t4", "fp16", batch=16, width=256, replicas=4)),
+        exchanging(on("t4", "fp16", batch=16, width=256, replicas=4), hidden=0.9)),
+    "replicas T4": pair("small-replica-batch",
+        exchanging(on("t4", "fp16", batch=2, size=32, width=256, replicas=4)),
+        exchanging(on("t4", "fp16", batch=32, size=32, width=256, replicas=4)), also="collective-bound host-sync",
+        left="collective-bound", short=FIXED),
     "hot V100": pair("throttled-device", on("v100", "fp16", clock=0.6), on("v100", "fp16")),
     "full V100": pair("memory-headroom", on("v100", "fp16", memory=0.98), on("v100", "fp16", memory=0.5)),
 }  # fmt: skip
@@ -261,7 +202,7 @@ def _sample(run: Run) -> dict[str, Any]:
     return {"index": 0, "name": chip.name, "gpu_pct": 99, "sm_mhz": clock, "throttle": held}
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@each(*PAIRS)
 def test_the_fault_is_found_where_it_is_and_nothing_else_is_said_than_what_is_true_too(name: str) -> None:
     case = PAIRS[name]
     sick, healthy = seen(case.sick), seen(case.healthy)
@@ -279,7 +220,7 @@ def test_the_fault_is_found_where_it_is_and_nothing_else_is_said_than_what_is_tr
 WITH_UNIT = [name for name, case in PAIRS.items() if case.sick.device != "gtx1660"]
 
 
-@pytest.mark.parametrize("name", WITH_UNIT)
+@each(*WITH_UNIT)
 def test_the_matrix_unit_is_called_idle_below_its_limit(name: str) -> None:
     """By the FLOPs of the whole step, over the peak in 16-bit precision, whatever precision the run has."""
     for run in (PAIRS[name].sick, PAIRS[name].healthy):
@@ -296,7 +237,7 @@ def _narrow(run: Run) -> str:
 PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "memory-headroom")]
 
 
-@pytest.mark.parametrize("name", PROMISES)
+@each(*PROMISES)
 def test_what_is_promised_is_what_the_runs_differ_by(name: str, request: pytest.FixtureRequest) -> None:
     case = PAIRS[name]
     if case.short:

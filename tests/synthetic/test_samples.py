@@ -1,27 +1,24 @@
 """The samples are what their script makes, and their README is true."""
 
-from pathlib import Path
-
-import pytest
-
 from scripts import synthesize
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from scripts.synthetic.samples import SAMPLES, Sample
+from tests.kit import *
 from tfdoctor.trace import xplane
 
 FOLDER = Path(__file__).parents[2] / "sample_traces"
 README = FOLDER / "README.md"
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@each(*SAMPLES, ids=lambda sample: sample.name)
 def test_a_sample_is_what_its_script_makes(sample: Sample, tmp_path: Path) -> None:
     samples.write(sample.run, tmp_path)
     for name in (samples.TRACE, Path(samples.TRUTH)):
         assert (tmp_path / name).read_bytes() == (FOLDER / sample.name / name).read_bytes()
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@each(*SAMPLES, ids=lambda sample: sample.name)
 def test_the_readme_states_a_samples_truth(sample: Sample) -> None:
     assert samples.describe(sample) in README.read_text(encoding="utf-8")
 
@@ -53,9 +50,9 @@ def test_a_run_is_written_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture
     assert any("DepthwiseConv2dBackpropFilterGPUKernelNHWC" in name for name in types)
 
 
-@pytest.mark.parametrize(("device", "precision"), [("t4", "tf32"), ("v5e", "fp16")])
+@cases(("t4", "tf32"), ("v5e", "fp16"))
 def test_an_unknown_precision_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], device: str, precision: str
+    device: str, precision: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ValueError, match=precision):
         samples.build(Run(device=device, precision=precision))

@@ -1,18 +1,11 @@
 """What tfdoctor measures in a synthetic run is what is known of it: of a GPU's time within 2 %."""
 
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
-
-import pytest
-
 from scripts.synthetic import gpu, kernels, samples
 from scripts.synthetic.gpu_truth import gpu_truth
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
+from tests.kit import *
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, PINNED, Collectives, Transfers
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleGaps
@@ -89,41 +82,34 @@ def near(expected: Any, rel: float = 1e-6) -> Any:
     return pytest.approx(expected, rel=rel, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", RUNS)
+def compare(figures: dict[str, tuple[Any, Any]], about: Callable[[Any], Any]) -> None:
+    """Compare what is measured with what is true."""
+    measured, true = ({name: pair[side] for name, pair in figures.items()} for side in (0, 1))
+    assert measured == about(true)
+
+
+@each(*RUNS)
 def test_what_any_run_does(name: str) -> None:
     run, truth, chart = case(name).run, case(name).truth, case(name).chart
     on_gpu, steps, parts = run.device in gpu.GPUS, chart.fact(Steps), chart.fact(Breakdown)
     operations, unit, pipeline = chart.fact(Operations), chart.fact(MatrixUnit), chart.fact(InputPipeline)
     rows = operations.rows
-    normal = [row for row in rows if "batch_normalization" in row.name]
-    assert {
-        "steps": steps.count,
-        "step": steps.median_ms,
-        "sum of the parts": parts.step_ms,
-        "input": parts[Stage.INPUT],
-        "device": parts[Stage.DEVICE],
-        "between": parts[Stage.BETWEEN],
-        "number of operations": len(rows),
-        "operations": operations.total_ms,
-        "unnamed": operations.unnamed,
-        "depthwise": sum(row.ms for row in rows if row.is_depthwise),
-        "batch norm": sum(row.ms for row in normal),
-        "products": sum(row.ms for row in operations.matrix if not row.is_depthwise),
-    } == near(
+    compare(
         {
-            "steps": truth.steps,
-            "step": truth.step_ms,
-            "sum of the parts": truth.step_ms,
-            "input": truth.input_wait_ms,
-            "device": truth.compute_ms,
-            "between": truth.between_ms,
-            "number of operations": truth.operations,
-            "operations": truth.compute_ms,
-            "unnamed": 0,
-            "depthwise": truth.depthwise_ms,
-            "batch norm": truth.batch_norm_ms,
-            "products": truth.matrix_ms,
-        }
+            "steps": (steps.count, truth.steps),
+            "step": (steps.median_ms, truth.step_ms),
+            "sum of the parts": (parts.step_ms, truth.step_ms),
+            "input": (parts[Stage.INPUT], truth.input_wait_ms),
+            "device": (parts[Stage.DEVICE], truth.compute_ms),
+            "between": (parts[Stage.BETWEEN], truth.between_ms),
+            "number of operations": (len(rows), truth.operations),
+            "operations": (operations.total_ms, truth.compute_ms),
+            "unnamed": (operations.unnamed, 0),
+            "depthwise": (sum(row.ms for row in rows if row.is_depthwise), truth.depthwise_ms),
+            "batch norm": (sum(row.ms for row in rows if "batch_normalization" in row.name), truth.batch_norm_ms),
+            "products": (sum(row.ms for row in operations.matrix if not row.is_depthwise), truth.matrix_ms),
+        },
+        near,
     )
     if on_gpu:
         loss = 0.003  # is copied back
@@ -134,14 +120,13 @@ def test_what_any_run_does(name: str) -> None:
         assert sum((row.flops or 0) * row.calls for row in rows) == truth.flops
     assert pipeline.work_ms == near(truth.input_work_ms, rel=0.03)
     assert [one.kind for one in pipeline.stages] == ["Root", "Prefetch", "BatchV2", "Map", "TensorSlice"]
-    assert pipeline.critical
-    assert pipeline.critical.kind == "Map"
+    assert getattr(pipeline.critical, "kind", "") == "Map"
     device = chart.fact(Device)
     assert (device.kind, device.used) == ("GPU" if on_gpu else "TPU", 2 if run.device == "v3" else 1)
     assert MARKETED[run.device] in chart.fact(Hardware).name
 
 
-@pytest.mark.parametrize("name", GPU_RUNS)
+@each(*GPU_RUNS)
 def test_what_a_gpu_does(name: str) -> None:
     run, truth, chart = case(name).run, case(name).truth, case(name).chart
     ruler, time, gaps = gpu_truth(run), chart.fact(GpuUtilization), chart.fact(IdleGaps)
@@ -151,32 +136,22 @@ def test_what_a_gpu_does(name: str) -> None:
     def within(expected: Any) -> Any:
         return pytest.approx(expected, rel=0.02, abs=1e-4)
 
-    assert {
-        "step": time.round_ms,
-        "kernels": time.busiest.kernel_ms,
-        "busy": time.busiest.busy_ms,
-        "idle": time.round_ms - time.busiest.busy_ms,
-        "waits": time.wait_ms,
-        "exposed waits": time.exposed_wait_ms,
-        "copy": batch.ms,
-        "exposed copy": batch.exposed_ms,
-        "rate of copies": batch.rate,
-        "all-reduces": collectives.ms,
-        "exposed all-reduces": collectives.exposed_ms,
-    } == within(
+    copied = truth.copy_bytes / truth.copy_ms * 1e3
+    compare(
         {
-            "step": truth.step_ms,
-            "kernels": ruler.kernel_ms,
-            "busy": ruler.busy_ms,
-            "idle": ruler.idle_ms,
-            "waits": truth.input_wait_ms,
-            "exposed waits": ruler.exposed_wait_ms,
-            "copy": truth.copy_ms,
-            "exposed copy": ruler.copy_exposed_ms,
-            "rate of copies": truth.copy_bytes / truth.copy_ms * 1e3,
-            "all-reduces": run.all_reduce_ms,
-            "exposed all-reduces": ruler.all_reduce_exposed_ms,
-        }
+            "step": (time.round_ms, truth.step_ms),
+            "kernels": (time.busiest.kernel_ms, ruler.kernel_ms),
+            "busy": (time.busiest.busy_ms, ruler.busy_ms),
+            "idle": (time.round_ms - time.busiest.busy_ms, ruler.idle_ms),
+            "waits": (time.wait_ms, truth.input_wait_ms),
+            "exposed waits": (time.exposed_wait_ms, ruler.exposed_wait_ms),
+            "copy": (batch.ms, truth.copy_ms),
+            "exposed copy": (batch.exposed_ms, ruler.copy_exposed_ms),
+            "rate of copies": (batch.rate, copied),
+            "all-reduces": (collectives.ms, run.all_reduce_ms),
+            "exposed all-reduces": (collectives.exposed_ms, ruler.all_reduce_exposed_ms),
+        },
+        within,
     )
     assert time.busiest.kernels == truth.operations
     assert (gaps.sizes, gaps.gaps) == (within(ruler.sizes), within(ruler.gaps))
@@ -215,7 +190,7 @@ def test_xprof_sees_no_wait_and_counts_copies_as_compute(tmp_path: Path) -> None
     assert time.busiest.kernel_ms + time.busiest.copy_ms == near(time.busiest.busy_ms, rel=0.02)
 
 
-@pytest.mark.parametrize("name", UNIT_RUNS)
+@each(*UNIT_RUNS)
 def test_tensor_core_time(name: str) -> None:
     """Convolutions of sm80_xmma and products of nvjet included, which xprof does not recognise.
 
@@ -233,7 +208,7 @@ def test_tensor_core_time(name: str) -> None:
     assert not any(is_eligible(row, chart.fact(Hardware)) for row in others)
 
 
-@pytest.mark.parametrize("name", ["v100 fp32", "a100 bf16"])
+@each("v100 fp32", "a100 bf16")
 def test_flops_of_a_run_without_program_record_come_from_its_shapes(name: str) -> None:
     """Where the factors' shapes tell them: not for convolutions, whose strides are not in the trace."""
     chart = case(f"unit of {name}").chart

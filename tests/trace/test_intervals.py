@@ -1,9 +1,6 @@
 """Intervals obey the laws of sets of instants."""
 
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-
+from tests.kit import *
 from tfdoctor.trace import Intervals
 
 SPANS = st.lists(st.tuples(st.integers(-20, 40), st.integers(-20, 40)), max_size=8)

@@ -1,11 +1,7 @@
 """Real traces are read, and hold what was measured in them by hand (the README of the traces)."""
 
-from dataclasses import dataclass
-
-import pytest
-
+from tests.kit import *
 from tests.xspaces import TRACES
-from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Intervals, Line, Plane, Trace, xplane
 from tfdoctor.trace.names import COPY, STREAM_PREFIX, TPU_OPS, WAIT
 
@@ -74,7 +70,7 @@ def longest_wait(trace: Trace) -> float:
     return max(covered(line, kinds).total for line in trace.host.lines) / 1e9
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@each(*KNOWN)
 def test_the_figures_are_those_measured_by_hand(name: str) -> None:
     trace, known = read(name), KNOWN[name]
     figures = busiest(trace)

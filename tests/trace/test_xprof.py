@@ -1,25 +1,12 @@
 """xprof's opinion: right where xprof is right, a reason where it has none, never an exception."""
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
-import time
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from scripts.synthetic.samples import build
 from scripts.synthetic.tpu_program import depth, factors, program
 from scripts.synthetic.xspace import Space
 from tests.builders import PS, Row, device, line, trace
+from tests.kit import *
 from tests.xspaces import TRACES, hostile, save
 from tfdoctor.trace import Line, Trace, repair, xprof
 from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, SourceLines, parse
@@ -102,14 +89,13 @@ def test_nothing_is_left_behind_and_the_trace_untouched(tmp_path: Path, private:
     assert list(private.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"not a trace", b"\x1f\x8b", None])
-def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
+@each(b"", b"not a trace", b"\x1f\x8b", None)
+def test_a_bad_trace_is_a_reason(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "vm.xplane.pb"
     if content is not None:
         path.write_bytes(content)
     opinion = ask(path)
-    assert str(path) in opinion.error
-    assert opinion.steps == 0
+    assert (str(path) in opinion.error, opinion.steps) == (True, 0)
 
 
 def test_a_large_trace_is_not_asked_about(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +120,8 @@ CHILDREN = {
 }
 
 
-@pytest.mark.parametrize("code", CHILDREN)
-def test_whatever_befalls_the_child_is_a_reason(path: Path, private: Path, child: Path, code: str) -> None:
+@each(*CHILDREN)
+def test_whatever_befalls_the_child_is_a_reason(code: str, path: Path, private: Path, child: Path) -> None:
     child.write_text(code)
     assert ask(path, timeout_s=1 if code == SLEEPS else 60) == Opinion(error=CHILDREN[code])
     assert list(private.iterdir()) == []
@@ -144,8 +130,7 @@ def test_whatever_befalls_the_child_is_a_reason(path: Path, private: Path, child
 def test_memory_is_limited(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xprof, "BASE_BYTES", 10_000_000)
     opinion = ask(path)
-    assert opinion.error
-    assert opinion.steps == 0
+    assert (bool(opinion.error), opinion.steps) == (True, 0)
 
 
 def test_a_question_that_is_dropped_ends_its_child(path: Path, private: Path, child: Path) -> None:
@@ -159,9 +144,13 @@ def test_a_question_that_is_dropped_ends_its_child(path: Path, private: Path, ch
     assert list(private.iterdir()) == []
 
 
-def test_the_child_imports_no_numpy() -> None:
-    code = "import sys; from tfdoctor.trace import repair, wire; sys.exit('numpy' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+@each(
+    "import sys; from tfdoctor.trace import repair, wire; sys.exit('numpy' in sys.modules)",
+    "import sys; from tfdoctor.trace.hlo import parse; sys.exit(parse(b'') is None or 'tensorflow' in sys.modules)",
+    ids=["the child", "a program"],
+)
+def test_what_is_read_imports_little(code: str) -> None:
+    ran("-c", code, check=True)
 
 
 def test_what_never_has_an_iter_num_is_no_executor() -> None:
@@ -198,12 +187,8 @@ def test_the_products_of_a_program_and_their_sizes() -> None:
     for number, op in enumerate(OPERATIONS, start=1):
         fusion, depthwise = by_name[f"fusion.{number}"], op.kind == "depthwise"
         (result, *_), inside = fusion.shapes, list(parsed.inside(fusion))
-        assert (fusion.op_name, result.dims, result.dtype, result.tiles) == (
-            op.name,
-            op.result,
-            "bf16",
-            ((8, 128),),
-        )
+        told = fusion.op_name, result.dims, result.dtype, result.tiles
+        assert told == (op.name, op.result, "bf16", ((8, 128),))
         matmuls = [instruction.matmul for instruction in inside if instruction.matmul]
         assert bool(matmuls) == (op.is_matrix or depthwise)
         assert {matmul.depthwise for matmul in matmuls} <= {depthwise}
@@ -218,40 +203,24 @@ def test_damage_is_no_program_and_no_crash(data: bytes) -> None:
     assert parse(b"\x0a\xff\xff") is None
 
 
-def test_reading_a_program_does_not_import_tensorflow() -> None:
-    code = (
-        "import sys; from tfdoctor.trace.hlo import parse; assert parse(b'') is not None;"
-        "assert 'tensorflow' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tfdoctor", "report", str(TRACES / "tpu-v6e-jax-corrupt")]
-    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
+    done = ran("-m", "tfdoctor", "report", TRACES / "tpu-v6e-jax-corrupt", "--out", tmp_path)
+    assert (done.returncode, done.stdout, [*tmp_path.iterdir()]) == (2, "", [])
     assert "is damaged or not a profiler trace (*.xplane.pb): record again." in " ".join(done.stderr.split())
-    assert not list(tmp_path.iterdir())
 
 
 def calls(*called: tuple[int, ...]) -> HloProgram:
     """Return a program with a computation of one instruction for each of these, which it calls."""
-    made: dict[int, tuple[Instruction, ...]] = {
-        number: (Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called)
-    }
+    made = {number: (Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called)}
     return HloProgram("module", 0, made, donates=False)
 
 
-@pytest.mark.parametrize(
-    ("program", "names"),
-    [
-        (calls((0,)), "i0 i0"),
-        (calls((1,), (0,)), "i0 i1 i0"),
-        (calls((1, 1, 2), (2,), ()), "i0 i1 i2"),
-        (calls(*((at + 1, at + 1) for at in range(40)), ()), " ".join(f"i{at}" for at in range(41))),
-    ],
+@cases(
+    (calls((0,)), "i0 i0"),
+    (calls((1,), (0,)), "i0 i1 i0"),
+    (calls((1, 1, 2), (2,), ()), "i0 i1 i2"),
+    (calls(*((at + 1, at + 1) for at in range(40)), ()), " ".join(f"i{at}" for at in range(41))),
 )
 def test_a_computation_is_visited_once(program: HloProgram, names: str) -> None:
     (first,) = program.computations[0]
@@ -290,8 +259,11 @@ def rows(draw: st.DrawFn) -> list[Row]:
     return found
 
 
-def of(host: list[Row], other: list[Row], gpu: list[Row], *ends: float) -> Trace:
-    said: list[Row] = [("tfdoctor_end", at, at) for at in ends]
+Rows = list[Row]
+
+
+def of(host: Rows, other: Rows, gpu: Rows, *ends: float) -> Trace:
+    said: Rows = [("tfdoctor_end", at, at) for at in ends]
     return trace(host=[line("python", *host, *said), line("pool", *other)], gpus=[device(line("Stream", *gpu))])
 
 
@@ -300,7 +272,7 @@ def events(one: Line) -> list[tuple[str, int, int, dict[str, object]]]:
 
 
 @given(rows(), rows(), rows())
-def test_hosts_have_what_ended_and_devices_what_began(host: list[Row], other: list[Row], gpu: list[Row]) -> None:
+def test_hosts_have_what_ended_and_devices_what_began(host: Rows, other: Rows, gpu: Rows) -> None:
     whole = of(host, other, gpu, END, 200.0)
     part = measured(whole)
     assert part.sampled is whole
@@ -311,9 +283,7 @@ def test_hosts_have_what_ended_and_devices_what_began(host: list[Row], other: li
 
 
 @given(rows(), rows(), rows(), st.lists(st.just(END), max_size=1))
-def test_a_profiler_that_stopped_there_left_all_it_had(
-    host: list[Row], other: list[Row], gpu: list[Row], ends: list[float]
-) -> None:
+def test_a_stopped_profiler_left_all(host: Rows, other: Rows, gpu: Rows, ends: list[float]) -> None:
     whole = of(host, other, gpu, *ends)
     assert measured(whole) is whole
 

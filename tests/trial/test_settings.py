@@ -62,7 +62,7 @@ rows = {
     "no GPU": ("GPU",),
     "no tcmalloc": ("tcmalloc",),
 }
-told.rows(about, rows)
+told[about] = rows
 told.add("the program sets the threads", partial(about, "intra-op", run={"intra_op_threads": 2}))
 told.add("threads beside a GPU", partial(about, "intra-op", run={"devices": GPU}))
 told.add("a pipeline", partial(about, "tf.data", machine(8, 4, 6), **FED))

@@ -32,7 +32,7 @@ rows = {
     "no losses, and the program does not repeat": (CHANGED, UNSEEN[1:2], UNSEEN[::2]),
     "no losses after the same steps": (CHANGED, [run("two", [2.0, 1.9], [4, 4])], OTHERWISE),
 }
-told.rows(compare, rows)
+told[compare] = rows
 
 # A program that draws others each time blames no change for its order.
 for variant in (EXACT, CHANGED, PARALLEL):
@@ -50,5 +50,5 @@ more = {
     "both are the same": (PARALLEL, TWICE, TWICE),
     "one run as it is shows nothing of how much two differ": (CHANGED, "b 1.5", "a 1.5"),
 }
-told.rows(two_steps, more)
+told[two_steps] = more
 test_training = told.test("training")
