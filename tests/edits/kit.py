@@ -63,18 +63,10 @@ def edited(edit_id: str, text: str, marked: str = "", example: str | None = None
     return new
 
 
-def declined(edit_id: str, text: str, marked: str = "", example: str | None = None) -> str | None:
-    """Return the same; None where the edit is not made."""
-    try:
-        return edited(edit_id, text, marked, example)
-    except Declined:
-        return None
-
-
-def change(edit: Callable[..., str], text: str, *more: Any) -> str:
+def change(edit: Callable[[str], str], text: str) -> str:
     """Return the lines that an edit of a text takes out and puts in, as a diff has them, or why it is not made."""
     try:
-        lines = unified_diff(text.split("\n"), edit(text, *more).split("\n"), lineterm="", n=0)
+        lines = unified_diff(text.split("\n"), edit(text).split("\n"), lineterm="", n=0)
     except Declined as why:
         return f"declined: {why}"
     return "\n".join([*lines][2:])
@@ -86,7 +78,7 @@ class Edits(Told):
     Such a text belongs to few words, which are the name of its case.
     """
 
-    def of(self, name: str, edit: Callable[..., str], within: Callable[..., str], *texts: Any) -> None:
+    def of(self, name: str, edit: Callable[[str], str], within: Callable[..., str], *texts: Any) -> None:
         for words in texts:
             given = words if isinstance(words, tuple) else (words,)
             case = f"{name}: {' | '.join(given)}".replace("\n", "\\n").strip()
@@ -139,6 +131,14 @@ def made(
     """Return findings with their edits, and the patch, of a recording or of ``train.py`` in a folder."""
     recording = where if isinstance(where, Recording) else recorded(where, run=run)
     return patch.edited(recording, findings, order)
+
+
+def said(where: Path | Recording, *findings: Result, **more: Any) -> str:
+    """Return what the edits of findings write, or why they are not in the patch; then the patch."""
+    results, patch = made(where, *findings, **more)
+    edits = [(result.rule.name, edit) for result in results for edit in result.edits]
+    told = [f"{rule}: {one.after.strip() or 'nothing'} ({one.missing or 'in the patch'})" for rule, one in edits]
+    return "\n".join([*told, *patch.decode().splitlines()])
 
 
 def missing(results: Iterable[Result]) -> list[str]:
