@@ -5,22 +5,14 @@ import warnings
 
 import pytest
 
+from tests.cases import cases, each
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.source_code.tree import SyntaxTree
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "print 'two'",
-        "{% if deep %}\nx = 1\n",
-        "x = (",
-        "def f(:",
-        "a\0b",
-        "\ud800 = 1",
-        "(" * 999,
-        "-" * 99_999 + "1",
-    ],
+@each(
+    *("print 'two'", "{% if deep %}\nx = 1\n", "x = (", "def f(:", "a\0b", "\ud800 = 1", "(" * 999),
+    "-" * 99_999 + "1",
 )
 def test_what_is_no_python_is_declined(text: str) -> None:
     with pytest.raises(Declined, match="cannot be parsed"):
@@ -42,9 +34,7 @@ def test_a_call_is_where_it_is_written(before: str, end: str) -> None:
     assert text[module.name_at(call.func) :].startswith("batch(2)")
 
 
-@pytest.mark.parametrize(
-    "text", ["f'{d.batch(2)}'", "f'''\n {d:{w}} {d.batch(2)!r:>{n}}'''", "'a' f'{d.batch(2)}'"]
-)
+@each("f'{d.batch(2)}'", "f'''\n {d:{w}} {d.batch(2)!r:>{n}}'''", "'a' f'{d.batch(2)}'")
 def test_code_in_an_f_string_is_seen_and_not_changed(text: str) -> None:
     """Trap: Python 3.11 gives it other places than it is written at."""
     module = SyntaxTree(f"x = {text}\n")
@@ -55,29 +45,26 @@ def test_code_in_an_f_string_is_seen_and_not_changed(text: str) -> None:
         module.replaced(call, "d")
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("x = 1\nx = 2\nprint(x)", {1, 2}),
-        ("x = 1\ndef f():\n    x = 2\nprint(x)", {1}),
-        ("x = 1\ndef f(x):\n    print(x)", {2}),
-        ("x = 1\ndef f(x=3, *, y=print(x)): ...", {1}),
-        ("x = 1\n@print(x)\ndef f(x): ...", {1}),
-        ("x = 1\nlambda x: print(x)", {2}),
-        ("x = 1\nlambda y=print(x): 0", {1}),
-        ("x = 1\nclass C:\n    x = 2\n    def f(self):\n        print(x)", {1}),
-        ("x = 1\nclass C:\n    x = 2\n    print(x)", {3}),
-        ("x = 1\n[print(x) for x in y]", {2}),
-        ("x = 1\n[x for x in print(x)]", {1}),
-        ("[(x := y) for y in z]\nprint(x)", {1}),
-        ("x = 1\ndef f():\n    global x\n    x = 2\nprint(x)", {1, 4}),
-        ("def f():\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    print(x)", {2, 5}),
-        ("import a.x as x\nfrom b import x\nimport x.y\nprint(x)", {1, 2, 3}),
-        ("def x(): ...\nclass x: ...\nprint(x)", {1, 2}),
-        ("try: ...\nexcept E as x: ...\nwith a as x: ...\nfor x in y: ...\nprint(x)", {2, 3, 4}),
-        ("match y:\n    case [x, *_]: ...\n    case {'a': 1, **x}: ...\nprint(x)", {2, 3}),
-        ("print(x)", set()),
-    ],
+@cases(
+    ("x = 1\nx = 2\nprint(x)", {1, 2}),
+    ("x = 1\ndef f():\n    x = 2\nprint(x)", {1}),
+    ("x = 1\ndef f(x):\n    print(x)", {2}),
+    ("x = 1\ndef f(x=3, *, y=print(x)): ...", {1}),
+    ("x = 1\n@print(x)\ndef f(x): ...", {1}),
+    ("x = 1\nlambda x: print(x)", {2}),
+    ("x = 1\nlambda y=print(x): 0", {1}),
+    ("x = 1\nclass C:\n    x = 2\n    def f(self):\n        print(x)", {1}),
+    ("x = 1\nclass C:\n    x = 2\n    print(x)", {3}),
+    ("x = 1\n[print(x) for x in y]", {2}),
+    ("x = 1\n[x for x in print(x)]", {1}),
+    ("[(x := y) for y in z]\nprint(x)", {1}),
+    ("x = 1\ndef f():\n    global x\n    x = 2\nprint(x)", {1, 4}),
+    ("def f():\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    print(x)", {2, 5}),
+    ("import a.x as x\nfrom b import x\nimport x.y\nprint(x)", {1, 2, 3}),
+    ("def x(): ...\nclass x: ...\nprint(x)", {1, 2}),
+    ("try: ...\nexcept E as x: ...\nwith a as x: ...\nfor x in y: ...\nprint(x)", {2, 3, 4}),
+    ("match y:\n    case [x, *_]: ...\n    case {'a': 1, **x}: ...\nprint(x)", {2, 3}),
+    ("print(x)", set()),
 )
 def test_a_name_is_bound_where_python_binds_it(text: str, lines: set[int]) -> None:
     module = SyntaxTree(text)
@@ -87,8 +74,8 @@ def test_a_name_is_bound_where_python_binds_it(text: str, lines: set[int]) -> No
     assert {getattr(node, "lineno", 0) for node in module.bound(name)} == lines
 
 
-@pytest.mark.parametrize(("given", "known"), [("False", True), ("y", True), ("y + 1", False), ("*y", False)])
-def test_a_parameter_stands_for_what_the_only_call_gives_in_each_turn(given: str, *, known: bool) -> None:
+@cases(("False", 1), ("y", 1), ("y + 1", 0), ("*y", 0))
+def test_a_parameter_stands_for_what_the_only_call_gives_in_each_turn(given: str, known: int) -> None:
     module = SyntaxTree(f"def f(x):\n    print(x)\nfor _ in z:\n    f({given})\n")
     (name,) = module.calls("print")[0].args
     assert isinstance(name, ast.Name)
