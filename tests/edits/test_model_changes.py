@@ -8,7 +8,7 @@ def line(text: str, pattern: str) -> int:
     return next(at for at, row in enumerate(text.splitlines(), 1) if re.search(pattern, row))
 
 
-def larger(text: str, *others: str) -> str:
+def larger(text: str, others: Sequence[str] = ()) -> str:
     return spliced(text, larger_batch(SyntaxTree(text), line(text, r"batch\(|\(x|utils"), (32, 64), others))
 
 
@@ -38,9 +38,7 @@ TOLD.of(
     ),
 )
 for other in ("MY_BATCH = 3\n", "from data import BATCH\n"):
-    TOLD.of(
-        f"larger beside {other}", lambda text, other=other: larger(text, other), str, "BATCH = 32\nd.batch(BATCH)\n"
-    )
+    TOLD.of(f"larger beside {other}", partial(larger, others=(other,)), str, "BATCH = 32\nd.batch(BATCH)\n")
 TOLD.of(
     *("wider", wider, "import keras\nfrom keras import layers\n{}\n".format),
     *("x = layers.Conv2D(130, 3)(x)", "x = layers.Dense(units=130)(x)"),
