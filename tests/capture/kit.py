@@ -24,4 +24,5 @@ from hypothesis import strategies as st
 
 from tests.capture import agent
 from tests.capture.running import SOURCES, environment
+from tests.cases import cases, each
 # fmt: skip

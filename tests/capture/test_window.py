@@ -1,7 +1,7 @@
 """Which steps are traced, decided without TensorFlow."""
 
 from tests.capture.kit import *
-from tests.capture.windows import make, run, source
+from tests.capture.windows import call, make, run, source
 
 Made = Callable[..., Any]
 
@@ -20,27 +20,24 @@ def record(window: Any, *fields: str) -> tuple[Any, ...]:
     return tuple(window.log.state["window"][field] for field in fields)
 
 
-@pytest.mark.parametrize(
-    ("warmup", "total", "k", "traced", "announced"),
-    [
-        (10, None, 1, range(10, 30), 8),  # a loop that announces nothing
-        (10, 1000, 1, range(10, 30), 8),
-        (10, 30, 1, range(10, 30), 8),  # just enough
-        (10, 29, 1, range(9, 29), 7),  # less warm-up
-        (10, 21, 1, range(1, 21), 0),
-        (10, 12, 1, range(1, 12), 0),  # fewer steps
-        (10, 2, 1, range(1, 2), 0),
-        (10, 1, 1, range(1), None),  # the only step there is
-        (0, None, 1, range(20), None),
-        (10, 1000, 4, range(12, 32, 4), 4),  # aligned to calls
-        (10, 1000, 8, range(16, 56, 8), 0),  # five calls
-        (10, 1000, 50, range(50, 300, 50), 0),
-        (10, 32, 8, range(8, 32, 8), 0),
-        (10, 8, 8, range(0, 8, 8), None),
-    ],
+@cases(
+    (10, None, 1, range(10, 30), 8),  # a loop that announces nothing
+    (10, 1000, 1, range(10, 30), 8),
+    (10, 30, 1, range(10, 30), 8),  # just enough
+    (10, 29, 1, range(9, 29), 7),  # less warm-up
+    (10, 21, 1, range(1, 21), 0),
+    (10, 12, 1, range(1, 12), 0),  # fewer steps
+    (10, 2, 1, range(1, 2), 0),
+    (10, 1, 1, range(1), None),  # the only step there is
+    (0, None, 1, range(20), None),
+    (10, 1000, 4, range(12, 32, 4), 4),  # aligned to calls
+    (10, 1000, 8, range(16, 56, 8), 0),  # five calls
+    (10, 1000, 50, range(50, 300, 50), 0),
+    (10, 32, 8, range(8, 32, 8), 0),
+    (10, 8, 8, range(0, 8, 8), None),
 )
 def test_the_window_fits_the_job(
-    made: Made, warmup: int, total: int | None, k: int, traced: range, announced: int | None
+    warmup: int, total: int | None, k: int, traced: range, announced: int | None, made: Made
 ) -> None:
     """It is announced two calls before it may open, once, and not at all where it opens at the first call."""
     window, at = made(warmup=warmup), []
@@ -51,9 +48,9 @@ def test_the_window_fits_the_job(
     assert at == ([] if announced is None else [announced])
     window.close("end-of-run")
     window.close("interrupt")  # says nothing any more
-    assert record(window, "stopped_by")[0] in {"steps", "end-of-run"}
-    assert record(window, "first_step", "steps") == (traced[0], len(traced) * k)
-    assert record(window, "contains_warmup") == (traced[0] < warmup,)
+    stopped, *rest = record(window, "stopped_by", "first_step", "steps", "contains_warmup")
+    assert stopped in {"steps", "end-of-run"}
+    assert rest == [traced[0], len(traced) * k, traced[0] < warmup]
 
 
 def test_only_one_source_is_traced(window: Any) -> None:
@@ -78,8 +75,7 @@ def test_a_refused_profiler_is_recorded_and_asked_again(window: Any) -> None:
     window.profiler.refuse = RuntimeError("another profiler is running")
     assert run(window, 25) == []
     (missing,) = window.log.state["missing"]
-    assert missing["what"] == "trace"
-    assert "another profiler" in missing["why"]
+    assert (missing["what"], "another profiler" in missing["why"]) == ("trace", True)
     window.profiler.refuse = None
     assert run(window, 100) == [(number, 1) for number in range(31, 51)]
     assert (window.log.state["missing"], record(window, "first_step")) == ([], (31,))
@@ -97,10 +93,7 @@ def fit(window: Any, line: int, steps: int) -> None:
     loop = source(window, "keras-fit", line)
     loop.rounds += 1
     window.announce(loop, steps, skip=1)
-    for _ in range(steps):
-        marker = loop.begin(1)
-        if marker is not None:
-            marker.__exit__(None, None, None)
+    call(loop, steps)
     window.fit_over(loop, "end-of-fit")
 
 
@@ -122,17 +115,14 @@ def test_a_long_fit_replaces_a_short_first_one(window: Any) -> None:
     assert sorted(path.name for path in Path(window.log.out).iterdir()) == ["agent.json", "plugins"]
 
 
-@pytest.mark.parametrize(
-    ("fits", "found", "captures"),
-    [
-        ([(1, 25), (2, 12)], (5, 20, "capture0"), 1),  # a shorter one replaces nothing
-        ([(1, 1)] * 60, (10, 20, "capture1"), 2),  # those in a loop are one loop
-        ([(line, line) for line in range(2, 30)], None, 4),  # the run is not disturbed for ever
-    ],
+@cases(
+    ([(1, 25), (2, 12)], (5, 20, "capture0"), 1),  # a shorter one replaces nothing
+    ([(1, 1)] * 60, (10, 20, "capture1"), 2),  # those in a loop are one loop
+    ([(line, line) for line in range(2, 30)], None, 4),  # the run is not disturbed for ever
 )
-def test_fits_one_after_the_other(window: Any, fits: list[tuple[int, int]], found: object, captures: int) -> None:
-    for line, steps in fits:
-        fit(window, line, steps)
+def test_fits_one_after_the_other(fits: list[tuple[int, int]], found: object, captures: int, window: Any) -> None:
+    for call_of_fit in fits:
+        fit(window, *call_of_fit)
     assert window.captures == captures
     assert found in (None, kept(window))
 
@@ -186,22 +176,19 @@ def sampled(window: Any, wanted: int) -> None:
     run(window, 11)
 
 
-@pytest.mark.parametrize(
-    ("plan", "announced", "wanted", "more"),
-    [
-        ({}, None, 8, 7),  # the first answer says that any are needed
-        ({}, None, 1000, 5 * 20),  # very short steps are not sampled for ever
-        ({}, 49, 9, 0),  # the loop ends soon: its samples are taken while its steps are measured
-        ({}, 50, 9, 8),
-        ({}, 60, 1000, 15),  # half of the calls stay as they are: they show how long a step takes
-        ({"epoch": 5}, None, 8, 7),  # the end of an epoch says nothing of later ones
-        ({"rank": 1}, None, 8, 0),  # workers wait for each other
-        ({"stop_after": True}, None, 4, 0),  # calls that may not come
-        ({"stop_after": True}, 100, 4, 3),
-    ],
+@cases(
+    ({}, None, 8, 7),  # the first answer says that any are needed
+    ({}, None, 1000, 5 * 20),  # very short steps are not sampled for ever
+    ({}, 49, 9, 0),  # the loop ends soon: its samples are taken while its steps are measured
+    ({}, 50, 9, 8),
+    ({}, 60, 1000, 15),  # half of the calls stay as they are: they show how long a step takes
+    ({"epoch": 5}, None, 8, 7),  # the end of an epoch says nothing of later ones
+    ({"rank": 1}, None, 8, 0),  # workers wait for each other
+    ({"stop_after": True}, None, 4, 0),  # calls that may not come
+    ({"stop_after": True}, 100, 4, 3),
 )
 def test_calls_after_the_window_are_sampled_until_there_are_enough(
-    made: Made, plan: dict[str, Any], announced: int | None, wanted: int, more: int
+    plan: dict[str, Any], announced: int | None, wanted: int, more: int, made: Made
 ) -> None:
     window, goes_on = made(**plan), []
     if "rank" in plan:
@@ -213,8 +200,7 @@ def test_calls_after_the_window_are_sampled_until_there_are_enough(
         loop.alarm = 10
     window.samples.begin = lambda _, *, more_to_come: goes_on.append(more_to_come)
     sampled(window, wanted)
-    leaves = pytest.raises(SystemExit) if window.plan["stop_after"] else contextlib.nullcontext()
-    with leaves as left:
+    with pytest.raises(SystemExit) if window.plan["stop_after"] else contextlib.nullcontext() as left:
         run(window, (announced or 200) - 11)
     assert [name for name, _, _ in window.profiler.marked] == ["train"] * 20 + ["tfdoctor_sampled"] * more
     assert window.profiler.finished == [20, *[20 + more] * bool(more)]
@@ -255,8 +241,10 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def look(window: Any) -> str:
-    """Have the watch, which opens and closes windows by time, look once; return the state."""
+def look(window: Any, now: list[float] | None = None, later: float = 0.0) -> str:
+    """Have the watch, which opens and closes windows by time, look once so many seconds later; return the state."""
+    if now:
+        now[0] += later
     if not hasattr(window, "watch"):
         window.watch = agent.load("loops").Watch(window)
     window.watch.look()
@@ -305,53 +293,40 @@ def test_a_window_that_is_closed_early_marks_no_more_steps(window: Any) -> None:
     assert (window.captures, window.kept.calls, window.capture.calls) == (2, former, 1)
 
 
-@pytest.mark.parametrize(
-    ("before", "each", "steps", "open_for", "left_at"),
-    [
-        (15, 0.0, 0, 9.0, 2.0),
-        (11, 0.0, 3, 45.0, 10.0),  # ten times the longest step, of 5 s
-        (0, 8.0, 15, 60.0, None),  # slow steps are no end
-    ],
-)
-def test_a_loop_that_is_left_does_not_trace_for_ever(  # noqa: PLR0913, PLR0917  # as the rows say
-    window: Any, now: list[float], before: int, each: float, steps: int, open_for: float, left_at: float | None
+@cases((15, 0, 9.0, 2.0), (11, 3, 45.0, 10.0))  # at last ten times the longest step, of 5 s
+def test_a_loop_that_is_left_does_not_trace_for_ever(
+    before: int, steps: int, open_for: float, left_at: float, window: Any, now: list[float]
 ) -> None:
     run(window, before)
     for _ in range(steps):
-        if before:
-            look(window)
-        now[0] += each or 5.0
-        run(window, 1)
-    if before:
         look(window)
-    now[0] += open_for
-    assert look(window) == "open"
-    if left_at:
-        now[0] += left_at
-        assert look(window) == "waiting"
-        assert record(window, "stopped_by", "steps") == ("idle", before - 10 + steps)
+        now[0] += 5.0
+        run(window, 1)
+    look(window)
+    assert [look(window, now, open_for), look(window, now, left_at)] == ["open", "waiting"]
+    assert record(window, "stopped_by", "steps") == ("idle", before - 10 + steps)
+
+
+def test_slow_steps_are_no_end(window: Any, now: list[float]) -> None:
+    for _ in range(15):
+        now[0] += 8.0
+        run(window, 1)
+    assert look(window, now, 60.0) == "open"
 
 
 def test_a_loop_inside_a_function_is_traced_once_it_has_run_for_a_while(window: Any, now: list[float]) -> None:
     window.looping = now[0], threading.get_ident()
-    seen = [look(window)]
-    for seconds in (1.0, 3.0):
-        now[0] += seconds
-        seen.append(look(window))
-    assert seen == ["waiting", "open", "done"]
+    assert [look(window, now, seconds) for seconds in (0.0, 1.0, 3.0)] == ["waiting", "open", "done"]
     assert record(window, "source", "stopped_by", "steps") == ("graph-loop", "time", 0)
 
 
 def test_a_job_without_steps_is_traced_by_time_when_asked(
     made: Made, now: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    window, seen = made(seconds=2.0), []
+    window = made(seconds=2.0)
     context = SimpleNamespace(_context=SimpleNamespace(_initialized=True))
     monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", context)
-    for seconds in (0.0, 10.0, 2.0):
-        now[0] += seconds
-        seen.append(look(window))
-    assert seen == ["waiting", "open", "done"]
+    assert [look(window, now, seconds) for seconds in (0.0, 10.0, 2.0)] == ["waiting", "open", "done"]
     assert record(window, "source") == ("time",)
 
 
