@@ -2,9 +2,12 @@
 
 import errno
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 from tests.capture.kit import *
+from tests.capture.running import cli
+from tests.facts.kit import Told
 from tfdoctor.capture import Plan, folder, manifest
 from tfdoctor.capture.agent.process.rank import rank, unreadable
 from tfdoctor.recording import Recording, folders
@@ -23,81 +26,46 @@ def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
 # Who am I
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ({}, None),
-        ({"RANK": "3", "WORLD_SIZE": "8"}, ("worker-3", 3, 8)),
-        ({"RANK": "0", "WORLD_SIZE": "1"}, None),  # a job of one
-        ({"RANK": "1"}, ("worker-1", 1, None)),  # nobody said how many there are
-        ({"RANK": "gold"}, None),
-        ({"RANK": "²"}, None),
-        ({"RANK": "0", "WORLD_SIZE": "0"}, None),
-        ({"SLURM_PROCID": "1", "SLURM_STEP_ID": "0"}, ("worker-1", 1, None)),
-        ({"SLURM_PROCID": "0"}, None),
-        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
-        ({"OMPI_COMM_WORLD_RANK": "1"}, ("worker-1", 1, None)),  # a launcher that says no more
-        ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),
-        ({"RANK": "1", "WORLD_SIZE": "many"}, ("worker-1", 1, None)),
-        ({"PMI_RANK": "1", "PMI_SIZE": "4"}, ("worker-1", 1, 4)),
-        ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, ("worker-2", 2, 4)),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # the batch script that starts them
-        ({"HOROVOD_RANK": "1", "HOROVOD_SIZE": "2"}, ("worker-1", 1, 2)),
-        ({"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-2"}, ("worker-1", 1, 2)),
-        ({"SM_HOSTS": '["algo-1"]', "SM_CURRENT_HOST": "algo-1"}, None),
-        ({"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-3"}, None),
-        ({"SM_HOSTS": '{"algo-1": 0}', "SM_CURRENT_HOST": "algo-1"}, None),
-        ({"SM_HOSTS": "algo-1", "SM_CURRENT_HOST": "algo-1"}, None),
-        ({"JOB_COMPLETION_INDEX": "1"}, ("worker-1", 1, None)),  # of an Indexed Job
-        (  # one of two processes of a pod
-            {"JOB_COMPLETION_INDEX": "1", "RANK": "3", "WORLD_SIZE": "4"},
-            ("worker-3", 3, 4),
-        ),
-        ({"TF_CONFIG": cluster("chief", 0)}, ("chief-0", 0, 4)),
-        ({"TF_CONFIG": cluster("worker", 1)}, ("worker-1", 2, 4)),
-        ({"TF_CONFIG": cluster("ps", 0)}, ("ps-0", 3, 4)),
-        ({"TF_CONFIG": cluster("evaluator", 0)}, ("evaluator-0", 4, 4)),
-        ({"TF_CONFIG": cluster("worker", 0, {"worker": ["a:1"]})}, None),
-        ({"TF_CONFIG": cluster("../etc", 0)}, (".._etc-0", 4, 4)),
-        # A TFJob with enableDynamicWorker.
-        ({"TF_CONFIG": cluster("worker", 1, {"worker": {"1": "b:1"}, "ps": None})}, ("worker-1", 1, None)),
-        ({"TF_CONFIG": cluster("ps", 0, {"worker": {}, "ps": ["d:1"]})}, ("ps-0", None, None)),
-        ({"CLUSTER_SPEC": cluster("worker", 0)}, ("worker-0", 1, 4)),
-        (  # Vertex AI
-            {"CLUSTER_SPEC": cluster("workerpool1", 0, {"workerpool0": ["a"], "workerpool1": ["b"]})},
-            ("workerpool1-0", 1, 2),
-        ),
-        ({"TF_CONFIG": "{", "RANK": "1", "WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
-        ({"TF_CONFIG": "[1]"}, None),
-        ({"TF_CONFIG": "[" * 9000, "RANK": "1"}, ("worker-1", 1, None)),
-        ({"CLUSTER_SPEC": 9000 * '{"a":' + "1" + 9000 * "}"}, None),
-        ({"TF_CONFIG": cluster("worker", 10**20)}, None),
-        ({"TF_CONFIG": cluster("w" * 5000, 0)}, None),
-        ({"TF_CONFIG": cluster("worker", 0, {"worker": "a:1,b:1"})}, None),
-        ({"TF_CONFIG": '{"cluster": {"worker": ["a", "b"]}, "task": {"index": 1e999}}'}, None),
-        ({"RANK": "9" * 5000, "WORLD_SIZE": "2"}, None),
-        ({"RANK": "1", "WORLD_SIZE": "9" * 5000}, ("worker-1", 1, None)),
-        ({"SM_HOSTS": "[" * 9000, "SM_CURRENT_HOST": "a"}, None),
-        ({"TF_CONFIG": '{"cluster": {}}'}, None),
-    ],
-)
-def test_launchers_name_a_worker(given: dict[str, str], found: tuple[str, int, int] | None) -> None:
-    expected = dict(zip(("name", "rank", "size"), found, strict=True)) if found else None
-    assert rank(given) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "ignored"),
-    [
-        ({"TF_CONFIG": "[" * 9000, "RANK": "gold"}, ["TF_CONFIG", "RANK"]),
-        ({"CLUSTER_SPEC": cluster("worker", 0, {"worker": "a:1,b:1"})}, ["CLUSTER_SPEC"]),
-        ({"SM_HOSTS": "a,b", "WORLD_SIZE": "9" * 5000}, ["SM_HOSTS", "WORLD_SIZE"]),
-        ({"TF_CONFIG": "{}", "RANK": "", "SLURM_PROCID": "3"}, []),
-        ({"TF_CONFIG": cluster("worker", 0), "SM_HOSTS": '["a"]'}, []),
-    ],
-)
-def test_what_no_launcher_sets_is_ignored_with_a_note(given: dict[str, str], ignored: list[str]) -> None:
-    assert unreadable(given) == ignored
+DEEP, LARGE = "[" * 9000, "9" * 5000
+OF_ALGO_1 = {"SM_CURRENT_HOST": "algo-1"}
+VERTEX = {"workerpool0": ["a"], "workerpool1": ["b"]}
+GIVEN: list[dict[str, str]] = [
+    *({}, {"RANK": "3", "WORLD_SIZE": "8"}, {"RANK": "0", "WORLD_SIZE": "1"}),  # a job of one
+    *({"RANK": "1"}, {"RANK": "gold"}, {"RANK": "²"}, {"RANK": "0", "WORLD_SIZE": "0"}),
+    *({"RANK": "1", "WORLD_SIZE": "many"}, {"RANK": LARGE, "WORLD_SIZE": "2"}, {"RANK": "1", "WORLD_SIZE": LARGE}),
+    *({"SLURM_PROCID": "1", "SLURM_STEP_ID": "0"}, {"SLURM_PROCID": "0"}),
+    {"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"},
+    {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"},  # the batch script that starts them
+    {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
+    {"OMPI_COMM_WORLD_RANK": "1"},  # a launcher that says no more
+    *({"PMI_RANK": "0", "PMI_SIZE": "1"}, {"PMI_RANK": "1", "PMI_SIZE": "4"}),
+    {"HOROVOD_RANK": "1", "HOROVOD_SIZE": "2"},
+    *({"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": f"algo-{number}"} for number in (2, 3)),
+    *({"SM_HOSTS": hosts} | OF_ALGO_1 for hosts in ('["algo-1"]', '{"algo-1": 0}', "algo-1", DEEP)),
+    {"SM_HOSTS": "a,b", "WORLD_SIZE": LARGE},
+    {"JOB_COMPLETION_INDEX": "1"},  # of an Indexed Job
+    {"JOB_COMPLETION_INDEX": "1", "RANK": "3", "WORLD_SIZE": "4"},  # one of two processes of a pod
+    *({"TF_CONFIG": cluster(kind, 0)} for kind in ("chief", "ps", "evaluator", "../etc", "w" * 5000)),
+    *({"TF_CONFIG": cluster("worker", number)} for number in (1, 10**20)),
+    *({"TF_CONFIG": cluster("worker", 0, {"worker": tasks})} for tasks in (["a:1"], "a:1,b:1")),
+    # TFJobs with enableDynamicWorker
+    {"TF_CONFIG": cluster("worker", 1, {"worker": {"1": "b:1"}, "ps": None})},
+    {"TF_CONFIG": cluster("ps", 0, {"worker": {}, "ps": ["d:1"]})},
+    {"CLUSTER_SPEC": cluster("worker", 0)},
+    {"CLUSTER_SPEC": cluster("workerpool1", 0, VERTEX)},  # Vertex AI
+    {"CLUSTER_SPEC": 9000 * '{"a":' + "1" + 9000 * "}"},
+    {"CLUSTER_SPEC": cluster("worker", 0, {"worker": "a:1,b:1"})},
+    *({"TF_CONFIG": "{", "RANK": "1", "WORLD_SIZE": "2"}, {"TF_CONFIG": "[1]"}, {"TF_CONFIG": '{"cluster": {}}'}),
+    *({"TF_CONFIG": DEEP, "RANK": "1"}, {"TF_CONFIG": DEEP, "RANK": "gold"}),
+    {"TF_CONFIG": '{"cluster": {"worker": ["a", "b"]}, "task": {"index": 1e999}}'},
+    {"TF_CONFIG": "{}", "RANK": "", "SLURM_PROCID": "3"},
+    {"TF_CONFIG": cluster("worker", 0), "SM_HOSTS": '["a"]'},
+]
+LAUNCHERS = Told()
+for given in GIVEN:
+    name = ", ".join(f"{key}={value if len(value) < 200 else f'{value[:9]}…'}" for key, value in given.items())
+    LAUNCHERS.rows(lambda of: {"worker": rank(of), "ignored": unreadable(of)}, {name or "nothing": (given,)})
+test_launchers_name_a_worker = LAUNCHERS.test("workers")
 
 
 # What is left is arranged
@@ -107,14 +75,8 @@ def leave(out: Path, name: str, steps: int = 0, *, trace: bool = False, **state:
     """Make what a process leaves."""
     own = out / "processes" / name
     own.mkdir(parents=True)
-    said = {
-        "pid": int(name.rpartition(".")[2]),
-        "argv": ["python", "train.py", name],
-        "versions": {"tensorflow": "2.21.0"},
-        "steps": {"seen": steps, "source": "keras-fit"},
-        "finished": True,
-        **state,
-    }
+    said = {"pid": int(name.rpartition(".")[2]), "argv": ["python", "train.py", name], "finished": True}
+    said |= {"versions": {"tensorflow": "2.21.0"}, "steps": {"seen": steps, "source": "keras-fit"}, **state}
     (own / "agent.json").write_text(json.dumps(said))
     if trace:
         run = own / "plugins" / "profile" / "2026_01_01_10_00_00"  # all in the same second
@@ -138,6 +100,11 @@ def said(recording: Recording) -> Any:
     return recording.manifest
 
 
+def shown(recording: Recording) -> tuple[bytes, int]:
+    """Return which process wrote the trace of a recording, and its steps."""
+    return recording.traces[0].read_bytes().removeprefix(XSPACE), said(recording).steps.seen
+
+
 def test_the_one_that_trained_is_the_recording(tmp_path: Path) -> None:
     leave(tmp_path, "vm.7")
     leave(tmp_path, "vm.8", 30, trace=True)
@@ -145,9 +112,7 @@ def test_the_one_that_trained_is_the_recording(tmp_path: Path) -> None:
     end(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plugins", "samples.jsonl", "tfdoctor.json"]
     recording = Recording.open(tmp_path)
-    assert recording.traces[0].read_bytes() == XSPACE + b"vm.8"
-    assert recording.workers == ()
-    assert said(recording).steps.seen == 30
+    assert (shown(recording), recording.workers) == ((b"vm.8", 30), ())
     assert [(each.pid, each.trained, each.why) for each in said(recording).processes] == [
         (8, True, ""),
         (7, False, "it ran no training step"),
@@ -164,14 +129,13 @@ def test_traces_of_one_second_are_all_kept(tmp_path: Path) -> None:
         XSPACE + name for name in (b"vm.5", b"vm.6", b"vm.7")
     ]
     recording = Recording.open(tmp_path)
-    assert recording.root == tmp_path
+    assert (recording.root, said(recording).worker.rank) == (tmp_path, 0)
     assert [path.name for path in recording.workers] == ["worker-0", "worker-1", "worker-2"]
-    assert said(recording).worker.rank == 0
     (note,) = recording.notes
     assert note.startswith("3 workers were recorded and are compared; to report on one worker:")
     assert f"`tfdoctor report {tmp_path / 'workers' / 'worker-1'}`" in note
     second = Recording.open(recording.workers[1])
-    assert second.traces[0].read_bytes() == XSPACE + b"vm.5"
+    assert shown(second) == (b"vm.5", 40)
     assert said(second).command == ("python", "train.py", "vm.5")
     assert "another machine" in {each.what: each.why for each in said(second).missing}["samples"]
 
@@ -204,32 +168,26 @@ def test_a_worker_may_have_workers(tmp_path: Path) -> None:
     leave(out, "vm.6", 30, trace=True)
     end(out)
     recording = Recording.open(tmp_path)
-    assert recording.root == tmp_path
-    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
-    assert said(recording).worker.name == "vm-6"
+    assert (recording.root, shown(recording), said(recording).worker.name) == (tmp_path, (b"vm.6", 30), "vm-6")
 
 
 # What tfdoctor could not assemble is read as it lies
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_a_killed_tfdoctor_leaves_what_opens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, full: bool
-) -> None:
+@each("killed", "full")
+def test_a_killed_tfdoctor_leaves_what_opens(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So does one that cannot write at the end."""
     leave(tmp_path, "vm.5", versions={})
     leave(tmp_path, "vm.6", 30, trace=True)
     begun = end(tmp_path, finish=False)
     before = sorted(tmp_path.rglob("*"))
-    if full:
+    if how == "full":
         left = folders.processes(tmp_path)
         monkeypatch.setattr("tempfile.mkstemp", Mock(side_effect=OSError(errno.ENOSPC, "full")))
         with pytest.raises(OSError, match="full"):
             folder.assemble(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
     recording = Recording.open(tmp_path)
-    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
-    assert said(recording).steps.seen == 30
-    assert len(recording.samples) == 1
+    assert (shown(recording), len(recording.samples)) == ((b"vm.6", 30), 1)
     (note,) = recording.notes
     assert "unfinished" in note
     assert sorted(tmp_path.rglob("*")) == before
@@ -240,63 +198,44 @@ def test_a_killed_tfdoctor_leaves_all_workers(tmp_path: Path) -> None:
     leave(tmp_path, "vm.6", 30, trace=True)
     end(tmp_path, finish=False)
     recording = Recording.open(tmp_path)
-    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
+    assert shown(recording) == (b"vm.6", 30)
     assert "2 processes trained and vm.6 is shown" in recording.notes[0]
-    other = Recording.open(tmp_path / "processes" / "vm.5")
-    assert other.traces[0].read_bytes() == XSPACE + b"vm.5"
-    assert said(other).steps.seen == 20
+    assert shown(Recording.open(tmp_path / "processes" / "vm.5")) == (b"vm.5", 20)
 
 
 # A folder that the workers of a job share
 
 
 def test_workers_that_end_together_agree_on_a_run(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(4) as pool:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
         found = pool.map(folder.run_folder, [tmp_path] * 16, chunksize=1)
     assert len(set(found)) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["plugins"]
 
 
-def claim(out: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> folder.Folder:
-    monkeypatch.setenv("RANK", str(number))
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    return folder.claim(Plan("train.py", out=out))
-
-
 def test_a_worker_has_a_place_of_its_own_and_not_in_another_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "shared" / "run"
-    for number in range(2):
-        assert claim(out, monkeypatch, number).out == out.resolve() / "workers" / f"worker-{number}"
-    with pytest.raises(OutputError, match="worker-1 is not empty"):
-        claim(out, monkeypatch, 1)
-    other = tmp_path / "other"
+    out, other = tmp_path / "shared" / "run", tmp_path / "other"
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for number in "01":
+        monkeypatch.setenv("RANK", number)
+        assert folder.claim(Plan("train.py", out=out)).out == out.resolve() / "workers" / f"worker-{number}"
     other.mkdir()
     (other / "tfdoctor.json").write_text("{}")
-    with pytest.raises(OutputError, match="other is not empty"):
-        claim(other, monkeypatch, 0)
+    for taken, why in ((out, "worker-1 is not empty"), (other, "other is not empty")):
+        with pytest.raises(OutputError, match=why):
+            folder.claim(Plan("train.py", out=taken))
     assert [path.name for path in other.iterdir()] == ["tfdoctor.json"]
 
 
-@pytest.mark.parametrize("size", [{"WORLD_SIZE": "2"}, {}], ids=["size known", "size unknown"])
-def test_both_may_start_in_the_same_moment(tmp_path: Path, size: dict[str, str]) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("print('ran')\n")
-    words = [sys.executable, "-m", "tfdoctor", "profile", "--no-report", "--sample-every", "0"]
-    runs = [
-        subprocess.Popen(
-            [*words, "--out", "run", "train.py"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=tmp_path,
-            env=environment(PYTHONPATH=str(SOURCES), RANK=str(number), **size),
-        )
-        for number in range(2)
-    ]
-    assert [(run.communicate()[0], run.returncode) for run in runs] == [("ran\n", 0)] * 2
+@each({"WORLD_SIZE": "2"}, {}, ids=["size known", "size unknown"])
+def test_both_may_start_in_the_same_moment(size: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('ran')\n")
+    words = "profile", "--no-report", "--sample-every", "0", "--out", "run", "train.py"
+    with ThreadPoolExecutor() as both:
+        runs = [both.submit(cli, *words, folder=tmp_path, RANK=str(number), **size) for number in range(2)]
+    assert [(run.result().stdout, run.result().returncode) for run in runs] == [("ran\n", 0)] * 2
     recording = Recording.open(tmp_path / "run")
     assert [said(Recording.open(path)).worker.rank for path in recording.workers] == [0, 1]
     assert "workers were recorded" in recording.notes[-1]
