@@ -17,23 +17,20 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("script", "content", "options", "said"),
-    [
-        ("train.py", None, {}, "not found: check the path"),
-        (".", None, {}, "is a folder"),
-        ("train.ipynb", b"{}", {}, "nbconvert"),
-        ("train", b"#!/bin/bash\necho hi\n", {}, "not a Python script"),
-        ("train", b"\x7fELF\x02\x01\x01\x00\x00", {}, "not a Python script"),
-        ("train.py", b"", {"python": "./python9"}, "Python interpreter"),
-        ("./run", None, {"kind": Kind.COMMAND}, "check its path"),
-        ("./run.py", None, {"kind": Kind.COMMAND}, "remove the --"),
-        ("sh", None, {"kind": Kind.COMMAND, "python": sys.executable}, "--python"),
-        ("package/train.py", None, {"kind": Kind.MODULE}, "is not a module name"),
-    ],
+@cases(
+    ("train.py", None, {}, "not found: check the path"),
+    (".", None, {}, "is a folder"),
+    ("train.ipynb", b"{}", {}, "nbconvert"),
+    ("train", b"#!/bin/bash\necho hi\n", {}, "not a Python script"),
+    ("train", b"\x7fELF\x02\x01\x01\x00\x00", {}, "not a Python script"),
+    ("train.py", b"", {"python": "./python9"}, "Python interpreter"),
+    ("./run", None, {"kind": Kind.COMMAND}, "check its path"),
+    ("./run.py", None, {"kind": Kind.COMMAND}, "remove the --"),
+    ("sh", None, {"kind": Kind.COMMAND, "python": sys.executable}, "--python"),
+    ("package/train.py", None, {"kind": Kind.MODULE}, "is not a module name"),
 )
 def test_what_cannot_run_is_refused(
-    at: Path, script: str, content: bytes | None, options: dict[str, Any], said: str
+    script: str, content: bytes | None, options: dict[str, Any], said: str, at: Path
 ) -> None:
     if content is not None:
         (at / script).write_bytes(content)
@@ -47,16 +44,14 @@ def test_python_with_a_shebang_is_python(at: Path) -> None:
     Plan("train").check()
 
 
-@pytest.mark.parametrize(
-    "options", [{"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}, {"seconds": 0}, {"seconds": float("inf")}]
-)
+@each({"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}, {"seconds": 0}, {"seconds": float("inf")})
 def test_senseless_numbers(options: dict[str, Any]) -> None:
     with pytest.raises(CaptureError):
         Plan(script="train.py", **options)
 
 
-@pytest.mark.parametrize("out", ["there", "train.py", "train.py/below", "/proc/nowhere/out", "/dev/null/out"])
-def test_a_folder_that_cannot_be_taken_is_said_before_the_run(at: Path, out: str) -> None:
+@each("there", "train.py", "train.py/below", "/proc/nowhere/out", "/dev/null/out")
+def test_a_folder_that_cannot_be_taken_is_said_before_the_run(out: str, at: Path) -> None:
     (at / "train.py").write_text("open('ran', 'x')")
     (at / "there").mkdir()
     (at / "there" / "precious").write_text("data")
@@ -91,18 +86,15 @@ def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(at: Path) -> None:
         claim(Plan(script="train.py"))
 
 
-@pytest.mark.parametrize(
-    ("plan", "command", "name"),
-    [
-        (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
-        (Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE), ["-m", "pkg.train", "x"], "pkg.train"),
-        (
-            Plan("mpirun", ("-n", "2", "python", "a/train.py"), kind=Kind.COMMAND),
-            ["mpirun", "-n", "2", "python", "a/train.py"],
-            "train",
-        ),
-        (Plan("/opt/start", kind=Kind.COMMAND), ["/opt/start"], "start"),
-    ],
+@cases(
+    (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
+    (Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE), ["-m", "pkg.train", "x"], "pkg.train"),
+    (
+        Plan("mpirun", ("-n", "2", "python", "a/train.py"), kind=Kind.COMMAND),
+        ["mpirun", "-n", "2", "python", "a/train.py"],
+        "train",
+    ),
+    (Plan("/opt/start", kind=Kind.COMMAND), ["/opt/start"], "start"),
     ids=["script", "module", "command", "program"],
 )
 def test_what_is_started_and_what_it_is_called(plan: Plan, command: list[str], name: str) -> None:
@@ -118,7 +110,7 @@ def fake_python(folder: Path, name: str = "python", code: int = 0) -> str:
     return str(folder / name)
 
 
-@pytest.mark.parametrize("lacks", ["", ", which has no TensorFlow,"])
+@each("", ", which has no TensorFlow,")
 def test_a_tfdoctor_of_the_path_takes_the_python_of_the_path(
     lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +153,7 @@ def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
     assert bool(notice(sys.executable)) == called.endswith("tfdoctor")  # said where PATH has another
 
 
-@pytest.mark.parametrize("made", [*RECEIPTS, UVX])
+@each(*RECEIPTS, UVX)
 def test_a_tfdoctor_of_its_own_takes_the_python_of_the_path(
     made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

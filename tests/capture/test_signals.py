@@ -44,8 +44,8 @@ def over(process: Popen[str]) -> tuple[str, int]:
     return shown, process.returncode
 
 
-@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["to tfdoctor alone", "to all"])
-def test_every_signal_arrives_once(tmp_path: Path, send: Callable[[int, int], None]) -> None:
+@each(os.kill, os.killpg, ids=["to tfdoctor alone", "to all"])
+def test_every_signal_arrives_once(send: Callable[[int, int], None], tmp_path: Path) -> None:
     """Also one that would stop a script without a handler: tfdoctor does not stop alone."""
     process = started(tmp_path, COUNTS, *(str(int(number)) for number in (*SENT, signal.SIGUSR2)))
     for number in (*SENT, signal.SIGUSR2):
@@ -71,17 +71,14 @@ def test_what_can_be_caught_is_watched() -> None:
     assert signal.valid_signals() - WATCHED == {*FAULTS, *left}
 
 
-@pytest.mark.parametrize(
-    ("send", "number"),
-    [
-        (os.kill, signal.SIGTERM),
-        (os.killpg, signal.SIGUSR1),
-        (os.killpg, signal.SIGQUIT),
-        (os.killpg, signal.SIGRTMIN),
-    ],
+@cases(
+    (os.kill, signal.SIGTERM),
+    (os.killpg, signal.SIGUSR1),
+    (os.killpg, signal.SIGQUIT),
+    (os.killpg, signal.SIGRTMIN),
 )
 def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(
-    tmp_path: Path, send: Callable[[int, int], None], number: signal.Signals
+    send: Callable[[int, int], None], number: signal.Signals, tmp_path: Path
 ) -> None:
     process = started(tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
     send(process.pid, number)

@@ -83,8 +83,8 @@ def test_chips_are_found_by_their_number(tmp_path: Path) -> None:
     assert tpu_chips(tmp_path / "nowhere") == 0
 
 
-@pytest.mark.parametrize("kind", [TpuSampler, TpuSdkSampler])
-def test_a_machine_without_a_tpu_is_not_asked(tmp_path: Path, kind: type[TpuSampler | TpuSdkSampler]) -> None:
+@each(TpuSampler, TpuSdkSampler)
+def test_a_machine_without_a_tpu_is_not_asked(kind: type[TpuSampler | TpuSdkSampler], tmp_path: Path) -> None:
     said = sampled(tmp_path, kind(machine(tmp_path)))
     assert said == ("unavailable", "this machine has no TPU", [])
 
@@ -136,18 +136,15 @@ def test_a_runtime_that_is_never_there_is_not_asked_for_ever(v5e: Path, monkeypa
     sampler.stop()
 
 
-@pytest.mark.parametrize(
-    ("metric", "told"),
-    [
-        ("    assert name == 'tensorcore_util'\n    return Data()\n", ("on", "", [[12.5, 0.0]])),
-        ("    import time; time.sleep(1000)\n", ("unavailable", "did not answer", [])),
-        ("    import os; os.abort()\n", ("unavailable", "ended with exit code -6", [])),
-        (None, ("unavailable", "has no libtpu", [])),
-    ],
+@cases(
+    ("    assert name == 'tensorcore_util'\n    return Data()\n", ("on", "", [[12.5, 0.0]])),
+    ("    import time; time.sleep(1000)\n", ("unavailable", "did not answer", [])),
+    ("    import os; os.abort()\n", ("unavailable", "ended with exit code -6", [])),
+    (None, ("unavailable", "has no libtpu", [])),
     ids=["answers", "hangs", "crashes", "absent"],
 )
 def test_the_sdk_tells_the_matrix_units_use(
-    tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch, metric: str | None, told: tuple[str, str, list[Any]]
+    metric: str | None, told: tuple[str, str, list[Any]], tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sdk = tmp_path / "packages" / "libtpu" / "sdk"
     if metric is not None:

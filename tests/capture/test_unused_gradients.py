@@ -76,24 +76,17 @@ def train(noted: Any, started: Any, *, applied: int, steps: int = 7, traced: boo
             run(started, "Assign", gradient)
 
 
-@pytest.mark.parametrize(
-    ("applied", "steps", "expected"),
-    [
-        (
-            1,
-            7,
-            {"names": ["body"], "returned": 1, "unused": 1, "variables": 2, "operations": 2, "step_operations": 5},
-        ),
-        (2, 7, {"names": [], "returned": 0, "operations": 0}),
-        # Trap: gradients that NumPy reads and that no operation takes.
-        (0, 7, {"too_few": False, "followed": None}),
-        # Of the third and the fourth call, two more calls show what becomes of their gradients.
-        (1, 6, {"too_few": False, "followed": True}),
-        (1, 5, {"too_few": True, "followed": None}),
-    ],
+@cases(
+    (1, 7, {"names": ["body"], "returned": 1, "unused": 1, "variables": 2, "operations": 2, "step_operations": 5}),
+    (2, 7, {"names": [], "returned": 0, "operations": 0}),
+    # Trap: gradients that NumPy reads and that no operation takes.
+    (0, 7, {"too_few": False, "followed": None}),
+    # Of the third and the fourth call, two more calls show what becomes of their gradients.
+    (1, 6, {"too_few": False, "followed": True}),
+    (1, 5, {"too_few": True, "followed": None}),
 )
 def test_what_leads_only_to_an_unused_gradient_is_useless(
-    noted: Any, started: Any, applied: int, steps: int, expected: dict[str, Any]
+    applied: int, steps: int, expected: dict[str, Any], noted: Any, started: Any
 ) -> None:
     original = started.TFE_Py_FastPathExecute
     train(noted, started, applied=applied, steps=steps)

@@ -40,17 +40,14 @@ def listening(window: Any) -> Any:
     return stream
 
 
-@pytest.mark.parametrize(
-    "profile",
-    [
-        lambda module: module._pywrap_profiler.ProfilerSession().start("", {}),  # noqa: SLF001 - as a script may
-        lambda module: module.start("logs"),
-        lambda module: module.stop(),
-        lambda module: module.trace("localhost:1", "logs", 100),
-    ],
+@each(
+    lambda module: module._pywrap_profiler.ProfilerSession().start("", {}),  # noqa: SLF001 - as a script may
+    lambda module: module.start("logs"),
+    lambda module: module.stop(),
+    lambda module: module.trace("localhost:1", "logs", 100),
     ids=["session", "start", "stop without a start", "client"],
 )
-def test_every_way_to_a_session_ends_ours(window: Any, profile: Any) -> None:
+def test_every_way_to_a_session_ends_ours(profile: Any, window: Any) -> None:
     seen: list[Any] = []
     module, profiler = tensorflow(seen, window), window.profiler
     for patch in (one for hooks in listening(window).hooks().values() for one in hooks):
