@@ -128,7 +128,7 @@ def test_the_environment_is_recorded_by_name_only(monkeypatch: pytest.MonkeyPatc
     for name, value in (shown | hidden).items():
         monkeypatch.setenv(name, value)
     found = manifest.begin(Plan("train.py"), ["python", "train.py"]).environment
-    assert found | shown == found
+    assert {**found, **shown} == found
     assert "no" not in found.values()
 
 

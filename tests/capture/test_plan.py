@@ -39,11 +39,6 @@ def test_what_cannot_run_is_refused(
     assert not (at / "out").exists()
 
 
-def test_python_with_a_shebang_is_python(at: Path) -> None:
-    (at / "train").write_text("#!/usr/bin/env python3\n")
-    Plan("train").check()
-
-
 @each({"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}, {"seconds": 0}, {"seconds": float("inf")})
 def test_senseless_numbers(options: dict[str, Any]) -> None:
     with pytest.raises(CaptureError):
@@ -61,13 +56,13 @@ def test_a_folder_that_cannot_be_taken_is_said_before_the_run(out: str, at: Path
 
 
 def test_an_empty_folder_is_used_and_the_default_one_is_named_after_the_script(at: Path) -> None:
-    (at / "train.py").write_text("raise SystemExit(3)")
+    """What begins as a script of Python is one."""
+    (at / "train").write_text("#!/usr/bin/env python3\nraise SystemExit(3)")
     (at / "out").mkdir()
-    assert profile(Plan("train.py", out=at / "out", sample_every_ms=0)).exit_code == 3
-    outcome = profile(Plan("train.py", sample_every_ms=0))
-    assert outcome.recording.root is not None
-    assert outcome.recording.root.parent == at / "runs"
-    assert outcome.recording.root.name.startswith("train-2")
+    assert profile(Plan("train", out=at / "out", sample_every_ms=0)).exit_code == 3
+    root = profile(Plan("train", sample_every_ms=0)).recording.root
+    assert root is not None
+    assert str(root).startswith(str(at / "runs" / "train-2"))
 
 
 @pytest.mark.usefixtures("at")
@@ -89,17 +84,12 @@ def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(at: Path) -> None:
 @cases(
     (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
     (Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE), ["-m", "pkg.train", "x"], "pkg.train"),
-    (
-        Plan("mpirun", ("-n", "2", "python", "a/train.py"), kind=Kind.COMMAND),
-        ["mpirun", "-n", "2", "python", "a/train.py"],
-        "train",
-    ),
+    (Plan("mpirun", ("-n", "2", "a/train.py"), kind=Kind.COMMAND), ["mpirun", "-n", "2", "a/train.py"], "train"),
     (Plan("/opt/start", kind=Kind.COMMAND), ["/opt/start"], "start"),
     ids=["script", "module", "command", "program"],
 )
 def test_what_is_started_and_what_it_is_called(plan: Plan, command: list[str], name: str) -> None:
-    assert plan.command()[-len(command) :] == command
-    assert plan.name == name
+    assert (plan.command()[-len(command) :], plan.name) == (command, name)
 
 
 def fake_python(folder: Path, name: str = "python", code: int = 0) -> str:
@@ -128,18 +118,13 @@ def test_a_tfdoctor_of_the_path_takes_the_python_of_the_path(
     assert notice(same) == ""  # not worth a word
 
 
-@pytest.mark.parametrize(
-    ("called", "mark", "takes"),
-    [
-        ("elsewhere/tfdoctor", None, False),
-        ("tfdoctor/__main__.py", None, False),
-        ("", None, False),
-        ("elsewhere/tfdoctor", "pyvenv.cfg", True),  # of an activated environment
-        ("elsewhere/tfdoctor", "conda-meta", False),  # conda's base is on PATH in every shell, and nobody's choice
-    ],
+@cases(
+    *((called, None) for called in ("elsewhere/tfdoctor", "tfdoctor/__main__.py", "")),
+    ("elsewhere/tfdoctor", "pyvenv.cfg"),  # of an activated environment
+    ("elsewhere/tfdoctor", "conda-meta"),  # conda's base is on PATH in every shell, and nobody's choice
 )
 def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
-    called: str, mark: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, takes: bool
+    called: str, mark: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its path, by `python -m` or inside of the user's process: the user has chosen its environment."""
     folder = tmp_path / "env" / "bin"
@@ -149,7 +134,7 @@ def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
         (folder.parent / mark).touch()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setenv(MARK, called)
-    assert interpreter(None) == (python if takes else sys.executable)
+    assert interpreter(None) == (python if mark == "pyvenv.cfg" else sys.executable)
     assert bool(notice(sys.executable)) == called.endswith("tfdoctor")  # said where PATH has another
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.cases import cases
 from tfdoctor.capture.readiness import Ability, abilities, gpu_kernels
 from tfdoctor.cli import app
 
@@ -22,35 +23,28 @@ def found(python: str, name: str) -> Ability:
     return next(ability for ability in abilities(python) if ability.name == name)
 
 
-@pytest.mark.parametrize(
-    ("packages", "works", "words"),
-    [
-        ({"tensorflow": "2.21.0", "keras": "3.15.1"}, True, "2.21.0, keras 3.15.1"),
-        ({"tensorflow-cpu": "2.9.0"}, True, "2.9.0"),
-        ({"tf-nightly": "2.22.0.dev20261101"}, True, "2.22.0.dev20261101"),
-        ({"tensorflow": "2.8.4"}, False, "2.8.4"),
-        ({"tensorflow": "1.15.5"}, False, "1.15.5"),
-        ({"jax": "0.11.0"}, False, "has no TensorFlow"),
-    ],
+@cases(
+    ({"tensorflow": "2.21.0", "keras": "3.15.1"}, "2.21.0, keras 3.15.1", ""),
+    ({"tensorflow-cpu": "2.9.0"}, "2.9.0", ""),
+    ({"tf-nightly": "2.22.0.dev20261101"}, "2.22.0.dev20261101", ""),
+    ({"tensorflow": "2.8.4"}, "2.8.4", "install"),
+    ({"tensorflow": "1.15.5"}, "1.15.5", "install"),
+    ({"jax": "0.11.0"}, "has no TensorFlow", "install"),
 )
 def test_the_tensorflow_of_the_scripts_python_counts(
-    tmp_path: Path, packages: dict[str, str], *, works: bool, words: str
+    packages: dict[str, str], words: str, remedy: str, tmp_path: Path
 ) -> None:
-    answer = json.dumps({"python": "3.12.1", "packages": packages})
-    ability = found(interpreter(tmp_path, answer), "TensorFlow")
-    assert ability.works is works
+    ability = found(interpreter(tmp_path, json.dumps({"python": "3.12.1", "packages": packages})), "TensorFlow")
     assert words in ability.what
-    assert bool(ability.remedy) is not works
+    assert (ability.works, bool(ability.remedy)) == (not remedy, bool(remedy))
 
 
 def test_a_python_that_is_not_there_or_does_not_run_is_said(tmp_path: Path) -> None:
     missing = found(str(tmp_path / "none"), "Python")
-    assert (missing.works, missing.needed) == (False, True)
-    assert "was not found" in missing.what
+    assert (missing.works, missing.needed, "was not found" in missing.what) == (False, True, True)
     for answer, code in (("no json", 0), ('{"python": "3.12", "packages": {}}', 1)):
         broken = found(interpreter(tmp_path, answer, code), "Python")
-        assert broken.works is False
-        assert "does not run" in broken.what
+        assert (broken.works, "does not run" in broken.what) == (False, True)
 
 
 def test_a_driver_that_reserves_its_counters_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +54,8 @@ def test_a_driver_that_reserves_its_counters_is_said(tmp_path: Path, monkeypatch
     for reserved in (True, False):
         params.write_text(f"ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: {int(reserved)}\n")
         said = gpu_kernels(params)
-        assert said
-        assert said.works is not reserved
-        assert ("NVreg_RestrictProfilingToAdminUsers=0" in said.remedy) is reserved
+        told = said and (said.works, "NVreg_RestrictProfilingToAdminUsers=0" in said.remedy)
+        assert told == (not reserved, reserved)
 
 
 def test_the_command_says_what_is_here_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
