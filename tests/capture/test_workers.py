@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 from tests.capture.kit import *
 from tests.capture.running import cli
-from tests.facts.kit import Told
+from tests.facts.kit import Told, in_words
 from tfdoctor.capture import Plan, folder, manifest
 from tfdoctor.capture.agent.process.rank import rank, unreadable
 from tfdoctor.recording import Recording, folders
@@ -71,136 +71,95 @@ test_launchers_name_a_worker = LAUNCHERS.test("workers")
 # What is left is arranged
 
 
-def leave(out: Path, name: str, steps: int = 0, *, trace: bool = False, **state: Any) -> None:
-    """Make what a process leaves."""
+def leave(out: Path, name: str, steps: int = 0, *, trace: bool = True, damaged: bool = False, **state: Any) -> None:
+    """Make what a process leaves: a trace where it took steps, unless it has none."""
     own = out / "processes" / name
     own.mkdir(parents=True)
     said = {"pid": int(name.rpartition(".")[2]), "argv": ["python", "train.py", name], "finished": True}
     said |= {"versions": {"tensorflow": "2.21.0"}, "steps": {"seen": steps, "source": "keras-fit"}, **state}
-    (own / "agent.json").write_text(json.dumps(said))
-    if trace:
+    (own / "agent.json").write_text("{" if damaged else json.dumps(said))
+    if steps and trace:
         run = own / "plugins" / "profile" / "2026_01_01_10_00_00"  # all in the same second
         run.mkdir(parents=True)
         (run / "vm.xplane.pb").write_bytes(XSPACE + name.encode())
 
 
-def end(out: Path, *, finish: bool = True) -> Manifest:
-    """End a run as tfdoctor does, or as when it is killed."""
+def begin(out: Path) -> Manifest:
     begun = manifest.begin(Plan("train.py"), ["python", "train.py"])
     manifest.write(out, begun)
     (out / "samples.jsonl").write_text('{"unix_ns":1}\n')
-    if not finish:
-        return begun
+    return begun
+
+
+def end(out: Path, begun: Manifest) -> None:
+    """End a run as tfdoctor does."""
     left = folders.processes(out)
-    return folder.assemble(folder.Folder(out), manifest.end(begun, 0, (), left), left)
+    folder.assemble(folder.Folder(out), manifest.end(begun, 0, (), left), left)
 
 
-def said(recording: Recording) -> Any:
-    assert recording.manifest is not None
-    return recording.manifest
+def recorded(path: Path, root: Path) -> Iterator[str]:
+    """Yield what is in a recording, and then in those of its other workers."""
+    recording = Recording.open(path)
+    known = recording.manifest
+    assert known is not None
+    written = [trace.read_bytes().removeprefix(XSPACE).decode() for trace in recording.traces]
+    yield f"{recording.root}: {known.steps.seen} steps; {in_words(known.worker)}"
+    yield f"  command: {' '.join(known.command)}; traces of: {', '.join(written) or 'none'}"
+    yield f"  {len(recording.samples)} samples; workers: {in_words([one.name for one in recording.workers])}"
+    yield from (f"  process {one.pid}{' trained' * one.trained}: {one.why}" for one in known.processes)
+    yield from (f"  lacks {one.what}: {one.why}" for one in known.missing)
+    yield from (f"  {note}" for note in recording.notes)
+    if path == root:
+        for worker in recording.workers[1:]:
+            yield from recorded(worker, root)
 
 
-def shown(recording: Recording) -> tuple[bytes, int]:
-    """Return which process wrote the trace of a recording, and its steps."""
-    return recording.traces[0].read_bytes().removeprefix(XSPACE), said(recording).steps.seen
+def ranked(number: int, size: int) -> dict[str, Any]:
+    return {"rank": {"name": f"worker-{number}", "rank": number, "size": size}}
 
 
-def test_the_one_that_trained_is_the_recording(tmp_path: Path) -> None:
-    leave(tmp_path, "vm.7")
-    leave(tmp_path, "vm.8", 30, trace=True)
-    leave(tmp_path, "vm.9", versions={})
-    end(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["plugins", "samples.jsonl", "tfdoctor.json"]
-    recording = Recording.open(tmp_path)
-    assert (shown(recording), recording.workers) == ((b"vm.8", 30), ())
-    assert [(each.pid, each.trained, each.why) for each in said(recording).processes] == [
-        (8, True, ""),
-        (7, False, "it ran no training step"),
-        (9, False, "it did not import TensorFlow"),
+LEFT: dict[str, list[tuple[str, int, dict[str, Any]]]] = {
+    "one that trained": [("vm.7", 0, {}), ("vm.8", 30, {}), ("vm.9", 0, {"versions": {}})],
+    "traces of one second, of another machine": [
+        (f"vm.{number}", 40, {**ranked(worker, 3), "host": "elsewhere"})
+        for number, worker in ((5, 1), (6, 0), (7, 2))
+    ],
+    "a rank that is given twice": [("vm.5", 40, ranked(0, 2)), ("vm.6", 30, ranked(0, 2))],
+    "no ranks: the most steps come first, of those with a trace": [
+        *(("vm.5", 90, {"trace": False}), ("vm.6", 30, {}), ("vm.10", 40, {}), ("vm.11", 0, {"damaged": True}))
+    ],
+    "a killed tfdoctor": [("vm.5", 0, {"versions": {}}), ("vm.6", 30, {})],
+    "a killed tfdoctor of two that trained": [("vm.5", 20, {}), ("vm.6", 30, {})],
+    "one that cannot write at the end": [("vm.5", 0, {"versions": {}}), ("vm.6", 30, {})],
+    "a worker that has workers": [("vm.5", 20, {}), ("vm.6", 30, {})],
+}
+
+
+def test_what_processes_leave_is_arranged_and_none_is_lost(
+    tmp_path: Path, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tfdoctor could not assemble is read as it lies."""
+    lines = []
+    for name, left in LEFT.items():
+        root = tmp_path / name.replace(" ", "-")
+        out = root / "workers" / "worker-0" if name == "a worker that has workers" else root
+        for process, steps, state in left:
+            leave(out, process, steps, **state)
+        begun, before = begin(out), sorted(root.rglob("*"))
+        if "write" in name:
+            with monkeypatch.context() as full, pytest.raises(OSError, match="full"):
+                full.setattr("tempfile.mkstemp", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+                end(out, begun)
+            assert sorted(root.rglob("*")) == before
+        elif "killed" not in name:
+            end(out, begun)
+        files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+        told = [line.replace(str(root), "…") for line in recorded(root, root)]
+        lines += [f"## {name}", *(re.sub(r"profile/\w+", "profile/NOW", file) for file in files), *told, ""]
+    assert [
+        one.name for one in Recording.open(tmp_path / "a-killed-tfdoctor-of-two-that-trained/processes/vm.5").traces
     ]
-
-
-def test_traces_of_one_second_are_all_kept(tmp_path: Path) -> None:
-    for number, worker in ((5, 1), (6, 0), (7, 2)):
-        launcher = {"name": f"worker-{worker}", "rank": worker, "size": 3}
-        leave(tmp_path, f"vm.{number}", 40, trace=True, rank=launcher, host="elsewhere")
-    assert end(tmp_path).workers == ("worker-0", "worker-1", "worker-2")
-    assert sorted(path.read_bytes() for path in tmp_path.glob("plugins/profile/*/*")) == [
-        XSPACE + name for name in (b"vm.5", b"vm.6", b"vm.7")
-    ]
-    recording = Recording.open(tmp_path)
-    assert (recording.root, said(recording).worker.rank) == (tmp_path, 0)
-    assert [path.name for path in recording.workers] == ["worker-0", "worker-1", "worker-2"]
-    (note,) = recording.notes
-    assert note.startswith("3 workers were recorded and are compared; to report on one worker:")
-    assert f"`tfdoctor report {tmp_path / 'workers' / 'worker-1'}`" in note
-    second = Recording.open(recording.workers[1])
-    assert shown(second) == (b"vm.5", 40)
-    assert said(second).command == ("python", "train.py", "vm.5")
-    assert "another machine" in {each.what: each.why for each in said(second).missing}["samples"]
-
-
-def test_ranks_that_are_given_twice_do_not_share_a_name(tmp_path: Path) -> None:
-    launcher = {"name": "worker-0", "rank": 0, "size": 2}
-    leave(tmp_path, "vm.5", 40, trace=True, rank=launcher)
-    leave(tmp_path, "vm.6", 30, trace=True, rank=launcher)
-    assert end(tmp_path).workers == ("worker-0", "worker-0-vm-6")
-    assert len(list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))) == 2
-
-
-def test_without_ranks_the_most_steps_come_first(tmp_path: Path) -> None:
-    """A damaged state is a process that is counted."""
-    leave(tmp_path, "vm.5", 90)
-    leave(tmp_path, "vm.6", 30, trace=True)
-    leave(tmp_path, "vm.10", 40, trace=True)
-    leave(tmp_path, "vm.11")
-    (tmp_path / "processes" / "vm.11" / "agent.json").write_text("{")
-    done = end(tmp_path)
-    assert done.workers == ("vm-10", "vm-6", "vm-5")
-    assert done.processes[-1].why == "agent.json is damaged and was left out"
-    assert said(Recording.open(tmp_path)).steps.seen == 40
-    assert "trace" in {each.what for each in said(Recording.open(tmp_path / "workers/vm-5")).missing}
-
-
-def test_a_worker_may_have_workers(tmp_path: Path) -> None:
-    out = tmp_path / "workers" / "worker-0"
-    leave(out, "vm.5", 20, trace=True)
-    leave(out, "vm.6", 30, trace=True)
-    end(out)
-    recording = Recording.open(tmp_path)
-    assert (recording.root, shown(recording), said(recording).worker.name) == (tmp_path, (b"vm.6", 30), "vm-6")
-
-
-# What tfdoctor could not assemble is read as it lies
-
-
-@each("killed", "full")
-def test_a_killed_tfdoctor_leaves_what_opens(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So does one that cannot write at the end."""
-    leave(tmp_path, "vm.5", versions={})
-    leave(tmp_path, "vm.6", 30, trace=True)
-    begun = end(tmp_path, finish=False)
-    before = sorted(tmp_path.rglob("*"))
-    if how == "full":
-        left = folders.processes(tmp_path)
-        monkeypatch.setattr("tempfile.mkstemp", Mock(side_effect=OSError(errno.ENOSPC, "full")))
-        with pytest.raises(OSError, match="full"):
-            folder.assemble(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
-    recording = Recording.open(tmp_path)
-    assert (shown(recording), len(recording.samples)) == ((b"vm.6", 30), 1)
-    (note,) = recording.notes
-    assert "unfinished" in note
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_killed_tfdoctor_leaves_all_workers(tmp_path: Path) -> None:
-    leave(tmp_path, "vm.5", 20, trace=True)
-    leave(tmp_path, "vm.6", 30, trace=True)
-    end(tmp_path, finish=False)
-    recording = Recording.open(tmp_path)
-    assert shown(recording) == (b"vm.6", 30)
-    assert "2 processes trained and vm.6 is shown" in recording.notes[0]
-    assert shown(Recording.open(tmp_path / "processes" / "vm.5")) == (b"vm.5", 20)
+    golden("workers.recordings.txt", "\n".join(lines))
 
 
 # A folder that the workers of a job share
@@ -236,6 +195,6 @@ def test_both_may_start_in_the_same_moment(size: dict[str, str], tmp_path: Path)
     with ThreadPoolExecutor() as both:
         runs = [both.submit(cli, *words, folder=tmp_path, RANK=str(number), **size) for number in range(2)]
     assert [(run.result().stdout, run.result().returncode) for run in runs] == [("ran\n", 0)] * 2
-    recording = Recording.open(tmp_path / "run")
-    assert [said(Recording.open(path)).worker.rank for path in recording.workers] == [0, 1]
-    assert "workers were recorded" in recording.notes[-1]
+    told = "\n".join(recorded(tmp_path / "run", tmp_path / "run"))
+    assert re.findall("name worker-., rank .", told) == ["name worker-0, rank 0", "name worker-1, rank 1"]
+    assert "workers were recorded" in told
