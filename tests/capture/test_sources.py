@@ -5,7 +5,6 @@ import inspect
 import json
 import linecache
 import os
-import textwrap
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -33,10 +32,8 @@ LOOP = "for x in data:\n    loss, z = step(x)\n    "
 
 def told(folder: Path, script: str, *, written: str | None = None) -> tuple[KeptStatement, ...]:
     """Return what is told of a user's script after it ran; another text may be in its file by then."""
-    path = folder / "train.py"
-    path.write_text(textwrap.dedent(script))
-    run(path)
-    path.write_text(path.read_text() if written is None else written)
+    path = ran(folder / "train.py", script)
+    path.write_text(script if written is None else written)
     os.utime(path, (1e9, 1e9))
     return account(folder).kept
 
@@ -69,6 +66,12 @@ def run(path: Path) -> None:
     own = [{**line, "frames": [at for at in line["frames"] if at[0] != __file__]} for line in noted.told]
     lines = [{"kind": "process", "started_unix_ns": int(time.time() * 1e9)}, *own]
     (path.parent / RUN_LOG).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def ran(path: Path, text: str) -> Path:
+    path.write_text(text)
+    run(path)
+    return path
 
 
 def caller(up: int = 2) -> Any:
@@ -172,28 +175,21 @@ TRAPS = {
 }
 
 
-def test_what_is_kept(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_what_is_kept_and_what_only_seems_to_be(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     lines = [
-        f"## {name}\n" + "".join(f"{one}\n" for one in found(tmp_path, script)) for name, script in SCRIPTS.items()
+        f"## {name}\n" + "".join(f"{one}\n" for one in found(tmp_path, script))
+        for name, script in (SCRIPTS | TRAPS).items()
     ]
     golden("sources.txt", "\n".join(lines))
 
 
-@each(*TRAPS.values(), ids=[*TRAPS])
-def test_nothing_is_said_of(script: str, tmp_path: Path) -> None:
-    assert found(tmp_path, script) == []
-
-
-def test_the_number_of_statements_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_TOLD", 7)
-    many = "\n".join(f"for x in data:\n    loss, z = step(x)\n    history.append(loss)  # {n}" for n in range(10))
-    assert len(told(tmp_path, f"{EMPTY}\n{many}")) == 7
-
-
-def test_nothing_more_is_read_once_it_has_taken_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MOST_S", 0.0)
-    two = f"{LOOP}history.append(loss)\n"
-    assert len(told(tmp_path, f"{EMPTY}\n{two}{two}")) == 1
+@cases(("MOST_TOLD", 7, 7), ("MOST_S", 0.0, 1))
+def test_the_number_of_statements_and_the_time_are_bounded(
+    limit: str, most: float, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, limit, most)
+    many = "\n".join(f"{LOOP}history.append(loss)  # {number}" for number in range(10))
+    assert len(told(tmp_path, f"{EMPTY}\n{many}")) == count
 
 
 SCRIPT = f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n"
@@ -214,10 +210,7 @@ def pipe(path: Path) -> None:
 
 @each(lambda path: os.utime(path, (time.time() + 60,) * 2), pipe, ids=["edited since", "a pipe"])
 def test_what_is_no_longer_the_file_that_ran_says_nothing(change: Callable[[Path], object], tmp_path: Path) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(SCRIPT)
-    run(path)
-    change(path)
+    change(ran(tmp_path / "train.py", SCRIPT))
     assert account(tmp_path).kept == ()
 
 
@@ -228,11 +221,9 @@ def test_an_expression_of_hundreds_of_parts_breaks_nothing(tmp_path: Path) -> No
 
 
 def test_a_link_and_another_encoding_are_read_as_python_does(tmp_path: Path) -> None:
-    path, target = tmp_path / "train.py", tmp_path / "elsewhere" / "train.py"
-    target.parent.mkdir()
+    target = tmp_path / "elsewhere.py"
     target.write_bytes(f"# coding: latin-1\n# Größe\n{SCRIPT}".encode("latin-1"))
-    path.write_text(f"# coding: latin-1\n# Groesse\n{SCRIPT}")
-    run(path)
+    path = ran(tmp_path / "train.py", f"# coding: latin-1\n# Groesse\n{SCRIPT}")
     path.unlink()
     os.utime(target, (1e9, 1e9))
     path.symlink_to(target)
@@ -240,15 +231,21 @@ def test_a_link_and_another_encoding_are_read_as_python_does(tmp_path: Path) -> 
 
 
 def test_a_cell_of_a_notebook_is_found_by_its_own_name(tmp_path: Path) -> None:
-    path = tmp_path / "cell"
-    path.write_text(SCRIPT)
-    run(path)
+    path = ran(tmp_path / "cell", SCRIPT)
     path.unlink()
     linecache.cache["<cell>"] = len(SCRIPT), None, SCRIPT.splitlines(keepends=True), "<cell>"
     assert len(account(tmp_path, {str(path): "<cell>"}).kept) == 1
 
 
 HERE = HostMachine(os.uname().nodename)
+
+
+def completed(folder: Path, manifest: Manifest, **changes: Any) -> RunLog:
+    """Return the account of a run as a recording completes it, whose own is changed."""
+    log = replace(account(folder), **changes)
+    read = sources.completed(Recording(folder, manifest, (), None, (), (), run=log)).run
+    assert read is not None
+    return read
 
 
 @cases(
@@ -259,19 +256,14 @@ HERE = HostMachine(os.uname().nodename)
 )
 def test_a_recording_that_tfdoctor_did_not_end_is_read_later(manifest: Manifest, read: int, tmp_path: Path) -> None:
     told(tmp_path, SCRIPT)
-    log = replace(account(tmp_path), kept=(), makers=())
-    run_of = sources.completed(Recording(tmp_path, manifest, (), None, (), (), run=log)).run
-    assert run_of is not None
-    assert (len(run_of.kept), len(run_of.makers)) == (read, read)
+    log = completed(tmp_path, manifest, kept=(), makers=())
+    assert (len(log.kept), len(log.makers)) == (read, read)
 
 
 def test_what_an_older_recorder_read_in_the_process_stays(tmp_path: Path) -> None:
     """Trap: a killed run of before has statements, and none of the calls that they are found by now."""
     kept = told(tmp_path, SCRIPT)
-    log = replace(account(tmp_path), training=(), kept=kept)
-    run_of = sources.completed(Recording(tmp_path, Manifest(host=HERE), (), None, (), (), run=log)).run
-    assert run_of is not None
-    assert run_of.kept == kept != ()
+    assert completed(tmp_path, Manifest(host=HERE), training=(), kept=kept).kept == kept != ()
 
 
 def test_a_line_of_nested_scopes_belongs_to_the_innermost() -> None:
@@ -354,9 +346,7 @@ def test_the_lines_that_make_the_arguments(script: str, line: int, expected: set
 
 
 def test_the_line_that_assigned_a_traced_number_is_told_once(tmp_path: Path) -> None:
-    path = tmp_path / "train.py"
-    path.write_text("for x in data:\n    lr = x / 2\n    step(x, lr)\n")
-    run(path)
+    path = ran(tmp_path / "train.py", "for x in data:\n    lr = x / 2\n    step(x, lr)\n")
     trace = {"kind": "trace", "name": "step", "at": [str(path), 3], "given": 2}
     lines = [{**trace, "numbers": [{"name": "rate", "value": rate, "place": 1}]} for rate in ("0.5", "1.0")]
     with (tmp_path / RUN_LOG).open("a") as file:
