@@ -1,13 +1,13 @@
 """What could be recorded here: the interpreter, TensorFlow, permissions."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from tests.cases import cases
-from tfdoctor.capture.readiness import Ability, abilities, gpu_kernels
+from tfdoctor.capture.readiness import abilities, gpu_kernels
 from tfdoctor.cli import app
 
 
@@ -19,32 +19,26 @@ def interpreter(folder: Path, answer: str, code: int = 0) -> str:
     return str(path)
 
 
-def found(python: str, name: str) -> Ability:
-    return next(ability for ability in abilities(python) if ability.name == name)
+PACKAGES: list[dict[str, str]] = [
+    *(
+        {"tensorflow": "2.21.0", "keras": "3.15.1"},
+        {"tensorflow-cpu": "2.9.0"},
+        {"tf-nightly": "2.22.0.dev20261101"},
+    ),
+    *({"tensorflow": "2.8.4"}, {"tensorflow": "1.15.5"}, {"jax": "0.11.0"}),
+]
 
 
-@cases(
-    ({"tensorflow": "2.21.0", "keras": "3.15.1"}, "2.21.0, keras 3.15.1", ""),
-    ({"tensorflow-cpu": "2.9.0"}, "2.9.0", ""),
-    ({"tf-nightly": "2.22.0.dev20261101"}, "2.22.0.dev20261101", ""),
-    ({"tensorflow": "2.8.4"}, "2.8.4", "install"),
-    ({"tensorflow": "1.15.5"}, "1.15.5", "install"),
-    ({"jax": "0.11.0"}, "has no TensorFlow", "install"),
-)
-def test_the_tensorflow_of_the_scripts_python_counts(
-    packages: dict[str, str], words: str, remedy: str, tmp_path: Path
-) -> None:
-    ability = found(interpreter(tmp_path, json.dumps({"python": "3.12.1", "packages": packages})), "TensorFlow")
-    assert words in ability.what
-    assert (ability.works, bool(ability.remedy)) == (not remedy, bool(remedy))
-
-
-def test_a_python_that_is_not_there_or_does_not_run_is_said(tmp_path: Path) -> None:
-    missing = found(str(tmp_path / "none"), "Python")
-    assert (missing.works, missing.needed, "was not found" in missing.what) == (False, True, True)
-    for answer, code in (("no json", 0), ('{"python": "3.12", "packages": {}}', 1)):
-        broken = found(interpreter(tmp_path, answer, code), "Python")
-        assert (broken.works, "does not run" in broken.what) == (False, True)
+def test_what_the_scripts_python_can_is_said(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    """Where it is not there or does not run, this as well."""
+    answers = {f"{has}": (json.dumps({"python": "3.12.1", "packages": has}), 0) for has in PACKAGES}
+    answers |= {"no answer": ("no json", 0), "it fails": ('{"python": "3.12", "packages": {}}', 1)}
+    lines = []
+    for name, answer in {"no python": None, **answers}.items():
+        python = interpreter(tmp_path, *answer) if answer else str(tmp_path / "none")
+        found = [one for one in abilities(python) if one.name in {"Python", "TensorFlow"}]
+        lines += [f"## {name}", *(f"{one}".replace(str(tmp_path), "…") for one in found), ""]
+    golden("readiness.txt", "\n".join(lines))
 
 
 def test_a_driver_that_reserves_its_counters_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

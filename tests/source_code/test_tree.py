@@ -2,6 +2,7 @@
 
 import ast
 import warnings
+from collections.abc import Callable
 
 import pytest
 
@@ -45,33 +46,28 @@ def test_code_in_an_f_string_is_seen_and_not_changed(text: str) -> None:
         module.replaced(call, "d")
 
 
-@cases(
-    ("x = 1\nx = 2\nprint(x)", {1, 2}),
-    ("x = 1\ndef f():\n    x = 2\nprint(x)", {1}),
-    ("x = 1\ndef f(x):\n    print(x)", {2}),
-    ("x = 1\ndef f(x=3, *, y=print(x)): ...", {1}),
-    ("x = 1\n@print(x)\ndef f(x): ...", {1}),
-    ("x = 1\nlambda x: print(x)", {2}),
-    ("x = 1\nlambda y=print(x): 0", {1}),
-    ("x = 1\nclass C:\n    x = 2\n    def f(self):\n        print(x)", {1}),
-    ("x = 1\nclass C:\n    x = 2\n    print(x)", {3}),
-    ("x = 1\n[print(x) for x in y]", {2}),
-    ("x = 1\n[x for x in print(x)]", {1}),
-    ("[(x := y) for y in z]\nprint(x)", {1}),
-    ("x = 1\ndef f():\n    global x\n    x = 2\nprint(x)", {1, 4}),
-    ("def f():\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    print(x)", {2, 5}),
-    ("import a.x as x\nfrom b import x\nimport x.y\nprint(x)", {1, 2, 3}),
-    ("def x(): ...\nclass x: ...\nprint(x)", {1, 2}),
-    ("try: ...\nexcept E as x: ...\nwith a as x: ...\nfor x in y: ...\nprint(x)", {2, 3, 4}),
-    ("match y:\n    case [x, *_]: ...\n    case {'a': 1, **x}: ...\nprint(x)", {2, 3}),
-    ("print(x)", set()),
+NAMES = (
+    *("x = 1\nx = 2\nprint(x)", "x = 1\ndef f():\n    x = 2\nprint(x)", "x = 1\ndef f(x):\n    print(x)"),
+    *("x = 1\ndef f(x=3, *, y=print(x)): ...", "x = 1\n@print(x)\ndef f(x): ...", "x = 1\nlambda x: print(x)"),
+    *("x = 1\nlambda y=print(x): 0", "x = 1\nclass C:\n    x = 2\n    def f(self):\n        print(x)"),
+    *("x = 1\nclass C:\n    x = 2\n    print(x)", "x = 1\n[print(x) for x in y]", "x = 1\n[x for x in print(x)]"),
+    *("[(x := y) for y in z]\nprint(x)", "x = 1\ndef f():\n    global x\n    x = 2\nprint(x)"),
+    "def f():\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    print(x)",
+    *("import a.x as x\nfrom b import x\nimport x.y\nprint(x)", "def x(): ...\nclass x: ...\nprint(x)"),
+    "try: ...\nexcept E as x: ...\nwith a as x: ...\nfor x in y: ...\nprint(x)",
+    *("match y:\n    case [x, *_]: ...\n    case {'a': 1, **x}: ...\nprint(x)", "print(x)"),
 )
-def test_a_name_is_bound_where_python_binds_it(text: str, lines: set[int]) -> None:
-    module = SyntaxTree(text)
-    (call,) = module.calls("print")
-    (name,) = call.args
-    assert isinstance(name, ast.Name)
-    assert {getattr(node, "lineno", 0) for node in module.bound(name)} == lines
+
+
+def test_a_name_is_bound_where_python_binds_it(golden: Callable[[str, str], None]) -> None:
+    lines = []
+    for text in NAMES:
+        module = SyntaxTree(text)
+        (name,) = module.calls("print")[0].args
+        assert isinstance(name, ast.Name)
+        bound = sorted(getattr(node, "lineno", 0) for node in module.bound(name))
+        lines += [*text.splitlines(), f"  bound on lines {bound}", ""]
+    golden("tree.txt", "\n".join(lines))
 
 
 @cases(("False", 1), ("y", 1), ("y + 1", 0), ("*y", 0))
