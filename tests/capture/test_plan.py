@@ -52,6 +52,10 @@ def test_a_folder_that_cannot_be_taken_is_said_before_the_run(out: str, at: Path
     (at / "there" / "precious").write_text("data")
     with pytest.raises(OutputError, match="choose another folder"):
         profile(Plan("train.py", out=Path(out)))
+    (at / "runs").symlink_to(at / "nowhere")
+    with pytest.raises(OutputError, match="cannot be written"):
+        claim(Plan(script="train.py"))
+    (at / "runs").unlink()
     assert sorted(str(path) for path in Path().rglob("*")) == ["there", "there/precious", "train.py"]
 
 
@@ -75,12 +79,6 @@ def test_runs_of_one_second_have_folders_of_their_own(monkeypatch: pytest.Monkey
     assert made == {first, *(f"{first}-{number}" for number in (2, 3, 4))}
 
 
-def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(at: Path) -> None:
-    (at / "runs").symlink_to(at / "nowhere")
-    with pytest.raises(OutputError, match="cannot be written"):
-        claim(Plan(script="train.py"))
-
-
 @cases(
     (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
     (Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE), ["-m", "pkg.train", "x"], "pkg.train"),
@@ -100,22 +98,23 @@ def fake_python(folder: Path, name: str = "python", code: int = 0) -> str:
     return str(folder / name)
 
 
+def on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
+
+
 @each("", ", which has no TensorFlow,")
 def test_a_tfdoctor_of_the_path_takes_the_python_of_the_path(
     lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `python train.py` would; whatever that has, no other one runs the script."""
-    users, own = tmp_path / "users", tmp_path / "own"
-    python, program = fake_python(users, code=int(bool(lacks))), fake_python(own, "tfdoctor")
-    monkeypatch.setenv("PATH", os.pathsep.join([str(users), str(own)]))
-    monkeypatch.setenv(MARK, program)
-    assert interpreter(None) == python
+    users, own, ours = tmp_path / "users", tmp_path / "own", Path(sys.executable).parent
+    python = fake_python(users, code=int(bool(lacks)))
+    monkeypatch.setenv(MARK, fake_python(own, "tfdoctor"))
+    on_path(monkeypatch, users, own)
+    assert (interpreter(None), interpreter(sys.executable)) == (python, sys.executable)
     assert notice(python) == f"runs it with {python}{lacks} (choose with --python)"
-    assert interpreter(sys.executable) == sys.executable
-    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), str(own)]))
-    same = interpreter(None)
-    assert Path(same).parent == Path(sys.executable).parent
-    assert notice(same) == ""  # not worth a word
+    on_path(monkeypatch, ours, own)
+    assert (Path(same := interpreter(None)).parent, notice(same)) == (ours, "")  # not worth a word
 
 
 @cases(
@@ -128,11 +127,10 @@ def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
 ) -> None:
     """By its path, by `python -m` or inside of the user's process: the user has chosen its environment."""
     folder = tmp_path / "env" / "bin"
-    python = fake_python(folder)
-    fake_python(folder, "tfdoctor")
+    python, _ = fake_python(folder), fake_python(folder, "tfdoctor")
     if mark:
         (folder.parent / mark).touch()
-    monkeypatch.setenv("PATH", str(folder))
+    on_path(monkeypatch, folder)
     monkeypatch.setenv(MARK, called)
     assert interpreter(None) == (python if mark == "pyvenv.cfg" else sys.executable)
     assert bool(notice(sys.executable)) == called.endswith("tfdoctor")  # said where PATH has another
@@ -143,14 +141,12 @@ def test_a_tfdoctor_of_its_own_takes_the_python_of_the_path(
     made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The environment of the tool has TensorFlow, but none of the packages of the script; uvx puts it first."""
-    own = tmp_path / UVX / "own" if made == UVX else tmp_path / "own"
-    fake_python(own / "bin")
+    own, users = tmp_path / UVX / "own" if made == UVX else tmp_path / "own", tmp_path / "users"
+    python, _ = fake_python(users, "python3"), fake_python(own / "bin")
     (own / made).touch()
-    python = fake_python(tmp_path / "users", "python3")
-    monkeypatch.setenv("PATH", os.pathsep.join([str(own / "bin"), str(tmp_path / "users")]))
     monkeypatch.setattr("tfdoctor.capture.interpreter.PREFIX", str(own))
-    assert interpreter(None) == python
-    assert notice(python) == f"runs it with {python} (choose with --python)"
-    monkeypatch.setenv("PATH", str(own / "bin"))
+    on_path(monkeypatch, own / "bin", users)
+    assert (interpreter(None), notice(python)) == (python, f"runs it with {python} (choose with --python)")
+    on_path(monkeypatch, own / "bin")
     with pytest.raises(CaptureError, match="no python on PATH"):
         interpreter(None)

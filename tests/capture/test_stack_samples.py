@@ -6,21 +6,6 @@ stack_samples: Any = agent.load("window.stack_samples")
 stack: Any = agent.load("process.stack")
 
 
-class Callback:
-    """As Keras' base class is called."""
-
-
-class Slow(Callback):
-    def on_train_batch_end(self, sampler: Any) -> None:
-        sampler.sample(threading.get_ident(), training())
-
-
-def test_a_callback_is_named_with_its_line(sampler: Any) -> None:
-    Slow().on_train_batch_end(sampler)
-    (place,) = sampler.describe()["places"]
-    assert (place["callback"], place["at"][0], place["looped"]) == ("Slow.on_train_batch_end", __file__, None)
-
-
 def training(depth: int = 0) -> SimpleNamespace:
     return SimpleNamespace(running=False, depth=depth, function=None)
 
@@ -38,6 +23,21 @@ def test_a_known_stack_is_one_place_with_all_its_times(depth: int, sampler: Any)
     (place,) = sampler.describe()["places"]
     assert (sampler.inside, place["inside"], place["seen"], len(place["when_us"])) == (3 * depth, bool(depth), 3, 3)
     assert place["when_us"] == sorted(place["when_us"])
+
+
+class Callback:
+    """As Keras' base class is called."""
+
+
+class Slow(Callback):
+    def on_train_batch_end(self, sampler: Any) -> None:
+        sampler.sample(threading.get_ident(), training())
+
+
+def test_a_callback_is_named_with_its_line(sampler: Any) -> None:
+    Slow().on_train_batch_end(sampler)
+    (place,) = sampler.describe()["places"]
+    assert (place["callback"], place["at"][0], place["looped"]) == ("Slow.on_train_batch_end", __file__, None)
 
 
 def waited(until: Callable[[], object]) -> bool:
@@ -129,13 +129,11 @@ def test_a_rest_goes_on_until_it_is_ended(paused: str, took: float, ends_by: str
 
 
 def test_there_are_enough_samples_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = pace(hurries=True)
-    many.taken = stack_samples.ENOUGH
-    assert not many.hurries_on()
-    few, now = pace(hurries=False), [100.0]
+    many, few, now = pace(hurries=True), pace(hurries=False), [100.0]
     monkeypatch.setattr(stack_samples.time, "monotonic", lambda: now[0])
+    many.taken = stack_samples.ENOUGH
     few.hurry()
-    assert few.hurries_on()
+    assert (many.hurries_on(), few.hurries_on()) == (False, True)
     now[0] += stack_samples.LONGEST_S
     assert not few.hurries_on()
 
@@ -150,9 +148,8 @@ def test_a_line_says_what_it_calls_and_who_called_it(sampler: Any) -> None:
     ((seen, *rest),) = found
     assert seen.line[0] == seen.caller[0] == __file__
     assert seen.line[1] < seen.caller[1]
-    assert stack.public_name(seen.calls) == "json.dumps"
+    assert (stack.public_name(seen.calls), *rest) == ("json.dumps", None, True)
     assert stack.public_name(seen.runs).startswith("json.encoder.")
-    assert rest == [None, True]
 
 
 def elsewhere(sampler: Any, run: Callable[[Callable[[], None]], object]) -> list[Any]:
@@ -189,8 +186,7 @@ def test_what_makes_input_is_known_by_who_calls_it(sampler: Any) -> None:
     module: dict[str, Any] = {"__name__": name}
     source = "def get_index(make):\n    return make()\n"
     exec(compile(source, "/x/site-packages/keras/py_dataset_adapter.py", "exec"), module)
-    entries = {at["entry"] for at in elsewhere(sampler, module["get_index"])}
-    assert f"{name}.get_index" in entries
+    assert f"{name}.get_index" in {at["entry"] for at in elsewhere(sampler, module["get_index"])}
 
 
 @cases((4, 11), (2, 11), (0, 9))

@@ -1,5 +1,7 @@
 """Which steps are traced, decided without TensorFlow."""
 
+from unittest.mock import Mock
+
 from tests.capture.kit import *
 from tests.capture.windows import call, make, run, source
 
@@ -84,8 +86,8 @@ def test_a_refused_profiler_is_recorded_and_asked_again(window: Any) -> None:
 def test_a_profiler_is_asked_for_five_times(window: Any) -> None:
     window.profiler.refuse = RuntimeError("another profiler is running")
     run(window, 200)
-    assert (window.state, window.refusals, source(window, "keras-fit").seen) == ("done", 5, 200)
-    assert window.log.errors == []
+    seen = source(window, "keras-fit").seen
+    assert (window.state, window.refusals, seen, window.log.errors) == ("done", 5, 200, [])
 
 
 def fit(window: Any, line: int, steps: int) -> None:
@@ -107,9 +109,8 @@ def test_a_long_fit_replaces_a_short_first_one(window: Any) -> None:
     fit(window, 1, 5)
     assert kept(window) == (1, 4, "capture0")
     fit(window, 2, 100)
-    assert kept(window) == (10, 20, "capture1")
+    assert (kept(window), window.program.written) == ((10, 20, "capture1"), [False, True])
     assert "of 2 training loops" in window.log.state["steps"]["why"]
-    assert window.program.written == [False, True]
     fit(window, 3, 500)
     assert window.captures == 2
     assert sorted(path.name for path in Path(window.log.out).iterdir()) == ["agent.json", "plugins"]
@@ -123,14 +124,11 @@ def test_a_long_fit_replaces_a_short_first_one(window: Any) -> None:
 def test_fits_one_after_the_other(fits: list[tuple[int, int]], found: object, captures: int, window: Any) -> None:
     for call_of_fit in fits:
         fit(window, *call_of_fit)
-    assert window.captures == captures
-    assert found in (None, kept(window))
+    assert (window.captures, found or kept(window)) == (captures, kept(window))
 
 
 def test_a_fault_does_not_reach_the_loop(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise ValueError("no marker")
-
+    broken = Mock(side_effect=ValueError("no marker"))
     monkeypatch.setattr(agent.load("process.tensorflow_api"), "trace_class", lambda: broken)
     assert run(window, 40) == []
     assert window.log.errors[0] == {"where": "arrive", "error": "ValueError: no marker"}
@@ -144,8 +142,7 @@ def test_untraced_steps_are_told_without_the_first_call_and_the_long_ones_by_num
     loop.spans.extend([(9_000_000_000, 1, 0), (4_000_000, 4, 1), (2_000_000, 1, 5), (3_000_000, 1, 6)])
     assert loop.untraced() == {"count": 3, "median_ms": 2.0, "of": "steps", "total_ms": 9.0, "long": []}
     loop.spans.clear()
-    loop.spans.extend((90_000_000 if not number else 40_000_000 if number == 30 else 2_000_000, 1, number)
-                      for number in (0, *range(20, 60)))  # fmt: skip
+    loop.spans.extend(({0: 90, 30: 40}.get(number, 2) * 1_000_000, 1, number) for number in (0, *range(20, 60)))
     told = loop.untraced()
     assert (told["total_ms"], told["long"]) == (118.0, [(30, 40.0)])
 
@@ -194,10 +191,9 @@ def test_calls_after_the_window_are_sampled_until_there_are_enough(
     if "rank" in plan:
         window.log.state["rank"] = {"name": "worker 1 of 2", "rank": 1, "size": 2}
     loop = source(window, "keras-fit")
-    if announced or "epoch" in plan:
-        window.announce(loop, announced or plan["epoch"])
-    if "epoch" in plan:
-        loop.alarm = 10
+    if told := announced or plan.get("epoch"):
+        window.announce(loop, told)
+    loop.alarm = 10 if "epoch" in plan else loop.alarm
     window.samples.begin = lambda _, *, more_to_come: goes_on.append(more_to_come)
     sampled(window, wanted)
     with pytest.raises(SystemExit) if window.plan["stop_after"] else contextlib.nullcontext() as left:
@@ -225,8 +221,7 @@ def test_steps_that_the_framework_marks_are_not_sampled_later(window: Any) -> No
     source(window, "keras-fit").marks = False
     sampled(window, 8)
     run(window, 50)
-    assert window.profiler.marked == []
-    assert record(window, "stopped_by") == ("steps",)
+    assert (window.profiler.marked, *record(window, "stopped_by")) == ([], "steps")
 
 
 # Windows by time
@@ -255,8 +250,7 @@ def test_a_loop_that_is_left_while_it_is_sampled_is_closed(window: Any) -> None:
     sampled(window, 8)
     run(window, 22)
     window.samples.late = lambda now: now > 5.0
-    assert look(window) == "done"
-    assert record(window, "stopped_by") == ("steps",)
+    assert (look(window), *record(window, "stopped_by")) == ("done", "steps")
 
 
 def test_steps_are_counted_on_where_a_call_waited_while_another_thread_closed_the_window(window: Any) -> None:
