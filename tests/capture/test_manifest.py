@@ -69,8 +69,7 @@ TOKENS = [  # made up here, so that no file contains one
 
 @each(*TOKENS)
 def test_tokens_of_issuers_are_masked_wherever_they_stand(token: str) -> None:
-    assert masked([token]) == ["***"]
-    assert masked([f"--x={token}"]) == ["--x=***"]
+    assert masked([token, f"--x={token}"]) == ["***", "--x=***"]
     assert clean(f"cannot fetch '{token}': 401") == "cannot fetch '***': 401"
     assert cleaned_begin(f"{'x' * 90}: {token}", 95) == f"{'x' * 90}: ***"  # cut after it was masked
 
@@ -141,12 +140,9 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
     begun = manifest.begin(Plan("train.py", ("--lr", "1")), ["python3", "train.py"])
     manifest.write(tmp_path, begun)
     written = read(Manifest, json.loads((tmp_path / "tfdoctor.json").read_text()), [])
-    assert written == begun
-    assert not written.finished
+    plan = CapturePlan(kind="script", script="train.py", steps=20, warmup=10, sample_every_ms=200, watch_s=60.0)
+    assert (written, written.plan, written.finished) == (begun, plan, False)
     assert written.host.memory_bytes > 0
-    assert written.plan == CapturePlan(
-        kind="script", script="train.py", steps=20, warmup=10, sample_every_ms=200, watch_s=60.0
-    )
     assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
 
 
@@ -155,12 +151,8 @@ WANTED = {"wanted": "tensorflow"}
 LOOP = {"source": "session-run", "steps": 5, "calls": 5, "at": ["train.py", 34]}
 
 
-def steps(seen: int, **more: Any) -> dict[str, Any]:
-    return {"steps": {"seen": seen, **more}, **TF}
-
-
-def loops(number: int) -> dict[str, Any]:
-    return steps(5, source="session-run", at=["train.py", 34], candidates=[LOOP] * number)
+def steps(seen: int, loops: int = 0) -> dict[str, Any]:
+    return {"steps": {"seen": seen, **LOOP, "candidates": [LOOP] * loops} if loops else {"seen": seen}, **TF}
 
 
 END = {"finished": True}
@@ -169,8 +161,8 @@ MISSING: dict[str, tuple[int, Any] | tuple[int, Any, dict[str, Any]]] = {
     "ended after 7 steps": (0, steps(7) | END),
     "ended after a step": (0, steps(1) | END),
     "7 steps, and no end": (0, steps(7)),
-    "one loop of 5 steps": (0, loops(1) | END),
-    "many short loops, of which the run did not end after the first": (0, loops(27) | END),
+    "one loop of 5 steps": (0, steps(5, loops=1) | END),
+    "many short loops, of which the run did not end after the first": (0, steps(5, loops=27) | END),
     "no step": (0, steps(0), {"watch_s": 0.0}),
     "no step, in less time": (0, steps(0)),
     "no TensorFlow": (0, {"steps": {"seen": 0}, "versions": {}}),

@@ -46,7 +46,7 @@ def over(process: Popen[str]) -> tuple[str, int]:
     return shown, process.returncode
 
 
-@each(os.kill, os.killpg, ids=["to tfdoctor alone", "to all"])
+@each(os.kill, os.killpg)
 def test_every_signal_arrives_once(send: Callable[[int, int], None], tmp_path: Path) -> None:
     """Also one that would stop a script without a handler: tfdoctor does not stop alone."""
     numbers = [*map(int, SENT), int(signal.SIGUSR2)]

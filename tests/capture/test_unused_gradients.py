@@ -90,8 +90,7 @@ def test_what_leads_only_to_an_unused_gradient_is_useless(
     train(noted, started, applied=applied, steps=steps)
     (line,) = noted.describe()
     assert {name: line.get(name) for name in expected} == expected
-    if expected.get("operations"):
-        assert sorted(kind for kind, _, _ in line["types"]) == ["Conv", "Relu"]
+    assert expected is not USELESS or sorted(kind for kind, _, _ in line["types"]) == ["Conv", "Relu"]
     assert (started.TFE_Py_FastPathExecute is original) is (steps >= 6)
 
 
@@ -122,8 +121,7 @@ def test_a_loop_that_takes_no_more_gradients_is_not_noted_forever(
         run(started, "Mul")
     assert started.TFE_Py_FastPathExecute is original
     train(noted, started, applied=1)
-    assert not any(line.get("followed") for line in noted.describe())
-    assert not noted.log.errors
+    assert (any(line.get("followed") for line in noted.describe()), noted.log.errors) == (False, [])
 
 
 def test_a_gradient_that_fails_raises_as_before(noted: Any, started: Any) -> None:

@@ -145,7 +145,10 @@ def written(template: str, how: dict[str, str]) -> bytes:
     return text.replace("\n", how["newline"]).encode(encoding)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+one_folder = partial(settings, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@one_folder(max_examples=25)
 @given(how=WRITTEN)
 def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) -> None:
     script = tmp_path / "a b.py"
@@ -157,13 +160,12 @@ def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) 
     ]
     results, patch = made(recorded(tmp_path, ["a b.py"], {"steps_per_epoch": 320}), *findings)
 
-    assert missing(results) == [""] * len(ASKED)
     git_apply(patch, tmp_path)
-    assert script.read_bytes() == written(CHANGED, how)
+    assert (missing(results), script.read_bytes()) == ([""] * len(ASKED), written(CHANGED, how))
     compile(script.read_bytes(), "a b.py", "exec")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@one_folder(max_examples=40)
 @given(before=st.text("ab\r\n\té", min_size=1, max_size=40), after=st.text("ab\r\n\té", min_size=1, max_size=40))
 def test_a_diff_is_what_git_reads(tmp_path: Path, before: str, after: str) -> None:
     if before == after:
@@ -187,35 +189,29 @@ def test_it_applies_in_the_folder_of_the_run_within_a_repository(
     for file in files:
         (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name / file).write_text(MAPS)
-    _, patch = made(
-        recorded(tmp_path / name, asked), *(finding(one, remedy("parallel-map", one, 2)) for one in asked)
-    )
-
+    findings = [finding(one, remedy("parallel-map", one, 2)) for one in asked]
+    _, patch = made(recorded(tmp_path / name, asked), *findings)
     git_apply(patch, tmp_path / name)
     expected = {file: MAPS.replace("f)", f"f, {AUTO})") if file in asked else MAPS for file in files}
     assert {file: (tmp_path / name / file).read_text() for file in files} == expected
 
 
-@each("train.py", "linked/real.py")
+@each("train.py", "linked/real.py", "elsewhere.py")
 def test_a_link_is_followed_to_the_file_that_git_changes(link: str, tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
-    real = tmp_path / "code" / "real.py"
-    real.parent.mkdir()
-    real.write_text(MAPS)
-    (tmp_path / "train.py").symlink_to(real)
-    (tmp_path / "linked").symlink_to(real.parent)
-    asked = finding("a", remedy("parallel-map", link, 2))
-    results, patch = made(recorded(tmp_path, [link]), asked)
-    git_apply(patch, tmp_path)
-    assert (missing(results), "num_parallel_calls" in real.read_text()) == ([""], True)
-    assert (tmp_path / "train.py").is_symlink()
-
-
-def test_a_link_to_a_file_elsewhere_is_not_in_the_patch(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "real.py").write_text(MAPS)
-    (tmp_path / "run" / "train.py").symlink_to(tmp_path / "real.py")
-    assert "outside the folder" in said(tmp_path / "run", finding("a", remedy("parallel-map", line=2)))
+    folder, outside = tmp_path / "run", tmp_path / "real.py"
+    real = folder / "code" / "real.py"
+    real.parent.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", folder], check=True, timeout=60)
+    for name, target in (("train.py", real), ("linked", real.parent), ("elsewhere.py", outside)):
+        (folder / name).symlink_to(target)
+    for path in (real, outside):
+        path.write_text(MAPS)
+    results, patch = made(recorded(folder, [link]), finding("a", remedy("parallel-map", link, 2)))
+    ((reason,), elsewhere) = missing(results), link == "elsewhere.py"
+    assert ("outside the folder" in reason, bool(reason), not patch) == (elsewhere,) * 3
+    if patch:
+        git_apply(patch, folder)
+    assert (AUTO in real.read_text(), (folder / "train.py").is_symlink()) == (not elsewhere, True)
 
 
 texts = st.lists(st.sampled_from(["a = 1", "é", "", "    x(\N{GRINNING FACE})"]), max_size=6).flatmap(
@@ -236,10 +232,7 @@ def edits(draw: st.DrawFn) -> tuple[str, list[Splice]]:
 
 def applied(text: str, splices: list[Splice]) -> str:
     """Replace by lines and columns, the last place first."""
-    starts = [0]
-    for number, character in enumerate(text):
-        if character == "\n":
-            starts.append(number + 1)
+    starts = [0, *(number for number, character in enumerate(text, 1) if character == "\n")]
     for one in reversed(replaced(text, splices)):
         start, end = (starts[line - 1] + column - 1 for line, column in (one.start, one.end))
         text = text[:start] + one.text + text[end:]
