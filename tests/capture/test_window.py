@@ -69,8 +69,7 @@ def test_a_call_that_was_no_step_is_taken_back(window: Any) -> None:
     fit = source(window, "keras-fit")
     fit.retract(fit.begin(1), 1)
     assert run(window, 40) == [(number, 1) for number in [10, 11, 12, *range(13, 31)]]
-    assert window.kept.discarded == [12]
-    assert record(window, "steps", "calls") == (20, 20)
+    assert (window.kept.discarded, *record(window, "steps", "calls")) == ([12], 20, 20)
 
 
 def test_a_refused_profiler_is_recorded_and_asked_again(window: Any) -> None:
