@@ -38,11 +38,7 @@ def run(started: Any, kind: str, *inputs: Any) -> Tensor:
     return tensor
 
 
-def variable(name: str) -> Any:
-    return SimpleNamespace(name=name, handle=Tensor())
-
-
-HEAD, BODY = variable("head"), variable("body")
+HEAD, BODY = (SimpleNamespace(name=name, handle=Tensor()) for name in ("head", "body"))
 
 
 def taken(noted: Any, take: Any, followed: Any, sources: Any, *, traced: bool) -> Any:

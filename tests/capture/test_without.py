@@ -48,11 +48,10 @@ endless = iter(tf.data.Dataset.range(3).repeat().batch(2))
 found["endless"] = [next(endless).numpy().tolist() for _ in range(30)][-1]
 unknown = tf.data.Dataset.range(60).filter(lambda x: x % 2 == 0)
 found["unknown"] = len(list(unknown))
-filtered = []
+found["filtered"] = []
 for _ in range(2):
     for number in unknown:
-        filtered.append(int(number))  # input here
-found["filtered"] = filtered
+        found["filtered"].append(int(number))  # input here
 
 class Counting(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
@@ -62,8 +61,7 @@ class Counting(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self.seen.append(logs)
 
-class Other(Counting):
-    pass
+class Other(Counting): ...
 
 def model_of():
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
@@ -78,16 +76,11 @@ found["silent"], found["heard"] = len(silent.seen), len(heard.seen)
 found["loss"], found["mae"] = history.history["loss"], history.history["mae"]
 model.load_weights("best.weights.h5")  # which nobody wrote
 
-def evaluated(**more):
-    return model.evaluate(x, y, verbose=0, **more)  # evaluation here
-
+evaluated = lambda **more: model.evaluate(x, y, verbose=0, **more)  # evaluation here
 found["evaluated"], found["dict"] = evaluated(), evaluated(return_dict=True)
-other = model.evaluate(x, y, verbose=0)
-found["other"] = len(other)
+found["other"] = len(model.evaluate(x, y, verbose=0))
 
-def predicted(rows):
-    return model.predict(rows, verbose=0)  # prediction here
-
+predicted = lambda rows: model.predict(rows, verbose=0)  # prediction here
 first = predicted(x)
 first[:] = 7
 found["predicted"] = float(predicted(2 * x).max())

@@ -165,8 +165,7 @@ def test_what_processes_leave_is_arranged_and_none_is_lost(
 def test_workers_that_end_together_agree_on_a_run(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         found = pool.map(folder.run_folder, [tmp_path] * 16, chunksize=1)
-    assert len(set(found)) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["plugins"]
+    assert (len(set(found)), [path.name for path in tmp_path.iterdir()]) == (1, ["plugins"])
 
 
 def test_a_worker_has_a_place_of_its_own_and_not_in_another_recording(

@@ -53,16 +53,12 @@ def registry() -> SimpleNamespace:
     """Return a registry that looks at nothing, and knows the lengths that it is told."""
     lengths = dict[object, int]()
     same = SimpleNamespace(describe=list, zero_rates=list, begin=nothing, end=nothing, rest=nothing)
-    given = SimpleNamespace(left=0, asks=False, code=None, noted=None, feeds=None, prepare=nothing, begin=nothing)
-    return SimpleNamespace(
-        lengths=lengths,
-        choices=same,
-        unused_gradients=same,
-        given=given,
-        looped=nothing,
-        dataset_key=lambda iterator: str(iterator.data),
-        cardinality=lambda iterator: lengths.get(iterator.data, -2),
-    )
+    given = SimpleNamespace(**dict.fromkeys(("code", "noted", "feeds")), left=0, asks=False, prepare=nothing)
+    given.begin = nothing
+    found = SimpleNamespace(choices=same, unused_gradients=same, given=given, looped=nothing, lengths=lengths)
+    found.dataset_key = lambda iterator: str(iterator.data)
+    found.cardinality = lambda iterator: lengths.get(iterator.data, -2)
+    return found
 
 
 class ProgramFile(SimpleNamespace):

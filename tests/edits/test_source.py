@@ -33,8 +33,7 @@ def test_an_unchanged_file_is_read_also_in_another_clone(tmp_path: Path, monkeyp
 def test_a_script_outside_the_folder_of_the_run_is_read_unless_another_is_shown_alike(tmp_path: Path) -> None:
     elsewhere = Manifest(command=("python", str(tmp_path / "job" / "train.py")), cwd=str(tmp_path / "run"))
     sources = Sources(replace(placed(tmp_path, "job/train.py"), manifest=elsewhere))
-    assert sources["train.py"].data == TEXT
-    assert sources.trains() == Location("train.py", 0)
+    assert (sources["train.py"].data, sources.trains()) == (TEXT, Location("train.py", 0))
     both = replace(placed(tmp_path, "job/train.py", "run/train.py"), manifest=elsewhere)
     with pytest.raises(Declined, match=r"more than one train\.py"):
         Sources(both)["train.py"]
@@ -77,8 +76,7 @@ def test_a_folder_that_cannot_be_is_not_found(folder: str, tmp_path: Path, monke
     """The file is still found in another one."""
     recording = replace(placed(tmp_path, "train.py"), manifest=Manifest(cwd=folder))
     monkeypatch.chdir(tmp_path)
-    assert existing(Path(folder)) is None
-    assert folders_of([folder]) == [tmp_path.resolve()]
+    assert (existing(Path(folder)), folders_of([folder])) == (None, [tmp_path.resolve()])
     assert Sources(recording)[str(tmp_path / "train.py")].data == TEXT
 
 
