@@ -74,13 +74,10 @@ def test_tokens_of_issuers_are_masked_wherever_they_stand(token: str) -> None:
     assert cleaned_begin(f"{'x' * 90}: {token}", 95) == f"{'x' * 90}: ***"  # cut after it was masked
 
 
-KEY = "-----BEGIN {}PRIVATE KEY-----"
-
-
 @each("", "RSA ", "OPENSSH ", "ENCRYPTED ")
 @pytest.mark.parametrize("end", ["", "\n-----END {}PRIVATE KEY-----"])
 def test_private_keys_are_masked(kind: str, end: str) -> None:
-    head = KEY.format(kind)
+    head = f"-----BEGIN {kind}PRIVATE KEY-----"
     key = f"{head}\nProc-Type: 4,ENCRYPTED\n\nMIIEpA+/=\nMIIEpB{end.format(kind)}"
     assert masked(["train.py", key, "--lr", "1"]) == ["train.py", f"{head}***", "--lr", "1"]
     assert "MII" not in " ".join(masked(["train.py", *key.split()]))  # without quotes
@@ -95,8 +92,9 @@ def test_private_keys_are_masked(kind: str, end: str) -> None:
     *("models--bert-base-uncased", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "xoxo", "AKIA", "hvs.py"),
     *("x-axis: key", "login", "glossary-of-terms-and-names", "-----BEGIN CERTIFICATE-----MII"),
 )
-def test_names_and_hashes_are_shown(name: str) -> None:
+def test_names_and_hashes_and_what_ordinary_scripts_are_given_are_shown(name: str) -> None:
     assert masked(["train.py", name, f"--x={name}"]) == ["train.py", name, f"--x={name}"]
+    assert (masked(ORDINARY.split()), masked([])) == (ORDINARY.split(), [])
     assert clean(f"no such file: {name}") == f"no such file: {name}"
 
 
@@ -110,10 +108,6 @@ ORDINARY = """
 --key_dim 64 --keywords=a --author bob --bypass 1 --single_pass=1 --low_pass 3 --signature-columns a
 --signature_def serving_default --signature_key=serving_default -u localhost:8080 -u worker0:6009,worker1:6009 -u http://h:80/a
 """
-
-
-def test_what_ordinary_scripts_are_given_is_shown() -> None:
-    assert (masked(ORDINARY.split()), masked([])) == (ORDINARY.split(), [])
 
 
 @each("x" * 100_000, "a_key-" * 10_000, '"' * 9_000, "-u" * 9_000, "'a" * 9_000)

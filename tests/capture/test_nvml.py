@@ -13,10 +13,9 @@ from tfdoctor.capture.sampler.nvml import FAILURES, Probe
 STUB = Path(__file__).with_name("nvml_stub.c")
 
 SAMPLE = """
-import os, sys, time
+import json, os, sys, time
 from dataclasses import asdict
 from pathlib import Path
-import json
 from tfdoctor.capture.sampler import SamplingThread
 from tfdoctor.capture.sampler.nvml import NvmlSampler
 
@@ -33,13 +32,13 @@ print(json.dumps([asdict(sampling) for sampling in samples.stop()]))
 Sampled = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
-def sampled(tmp_path: Path, *flags: str, seconds: float = 0.7) -> Sampled:
+def sampled(tmp_path: Path, flags: str, seconds: float) -> Sampled:
     """Sample the stand-in, compiled with these flags, in a process of its own; return what is said, and samples."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")
-    library = tmp_path / "libnvidia-ml.so.1"
-    build = [compiler, "-shared", "-fPIC", "-O1", *flags, "-o", str(library), str(STUB)]
+    given = (f"-D{flag}" for flag in flags.split())
+    build = [compiler, "-shared", "-fPIC", "-O1", *given, "-o", str(tmp_path / "libnvidia-ml.so.1"), str(STUB)]
     subprocess.run(build, check=True)
     out, gpus = tmp_path / "samples.jsonl", {"CUDA_VISIBLE_DEVICES": "GPU-00000000,GPU-00000001"}
     words = [sys.executable, "-c", SAMPLE, str(out), str(seconds), str(tmp_path / "bus")]
@@ -51,20 +50,17 @@ def sampled(tmp_path: Path, *flags: str, seconds: float = 0.7) -> Sampled:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
-    return sampled(tmp_path_factory.mktemp("usual"), seconds=2.5)
+    return sampled(tmp_path_factory.mktemp("usual"), "", 2.5)
 
 
-VARIANTS: dict[str, tuple[float, tuple[str, ...]]] = {
+VARIANTS: dict[str, tuple[float, str]] = {
     # The start of the driver takes time, another process works, the link is narrow, and one GPU is lost.
-    "board": (1.9, ("OPEN_US=300000", "PERSISTENCE=0", "OTHER_SM=40", "PCIE_WIDTH=4", "LOST_AFTER=2")),
-    "divided": (1.3, ("MIG",)),
-    "older driver": (0.7, ("OLD_DRIVER",)),
-    "hangs": (
-        0.7,
-        ("HANG_AFTER=1",),
-    ),  # and the process ends: NVML is not shut down below a thread that never returns
-    "no answer": (0.1, ("BROKEN",)),
-    "no GPU": (0.1, ("BROKEN",)),
+    "board": (1.9, "OPEN_US=300000 PERSISTENCE=0 OTHER_SM=40 PCIE_WIDTH=4 LOST_AFTER=2"),
+    "divided": (1.3, "MIG"),
+    "older driver": (0.7, "OLD_DRIVER"),
+    "hangs": (0.7, "HANG_AFTER=1"),  # and the process ends, below whose thread NVML is not shut down
+    "no answer": (0.1, "BROKEN"),
+    "no GPU": (0.1, "BROKEN"),
 }
 
 
@@ -84,8 +80,7 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sampled]:
         assert has_nvidia_gpu(folder / "bus") is (name == "no answer")
     with ThreadPoolExecutor() as pool:
         runs = {
-            name: pool.submit(sampled, folders[name], *(f"-D{flag}" for flag in flags), seconds=seconds)
-            for name, (seconds, flags) in VARIANTS.items()
+            name: pool.submit(sampled, folders[name], flags, seconds) for name, (seconds, flags) in VARIANTS.items()
         }
     return {name: run.result() for name, run in runs.items()}
 

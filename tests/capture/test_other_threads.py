@@ -31,11 +31,9 @@ def collector() -> Iterator[None]:
 
 
 def test_the_collector_is_as_it_was() -> None:
-    assert read(threading.get_ident())
-    assert gc.isenabled()
-    gc.disable()
-    assert read(threading.get_ident())
-    assert not gc.isenabled()
+    for change, enabled in ((gc.enable, True), (gc.disable, False)):
+        change()
+        assert (read(threading.get_ident()), gc.isenabled()) == (True, enabled)
 
 
 def test_what_a_function_holds_is_gone_when_it_has_returned() -> None:

@@ -4,7 +4,7 @@ from tests.edits.kit import *
 from tfdoctor.edits.by_id import CHECKS
 from tfdoctor.recording.program import RecordedDataset
 
-MARKS = {"prefetch": ".batch", "cache": ".map", "cache-before-repeat": ".cache"}
+MARKS = {"prefetch": ".batch", "parallel-batch": ".batch", "cache": ".map", "cache-before-repeat": ".cache"}
 
 LINES = {
     "prefetch": [
@@ -19,7 +19,7 @@ LINES = {
         "d = d.map(f, deterministic=False)",  # the order would change
         *("d = d.map(f)\no.deterministic = False", "d = d.map(f, deterministic=True)"),
     ],
-    "parallel-batch": ["d = d.batch(8)"],
+    "parallel-batch": ["d = d.batch(8)", "d = (\n\td.batch(\n\t\t8,\n\t))"],
     "parallel-interleave": ["d = files.interleave(read, cycle_length=4)"],
     "cache": [
         *("d = files.map(f).batch(2)", "d = files.map(f).map(g)", "d = files.map(f)"),

@@ -70,15 +70,12 @@ def test_a_package_brings_its_edit_which_is_imported_when_it_is_needed(
     package = Rule.from_module(importlib.import_module("needless_line"))
     monkeypatch.delitem(sys.modules, "needless_line")
     assert (package.edit_modules, "needless_line.edit" in sys.modules) == (("needless_line.edit",), False)
+    assert rule("input-bound").edits() == {}  # which has no folder
     (result,), patch = made(tmp_path, replace(finding("", remedy("remove-line"), remedy("")), rule=package))
     edit, other = result.edits
     assert (edit.before, edit.after, other.missing) == ("x = 1", "y = 2", package.by_hand)
     assert b"+y = 2" in patch
     del sys.modules["needless_line.edit"]
-
-
-def test_a_rule_without_a_folder_brings_no_edit() -> None:
-    assert rule("input-bound").edits() == {}
 
 
 def test_a_suggestion_is_shown_and_tried_when_its_rule_is_named(
@@ -88,10 +85,8 @@ def test_a_suggestion_is_shown_and_tried_when_its_rule_is_named(
     (tmp_path / "train.py").write_text("import tensorflow as tf\nd = d.batch(32).shuffle(64)\nd = d.map(f)\n")
     recording, told = recorded(tmp_path), Told()
     suggestion = replace(remedy("earlier-shuffle", line=2), changes="the examples come in another order")
-    found = finding("shuffle-order", suggestion)
-    told.rows(said, {"a suggestion": (recording, found)})
-    both = finding("shuffle-order", suggestion, remedy("parallel-map", line=3))
-    told.rows(said, {"a suggestion and another remedy": (recording, both)})
+    found, both = (finding("shuffle-order", suggestion, *more) for more in ((), (remedy("parallel-map", line=3),)))
+    told.rows(partial(said, recording), {"a suggestion": found, "a suggestion and another remedy": both})
     results, _ = made(recording, found)
 
     def wanted(*only: str, keep: bool = False) -> dict[str, object]:
