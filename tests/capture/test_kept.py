@@ -24,10 +24,10 @@ def imported(node: ast.AST) -> Iterator[str]:
             return  # TYPE_CHECKING
         case ast.Import(names):
             yield from (alias.name for alias in names)
-        case ast.ImportFrom(module=str(module), level=0):
-            yield module
-        case ast.Call(func=ast.Name(name)):
+        case ast.ImportFrom(module=str(name), level=0) | ast.Call(func=ast.Name(name)):
             yield name
+        case _:
+            pass
     for child in ast.iter_child_nodes(node):
         yield from imported(child)
 

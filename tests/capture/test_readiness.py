@@ -1,12 +1,8 @@
 """What could be recorded here: the interpreter, TensorFlow, permissions."""
 
-import json
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
 from typer.testing import CliRunner
 
+from tests.capture.kit import *
 from tfdoctor.capture.readiness import abilities, gpu_kernels
 from tfdoctor.cli import app
 

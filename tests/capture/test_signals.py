@@ -23,22 +23,16 @@ sys.exit(7)
 """
 
 READY = "print('ready', flush=True)\n"
-SENT = sorted(
-    {signal.SIGUSR1, signal.SIGALRM, signal.SIGCONT, signal.SIGWINCH, signal.SIGXCPU, signal.SIGIO}
-    | {signal.SIGABRT, signal.SIGTSTP, signal.SIGVTALRM, signal.SIGRTMIN, signal.SIGRTMAX}
-    | set(ENDING)
-)
+NAMES = "USR1 ALRM CONT WINCH XCPU IO ABRT TSTP VTALRM RTMIN RTMAX"
+SENT = sorted({*(signal.Signals[f"SIG{name}"] for name in NAMES.split()), *ENDING})
 
 
 def started(folder: Path, source: str, *args: str, **options: Any) -> Popen[str]:
     """Start a profiled script in a group of its own, of a job of this session."""
     script = folder / "train.py"
     script.write_text(source)
-    return running.started(
-        command(script, folder / "out", *args, sample_every_ms=0),
-        folder,
-        **{"start_new_session": False, "process_group": 0, **options},
-    )
+    words = command(script, folder / "out", *args, sample_every_ms=0)
+    return running.started(words, folder, **{"start_new_session": False, "process_group": 0, **options})
 
 
 def over(process: Popen[str]) -> tuple[str, int]:
@@ -74,7 +68,7 @@ def test_what_can_be_caught_is_watched() -> None:
 
 
 @cases(
-    (os.kill, signal.SIGTERM), *((os.killpg, getattr(signal, name)) for name in ("SIGUSR1", "SIGQUIT", "SIGRTMIN"))
+    (os.kill, signal.SIGTERM), *((os.killpg, signal.Signals[f"SIG{name}"]) for name in ("USR1", "QUIT", "RTMIN"))
 )
 def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(
     send: Callable[[int, int], None], number: signal.Signals, tmp_path: Path

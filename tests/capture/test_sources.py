@@ -1,20 +1,11 @@
 """What the source of a script that ran says: what makes its batches, and what the loops around training keep."""
 
 # ruff: noqa: E501 - scripts, one a line
-import inspect
-import json
 import linecache
-import os
-import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import pytest
-
-from tests.capture import agent
-from tests.cases import cases, each
+from tests.capture.kit import *
 from tfdoctor.capture import sources
 from tfdoctor.capture.sources.frames import At
 from tfdoctor.capture.sources.makers import makers

@@ -53,7 +53,7 @@ def test_the_commit_and_its_time_are_those_of_git(script: Path, monkeypatch: pyt
 
 
 def test_without_a_repository_the_ci_names_the_commit(tmp_path: Path) -> None:
-    variables = {}, {"GITHUB_SHA": "no hash"}, {"CI_COMMIT_SHA": OF_CI}
+    variables: list[dict[str, str]] = [{}, {"GITHUB_SHA": "no hash"}, {"CI_COMMIT_SHA": OF_CI}]
     assert [revision(tmp_path, None, given) for given in variables] == [None, None, Revision(OF_CI)]
 
 

@@ -21,11 +21,10 @@ def test_what_is_no_python_is_declined(text: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize(
-    "before",
-    ["", "é = '\N{GRINNING FACE}'; ", "if x:\n\t\x0c\t", "x = '''\nü'''; ", "y = \\\n  1; ",
-     "match x:\n  case [a]: ", "@d(1)\nasync def f(): "],
-)  # fmt: skip
+@each(
+    *("", "é = '\N{GRINNING FACE}'; ", "if x:\n\t\x0c\t", "x = '''\nü'''; ", "y = \\\n  1; "),
+    *("match x:\n  case [a]: ", "@d(1)\nasync def f(): "),
+)
 def test_a_call_is_where_it_is_written(before: str, end: str) -> None:
     text = f"{before}d.map(f).batch(2)\n".replace("\n", end)
     module = SyntaxTree(text)
@@ -40,8 +39,7 @@ def test_code_in_an_f_string_is_seen_and_not_changed(text: str) -> None:
     """Trap: Python 3.11 gives it other places than it is written at."""
     module = SyntaxTree(f"x = {text}\n")
     (call,) = module.methods("batch")
-    assert module.covers(call, 1)
-    assert module.written(call) == "d.batch(2)"
+    assert (module.covers(call, 1), module.written(call)) == (True, "d.batch(2)")
     with pytest.raises(Declined, match="f-string on line 1"):
         module.replaced(call, "d")
 
