@@ -17,12 +17,7 @@ GIB = 2**30
 
 
 def _varint(number: int) -> bytes:
-    out = bytearray()
-    number &= 2**64 - 1
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + _varint(number >> 7)
 
 
 def _field(number: int, value: float | bytes) -> bytes:
@@ -65,8 +60,7 @@ def serve(chips: int = 4, duty: float = 37.5, *, wrong: bool = False) -> Iterato
     handler = grpc.method_handlers_generic_handler(
         SERVICE, {"GetRuntimeMetric": grpc.unary_unary_rpc_method_handler(get)}
     )
-    server = grpc.server(futures.ThreadPoolExecutor(4))
-    server.add_generic_rpc_handlers((handler,))
+    server = grpc.server(futures.ThreadPoolExecutor(4), handlers=[handler])
     bound = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:

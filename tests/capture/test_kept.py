@@ -9,7 +9,6 @@ from tests.capture.kit import *
 
 kept: Any = agent.load("process.kept")
 FOLDER = Path(kept.__file__).parents[1]
-REPLACED = {"_thread", "io", "json", "os", "time"}
 OF_THE_SCRIPT = {
     "process/changed_files.py": "io",  # patched
     "run/whole.py": "os",  # patched
@@ -18,54 +17,48 @@ OF_THE_SCRIPT = {
 """Modules of the script that the agent looks at."""
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules that a module imports while it runs, and `open` where it is called by that name."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
-            continue  # TYPE_CHECKING
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module or ""
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield from {"open"} & {node.func.id}
-        waiting += ast.iter_child_nodes(node)
+def imported(node: ast.AST) -> Iterator[str]:
+    """Yield the modules that a module imports while it runs, and functions that are called by their name."""
+    match node:
+        case ast.If(test=ast.Name()):
+            return  # TYPE_CHECKING
+        case ast.Import(names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=str(name), level=0) | ast.Call(func=ast.Name(name)):
+            yield name
+        case _:
+            pass
+    for child in ast.iter_child_nodes(node):
+        yield from imported(child)
 
 
 def test_every_module_uses_what_was_kept() -> None:
+    replaced = {"_thread", "io", "json", "os", "time", "threading", "open", "queue", "socket", "subprocess"}
     found = {
         (str(path.relative_to(FOLDER)), name)
         for path in FOLDER.rglob("*.py")
-        for name in imported(ast.parse(path.read_text()))
-        if name in {*REPLACED, "threading", "open", "queue", "socket", "subprocess"}
+        for name in replaced.intersection(imported(ast.parse(path.read_text())))
     }
     assert found == set(OF_THE_SCRIPT.items())
 
 
-@pytest.mark.parametrize("name", ["time.sleep", "time.perf_counter_ns", "os.replace", "json.dumps"])
+@each("time.sleep", "time.perf_counter_ns", "os.replace", "json.dumps")
 def test_a_double_is_not_called(name: str) -> None:
     module, _, function = name.partition(".")
     with mock.patch(name) as double:
         ours = getattr(getattr(kept, module), function)
-        assert getattr(sys.modules[module], function) is double
-        assert ours is not double
+        assert ours is not getattr(sys.modules[module], function) is double
     assert ours.__name__ == getattr(sys.modules[module], function).__name__
 
 
 def test_functions_of_python_call_none_of_the_doubles() -> None:
     """`os.path.exists` asks `os.stat`, `abspath` joins, `makedirs` asks `path.exists`."""
     names = ("os.stat", "os.path.join", "os.path.exists", "os.path.isdir", "posixpath.normpath", "os.mkdir")
-    doubles = [mock.patch(name) for name in names]
-    begun = [double.start() for double in doubles]
-    try:
-        assert kept.os.path.exists(kept.os.path.abspath("/tmp/../tmp"))
-        assert not kept.os.path.exists("/nothing/here")
+    with contextlib.ExitStack() as patches:
+        doubles = [patches.enter_context(mock.patch(name)) for name in names]
+        found = [kept.os.path.exists(path) for path in (kept.os.path.abspath("/tmp/../tmp"), "/nothing/here")]
         kept.os.makedirs("/tmp", exist_ok=True)
-    finally:
-        mock.patch.stopall()
-    assert not [double for double in begun if double.called]
+    assert (found, [double.called for double in doubles]) == ([True, False], [False] * 6)
 
 
 def test_a_double_of_open_is_not_called(tmp_path: Path) -> None:
@@ -80,23 +73,16 @@ def test_no_search_for_the_clocks_finds_them() -> None:
     """As libraries do that stop the clock: in all modules, and in all dictionaries that hold one."""
     clocks = {time.perf_counter_ns, time.monotonic, time.thread_time, time.sleep, io.open}
     agent.load("installed")
-    agents = [module for name, module in sys.modules.items() if name.startswith(agent.NAME)]
+    agents = [vars(module) for name, module in sys.modules.items() if name.startswith(agent.NAME)]
     assert len(agents) > 30
-    for module in agents:
-        assert not clocks & {value for value in vars(module).values() if callable(value)}
-    for clock in clocks:
-        holders = [one for one in gc.get_referrers(clock) if isinstance(one, dict)]
-        assert not [one for one in holders if str(one.get("__name__")).startswith(agent.NAME)]
+    assert not [names for names in agents if clocks & {value for value in names.values() if callable(value)}]
+    holders = [one for clock in clocks for one in gc.get_referrers(clock) if isinstance(one, dict)]
+    assert not [one for one in holders if str(one.get("__name__")).startswith(agent.NAME)]
 
 
 def test_the_time_of_day_is_that_of_the_system() -> None:
     assert abs(kept.time.time_ns() - time.time_ns()) < 1e8
     assert abs(kept.time.time() - time.time()) < 0.1
-
-
-def test_the_main_thread_is_known_where_threads_are_greenlets() -> None:
-    with mock.patch("threading.main_thread", return_value=mock.Mock(ident=7)):
-        assert kept.main_thread() == threading.get_ident()
 
 
 def test_a_fork_of_another_thread_has_another_main_thread() -> None:
@@ -121,22 +107,15 @@ def test_the_account_goes_on_where_greenlets_replace_threads(monkeypatch: pytest
     monkeypatch.setattr(threading, "_active", {7: threading.main_thread()})
     monkeypatch.setattr(threading, "main_thread", lambda: mock.Mock(ident=7))
     assert clock.follows()
-    assert clock.thread == kept.main_thread()
-
-
-def test_a_double_of_the_stacks_is_not_called() -> None:
-    with mock.patch("sys._current_frames") as double, agent.load("process.all_threads").OtherThreads() as found:
-        assert threading.get_ident() in found
-    assert not double.called
+    assert clock.thread == kept.main_thread() == threading.get_ident()
 
 
 def test_files_of_ours_have_the_permissions_of_their_folder(tmp_path: Path) -> None:
     """Trap: a script's `umask` that allows nothing would make the recording unreadable."""
     tmp_path.chmod(0o750)
-    log = agent.load("process.journal").Journal(str(tmp_path))
     before = os.umask(0o777)
     try:
-        log.write()
+        agent.load("process.journal").Journal(str(tmp_path)).write()
     finally:
         os.umask(before)
     assert (tmp_path / "agent.json").stat().st_mode & 0o777 == 0o640

@@ -17,23 +17,20 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("script", "content", "options", "said"),
-    [
-        ("train.py", None, {}, "not found: check the path"),
-        (".", None, {}, "is a folder"),
-        ("train.ipynb", b"{}", {}, "nbconvert"),
-        ("train", b"#!/bin/bash\necho hi\n", {}, "not a Python script"),
-        ("train", b"\x7fELF\x02\x01\x01\x00\x00", {}, "not a Python script"),
-        ("train.py", b"", {"python": "./python9"}, "Python interpreter"),
-        ("./run", None, {"kind": Kind.COMMAND}, "check its path"),
-        ("./run.py", None, {"kind": Kind.COMMAND}, "remove the --"),
-        ("sh", None, {"kind": Kind.COMMAND, "python": sys.executable}, "--python"),
-        ("package/train.py", None, {"kind": Kind.MODULE}, "is not a module name"),
-    ],
+@cases(
+    ("train.py", None, {}, "not found: check the path"),
+    (".", None, {}, "is a folder"),
+    ("train.ipynb", b"{}", {}, "nbconvert"),
+    ("train", b"#!/bin/bash\necho hi\n", {}, "not a Python script"),
+    ("train", b"\x7fELF\x02\x01\x01\x00\x00", {}, "not a Python script"),
+    ("train.py", b"", {"python": "./python9"}, "Python interpreter"),
+    ("./run", None, {"kind": Kind.COMMAND}, "check its path"),
+    ("./run.py", None, {"kind": Kind.COMMAND}, "remove the --"),
+    ("sh", None, {"kind": Kind.COMMAND, "python": sys.executable}, "--python"),
+    ("package/train.py", None, {"kind": Kind.MODULE}, "is not a module name"),
 )
 def test_what_cannot_run_is_refused(
-    at: Path, script: str, content: bytes | None, options: dict[str, Any], said: str
+    script: str, content: bytes | None, options: dict[str, Any], said: str, at: Path
 ) -> None:
     if content is not None:
         (at / script).write_bytes(content)
@@ -42,37 +39,34 @@ def test_what_cannot_run_is_refused(
     assert not (at / "out").exists()
 
 
-def test_python_with_a_shebang_is_python(at: Path) -> None:
-    (at / "train").write_text("#!/usr/bin/env python3\n")
-    Plan("train").check()
-
-
-@pytest.mark.parametrize(
-    "options", [{"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}, {"seconds": 0}, {"seconds": float("inf")}]
-)
+@each({"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}, {"seconds": 0}, {"seconds": float("inf")})
 def test_senseless_numbers(options: dict[str, Any]) -> None:
     with pytest.raises(CaptureError):
         Plan(script="train.py", **options)
 
 
-@pytest.mark.parametrize("out", ["there", "train.py", "train.py/below", "/proc/nowhere/out", "/dev/null/out"])
-def test_a_folder_that_cannot_be_taken_is_said_before_the_run(at: Path, out: str) -> None:
+@each("there", "train.py", "train.py/below", "/proc/nowhere/out", "/dev/null/out")
+def test_a_folder_that_cannot_be_taken_is_said_before_the_run(out: str, at: Path) -> None:
     (at / "train.py").write_text("open('ran', 'x')")
     (at / "there").mkdir()
     (at / "there" / "precious").write_text("data")
     with pytest.raises(OutputError, match="choose another folder"):
         profile(Plan("train.py", out=Path(out)))
+    (at / "runs").symlink_to(at / "nowhere")
+    with pytest.raises(OutputError, match="cannot be written"):
+        claim(Plan(script="train.py"))
+    (at / "runs").unlink()
     assert sorted(str(path) for path in Path().rglob("*")) == ["there", "there/precious", "train.py"]
 
 
 def test_an_empty_folder_is_used_and_the_default_one_is_named_after_the_script(at: Path) -> None:
-    (at / "train.py").write_text("raise SystemExit(3)")
+    """What begins as a script of Python is one."""
+    (at / "train").write_text("#!/usr/bin/env python3\nraise SystemExit(3)")
     (at / "out").mkdir()
-    assert profile(Plan("train.py", out=at / "out", sample_every_ms=0)).exit_code == 3
-    outcome = profile(Plan("train.py", sample_every_ms=0))
-    assert outcome.recording.root is not None
-    assert outcome.recording.root.parent == at / "runs"
-    assert outcome.recording.root.name.startswith("train-2")
+    assert profile(Plan("train", out=at / "out", sample_every_ms=0)).exit_code == 3
+    root = profile(Plan("train", sample_every_ms=0)).recording.root
+    assert root is not None
+    assert str(root).startswith(str(at / "runs" / "train-2"))
 
 
 @pytest.mark.usefixtures("at")
@@ -85,29 +79,15 @@ def test_runs_of_one_second_have_folders_of_their_own(monkeypatch: pytest.Monkey
     assert made == {first, *(f"{first}-{number}" for number in (2, 3, 4))}
 
 
-def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(at: Path) -> None:
-    (at / "runs").symlink_to(at / "nowhere")
-    with pytest.raises(OutputError, match="cannot be written"):
-        claim(Plan(script="train.py"))
-
-
-@pytest.mark.parametrize(
-    ("plan", "command", "name"),
-    [
-        (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
-        (Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE), ["-m", "pkg.train", "x"], "pkg.train"),
-        (
-            Plan("mpirun", ("-n", "2", "python", "a/train.py"), kind=Kind.COMMAND),
-            ["mpirun", "-n", "2", "python", "a/train.py"],
-            "train",
-        ),
-        (Plan("/opt/start", kind=Kind.COMMAND), ["/opt/start"], "start"),
-    ],
+@cases(
+    (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
+    (Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE), ["-m", "pkg.train", "x"], "pkg.train"),
+    (Plan("mpirun", ("-n", "2", "a/train.py"), kind=Kind.COMMAND), ["mpirun", "-n", "2", "a/train.py"], "train"),
+    (Plan("/opt/start", kind=Kind.COMMAND), ["/opt/start"], "start"),
     ids=["script", "module", "command", "program"],
 )
 def test_what_is_started_and_what_it_is_called(plan: Plan, command: list[str], name: str) -> None:
-    assert plan.command()[-len(command) :] == command
-    assert plan.name == name
+    assert (plan.command()[-len(command) :], plan.name) == (command, name)
 
 
 def fake_python(folder: Path, name: str = "python", code: int = 0) -> str:
@@ -118,62 +98,55 @@ def fake_python(folder: Path, name: str = "python", code: int = 0) -> str:
     return str(folder / name)
 
 
-@pytest.mark.parametrize("lacks", ["", ", which has no TensorFlow,"])
+def on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
+
+
+@each("", ", which has no TensorFlow,")
 def test_a_tfdoctor_of_the_path_takes_the_python_of_the_path(
     lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `python train.py` would; whatever that has, no other one runs the script."""
-    users, own = tmp_path / "users", tmp_path / "own"
-    python, program = fake_python(users, code=int(bool(lacks))), fake_python(own, "tfdoctor")
-    monkeypatch.setenv("PATH", os.pathsep.join([str(users), str(own)]))
-    monkeypatch.setenv(MARK, program)
-    assert interpreter(None) == python
+    users, own, ours = tmp_path / "users", tmp_path / "own", Path(sys.executable).parent
+    python = fake_python(users, code=int(bool(lacks)))
+    monkeypatch.setenv(MARK, fake_python(own, "tfdoctor"))
+    on_path(monkeypatch, users, own)
+    assert (interpreter(None), interpreter(sys.executable)) == (python, sys.executable)
     assert notice(python) == f"runs it with {python}{lacks} (choose with --python)"
-    assert interpreter(sys.executable) == sys.executable
-    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), str(own)]))
-    same = interpreter(None)
-    assert Path(same).parent == Path(sys.executable).parent
-    assert notice(same) == ""  # not worth a word
+    on_path(monkeypatch, ours, own)
+    assert (Path(same := interpreter(None)).parent, notice(same)) == (ours, "")  # not worth a word
 
 
-@pytest.mark.parametrize(
-    ("called", "mark", "takes"),
-    [
-        ("elsewhere/tfdoctor", None, False),
-        ("tfdoctor/__main__.py", None, False),
-        ("", None, False),
-        ("elsewhere/tfdoctor", "pyvenv.cfg", True),  # of an activated environment
-        ("elsewhere/tfdoctor", "conda-meta", False),  # conda's base is on PATH in every shell, and nobody's choice
-    ],
+@cases(
+    *((called, None) for called in ("elsewhere/tfdoctor", "tfdoctor/__main__.py", "")),
+    ("elsewhere/tfdoctor", "pyvenv.cfg"),  # of an activated environment
+    ("elsewhere/tfdoctor", "conda-meta"),  # conda's base is on PATH in every shell, and nobody's choice
 )
 def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
-    called: str, mark: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, takes: bool
+    called: str, mark: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its path, by `python -m` or inside of the user's process: the user has chosen its environment."""
     folder = tmp_path / "env" / "bin"
-    python = fake_python(folder)
-    fake_python(folder, "tfdoctor")
+    python, _ = fake_python(folder), fake_python(folder, "tfdoctor")
     if mark:
         (folder.parent / mark).touch()
-    monkeypatch.setenv("PATH", str(folder))
+    on_path(monkeypatch, folder)
     monkeypatch.setenv(MARK, called)
-    assert interpreter(None) == (python if takes else sys.executable)
+    assert interpreter(None) == (python if mark == "pyvenv.cfg" else sys.executable)
     assert bool(notice(sys.executable)) == called.endswith("tfdoctor")  # said where PATH has another
 
 
-@pytest.mark.parametrize("made", [*RECEIPTS, UVX])
+@each(*RECEIPTS, UVX)
 def test_a_tfdoctor_of_its_own_takes_the_python_of_the_path(
     made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The environment of the tool has TensorFlow, but none of the packages of the script; uvx puts it first."""
-    own = tmp_path / UVX / "own" if made == UVX else tmp_path / "own"
-    fake_python(own / "bin")
+    own, users = tmp_path / UVX / "own" if made == UVX else tmp_path / "own", tmp_path / "users"
+    python, _ = fake_python(users, "python3"), fake_python(own / "bin")
     (own / made).touch()
-    python = fake_python(tmp_path / "users", "python3")
-    monkeypatch.setenv("PATH", os.pathsep.join([str(own / "bin"), str(tmp_path / "users")]))
     monkeypatch.setattr("tfdoctor.capture.interpreter.PREFIX", str(own))
-    assert interpreter(None) == python
-    assert notice(python) == f"runs it with {python} (choose with --python)"
-    monkeypatch.setenv("PATH", str(own / "bin"))
+    on_path(monkeypatch, own / "bin", users)
+    assert (interpreter(None), notice(python)) == (python, f"runs it with {python} (choose with --python)")
+    on_path(monkeypatch, own / "bin")
     with pytest.raises(CaptureError, match="no python on PATH"):
         interpreter(None)

@@ -1,17 +1,13 @@
 """RAPL against folders as Linux shows them below /sys/class/powercap."""
 
-import os
-from pathlib import Path
-
-import pytest
-
+from tests.capture.kit import *
 from tfdoctor.capture.sampler import NoDevice
 from tfdoctor.capture.sampler.rapl import RaplSampler
 
 
 def zone(root: Path, folder: str, name: str, energy: int = 1_000_000) -> Path:
     path = root / folder
-    path.mkdir(parents=True)
+    path.mkdir()
     for file, value in {"name": name, "energy_uj": energy, "max_energy_range_uj": 5_000_000}.items():
         (path / file).write_text(f"{value}\n")
     return path

@@ -1,12 +1,9 @@
 """What could be recorded here: the interpreter, TensorFlow, permissions."""
 
-import json
-from pathlib import Path
-
-import pytest
 from typer.testing import CliRunner
 
-from tfdoctor.capture.readiness import Ability, abilities, gpu_kernels
+from tests.capture.kit import *
+from tfdoctor.capture.readiness import abilities, gpu_kernels
 from tfdoctor.cli import app
 
 
@@ -18,39 +15,26 @@ def interpreter(folder: Path, answer: str, code: int = 0) -> str:
     return str(path)
 
 
-def found(python: str, name: str) -> Ability:
-    return next(ability for ability in abilities(python) if ability.name == name)
+PACKAGES: list[dict[str, str]] = [
+    *(
+        {"tensorflow": "2.21.0", "keras": "3.15.1"},
+        {"tensorflow-cpu": "2.9.0"},
+        {"tf-nightly": "2.22.0.dev20261101"},
+    ),
+    *({"tensorflow": "2.8.4"}, {"tensorflow": "1.15.5"}, {"jax": "0.11.0"}),
+]
 
 
-@pytest.mark.parametrize(
-    ("packages", "works", "words"),
-    [
-        ({"tensorflow": "2.21.0", "keras": "3.15.1"}, True, "2.21.0, keras 3.15.1"),
-        ({"tensorflow-cpu": "2.9.0"}, True, "2.9.0"),
-        ({"tf-nightly": "2.22.0.dev20261101"}, True, "2.22.0.dev20261101"),
-        ({"tensorflow": "2.8.4"}, False, "2.8.4"),
-        ({"tensorflow": "1.15.5"}, False, "1.15.5"),
-        ({"jax": "0.11.0"}, False, "has no TensorFlow"),
-    ],
-)
-def test_the_tensorflow_of_the_scripts_python_counts(
-    tmp_path: Path, packages: dict[str, str], *, works: bool, words: str
-) -> None:
-    answer = json.dumps({"python": "3.12.1", "packages": packages})
-    ability = found(interpreter(tmp_path, answer), "TensorFlow")
-    assert ability.works is works
-    assert words in ability.what
-    assert bool(ability.remedy) is not works
-
-
-def test_a_python_that_is_not_there_or_does_not_run_is_said(tmp_path: Path) -> None:
-    missing = found(str(tmp_path / "none"), "Python")
-    assert (missing.works, missing.needed) == (False, True)
-    assert "was not found" in missing.what
-    for answer, code in (("no json", 0), ('{"python": "3.12", "packages": {}}', 1)):
-        broken = found(interpreter(tmp_path, answer, code), "Python")
-        assert broken.works is False
-        assert "does not run" in broken.what
+def test_what_the_scripts_python_can_is_said(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    """Where it is not there or does not run, this as well."""
+    answers = {f"{has}": (json.dumps({"python": "3.12.1", "packages": has}), 0) for has in PACKAGES}
+    answers |= {"no answer": ("no json", 0), "it fails": ('{"python": "3.12", "packages": {}}', 1)}
+    lines = []
+    for name, answer in {"no python": None, **answers}.items():
+        python = interpreter(tmp_path, *answer) if answer else str(tmp_path / "none")
+        found = [one for one in abilities(python) if one.name in {"Python", "TensorFlow"}]
+        lines += [f"## {name}", *(f"{one}".replace(str(tmp_path), "…") for one in found), ""]
+    golden("readiness.txt", "\n".join(lines))
 
 
 def test_a_driver_that_reserves_its_counters_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +44,8 @@ def test_a_driver_that_reserves_its_counters_is_said(tmp_path: Path, monkeypatch
     for reserved in (True, False):
         params.write_text(f"ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: {int(reserved)}\n")
         said = gpu_kernels(params)
-        assert said
-        assert said.works is not reserved
-        assert ("NVreg_RestrictProfilingToAdminUsers=0" in said.remedy) is reserved
+        told = said and (said.works, "NVreg_RestrictProfilingToAdminUsers=0" in said.remedy)
+        assert told == (not reserved, reserved)
 
 
 def test_the_command_says_what_is_here_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,5 +58,4 @@ def test_the_command_says_what_is_here_and_writes_nothing(tmp_path: Path, monkey
         assert f"\nok      {name}" in f"\n{done.output}"
     assert list(Path().iterdir()) == []
     done = CliRunner().invoke(app, ["check", "--python", python])
-    assert done.exit_code == 2
-    assert "has no TensorFlow: install it there" in done.output
+    assert (done.exit_code, "has no TensorFlow: install it there" in done.output) == (2, True)

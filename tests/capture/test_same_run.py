@@ -1,13 +1,10 @@
 """A script that looks, or that replaces what it finds, meets nothing of ours; the account of its run stays true."""
 
-import json
-from pathlib import Path
-
-import pytest
-
+from tests.capture.kit import *
 from tests.capture.running import fake_tensorflow, profiled
 
-DOUBLES = """
+SCRIPTS = {
+    "doubles": """
 import gc, io, json, linecache, os, sys, threading, time
 from unittest import mock
 now = time.monotonic
@@ -20,9 +17,8 @@ doubles = [patch.start() for patch in patches]
 while now() < end: sum(range(1000))
 for patch in patches: patch.stop()
 print([name for name, double in zip(names, doubles) if double.call_count])
-"""
-
-STOPPED_CLOCK = """
+""",
+    "stopped clock": """
 import sys, time
 now, kept = time.monotonic, []
 fixed = {getattr(time, name): (2 * 10**18 if name.endswith("_ns") else 2e9) for name in
@@ -36,9 +32,8 @@ for module in list(sys.modules.values()):
 while now() < end: sum(range(1000))
 for module, name, value in kept: setattr(module, name, value)
 print([])
-"""
-
-TRACED = """
+""",
+    "traced": """
 import sys
 seen = set()
 def see(frame, *_):
@@ -48,9 +43,8 @@ import tensorflow
 sys.settrace(None)
 print([name for name in seen if "tfdoctor" in name and not name.startswith("<")])
 assert any("tfdoctor" in name for name in seen), "nothing of ours ran"
-"""
-
-CLOSED_FILES = """
+""",
+    "closed files": """
 import os, time
 end = time.monotonic() + 0.8
 os.closerange(3, 256)
@@ -58,16 +52,14 @@ files = [open(f"own{number}", "w+") for number in range(20)]
 while time.monotonic() < end: sum(range(1000))
 for file in files: file.seek(0)
 print([text for file in files if (text := file.read())])
-"""
-
-THREADS = """
+""",
+    "threads": """
 import os, sys, threading, time
 time.sleep(0.3)
 print([thread.name for thread in threading.enumerate() if thread is not threading.main_thread()])
 assert sys.excepthook is sys.__excepthook__
-"""
-
-BUILTINS = """
+""",
+    "builtins": """
 import inspect, os, pickle, traceback
 class Launcher:
     spawn, leave, wait = os.posix_spawn, os._exit, os.waitpid
@@ -81,31 +73,26 @@ except TypeError as error:
 assert os.execve in os.supports_fd
 print(found, flush=True)
 Launcher().leave(0)
-"""
-
-COLLECTOR = """
+""",
+    "collector": """
 import gc, time
 gc.enable = gc.disable = lambda: None
 end = time.monotonic() + 1
 while time.monotonic() < end: sum(range(1000))
 print([] if gc.isenabled() else "off")
-"""
-
-PATHS = """
+""",
+    "paths": """
 import os.path, time
 os.path.exists = lambda path: True
 end = time.monotonic() + 1
 while time.monotonic() < end: sum(range(1000))
 print([])
-"""
+""",
+}
 
 
-@pytest.mark.parametrize(
-    "script",
-    [DOUBLES, STOPPED_CLOCK, TRACED, CLOSED_FILES, THREADS, BUILTINS, COLLECTOR, PATHS],
-    ids=["doubles", "stopped clock", "traced", "closed files", "threads", "builtins", "collector", "paths"],
-)
-def test_a_script_finds_nothing_of_ours(tmp_path: Path, script: str) -> None:
+@each(*SCRIPTS.values(), ids=[*SCRIPTS])
+def test_a_script_finds_nothing_of_ours(script: str, tmp_path: Path) -> None:
     fake_tensorflow(tmp_path)
     (tmp_path / "train.py").write_text(script)
     run = profiled(tmp_path / "train.py", tmp_path / "out", sample_every_ms=0)
@@ -113,6 +100,5 @@ def test_a_script_finds_nothing_of_ours(tmp_path: Path, script: str) -> None:
     assert run.stderr.count("\n") == 1  # tfdoctor's own
     (log,) = tmp_path.glob("out/**/run.jsonl")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    last = max(line["end"] for line in lines if line["kind"] in ("bucket", "end"))
-    assert 0 < last < 60
+    assert 0 < max(line["end"] for line in lines if line["kind"] in ("bucket", "end")) < 60
     assert lines[-1]["kind"] == "end"

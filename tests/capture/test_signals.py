@@ -1,5 +1,6 @@
 """Signals reach the script once, whoever sends them; tfdoctor outlives them, and stops with the script."""
 
+from functools import partial
 from subprocess import Popen
 
 from tests.capture import running
@@ -21,22 +22,17 @@ print(sorted(Counter(numbers).items()), flush=True)
 sys.exit(7)
 """
 
-SENT = sorted(
-    {signal.SIGUSR1, signal.SIGALRM, signal.SIGCONT, signal.SIGWINCH, signal.SIGXCPU, signal.SIGIO}
-    | {signal.SIGABRT, signal.SIGTSTP, signal.SIGVTALRM, signal.SIGRTMIN, signal.SIGRTMAX}
-    | set(ENDING)
-)
+READY = "print('ready', flush=True)\n"
+NAMES = "USR1 ALRM CONT WINCH XCPU IO ABRT TSTP VTALRM RTMIN RTMAX"
+SENT = sorted({*(signal.Signals[f"SIG{name}"] for name in NAMES.split()), *ENDING})
 
 
 def started(folder: Path, source: str, *args: str, **options: Any) -> Popen[str]:
     """Start a profiled script in a group of its own, of a job of this session."""
     script = folder / "train.py"
     script.write_text(source)
-    return running.started(
-        command(script, folder / "out", *args, sample_every_ms=0),
-        folder,
-        **{"start_new_session": False, "process_group": 0, **options},
-    )
+    words = command(script, folder / "out", *args, sample_every_ms=0)
+    return running.started(words, folder, **{"start_new_session": False, "process_group": 0, **options})
 
 
 def over(process: Popen[str]) -> tuple[str, int]:
@@ -44,15 +40,15 @@ def over(process: Popen[str]) -> tuple[str, int]:
     return shown, process.returncode
 
 
-@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["to tfdoctor alone", "to all"])
-def test_every_signal_arrives_once(tmp_path: Path, send: Callable[[int, int], None]) -> None:
+@each(os.kill, os.killpg)
+def test_every_signal_arrives_once(send: Callable[[int, int], None], tmp_path: Path) -> None:
     """Also one that would stop a script without a handler: tfdoctor does not stop alone."""
-    process = started(tmp_path, COUNTS, *(str(int(number)) for number in (*SENT, signal.SIGUSR2)))
-    for number in (*SENT, signal.SIGUSR2):
+    numbers = [*map(int, SENT), int(signal.SIGUSR2)]
+    process = started(tmp_path, COUNTS, *map(str, numbers))
+    for number in numbers:
         send(process.pid, number)
         time.sleep(0.05)
-    expected = sorted((int(number), 1) for number in (*SENT, signal.SIGUSR2))
-    assert over(process) == (f"{expected}\n", 7)
+    assert over(process) == (f"{sorted((number, 1) for number in numbers)}\n", 7)
 
 
 def test_a_signal_to_all_and_one_to_tfdoctor_are_two(tmp_path: Path) -> None:
@@ -71,53 +67,45 @@ def test_what_can_be_caught_is_watched() -> None:
     assert signal.valid_signals() - WATCHED == {*FAULTS, *left}
 
 
-@pytest.mark.parametrize(
-    ("send", "number"),
-    [
-        (os.kill, signal.SIGTERM),
-        (os.killpg, signal.SIGUSR1),
-        (os.killpg, signal.SIGQUIT),
-        (os.killpg, signal.SIGRTMIN),
-    ],
+@cases(
+    (os.kill, signal.SIGTERM), *((os.killpg, signal.Signals[f"SIG{name}"]) for name in ("USR1", "QUIT", "RTMIN"))
 )
 def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(
-    tmp_path: Path, send: Callable[[int, int], None], number: signal.Signals
+    send: Callable[[int, int], None], number: signal.Signals, tmp_path: Path
 ) -> None:
-    process = started(tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    process = started(tmp_path, f"{READY}import time\ntime.sleep(60)\n")
     send(process.pid, number)
     assert over(process)[1] == 128 + number
 
 
 def test_ctrl_z_stops_the_job_and_fg_continues_it(tmp_path: Path) -> None:
-    process = started(tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nprint('done')\n")
+    process = started(tmp_path, f"{READY}import time\ntime.sleep(0.5)\nprint('done')\n")
     os.killpg(process.pid, signal.SIGTSTP)
     _, status = os.waitpid(process.pid, os.WUNTRACED)  # as a shell waits
-    assert os.WIFSTOPPED(status)
-    assert os.WSTOPSIG(status) == signal.SIGTSTP
+    assert (os.WIFSTOPPED(status), os.WSTOPSIG(status)) == (True, signal.SIGTSTP)
     time.sleep(0.6)
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGCONT)
     assert over(process) == ("done\n", 0)
 
 
+STOPS = """
+import os, signal, subprocess, sys
+print("ready", flush=True)
+wake = f"import os, time; time.sleep(0.3); os.kill({os.getpid()}, 18)"
+subprocess.Popen([sys.executable, "-c", wake])
+os.kill(os.getpid(), signal.SIGSTOP)
+print("done")
+"""
+
+
 def test_a_script_that_stops_itself_does_not_stop_tfdoctor(tmp_path: Path) -> None:
-    process = started(
-        tmp_path,
-        "import os, signal, subprocess, sys\nprint('ready', flush=True)\n"
-        "wake = f'import os, time; time.sleep(0.3); os.kill({os.getpid()}, 18)'\n"
-        "subprocess.Popen([sys.executable, '-c', wake])\n"
-        "os.kill(os.getpid(), signal.SIGSTOP)\nprint('done')\n",
-    )
-    assert over(process) == ("done\n", 0)
+    assert over(started(tmp_path, STOPS)) == ("done\n", 0)
 
 
 def test_a_parent_that_ignores_its_children_hides_no_exit_code(tmp_path: Path) -> None:
-    process = started(
-        tmp_path,
-        "print('ready', flush=True)\nraise SystemExit(7)",
-        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
-    )
-    assert over(process) == ("", 7)
+    script, ignore = f"{READY}raise SystemExit(7)", partial(signal.signal, signal.SIGCHLD, signal.SIG_IGN)
+    assert over(started(tmp_path, script, preexec_fn=ignore)) == ("", 7)
 
 
 def test_signals_for_a_script_do_not_end_a_report() -> None:

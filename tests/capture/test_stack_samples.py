@@ -1,17 +1,28 @@
 """Where Python is between the calls: which lines make the arguments, and whose callback runs."""
 
-import json
-import sys
-import threading
-import time
-from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from tests.capture.kit import *
 
-import pytest
+stack_samples: Any = agent.load("window.stack_samples")
+stack: Any = agent.load("process.stack")
 
-from tests.capture import agent
+
+def training(depth: int = 0) -> SimpleNamespace:
+    return SimpleNamespace(running=False, depth=depth, function=None)
+
+
+@pytest.fixture
+def sampler(tmp_path: Path) -> Any:
+    log = agent.load("process.journal").Journal(str(tmp_path))
+    return stack_samples.StackSampler(log, agent.load("program.given").Given(log))
+
+
+@each(0, 1)
+def test_a_known_stack_is_one_place_with_all_its_times(depth: int, sampler: Any) -> None:
+    for _ in range(3):
+        sampler.sample(threading.get_ident(), training(depth))
+    (place,) = sampler.describe()["places"]
+    assert (sampler.inside, place["inside"], place["seen"], len(place["when_us"])) == (3 * depth, bool(depth), 3, 3)
+    assert place["when_us"] == sorted(place["when_us"])
 
 
 class Callback:
@@ -29,31 +40,15 @@ def test_a_callback_is_named_with_its_line(sampler: Any) -> None:
     assert (place["callback"], place["at"][0], place["looped"]) == ("Slow.on_train_batch_end", __file__, None)
 
 
-def training(depth: int = 0) -> SimpleNamespace:
-    return SimpleNamespace(running=False, depth=depth, function=None)
-
-
-@pytest.fixture
-def sampler(tmp_path: Path) -> Any:
-    log = agent.load("process.journal").Journal(str(tmp_path))
-    return agent.load("window.stack_samples").StackSampler(log, agent.load("program.given").Given(log))
-
-
-@pytest.mark.parametrize(("depth", "inside"), [(0, False), (1, True)])
-def test_a_known_stack_is_one_place_with_all_its_times(sampler: Any, depth: int, *, inside: bool) -> None:
-    for _ in range(3):
-        sampler.sample(threading.get_ident(), training(depth))
-    assert sampler.inside == 3 * inside
-    (place,) = sampler.describe()["places"]
-    assert (place["inside"], place["seen"], len(place["when_us"])) == (inside, 3, 3)
-    assert place["when_us"] == sorted(place["when_us"])
+def waited(until: Callable[[], object]) -> bool:
+    end = time.monotonic() + 60
+    while not until() and time.monotonic() < end:
+        time.sleep(0.001)
+    return bool(until())
 
 
 def ended(thread: Any) -> bool:
-    until = time.monotonic() + 60
-    while thread.is_alive() and time.monotonic() < until:
-        time.sleep(0.001)
-    return not thread.is_alive()
+    return waited(lambda: not thread.is_alive())
 
 
 def test_the_thread_that_is_ready_samples_the_window(sampler: Any) -> None:
@@ -64,9 +59,7 @@ def test_the_thread_that_is_ready_samples_the_window(sampler: Any) -> None:
     sampler.begin(here, more_to_come=False)
     assert ready.is_alive()
     assert threading.enumerate() == before  # a script sees none of ours
-    until = time.monotonic() + 60
-    while not sampler.places and time.monotonic() < until:
-        time.sleep(0.001)
+    assert waited(lambda: sampler.places)
     sampler.measured()
     sampler.end()
     assert ended(ready)
@@ -75,20 +68,20 @@ def test_the_thread_that_is_ready_samples_the_window(sampler: Any) -> None:
 
 def test_a_thread_that_is_ready_for_something_else_is_replaced(sampler: Any) -> None:
     """Trap: another recording of the process has other loops."""
-    sampler.prepare(training())
-    former = sampler.ready.thread
     here = training()
+    sampler.prepare(training())
+    thread = sampler.ready.thread
     sampler.prepare(here)
-    assert ended(former)
-    ready = sampler.ready.thread
+    assert ended(thread)
     assert sampler.ready.training is here
+    thread = sampler.ready.thread
     sampler.release()
-    assert ended(ready)
+    assert ended(thread)
 
 
 def test_a_thread_does_not_wait_for_ever(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent.load("window.stack_samples"), "IDLE_RESTS", 2)
-    monkeypatch.setattr(agent.load("window.stack_samples"), "AT_MOST", 0)
+    monkeypatch.setattr(stack_samples, "IDLE_RESTS", 2)
+    monkeypatch.setattr(stack_samples, "AT_MOST", 0)
     here = training()
     sampler.prepare(here)
     former = sampler.ready.thread
@@ -101,7 +94,7 @@ def test_a_thread_does_not_wait_for_ever(sampler: Any, monkeypatch: pytest.Monke
 
 
 def pace(*, hurries: bool) -> Any:
-    begun = agent.load("window.stack_samples").Pace()
+    begun = stack_samples.Pace()
     begun.begin(hurries=hurries)
     return begun
 
@@ -116,19 +109,13 @@ def test_samples_are_rare_while_steps_are_measured() -> None:
     assert rare.hurries_on()  # there are not enough
 
 
-@pytest.mark.parametrize(
-    ("hurries", "paused", "took", "ends_by", "sampled"),
-    [
-        (False, False, 1.0, "hurry", True),  # a rest of minutes is cut short
-        # What is alive is described between the window and the calls after it, which may take seconds:
-        (True, True, 0.0, "hurry", True),
-        (False, False, 1.0, "end", False),
-    ],
+@cases(
+    ("", 1.0, "hurry"),  # a rest of minutes is cut short
+    ("paused", 0.0, "hurry"),  # what is alive is described between the window and the calls after it, for seconds
+    ("", 1.0, "end"),
 )
-def test_a_rest_goes_on_until_it_is_ended(
-    *, hurries: bool, paused: bool, took: float, ends_by: str, sampled: bool
-) -> None:
-    resting, taken = pace(hurries=hurries), []
+def test_a_rest_goes_on_until_it_is_ended(paused: str, took: float, ends_by: str) -> None:
+    resting, taken = pace(hurries=bool(paused)), []
     if paused:
         resting.pause()
     thread = threading.Thread(target=lambda: taken.append(resting.rest(took)))
@@ -137,42 +124,32 @@ def test_a_rest_goes_on_until_it_is_ended(
     assert thread.is_alive()
     getattr(resting, ends_by)()
     thread.join(timeout=60)
-    assert taken == [sampled]
+    assert taken == [ends_by == "hurry"]
     assert resting.hurries_on()
 
 
 def test_there_are_enough_samples_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = agent.load("window.stack_samples")
-    many = pace(hurries=True)
-    many.taken = module.ENOUGH
-    assert not many.hurries_on()
-    few, now = pace(hurries=False), [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    many, few, now = pace(hurries=True), pace(hurries=False), [100.0]
+    monkeypatch.setattr(stack_samples.time, "monotonic", lambda: now[0])
+    many.taken = stack_samples.ENOUGH
     few.hurry()
-    assert few.hurries_on()
-    now[0] += module.LONGEST_S
+    assert (many.hurries_on(), few.hurries_on()) == (False, True)
+    now[0] += stack_samples.LONGEST_S
     assert not few.hurries_on()
 
 
-def encoded(sampler: Any) -> Any:
-    found: list[Any] = []
-
-    def default(_: object) -> int:
-        found.append(sampler._place(sys._getframe(1), inside=True))  # noqa: SLF001 - as the agent does
-        return 0
-
+def encoded(default: Callable[[object], object]) -> None:
     json.dumps(object(), default=default)
-    return found[0]
 
 
 def test_a_line_says_what_it_calls_and_who_called_it(sampler: Any) -> None:
-    public = agent.load("process.stack").public_name
-    stack, callback, inside = encoded(sampler)
-    assert stack.line[0] == stack.caller[0] == __file__
-    assert stack.line[1] < stack.caller[1]
-    assert public(stack.calls) == "json.dumps"
-    assert public(stack.runs).startswith("json.encoder.")
-    assert (callback, inside) == (None, True)
+    found: list[Any] = []
+    encoded(lambda _: found.append(sampler._place(sys._getframe(1), inside=True)))  # noqa: SLF001 - as the agent does
+    ((seen, *rest),) = found
+    assert seen.line[0] == seen.caller[0] == __file__
+    assert seen.line[1] < seen.caller[1]
+    assert (stack.public_name(seen.calls), *rest) == ("json.dumps", None, True)
+    assert stack.public_name(seen.runs).startswith("json.encoder.")
 
 
 def elsewhere(sampler: Any, run: Callable[[Callable[[], None]], object]) -> list[Any]:
@@ -209,23 +186,20 @@ def test_what_makes_input_is_known_by_who_calls_it(sampler: Any) -> None:
     module: dict[str, Any] = {"__name__": name}
     source = "def get_index(make):\n    return make()\n"
     exec(compile(source, "/x/site-packages/keras/py_dataset_adapter.py", "exec"), module)
-    entries = {at["entry"] for at in elsewhere(sampler, module["get_index"])}
-    assert f"{name}.get_index" in entries
+    assert f"{name}.get_index" in {at["entry"] for at in elsewhere(sampler, module["get_index"])}
 
 
-@pytest.mark.parametrize(("instruction", "line"), [(4, 11), (2, 11), (0, 9)])
+@cases((4, 11), (2, 11), (0, 9))
 def test_an_instruction_without_a_line_counts_for_the_line_before(instruction: int, line: int) -> None:
     lines = [(0, 2, None), (2, 4, 11), (4, 6, None), (6, 8, 12)]
     code = SimpleNamespace(co_lines=lambda: lines, co_firstlineno=9)
     frame = SimpleNamespace(f_lineno=None, f_code=code, f_lasti=instruction)
-    assert agent.load("process.stack").line_number(frame) == line
+    assert stack.line_number(frame) == line
 
 
 def test_functions_of_tensorflow_have_their_public_name(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = SimpleNamespace(_tf_api_names=("random.uniform", "random_uniform"))
     module = SimpleNamespace(random_uniform=SimpleNamespace(__wrapped__=inner), other=object())
     monkeypatch.setitem(sys.modules, "tensorflow.python.ops.random_ops", module)
-    public = agent.load("process.stack").public_name
-    path = "tensorflow.python.ops.random_ops"
-    assert public((path, "random_uniform")) == "tensorflow.random.uniform"
-    assert public((path, "other")) == f"{path}.other"
+    names = [stack.public_name(("tensorflow.python.ops.random_ops", name)) for name in ("random_uniform", "other")]
+    assert names == ["tensorflow.random.uniform", "tensorflow.python.ops.random_ops.other"]

@@ -25,8 +25,8 @@ def script(tmp_path: Path) -> Path:
     path = tmp_path / "jobs" / "train.py"
     path.parent.mkdir()
     path.write_text("print(1)\n")
-    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "First", "--date", "2026-01-02T03:04:05Z")):
-        git(tmp_path, *words)
+    for words in ("init -q", "add .", "commit -q -m First --date 2026-01-02T03:04:05Z"):
+        git(tmp_path, *words.split())
     return path
 
 
@@ -53,9 +53,8 @@ def test_the_commit_and_its_time_are_those_of_git(script: Path, monkeypatch: pyt
 
 
 def test_without_a_repository_the_ci_names_the_commit(tmp_path: Path) -> None:
-    assert revision(tmp_path, None, {}) is None
-    assert revision(tmp_path, None, {"GITHUB_SHA": "no hash"}) is None
-    assert revision(tmp_path, None, {"CI_COMMIT_SHA": OF_CI}) == Revision(OF_CI)
+    variables: list[dict[str, str]] = [{}, {"GITHUB_SHA": "no hash"}, {"CI_COMMIT_SHA": OF_CI}]
+    assert [revision(tmp_path, None, given) for given in variables] == [None, None, Revision(OF_CI)]
 
 
 SCRIPT = """
@@ -74,14 +73,12 @@ os.utime("checkpoints/1.bin", (0, 0))
 
 def test_a_recording_knows_what_its_folder_got(tmp_path: Path) -> None:
     """Traps: a file that is dated back, and the recording itself, which lies in the same folder."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    for name in ("log.txt", "data.txt"):
-        (folder / name).write_text("1")
-    script = folder / "train.py"
-    script.write_text(SCRIPT)
+    script = tmp_path / "project" / "train.py"
+    script.parent.mkdir()
+    for name, text in (("log.txt", "1"), ("data.txt", "1"), ("train.py", SCRIPT)):
+        script.with_name(name).write_text(text)
     time.sleep(0.02)  # the clock of a file system has steps of up to 10 ms
-    run = profiled(script, folder / "runs" / "one", sample_every_ms=0)
+    run = profiled(script, script.parent / "runs" / "one", sample_every_ms=0)
     assert run.code == 0, run.stderr
     assert run.manifest.written == WrittenFiles(2, ("checkpoints/1.bin", "log.txt"))
 
@@ -89,15 +86,13 @@ def test_a_recording_knows_what_its_folder_got(tmp_path: Path) -> None:
 def test_of_many_files_a_few_are_named_and_of_too_many_nothing_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outside, folder = tmp_path / "outside", tmp_path / "folder"
-    outside.mkdir()
-    folder.mkdir()
-    (outside / "file").touch()
-    for number in range(3):
-        (folder / str(number)).touch()
-    (folder / "link").symlink_to(outside)  # is not followed
-    assert written_since(folder, 0, folder / "out") == WrittenFiles(4, ("0", "1", "2", "link"))
-    monkeypatch.setattr(user_folder, "NAMES", 2)
-    assert written_since(folder, 0, folder / "out") == WrittenFiles(4, ("0", "1"))
-    monkeypatch.setattr(user_folder, "MOST_ENTRIES", 3)
-    assert written_since(folder, 0, folder / "out") is None
+    folder = tmp_path / "folder"
+    for path in ("outside/file", "folder/0", "folder/1", "folder/2"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    (folder / "link").symlink_to(tmp_path / "outside")  # is not followed
+    found = [written_since(folder, 0, folder / "out")]
+    for name, most in (("NAMES", 2), ("MOST_ENTRIES", 3)):
+        monkeypatch.setattr(user_folder, name, most)
+        found.append(written_since(folder, 0, folder / "out"))
+    assert found == [WrittenFiles(4, ("0", "1", "2", "link")), WrittenFiles(4, ("0", "1")), None]

@@ -1,20 +1,23 @@
-"""What the agent takes out of a program is answered as if it had worked: one process has all parts taken out."""
+"""What the agent takes out of a program is answered as if it had worked: one process has all parts taken out.
 
-import json
-import subprocess
-import sys
-from collections.abc import Mapping
-from typing import Any
+Before, it runs a program twice: batches that the agent takes from fit's iterator are seen before the window,
+and trained on as if they were not.
+"""
 
-import pytest
-
-from tests.capture.running import SOURCES, environment
+from tests.capture.kit import *
+from tests.capture.running import Run, ended, line_of
 from tfdoctor.terms.kinds import Part
 
 pytestmark = pytest.mark.tensorflow
 
 SCRIPT = """
-import json, sys
+import json, runpy, sys, tfdoctor
+
+# First, as nobody has taken anything out: a program without and with a recording of it
+runpy.run_path("without.py")
+with tfdoctor.record("recording", warmup=6, steps=5, sample_every_ms=0):
+    runpy.run_path("with.py")
+
 from tfdoctor.capture.agent.process import imports, journal
 from tfdoctor.capture.agent.stream import Stream
 from tfdoctor.capture.agent.trial.without import TakenOut
@@ -45,11 +48,10 @@ endless = iter(tf.data.Dataset.range(3).repeat().batch(2))
 found["endless"] = [next(endless).numpy().tolist() for _ in range(30)][-1]
 unknown = tf.data.Dataset.range(60).filter(lambda x: x % 2 == 0)
 found["unknown"] = len(list(unknown))
-filtered = []
+found["filtered"] = []
 for _ in range(2):
     for number in unknown:
-        filtered.append(int(number))  # train here
-found["filtered"] = filtered
+        found["filtered"].append(int(number))  # input here
 
 class Counting(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
@@ -59,8 +61,7 @@ class Counting(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self.seen.append(logs)
 
-class Other(Counting):
-    pass
+class Other(Counting): ...
 
 def model_of():
     model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
@@ -75,16 +76,11 @@ found["silent"], found["heard"] = len(silent.seen), len(heard.seen)
 found["loss"], found["mae"] = history.history["loss"], history.history["mae"]
 model.load_weights("best.weights.h5")  # which nobody wrote
 
-def evaluated(**more):
-    return model.evaluate(x, y, verbose=0, **more)  # evaluate here
-
+evaluated = lambda **more: model.evaluate(x, y, verbose=0, **more)  # evaluation here
 found["evaluated"], found["dict"] = evaluated(), evaluated(return_dict=True)
-other = model.evaluate(x, y, verbose=0)
-found["other"] = len(other)
+found["other"] = len(model.evaluate(x, y, verbose=0))
 
-def predicted(rows):
-    return model.predict(rows, verbose=0)  # predict here
-
+predicted = lambda rows: model.predict(rows, verbose=0)  # prediction here
 first = predicted(x)
 first[:] = 7
 found["predicted"] = float(predicted(2 * x).max())
@@ -92,7 +88,7 @@ found["fewer"] = predicted(x[:5]).shape
 
 tracker = tf.train.Checkpoint(model=model)
 manager = tf.train.CheckpointManager(tracker, "checkpoints", max_to_keep=2)
-path = manager.save(); model.save(Path("model.keras")); tracker.save("checkpoints/own")  # save here
+path = manager.save(); model.save(Path("model.keras")); tracker.save("checkpoints/own")  # saving here
 tracker.restore(manager.latest_checkpoint)
 found["files"] = [tf.io.gfile.exists(name) for name in ("model.keras", "checkpoints/own-1.index")]
 found["loaded"] = keras.models.load_model("model.keras") is model
@@ -110,92 +106,91 @@ found["faults"] = log.errors
 print(json.dumps(found))
 """
 
-EVERYWHERE = {Part.METRICS: "metrics", Part.SUMMARIES: "tf.summary"}
+PASSED = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.utils.set_random_seed(1)
+rng = np.random.default_rng(3)
+drawn = []
 
 
-def plan(part: str, name: str, at: tuple[str, int] | None = None) -> Mapping[str, object]:
-    return {"part": part, "name": name, "at": at, "length": 20}
+def reviews():
+    for _ in range(64):
+        length = int(rng.integers(4, 12))
+        drawn.append(length)
+        yield rng.integers(1, 50, length), float(length > 7)
+
+
+signature = (tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.float32))
+data = tf.data.Dataset.from_generator(reviews, output_signature=signature)
+data = data.shuffle(16).padded_batch(8, padded_shapes=([40], [])).map(lambda x, y: (x, y)).prefetch(2)
+model = keras.Sequential([
+    keras.Input((None,), dtype="int32"),
+    keras.layers.Embedding(50, 8),
+    keras.layers.GlobalAveragePooling1D(),
+    keras.layers.Dense(1),
+])
+model.compile("sgd", "mse")
+history = model.fit(data, epochs=2, verbose=0)
+weights = [float(np.sum(weight, dtype="float64")).hex() for weight in model.get_weights()]
+counts = model.train_function.experimental_get_tracing_count() if hasattr(
+    model.train_function, "experimental_get_tracing_count") else 1
+open(OUT, "w").write(repr((weights, history.history["loss"], drawn, counts)))
+"""
+
+PLANS = {  # by the part: names, or what the line ends with
+    Part.METRICS: ["metrics"],
+    Part.SUMMARIES: ["tf.summary"],
+    Part.CALLBACK: ["Counting", "ModelCheckpoint"],
+    **{part: [f"# {part} here"] for part in (Part.EVALUATION, Part.PREDICTION, Part.SAVING, Part.INPUT)},
+}
+
+
+def plan(part: str, name: str, script: Path) -> Mapping[str, object]:
+    at = line_of(script, name) if name.startswith("#") else None
+    return {"part": part, "name": "" if at else name, "at": at, "length": 20}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """Run the script without its parts; return what it saw."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the script without its parts, and return where it wrote."""
     folder = tmp_path_factory.mktemp("without")
-    script, out = folder / "script.py", folder / "out"
-    script.write_text(SCRIPT)
-    out.mkdir()
-
-    def line(mark: str) -> tuple[str, int]:
-        lines = SCRIPT.splitlines()
-        return str(script), next(n for n, one in enumerate(lines, 1) if one.endswith(mark))
-
-    plans = [plan(part, name) for part, name in EVERYWHERE.items()]
-    plans += [plan(Part.CALLBACK, name) for name in ("Counting", "ModelCheckpoint")]
-    plans += [
-        plan(part, "", line(f"# {verb} here"))
-        for part, verb in (
-            (Part.EVALUATION, "evaluate"),
-            (Part.PREDICTION, "predict"),
-            (Part.SAVING, "save"),
-            (Part.INPUT, "train"),
-        )
-    ]
-    done = subprocess.run(
-        [sys.executable, str(script), json.dumps(plans), str(out)],
-        cwd=folder,
-        env=environment(PYTHONPATH=str(SOURCES)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    for name in ("with", "without"):
+        (folder / f"{name}.py").write_text(f"OUT = {str(folder / name)!r}\n{PASSED}")
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "out").mkdir()
+    plans = [plan(part, name, folder / "script.py") for part, names in PLANS.items() for name in names]
+    words = [sys.executable, "script.py", json.dumps(plans), str(folder / "out")]
+    done = ended(words, folder, env=environment(PYTHONPATH=str(SOURCES)))
     assert done.returncode == 0, done.stderr[-3000:]
-    result: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert not result["faults"]
-    return result
+    (folder / "found.json").write_text(done.stdout.splitlines()[-1])
+    return folder
 
 
-def test_the_first_batches_come_again_as_often_as_the_data_has_batches(found: Mapping[str, Any]) -> None:
-    assert found["passes"] == [40, 40, 40]
-    assert set(range(16)) <= set(found["drawn"]) <= set(range(24))  # eight, and what tf.data makes ahead
+def test_what_is_taken_out_is_answered_as_if_it_had_worked(
+    folder: Path, golden: Callable[[str, str], None]
+) -> None:
+    found = json.loads((folder / "found.json").read_text())
+    assert set(range(16)) <= set(found.pop("drawn")) <= set(range(24))  # eight, and what tf.data makes ahead
+    assert min(found["loss"]) > 0
+    reached = found.pop("reached")
+    found["reached"] = {part: reached[part] for part in (Part.EVALUATION, Part.PREDICTION)}  # at their lines alone
+    assert reached[f"{Part.SUMMARIES} tf.summary"] >= 2, reached
+    assert found.pop("predicted") != 7  # it is a copy of the last one of the same shapes
+    for name in ("loss", "evaluated", "dict"):
+        found[name] = sorted(found[name]) if name == "dict" else len(found[name])
+    golden("without.json", json.dumps(found, indent=1, sort_keys=True))
 
 
-def test_data_without_an_end_has_none_and_data_of_unknown_length_stays_as_it_is(found: Mapping[str, Any]) -> None:
-    assert len(found["endless"]) == 2
-    assert found["unknown"] == 30
-    assert "unknown" in found["refused"][Part.INPUT]
+def test_the_padding_of_batches_that_fit_takes_is_seen(folder: Path) -> None:
+    run = Run(0, "", "", folder / "recording")
+    (entry,) = [entry for entry in run.program["sequences"] if not entry["leading"]]
+    assert (entry["batches"], entry["steps"]) == (True, [40] * len(entry["lengths"]))
+    assert all(4 <= length < 12 for batch in entry["lengths"] for length in batch)
+    assert not run.manifest.agent_errors
 
 
-def test_the_training_loop_has_as_many_batches_as_were_recorded(found: Mapping[str, Any]) -> None:
-    assert found["filtered"] == 2 * ([*range(0, 16, 2)] * 3)[:20]
-
-
-def test_only_callbacks_of_the_class_are_silent(found: Mapping[str, Any]) -> None:
-    assert found["silent"] == 0  # but its attribute is there
-    assert found["heard"] == 3 * 8 + 3
-
-
-def test_metrics_take_in_nothing_and_the_loss_stays(found: Mapping[str, Any]) -> None:
-    assert found["mae"] == [0, 0, 0]
-    assert all(loss > 0 for loss in found["loss"])
-
-
-def test_evaluation_at_the_line_has_the_form_of_a_real_one(found: Mapping[str, Any]) -> None:
-    assert set(found["dict"]) == {"loss", "mae", "auc"}
-    assert len(found["evaluated"]) == found["other"] == 3
-    assert found["reached"][Part.EVALUATION] == 2  # not the one of another line
-
-
-def test_a_prediction_of_the_same_shapes_is_a_copy_of_the_last_one(found: Mapping[str, Any]) -> None:
-    assert found["predicted"] != 7
-    assert found["fewer"] == [5, 1]
-    assert found["reached"][Part.PREDICTION] == 1
-
-
-def test_nothing_is_saved_at_the_line_nor_missed_later(found: Mapping[str, Any]) -> None:
-    assert found["files"] == [False, False, True]
-    assert found["loaded"]
-
-
-def test_summaries_are_not_written(found: Mapping[str, Any]) -> None:
-    assert not found["written"]
-    assert found["reached"][f"{Part.SUMMARIES} tf.summary"] >= 2, found["reached"]
+def test_training_and_the_users_generator_are_the_same_to_the_last_bit(folder: Path) -> None:
+    assert (folder / "with").read_text() == (folder / "without").read_text()

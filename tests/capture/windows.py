@@ -2,6 +2,7 @@
 
 import contextlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -45,60 +46,34 @@ class Profiler:
         return contextlib.nullcontext()
 
 
-class Nothing:
-    def describe(self) -> list[dict[str, object]]:
-        return []
-
-    zero_rates = describe
-
-    def begin(self) -> None: ...
-
-    def end(self) -> None: ...
-
-    def rest(self) -> None: ...
+def nothing(*_: object) -> None: ...
 
 
-class Given:
-    """Looks at nothing."""
-
-    left, asks, code, noted, feeds = 0, False, None, None, None
-
-    def prepare(self, _: object) -> None: ...
-
-    begin = prepare
-
-
-class Registry:
-    def __init__(self) -> None:
-        self.lengths: dict[object, int] = {}
-        self.choices = self.unused_gradients = Nothing()
-        self.given = Given()
-
-    def looped(self, iterator: object) -> None: ...
-
-    def dataset_key(self, iterator: Any) -> str:
-        return str(iterator.data)
-
-    def cardinality(self, iterator: Any) -> int:
-        return self.lengths.get(iterator.data, -2)
+def registry() -> SimpleNamespace:
+    """Return a registry that looks at nothing, and knows the lengths that it is told."""
+    lengths = dict[object, int]()
+    same = SimpleNamespace(describe=list, zero_rates=list, begin=nothing, end=nothing, rest=nothing)
+    given = SimpleNamespace(**dict.fromkeys(("code", "noted", "feeds")), left=0, asks=False, prepare=nothing)
+    given.begin = nothing
+    found = SimpleNamespace(choices=same, unused_gradients=same, given=given, looped=nothing, lengths=lengths)
+    found.dataset_key = lambda iterator: str(iterator.data)
+    found.cardinality = lambda iterator: lengths.get(iterator.data, -2)
+    return found
 
 
-class ProgramFile:
-    def __init__(self) -> None:
-        self.written: list[bool] = []
+class ProgramFile(SimpleNamespace):
+    """Remembers whether what it wrote was the last."""
+
+    keep = forget = nothing
 
     def describe(self, *, last: bool) -> None:
         self.written.append(last)
-
-    def keep(self) -> None: ...
-
-    def forget(self) -> None: ...
 
 
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
     log = agent.load("process.journal").Journal(str(tmp_path))
     options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
-    window = agent.load("window.window").TraceWindow(options, log, Registry(), ProgramFile())
+    window = agent.load("window.window").TraceWindow(options, log, registry(), ProgramFile(written=[]))
     profiler = window.profiler = Profiler()
     monkeypatch.setattr(agent.load("process.tensorflow_api"), "trace_class", lambda: profiler.trace)
     return window
@@ -109,11 +84,13 @@ def source(window: Any, kind: str, *key: object) -> Any:
     return window.source(agent.load("window.steps").StepKind(kind), *key)
 
 
+def call(loop: Any, calls: int, k: int = 1) -> None:
+    for _ in range(calls):
+        if marker := loop.begin(k):
+            marker.__exit__(None, None, None)
+
+
 def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tuple[int, int]]:
     """Make so many calls; return (number, steps) of those that were marked."""
-    loop = source(window, name)
-    for _ in range(calls):
-        marker = loop.begin(k)
-        if marker is not None:
-            marker.__exit__(None, None, None)
+    call(source(window, name), calls, k)
     return [(number, steps) for _, number, steps in window.profiler.marked]

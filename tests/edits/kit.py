@@ -4,12 +4,17 @@ import ast
 import hashlib
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import unified_diff
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.cases import cases, each
+from tests.facts.kit import Told
 from tests.report.diagnoses import rule
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import NO_EDIT
@@ -24,11 +29,6 @@ from tfdoctor.rules.operations.unfused_batch_norm import CODE
 from tfdoctor.source_code.splice import Declined, Splice, spliced
 from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.verdict import Finding, Location, Remedy
-
-__all__ = ["CODE", "EXAMPLES", "KINDS", "NO_EDIT", "Declined", "Finding", "Location", "Manifest", "Path"]
-__all__ += ["ProgramRecord", "Recording", "Remedy", "Result", "Splice", "SyntaxTree", "ast", "declined", "edited"]
-__all__ += ["finding", "git_apply", "made", "missing", "pytest", "re", "read", "recorded", "remedy", "replace"]
-__all__ += ["rule", "spliced", "subprocess"]
 
 MODULES = {edit_id: rule.edit_modules for rule in all_rules() for edit_id in rule.edits()}
 """The module of each edit that belongs to one rule."""
@@ -63,12 +63,32 @@ def edited(edit_id: str, text: str, marked: str = "", example: str | None = None
     return new
 
 
-def declined(edit_id: str, text: str, marked: str = "", example: str | None = None) -> str | None:
-    """Return the same; None where the edit is not made."""
+def change(edit: Callable[[str], str], text: str) -> str:
+    """Return the lines that an edit of a text takes out and puts in, as a diff has them, or why it is not made."""
     try:
-        return edited(edit_id, text, marked, example)
-    except Declined:
-        return None
+        lines = unified_diff(text.split("\n"), edit(text).split("\n"), lineterm="", n=0)
+    except Declined as why:
+        return f"declined: {why}"
+    return "\n".join([*lines][2:])
+
+
+class Edits(Told):
+    """Edits of texts: what each of them writes, or why it is not made, is in one golden text beside the test.
+
+    Such a text belongs to few words, which are the name of its case.
+    """
+
+    def of(self, name: str, edit: Callable[[str], str], within: Callable[..., str], *texts: Any) -> None:
+        for words in texts:
+            given = words if isinstance(words, tuple) else (words,)
+            case = f"{name}: {' | '.join(given)}".replace("\n", "\\n").strip()
+            self.add(case, partial(change, edit, within(*given)))
+
+    def make(
+        self, edit_id: str, marked: str, within: Callable[..., str], *texts: Any, example: str | None = None
+    ) -> None:
+        """Make an edit by its id, of the first line that holds the mark."""
+        self.of(edit_id, lambda text: edited(edit_id, text, marked, example), within, *texts)
 
 
 def git_apply(patch: bytes, folder: Path) -> None:
@@ -113,6 +133,24 @@ def made(
     return patch.edited(recording, findings, order)
 
 
+def said(where: Path | Recording, *findings: Result, **more: Any) -> str:
+    """Return what the edits of findings write, or why they are not in the patch; then the patch."""
+    results, patch = made(where, *findings, **more)
+    edits = [(result.rule.name, edit) for result in results for edit in result.edits]
+    told = [f"{rule}: {one.after.strip() or 'nothing'} ({one.missing or 'in the patch'})" for rule, one in edits]
+    return "\n".join([*told, *patch.decode().splitlines()])
+
+
 def missing(results: Iterable[Result]) -> list[str]:
     """Return why the edits of findings are not in the patch."""
     return [edit.missing for result in results for edit in result.edits]
+
+
+def replacing(text: str) -> Callable[[str, str], str]:
+    """Return what gives the text with other words in the place of some of it."""
+
+    def replaced(old: str, new: str) -> str:
+        assert old in text
+        return text.replace(old, new)
+
+    return replaced

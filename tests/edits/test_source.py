@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 
+from tests.cases import cases, each
 from tests.compare.made import finding
 from tests.edits.kit import Declined, Location, Manifest, Path, ProgramRecord, Recording, pytest, recorded, replace
 from tests.report.diagnoses import full
@@ -12,40 +13,30 @@ from tfdoctor.edits.source import SourceFile, Sources, existing, folders_of
 TEXT = b"import tensorflow as tf\n"
 
 
-def test_an_unchanged_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_bytes(TEXT)
-    assert Sources(recorded(tmp_path))["train.py"].text == TEXT.decode()
+def placed(folder: Path, *names: str) -> Recording:
+    """Return a recording of files in a folder, which are written there."""
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(TEXT)
+    return recorded(folder, names)
 
 
-def test_a_file_of_another_clone_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "train.py").write_bytes(TEXT)
-    recording = recorded(tmp_path)
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    (tmp_path / "train.py").rename(clone / "train.py")
-    monkeypatch.chdir(clone)
+def test_an_unchanged_file_is_read_also_in_another_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = placed(tmp_path, "train.py")
+    assert Sources(recording)["train.py"].text == TEXT.decode()
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "train.py").rename(tmp_path / "clone" / "train.py")
+    monkeypatch.chdir(tmp_path / "clone")
     assert Sources(recording)["train.py"].data == TEXT
 
 
-def test_a_script_outside_the_folder_of_the_run_is_read(tmp_path: Path) -> None:
-    (tmp_path / "job").mkdir()
-    (tmp_path / "job" / "train.py").write_text("x = 1\n", encoding="utf-8")
-    recording = recorded(tmp_path / "job", ["train.py"])
-    script = str(tmp_path / "job" / "train.py")
-    elsewhere = Manifest(command=("python", script), cwd=str(tmp_path / "run"))
-    sources = Sources(replace(recording, manifest=elsewhere))
-    assert sources["train.py"].text == "x = 1\n"
-    assert sources.trains() == Location("train.py", 0)
-
-
-def test_of_two_files_that_are_shown_alike_none_is_edited(tmp_path: Path) -> None:
-    for folder in ("job", "run"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "train.py").write_text("x = 1\n", encoding="utf-8")
-    recording = recorded(tmp_path, ["job/train.py", "run/train.py"])
-    both = Manifest(command=("python", str(tmp_path / "job" / "train.py")), cwd=str(tmp_path / "run"))
+def test_a_script_outside_the_folder_of_the_run_is_read_unless_another_is_shown_alike(tmp_path: Path) -> None:
+    elsewhere = Manifest(command=("python", str(tmp_path / "job" / "train.py")), cwd=str(tmp_path / "run"))
+    sources = Sources(replace(placed(tmp_path, "job/train.py"), manifest=elsewhere))
+    assert (sources["train.py"].data, sources.trains()) == (TEXT, Location("train.py", 0))
+    both = replace(placed(tmp_path, "job/train.py", "run/train.py"), manifest=elsewhere)
     with pytest.raises(Declined, match=r"more than one train\.py"):
-        Sources(replace(recording, manifest=both))["train.py"]
+        Sources(both)["train.py"]
 
 
 def pipe(file: Path) -> None:
@@ -53,17 +44,14 @@ def pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
-@pytest.mark.parametrize(
-    ("files", "change", "why"),
-    [
-        (["train.py"], lambda file: file.write_bytes(TEXT + b"#"), r"train\.py has changed since the recording"),
-        (["train.py"], Path.unlink, r"train\.py was not found"),
-        ([], Path.exists, r"no hash of train\.py"),
-        (["train.py"], pipe, "no file of a program"),
-    ],
+@cases(
+    (["train.py"], lambda file: file.write_bytes(TEXT + b"#"), r"train\.py has changed since the recording"),
+    (["train.py"], Path.unlink, r"train\.py was not found"),
+    ([], Path.touch, r"no hash of train\.py"),
+    (["train.py"], pipe, "no file of a program"),
 )
 def test_a_file_that_is_not_the_recorded_one_is_not_edited(
-    tmp_path: Path, files: list[str], change: Callable[[Path], object], why: str
+    files: list[str], change: Callable[[Path], object], why: str, tmp_path: Path
 ) -> None:
     (tmp_path / "train.py").write_bytes(TEXT)
     sources = Sources(recorded(tmp_path, files))
@@ -72,31 +60,24 @@ def test_a_file_that_is_not_the_recorded_one_is_not_edited(
         sources["train.py"]
 
 
-@pytest.mark.parametrize(
-    ("data", "encoding"),
-    [
-        ("é = 1\n".encode(), "utf-8"),
-        (b"\xef\xbb\xbfx = 1\r\n", "utf-8-sig"),
-        ("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"), "iso-8859-1"),
-        ("# coding: cp1252\nx = '€'\n".encode("cp1252"), "cp1252"),
-    ],
+@cases(
+    ("é = 1\n".encode(), "utf-8"),
+    (b"\xef\xbb\xbfx = 1\r\n", "utf-8-sig"),
+    ("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"), "iso-8859-1"),
+    ("# coding: cp1252\nx = '€'\n".encode("cp1252"), "cp1252"),
 )
 def test_a_file_is_read_in_its_encoding_and_written_in_it(data: bytes, encoding: str) -> None:
     source = SourceFile.read("train.py", data)
-    assert source.encoding == encoding
-    assert source.encoded(source.text) == data
+    assert (source.encoding, source.encoded(source.text)) == (encoding, data)
 
 
-@pytest.mark.parametrize("folder", ["a\0b", "x" * 5000, "\ud800", "/dev/null/x"])
+@each("a\0b", "x" * 5000, "\ud800", "/dev/null/x")
 def test_a_folder_that_cannot_be_is_not_found(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is still found in another one."""
-    (tmp_path / "train.py").write_bytes(TEXT)
-    recording = replace(recorded(tmp_path), manifest=Manifest(cwd=folder))
+    recording = replace(placed(tmp_path, "train.py"), manifest=Manifest(cwd=folder))
     monkeypatch.chdir(tmp_path)
-    name = next(iter(recording.program.sources)) if recording.program else ""
-    assert existing(Path(folder)) is None
-    assert folders_of([folder]) == [tmp_path.resolve()]
-    assert Sources(recording)[name].data == TEXT
+    assert (existing(Path(folder)), folders_of([folder])) == (None, [tmp_path.resolve()])
+    assert Sources(recording)[str(tmp_path / "train.py")].data == TEXT
 
 
 SAMPLE = Recording.open(Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound")
@@ -105,8 +86,7 @@ SAMPLE = Recording.open(Path(__file__).parents[2] / "sample_traces" / "cpu-input
 def test_a_path_is_that_from_the_root_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of the recorded folder are elsewhere: the current folder is another clone. One file is missing."""
     (tmp_path / ".git").mkdir()
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "train.py").write_text("")
+    placed(tmp_path, "models/train.py")
     monkeypatch.chdir(tmp_path / "models")
     assert repository_paths(SAMPLE, full().results) == {"train.py": "models/train.py"}
 

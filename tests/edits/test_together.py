@@ -14,58 +14,15 @@ model.compile("adam", "mse")
 model.fit(d)
 """
 
-MAP = ("parallel-map", remedy("parallel-map", line=3))
-BATCH = ("parallel-batch", remedy("parallel-batch", line=4))
-JIT = ("jit-compile", remedy("jit-compile", line=5))
+COMPILED, STEPPED = (
+    remedy("jit-compile", line=5),
+    remedy("steps-per-execution", line=5, code="steps_per_execution=8"),
+)
+PARALLEL, BATCH = (
+    finding(name, remedy(name, line=at)) for at, name in ((3, "parallel-map"), (4, "parallel-batch"))
+)
+JIT, STEPS = finding("jit-compile", COMPILED), finding("steps-per-execution", STEPPED)
 EPOCH = {"steps_per_epoch": 80}
-STEPS = remedy("steps-per-execution", line=5, code="steps_per_execution=8")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "train.py").write_text(TEXT)
-    return tmp_path
-
-
-def patched(folder: Path, patch: bytes) -> str:
-    git_apply(patch, folder)
-    return (folder / "train.py").read_text()
-
-
-def order(kind: Relationship, rule: str, *others: str) -> Order:
-    return Order(relations=(Relation(kind, rule, others),))
-
-
-def test_edits_of_several_findings_are_one_patch(folder: Path) -> None:
-    findings = [finding(*MAP), finding(*BATCH), finding(*JIT)]
-    results, patch = made(folder, *findings, run=EPOCH)
-    assert missing(results) == ["", "", ""]
-    assert patched(folder, patch) == TEXT.replace("map(f)", "map(f, num_parallel_calls=tf.data.AUTOTUNE)").replace(
-        "batch(2)", "batch(2, num_parallel_calls=tf.data.AUTOTUNE)"
-    ).replace('"mse")', '"mse", jit_compile=True)')
-
-
-@pytest.mark.parametrize("first", ["jit-compile", "steps-per-execution"])
-def test_findings_that_exclude_each_other_are_not_combined(folder: Path, first: str) -> None:
-    both = [finding(*JIT), finding("steps-per-execution", STEPS)]
-    findings = sorted(both, key=lambda result: result.rule.name != first)
-    excluded = order(Relationship.INSTEAD, "jit-compile", "steps-per-execution")
-    results, patch = made(folder, *findings, run=EPOCH, order=excluded)
-    taken, left_out = missing(results)
-    assert taken == ""
-    assert first in left_out
-    assert (b"jit_compile" in patch) == (first == "jit-compile")
-
-
-def test_a_fix_that_saves_nothing_after_the_others_is_left_out(folder: Path) -> None:
-    findings = [finding(*MAP), finding(*BATCH), finding(*JIT)]
-    unneeded = order(Relationship.UNNEEDED, "parallel-map", "parallel-batch", "jit-compile")
-    results, patch = made(folder, *findings, run=EPOCH, order=unneeded)
-    assert [result.rule.name for result in results] == [name for name, _ in (MAP, BATCH, JIT)]
-    left_out, *taken = missing(results)
-    assert "parallel-batch and jit-compile" in left_out
-    assert taken == ["", ""]
-    assert b"map(f, " not in patch
 
 
 def after(result: Result, *others: str) -> Result:
@@ -74,126 +31,64 @@ def after(result: Result, *others: str) -> Result:
     return replace(result, saving=saving)
 
 
-def test_a_fix_that_saves_nothing_before_others_is_left_out_without_them(folder: Path) -> None:
-    findings = [after(finding(*JIT), "parallel-map"), finding("parallel-map", remedy("", line=3))]
-    results, patch = made(folder, *findings, run=EPOCH)
-    dependent, by_hand = missing(results)
-    assert "parallel-map" in dependent
-    assert by_hand
-    assert results[0].edits[0].after.endswith("jit_compile=True)")
-    assert patch == b""
+def related(kind: Relationship, rule: str, *others: str) -> Order:
+    return Order(relations=(Relation(kind, rule, others),))
 
 
-def test_a_fix_that_saves_after_others_is_in_the_patch_with_them(folder: Path) -> None:
-    findings = [after(finding(*JIT), "parallel-map"), finding(*MAP)]
-    results, _ = made(folder, *findings, run=EPOCH)
-    assert missing(results) == ["", ""]
+def changed(script: Path, *findings: Result) -> str:
+    """Return the lines that change in the files for a trial."""
+
+    def edit(_: str) -> str:
+        ((path, text),) = changed_files(recorded(script.parent), findings).items()
+        assert (path, script.read_text()) == (script.resolve(), TEXT)
+        return text.decode()
+
+    return change(edit, TEXT)
 
 
-def test_other_fixes_count_only_where_they_are_in_the_patch(folder: Path) -> None:
-    findings = [finding(*MAP), finding("cost", remedy("", line=4))]
-    unneeded = order(Relationship.UNNEEDED, "parallel-map", "cost")
-    results, patch = made(folder, *findings, run=EPOCH, order=unneeded)
-    assert missing(results)[0] == ""
-    assert b"num_parallel_calls" in patch
-
-
-def test_a_defect_in_one_edit_costs_that_edit_alone(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_edits_of_findings_are_one_patch(
+    tmp_path: Path, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An edit fails as one of a rule in the user's folder may."""
+    script = tmp_path / "train.py"
+    script.write_text(TEXT)
+    by_hand, dependent = finding("parallel-map", remedy("", line=3)), after(JIT, "parallel-map")
+    excluded = related(Relationship.INSTEAD, "jit-compile", "steps-per-execution")
+    unneeded = related(Relationship.UNNEEDED, "parallel-map", "parallel-batch", "jit-compile")
+    needless, cost = related(Relationship.UNNEEDED, "parallel-map", "cost"), finding("cost", remedy("", line=4))
+    monkeypatch.syspath_prepend(str(tmp_path))  # an edit fails as one of a rule in the user's folder may
     (tmp_path / "edits_of_mine.py").write_text("EDITS = {'mine': lambda *_: [][1]}")
-    monkeypatch.syspath_prepend(str(tmp_path))
     broken = finding("mine", remedy("mine", line=3))
     broken = replace(broken, rule=replace(broken.rule, edit_modules=("edits_of_mine",)))
-    results, patch = made(folder, broken, finding(*JIT), run=EPOCH)
-    defect, other = missing(results)
-    assert "IndexError" in defect
-    assert "report this defect" in defect
-    assert other == ""
-    assert b"jit_compile=True" in patch
+    library = finding("a", remedy("jit-compile", str(script), 5))
+    (tmp_path / "run").mkdir()
 
-
-@pytest.fixture
-def compiled(tmp_path: Path) -> Path:
-    """A folder with a script that several remedies change in the same line."""
-    (tmp_path / "train.py").write_text('model.compile("sgd", "mse")\nmodel.fit(x)\n')
-    return tmp_path
-
-
-def reasons(folder: Path, *findings: Result) -> list[str]:
-    return missing(made(folder, *findings, run=EPOCH)[0])
-
-
-def test_two_findings_that_want_the_same_edit_get_it_once(compiled: Path) -> None:
-    findings = [finding("a", remedy("jit-compile")), finding("b", remedy("jit-compile"))]
-    results, patch = made(compiled, *findings)
-    assert missing(results) == ["", ""]
-    assert patch.count(b"jit_compile=True") == 1
-
-
-def test_of_several_fixes_for_one_finding_the_first_is_taken(compiled: Path) -> None:
-    either = finding("a", remedy("jit-compile"), remedy("steps-per-execution", code="steps_per_execution=8"))
-    first, second = missing(made(compiled, either, run=EPOCH)[0])
-    assert first == ""
-    assert "another fix for this finding" in second
-
-
-def test_a_remedy_without_a_line_is_made_where_the_run_trains(compiled: Path) -> None:
-    assert missing(made(compiled, finding("a", remedy("jit-compile", line=0)))[0]) == [""]
-
-
-@pytest.mark.parametrize(
-    ("run", "why"),
-    [(EPOCH, ""), ({"steps_per_epoch": 65}, "8 does not divide the 65 steps"), ({}, "number of steps per epoch")],
-)
-def test_the_steps_of_a_call_divide_the_epoch(compiled: Path, run: dict[str, object], why: str) -> None:
-    found = finding("a", remedy("steps-per-execution", code="steps_per_execution=8"))
-    (reason,) = missing(made(compiled, found, run=run)[0])
-    assert why in reason
-    assert bool(why) == bool(reason)
-
-
-def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:
-    other = tmp_path / "library.py"
-    other.write_text('model.compile("sgd", "mse")\n')
-    folder = tmp_path / "run"
-    folder.mkdir()
-    recording = recorded(folder, [str(other)])
-    results, patch = made(recording, finding("a", remedy("jit-compile", str(other))))
-    assert results[0].edits[0].after == 'model.compile("sgd", "mse", jit_compile=True)'
-    assert "outside the folder" in results[0].edits[0].missing
-    assert patch == b""
-
-
-def test_a_file_that_is_no_python_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("model.compile(\n")
-    (reason,) = missing(made(tmp_path, finding("a", remedy("jit-compile")))[0])
-    assert "cannot be parsed" in reason
-
-
-def test_one_finding_alone_and_two_together(folder: Path) -> None:
-    recording = recorded(folder)
-    parallel, jit = finding(*MAP), finding(*JIT)
-    path = (folder / "train.py").resolve()
-    alone = changed_files(recording, [parallel])
-    assert alone == {path: TEXT.replace(".map(f)", ".map(f, num_parallel_calls=tf.data.AUTOTUNE)").encode()}
-    both = changed_files(recording, [parallel, jit])[path]
-    assert b"num_parallel_calls" in both
-    assert b"jit_compile=True" in both
-    assert (folder / "train.py").read_text() == TEXT
-
-
-def test_of_several_remedies_the_first_that_is_an_edit_is_taken(folder: Path) -> None:
-    recording = recorded(folder)
-    by_hand = remedy("", line=3)
-    found = finding("parallel-map", by_hand, MAP[1], remedy("cache", line=3))
-    (text,) = changed_files(recording, [found]).values()
-    assert b"num_parallel_calls" in text
-    assert b"cache" not in text
-
-
-def test_a_finding_without_an_edit_says_why(folder: Path) -> None:
-    recording = recorded(folder)
-    with pytest.raises(Declined, match="hand"):
-        changed_files(recording, [finding("own-rule", remedy("", line=3))])
+    told, of = Told(), partial(said, recorded(tmp_path, run=EPOCH))
+    rows: dict[str, tuple[Result, ...]] = {
+        "several findings": (PARALLEL, BATCH, JIT),
+        "one that saves nothing before another, which is made by hand": (dependent, by_hand),
+        "one that saves nothing before another, which is an edit": (dependent, PARALLEL),
+        "the same edit twice": (finding("a", COMPILED), finding("b", COMPILED)),
+        "several fixes for one finding": (finding("a", COMPILED, STEPPED),),
+        "a remedy without a line, made where the run trains": (finding("a", remedy("jit-compile", line=0)),),
+        "a defect in one edit, which costs that edit alone": (broken, JIT),
+    }
+    told.rows(of, rows)
+    told.rows(partial(of, order=excluded), {"two that exclude each other": (JIT, STEPS), "in turn": (STEPS, JIT)})
+    told.rows(partial(of, order=unneeded), {"one that saves nothing after the others": (PARALLEL, BATCH, JIT)})
+    told.rows(partial(of, order=needless), {"one that saves nothing after a fix by hand": (PARALLEL, cost)})
+    for epoch in (80, 65, None):
+        run = {"steps_per_epoch": epoch} if epoch else {}
+        told.add(f"8 steps in each call and {epoch} in an epoch", partial(said, recorded(tmp_path, run=run), STEPS))
+    outside = said(recorded(tmp_path / "run", [str(script)]), library).replace(str(tmp_path), "…")
+    told.add("a file outside", lambda: outside)
+    several = finding("a", remedy("", line=3), remedy("parallel-map", line=3), remedy("cache", line=3))
+    trials = {
+        "a trial of one": (PARALLEL,),
+        "of two": (PARALLEL, JIT),
+        "of none": by_hand,
+        "of several remedies": several,
+    }
+    told.rows(partial(changed, script), trials)
+    lines = "\n".join(told.lines())
+    script.write_text("model.compile(\n")
+    golden("together.txt", f"{lines}\n## a file that is no Python\n{said(tmp_path, JIT)}\n")

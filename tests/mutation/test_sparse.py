@@ -1,6 +1,5 @@
 """Of traces with empty lines, single events, lines, planes or steps, each fact is measured or says why not."""
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,9 +10,9 @@ from scripts.fact_index import measured
 from scripts.mutation import sparse
 from scripts.mutation.cases import TRACE, write_intact
 from scripts.mutation.originals import Original, originals
+from tests.cases import each
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnose.engine import examine
-from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Errored
@@ -28,34 +27,21 @@ EXAMPLES = 15
 REMOVALS = st.lists(st.tuples(st.sampled_from(sparse.CHANGES), st.integers(0, 30)), min_size=1, max_size=5)
 """What is removed, with the seed that chooses the line, plane, step or event."""
 
-Removals = list[tuple[sparse.Change, int]]
 
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {original.name: tmp_path_factory.mktemp(original.name) for original in originals()}
-    for original in originals():
-        write_intact(made[original.name], original)
-    return made
-
-
-def chart(folder: Path, original: Original, removals: Removals) -> Chart:
-    """Return the chart of the recording, of whose trace something is removed."""
+@each(*originals(), ids=[one.name for one in originals()])
+@settings(max_examples=EXAMPLES)
+@given(removals=REMOVALS)
+def test_a_sparse_trace_breaks_no_fact_and_no_rule(
+    original: Original, tmp_path_factory: pytest.TempPathFactory, removals: list[tuple[sparse.Change, int]]
+) -> None:
+    """Trap: of a list of pairs NumPy makes two columns, of an empty one no column at all."""
+    folder = tmp_path_factory.mktemp(original.name)
+    write_intact(folder, original)
     space = xplane_pb2().XSpace.FromString(original.trace)
     for change, seed in removals:
         change(space, Random(seed))
     (folder / TRACE).write_bytes(space.SerializeToString())
-    return chart_of(Recording.open(folder))
-
-
-@pytest.mark.parametrize("original", originals(), ids=[one.name for one in originals()])
-@settings(max_examples=EXAMPLES)
-@given(removals=REMOVALS)
-def test_a_sparse_trace_breaks_no_fact_and_no_rule(
-    folders: dict[str, Path], original: Original, removals: Removals
-) -> None:
-    """Trap: of a list of pairs NumPy makes two columns, of an empty one no column at all."""
-    known = chart(folders[original.name], original, removals)
+    known = chart_of(Recording.open(folder))
     for fact in FACTS:
         known.why_missing(fact)
     outcomes = [result.outcome for result in examine(known, RULES)]

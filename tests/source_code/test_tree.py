@@ -2,25 +2,18 @@
 
 import ast
 import warnings
+from collections.abc import Callable
 
 import pytest
 
+from tests.cases import cases, each
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.source_code.tree import SyntaxTree
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "print 'two'",
-        "{% if deep %}\nx = 1\n",
-        "x = (",
-        "def f(:",
-        "a\0b",
-        "\ud800 = 1",
-        "(" * 999,
-        "-" * 99_999 + "1",
-    ],
+@each(
+    *("print 'two'", "{% if deep %}\nx = 1\n", "x = (", "def f(:", "a\0b", "\ud800 = 1", "(" * 999),
+    "-" * 99_999 + "1",
 )
 def test_what_is_no_python_is_declined(text: str) -> None:
     with pytest.raises(Declined, match="cannot be parsed"):
@@ -28,11 +21,10 @@ def test_what_is_no_python_is_declined(text: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize(
-    "before",
-    ["", "é = '\N{GRINNING FACE}'; ", "if x:\n\t\x0c\t", "x = '''\nü'''; ", "y = \\\n  1; ",
-     "match x:\n  case [a]: ", "@d(1)\nasync def f(): "],
-)  # fmt: skip
+@each(
+    *("", "é = '\N{GRINNING FACE}'; ", "if x:\n\t\x0c\t", "x = '''\nü'''; ", "y = \\\n  1; "),
+    *("match x:\n  case [a]: ", "@d(1)\nasync def f(): "),
+)
 def test_a_call_is_where_it_is_written(before: str, end: str) -> None:
     text = f"{before}d.map(f).batch(2)\n".replace("\n", end)
     module = SyntaxTree(text)
@@ -42,53 +34,42 @@ def test_a_call_is_where_it_is_written(before: str, end: str) -> None:
     assert text[module.name_at(call.func) :].startswith("batch(2)")
 
 
-@pytest.mark.parametrize(
-    "text", ["f'{d.batch(2)}'", "f'''\n {d:{w}} {d.batch(2)!r:>{n}}'''", "'a' f'{d.batch(2)}'"]
-)
+@each("f'{d.batch(2)}'", "f'''\n {d:{w}} {d.batch(2)!r:>{n}}'''", "'a' f'{d.batch(2)}'")
 def test_code_in_an_f_string_is_seen_and_not_changed(text: str) -> None:
     """Trap: Python 3.11 gives it other places than it is written at."""
     module = SyntaxTree(f"x = {text}\n")
     (call,) = module.methods("batch")
-    assert module.covers(call, 1)
-    assert module.written(call) == "d.batch(2)"
+    assert (module.covers(call, 1), module.written(call)) == (True, "d.batch(2)")
     with pytest.raises(Declined, match="f-string on line 1"):
         module.replaced(call, "d")
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("x = 1\nx = 2\nprint(x)", {1, 2}),
-        ("x = 1\ndef f():\n    x = 2\nprint(x)", {1}),
-        ("x = 1\ndef f(x):\n    print(x)", {2}),
-        ("x = 1\ndef f(x=3, *, y=print(x)): ...", {1}),
-        ("x = 1\n@print(x)\ndef f(x): ...", {1}),
-        ("x = 1\nlambda x: print(x)", {2}),
-        ("x = 1\nlambda y=print(x): 0", {1}),
-        ("x = 1\nclass C:\n    x = 2\n    def f(self):\n        print(x)", {1}),
-        ("x = 1\nclass C:\n    x = 2\n    print(x)", {3}),
-        ("x = 1\n[print(x) for x in y]", {2}),
-        ("x = 1\n[x for x in print(x)]", {1}),
-        ("[(x := y) for y in z]\nprint(x)", {1}),
-        ("x = 1\ndef f():\n    global x\n    x = 2\nprint(x)", {1, 4}),
-        ("def f():\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    print(x)", {2, 5}),
-        ("import a.x as x\nfrom b import x\nimport x.y\nprint(x)", {1, 2, 3}),
-        ("def x(): ...\nclass x: ...\nprint(x)", {1, 2}),
-        ("try: ...\nexcept E as x: ...\nwith a as x: ...\nfor x in y: ...\nprint(x)", {2, 3, 4}),
-        ("match y:\n    case [x, *_]: ...\n    case {'a': 1, **x}: ...\nprint(x)", {2, 3}),
-        ("print(x)", set()),
-    ],
+NAMES = (
+    *("x = 1\nx = 2\nprint(x)", "x = 1\ndef f():\n    x = 2\nprint(x)", "x = 1\ndef f(x):\n    print(x)"),
+    *("x = 1\ndef f(x=3, *, y=print(x)): ...", "x = 1\n@print(x)\ndef f(x): ...", "x = 1\nlambda x: print(x)"),
+    *("x = 1\nlambda y=print(x): 0", "x = 1\nclass C:\n    x = 2\n    def f(self):\n        print(x)"),
+    *("x = 1\nclass C:\n    x = 2\n    print(x)", "x = 1\n[print(x) for x in y]", "x = 1\n[x for x in print(x)]"),
+    *("[(x := y) for y in z]\nprint(x)", "x = 1\ndef f():\n    global x\n    x = 2\nprint(x)"),
+    "def f():\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    print(x)",
+    *("import a.x as x\nfrom b import x\nimport x.y\nprint(x)", "def x(): ...\nclass x: ...\nprint(x)"),
+    "try: ...\nexcept E as x: ...\nwith a as x: ...\nfor x in y: ...\nprint(x)",
+    *("match y:\n    case [x, *_]: ...\n    case {'a': 1, **x}: ...\nprint(x)", "print(x)"),
 )
-def test_a_name_is_bound_where_python_binds_it(text: str, lines: set[int]) -> None:
-    module = SyntaxTree(text)
-    (call,) = module.calls("print")
-    (name,) = call.args
-    assert isinstance(name, ast.Name)
-    assert {getattr(node, "lineno", 0) for node in module.bound(name)} == lines
 
 
-@pytest.mark.parametrize(("given", "known"), [("False", True), ("y", True), ("y + 1", False), ("*y", False)])
-def test_a_parameter_stands_for_what_the_only_call_gives_in_each_turn(given: str, *, known: bool) -> None:
+def test_a_name_is_bound_where_python_binds_it(golden: Callable[[str, str], None]) -> None:
+    lines = []
+    for text in NAMES:
+        module = SyntaxTree(text)
+        (name,) = module.calls("print")[0].args
+        assert isinstance(name, ast.Name)
+        bound = sorted(getattr(node, "lineno", 0) for node in module.bound(name))
+        lines += [*text.splitlines(), f"  bound on lines {bound}", ""]
+    golden("tree.txt", "\n".join(lines))
+
+
+@cases(("False", 1), ("y", 1), ("y + 1", 0), ("*y", 0))
+def test_a_parameter_stands_for_what_the_only_call_gives_in_each_turn(given: str, known: int) -> None:
     module = SyntaxTree(f"def f(x):\n    print(x)\nfor _ in z:\n    f({given})\n")
     (name,) = module.calls("print")[0].args
     assert isinstance(name, ast.Name)
