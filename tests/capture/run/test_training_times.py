@@ -72,7 +72,7 @@ class Account:
 
     def took(self, source: str = "", at: int = 0) -> float:
         """Return the s of steps."""
-        return sum(step["ms"] for step in self.steps(source, at)) / 1e3
+        return float(sum(step["ms"] for step in self.steps(source, at))) / 1e3
 
     def is_whole(self) -> None:
         agrees(self.seconds("script"), self.end["end"] - self.lines[0]["began"])
