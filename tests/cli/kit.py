@@ -1,19 +1,29 @@
 """What tests of the command line are written with: ``from tests.cli.kit import *``."""
 
+import contextlib
+import functools
+import gzip
 import hashlib
 import json
+import operator
 import os
+import random
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.capture.running import SOURCES, environment
+from tests.capture.running import SOURCES, cli, environment
+from tests.cases import cases, each
 from tests.command import tfdoctor
+from tests.facts.kit import Names, Told
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SLOW, FIXED = SAMPLES / "cpu-input-bound", SAMPLES / "cpu-input-bound-fixed"
@@ -24,6 +34,33 @@ def run(*words: object) -> tuple[int, str]:
     """Run `tfdoctor WORDS`; return its exit code, and its words without our name before an error."""
     done = tfdoctor(*map(str, words))
     return done.returncode, " ".join((done.stdout + done.stderr.removeprefix("tfdoctor: ")).split())
+
+
+def printed(*words: object) -> tuple[str, ...]:
+    """Run `tfdoctor WORDS`; return the lines that it prints and its exit code, with the samples by their names."""
+    done = tfdoctor(*map(str, words))
+    text = (done.stdout + done.stderr).replace(f"{SAMPLES}/", "")
+    return (*filter(None, map(str.rstrip, text.splitlines())), f"exit code {done.returncode}")
+
+
+def refused(line: str) -> str:
+    """Return the one sentence that a command line gets; the folder in which it is given stays as it is."""
+    before = content(Path())
+    done = tfdoctor(*shlex.split(line.format(slow=SLOW, fixed=FIXED)))
+    assert (done.returncode, done.stdout, done.stderr[:10], done.stderr.count("\n")) == (2, "", "tfdoctor: ", 1), (
+        line
+    )
+    assert content(Path()) == before, line
+    return done.stderr.strip().removeprefix("tfdoctor: ").replace(f"{SAMPLES}/", "").replace(f"{Path.cwd()}/", "")
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder of its own, where nothing is asked of the screen."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
 
 
 # A recording that can be run again, made of a sample's trace and a script that does not train
@@ -37,10 +74,8 @@ with Path("ran.txt").open("a") as file:
 
 def made(folder: Path, **changes: Any) -> Path:
     """Return the recording of `train.py` in a folder, which notes in `ran.txt` that it ran."""
-    script = folder / "train.py"
-    script.write_text(SCRIPT)
-    out = folder / "recording"
-    shutil.copytree(CONVNET, out)
+    (folder / "train.py").write_text(SCRIPT)
+    out = shutil.copytree(CONVNET, folder / "recording")
     (out / "program.json.gz").unlink()
     written: dict[str, Any] = json.loads((out / "tfdoctor.json").read_text())
     manifest = {
@@ -56,12 +91,6 @@ def made(folder: Path, **changes: Any) -> Path:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Return a digest of every file below a folder."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-__all__ = [
-    "CONVNET", "FIXED", "SAMPLES", "SLOW", "SOURCES", "Any", "Path", "content", "environment", "json", "made", "os",
-    "pytest", "replace", "run", "shutil", "subprocess", "sys", "tfdoctor",
-]  # fmt: skip
+    """Return a digest of every file below a folder, and of every folder nothing."""
+    files = {path: path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}
+    return {str(path.relative_to(folder)): hashlib.sha256(data).hexdigest() for path, data in files.items()}

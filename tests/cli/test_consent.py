@@ -7,18 +7,12 @@ from tests.cli.kit import *
 
 CTRL_C = b"\x03"
 QUESTION = b"Run it? [y/N]: "
-
-
 OPTIONS = ("--no-layer", "--env", "A=1", "--minutes", "2")
-
-
-def command(recording: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "tfdoctor", "try", str(recording), *OPTIONS, *options]
 
 
 def answered(recording: Path, answer: bytes) -> tuple[int, str]:
     """Run the command at a terminal of its own and type an answer; return its exit code and what it showed."""
-    words = command(recording)
+    words = [sys.executable, "-m", "tfdoctor", "try", str(recording), *OPTIONS]
     child, terminal = pty.fork()
     if not child:
         os.execve(words[0], words, environment())
@@ -44,62 +38,43 @@ def sleeps(process: int) -> bool:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
-def test_it_says_what_will_happen_before_anything_does(tmp_path: Path) -> None:
-    recording = made(tmp_path)
+@cases((b"n\n", 2, {}), (CTRL_C, 130, {"written": None}))
+def test_nothing_is_run_without_a_yes(answer: bytes, code: int, changes: dict[str, Any], tmp_path: Path) -> None:
+    recording = made(tmp_path, **changes)
     before = content(tmp_path)
-    code, shown = answered(recording, b"n\n")
-    assert code == 2
+    ended, shown = answered(recording, answer)
+    assert (ended, "Traceback" in shown, content(tmp_path)) == (code, False, before)
     assert "cannot be thrown away here (--no-layer)" in shown
     assert f"will run in {tmp_path} 10 times or more, as far as 2 minutes allow" in shown
-    assert "four files in this folder changed (a.ckpt, b.ckpt, c.ckpt and 1 more)" in shown
-    assert shown.endswith("tfdoctor: Nothing was run.")
-    assert content(tmp_path) == before
-
-
-def test_ctrl_c_at_the_question_runs_nothing(tmp_path: Path) -> None:
-    recording = made(tmp_path, written=None)
-    before = content(tmp_path)
-    code, shown = answered(recording, CTRL_C)
-    assert code == 130
-    assert "Which files it writes is not recorded." in shown
-    assert "Traceback" not in shown
-    assert content(tmp_path) == before
+    if changes:
+        assert "Which files it writes is not recorded." in shown
+    else:
+        assert "four files in this folder changed (a.ckpt, b.ckpt, c.ckpt and 1 more)" in shown
+        assert shown.endswith("tfdoctor: Nothing was run.")
 
 
 def test_yes_runs_the_program(tmp_path: Path) -> None:
-    recording = made(tmp_path, written={"count": 0, "names": []})
-    code, shown = answered(recording, b"y\n")
+    code, shown = answered(made(tmp_path, written={"count": 0, "names": []}), b"y\n")
     assert "no file in this folder changed" in shown
     assert (tmp_path / "ran.txt").read_text() == "ran\n"
-    assert code == 2  # this program has no steps
-    assert "no loop of training steps was seen" in shown
+    assert (code, "no loop of training steps was seen" in shown) == (2, True)  # this program has no steps
 
 
-@pytest.mark.parametrize("target", ["recording", "script"])
+@each(["recording", *OPTIONS], [*OPTIONS, "train.py"])
 def test_without_a_terminal_it_stops_with_a_sentence(
-    tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+    words: list[str], alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recording = made(tmp_path)
-    before = content(tmp_path)
-    monkeypatch.chdir(tmp_path)
+    made(alone)
+    before = content(alone)
     with Path(os.devnull).open() as nobody:
         monkeypatch.setattr(sys, "stdin", nobody)
-        words = [str(recording)] if target == "recording" else []
-        done = tfdoctor("try", *words, *OPTIONS, *([] if words else ["train.py"]))
-    assert done.returncode == 2
+        done = tfdoctor("try", *words)
+    assert (done.returncode, content(alone)) == (2, before)
     assert done.stderr.splitlines()[-1].startswith("tfdoctor: Nothing was run, because")
     assert "--yes" in done.stderr
-    assert content(tmp_path) == before
 
 
 def test_yes_in_advance_asks_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        command(made(tmp_path), "--yes"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    assert "10 times or more" in done.stderr
+    made(tmp_path)
+    assert "10 times or more" in cli("try", "recording", *OPTIONS, "--yes", folder=tmp_path).stderr
     assert (tmp_path / "ran.txt").read_text() == "ran\n"

@@ -15,13 +15,12 @@ def test_only_changes_that_are_edits_count() -> None:
     ready, missing = (Edit(at=None, before="a", after="b"), Edit(at=None, missing="it is code of a library"))
     both = tuple(diagnoses.edited(one, ready, missing) for one in (first, second))
     none = tuple(diagnoses.edited(one, missing) for one in rest if isinstance(one.outcome, Finding))
-    assert next_steps(replace(full, results=(*both, *none)), Path("my run")) == (
+    two, one = (next_steps(replace(full, results=(*some, *none)), Path("my run")) for some in (both, both[:1]))
+    assert two == (
         "Two changes can be applied automatically: `tfdoctor report 'my run' --patch fix.diff` writes them, "
         "`tfdoctor try 'my run'` measures them in at most 10 minutes."
     )
-    assert "One change can be applied automatically" in next_steps(
-        replace(full, results=(both[0], *none)), Path("run")
-    )
+    assert "One change can be applied automatically" in one
 
 
 def test_a_recording_at_a_url_is_named_there_and_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,14 @@
 
 import ast
 import inspect
-import sys
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 import typer
 from typer.testing import CliRunner
 
-from tfdoctor.cli import app as tfdoctor
+from tests.cli.kit import *
+from tfdoctor.cli import app as ours
 from tfdoctor.cli import commands, options
 from tfdoctor.cli.options import Group, argument, command, option
 
@@ -48,13 +46,7 @@ def test_the_fields_of_a_group_are_options_and_arrive_as_the_group(app: typer.Ty
     done = CliRunner().invoke(app, ["box", "--width", "4", "--tall", "9", "--bold"])
     assert (done.exit_code, done.output) == (3, "box {'width': 4, 'height': 9} True\n")
     assert "How high." in CliRunner().invoke(app, ["--help"]).output
-
-
-def test_a_field_without_a_default_is_required(app: typer.Typer) -> None:
-    assert CliRunner().invoke(app, ["box"]).exit_code == 2
-
-
-def test_a_group_that_is_made_elsewhere_has_the_defaults() -> None:
+    assert CliRunner().invoke(app, ["box"]).exit_code == 2  # without what has no default
     assert vars(Size(width=1)) == {"width": 1, "height": 3}
 
 
@@ -69,7 +61,7 @@ def test_the_work_of_each_command_takes_what_the_command_declares() -> None:
         and isinstance(one.args[2], ast.Constant)
         and isinstance(one.args[2].value, str)
     ]
-    assert len(declared) == len(tfdoctor.registered_commands)
+    assert len(declared) == len(ours.registered_commands)
     for kind, work in declared:
         module, _, function = f"tfdoctor.cli.{work!s}".rpartition(".")
         (given,) = inspect.signature(getattr(import_module(module), function), eval_str=True).parameters.values()

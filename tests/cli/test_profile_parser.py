@@ -18,57 +18,40 @@ def folder(tmp_path: Path) -> Path:
 
 
 def profile(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tfdoctor", "profile", "--out", "out", "--no-report", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=environment(PYTHONPATH=str(SOURCES)),
-        check=False,
-    )
+    return cli("profile", "--out", "out", "--no-report", *arguments, folder=folder)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "given"),
-    [
-        (["train.py", "--out", "x", "-q", "--", "-m"], "['--out', 'x', '-q', '--', '-m'] __main__ 0"),
-        (["--sample-every", "0", "train.py", "-m", "x"], "['-m', 'x'] __main__ 0"),
-        (["-m", "pkg.mod", "a", "b"], "['a', 'b'] __main__ 0"),
-        (["-m", "pkg.mod"], "[] __main__ 0"),
-        (["-mpkg.mod", "--steps", "2"], "['--steps', '2'] __main__ 0"),
-        (["--steps=5", "-q", "-m", "pkg.mod", "--", "-q"], "['--', '-q'] __main__ 0"),
-        (["--", "bash", "run.sh", "a", "--steps"], "['a', '--steps'] __main__ 0"),
-        (["-q", "--", sys.executable, "-O", "train.py", "--", "x"], "['--', 'x'] __main__ 1"),
-    ],
-    ids=" ".join,
+@cases(
+    ("train.py --out x -q -- -m", "['--out', 'x', '-q', '--', '-m'] __main__ 0"),
+    ("--sample-every 0 train.py -m x", "['-m', 'x'] __main__ 0"),
+    ("-m pkg.mod a b", "['a', 'b'] __main__ 0"),
+    ("-m pkg.mod", "[] __main__ 0"),
+    ("-mpkg.mod --steps 2", "['--steps', '2'] __main__ 0"),
+    ("--steps=5 -q -m pkg.mod -- -q", "['--', '-q'] __main__ 0"),
+    ("-- bash run.sh a --steps", "['a', '--steps'] __main__ 0"),
+    (f"-q -- {sys.executable} -O train.py -- x", "['--', 'x'] __main__ 1"),
 )
-def test_what_follows_belongs_to_the_run(folder: Path, arguments: list[str], given: str) -> None:
-    done = profile(folder, *arguments)
+def test_what_follows_belongs_to_the_run(arguments: str, given: str, folder: Path) -> None:
+    done = profile(folder, *arguments.split())
     assert (done.returncode, done.stdout) == (0, f"{given}\n")
     assert (folder / "out" / "tfdoctor.json").is_file()
 
 
-def test_quiet_says_what_went_wrong_all_the_same(folder: Path) -> None:
+def test_quiet_says_what_went_wrong_and_nothing_of_a_run_that_trains_nothing(folder: Path) -> None:
+    assert profile(folder, "-q", "train.py").stderr == ""
     python = folder / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n')
     python.chmod(0o755)
-    done = profile(folder, "-q", "--python", str(python), "train.py")
+    done = cli("profile", "--out", "other", "--no-report", "-q", "--python", str(python), "train.py", folder=folder)
     assert done.stderr.startswith("tfdoctor: no steps traced (the recorder did not start")
 
 
-def test_quiet_says_nothing_of_a_run_that_trains_nothing(folder: Path) -> None:
-    assert profile(folder, "-q", "train.py").stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("2", 2.0), ("2s", 2.0), ("500ms", 0.5), ("1m", 60.0), ("1.5 min", 90.0), ("1h", 3600.0), (".5", 0.5)],
-)
+@cases(("2", 2.0), ("2s", 2.0), ("500ms", 0.5), ("1m", 60.0), ("1.5 min", 90.0), ("1h", 3600.0), (".5", 0.5))
 def test_times_are_read_as_people_write_them(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "2x", "s", "1e9", "nan", "1:30"])
+@each("", "0", "-1", "2x", "s", "1e9", "nan", "1:30")
 def test_other_times_are_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         parse_seconds(text)

@@ -1,22 +1,18 @@
 """Whatever the standard streams are, the files and the exit code are the same."""
 
 from io import StringIO
-from typing import TextIO, cast
 
 from tests.cli.kit import *
 from tfdoctor.cli.streams import Unread, draw
 
 
-@pytest.mark.parametrize("which", ["stdout", "stderr"])
+@each("stdout", "stderr")
 def test_a_reader_who_leaves_changes_nothing(which: str, tmp_path: Path) -> None:
     """The read end of the pipe is closed before the command writes."""
     words = ["report", str(SLOW), "--out", str(tmp_path), "--fail-on", "note"]
     words += ["--write-baseline", str(tmp_path / "b.json")] if which == "stderr" else []
-    with subprocess.Popen(
-        [sys.executable, "-m", "tfdoctor", *words],
-        stdout=subprocess.PIPE if which == "stdout" else subprocess.DEVNULL,
-        stderr=subprocess.PIPE if which == "stderr" else subprocess.DEVNULL,
-    ) as command:
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, which: subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-m", "tfdoctor", *words], **streams) as command:
         pipe = command.stdout or command.stderr
         assert pipe is not None
         pipe.close()
@@ -41,7 +37,7 @@ def shell(redirected: str, cwd: Path, *words: str, **variables: str) -> "subproc
 
 def test_what_is_printed_commands_nothing_but_what_is_ours() -> None:
     printed = StringIO()
-    stream = cast("TextIO", Unread(printed, lost=False))
+    stream: Any = Unread(printed, lost=False)
     print("tfdoctor: a\x1b[31m\n ::error::x\u202e\ud800", file=stream)
     draw("\x1b[1mbold\x1b[0m\n::notice title=tfdoctor::x", stream)
     assert printed.getvalue() == (
@@ -49,7 +45,7 @@ def test_what_is_printed_commands_nothing_but_what_is_ours() -> None:
     )
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", "2>/dev/full"])
+@each(">&-", "2>&-", "<&-", "<&- >&- 2>&-", "2>/dev/full")
 def test_the_script_has_the_same_streams_and_gives_the_exit_code(closed: str, tmp_path: Path) -> None:
     """A closed stream is closed for the script too, and no file gets its number."""
     script = tmp_path / "train.py"
@@ -62,18 +58,17 @@ def test_the_script_has_the_same_streams_and_gives_the_exit_code(closed: str, tm
     assert (tmp_path / "seen").read_text() == str(closed.count("&-"))
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+@each(">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full")
 def test_a_command_does_without_its_streams(closed: str, tmp_path: Path) -> None:
     assert shell(closed, tmp_path, "explain", "zero-factor").returncode == 0
 
 
 def test_output_to_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     done = shell(">/dev/full", tmp_path, "explain", "zero-factor")
-    assert done.stderr == b"tfdoctor: output: No space left on device.\n"
-    assert done.returncode == 2
+    assert (done.returncode, done.stderr) == (2, b"tfdoctor: output: No space left on device.\n")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@each("ascii", "latin-1", "utf-8")
 def test_characters_that_the_output_lacks_are_replaced(encoding: str) -> None:
     text = "4.0\N{MULTIPLICATION SIGN} \N{FULL BLOCK} \udce4"
     code = f"import typer; from tfdoctor.cli.streams import prepare; prepare(); typer.echo({text!r})"

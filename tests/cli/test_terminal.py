@@ -1,9 +1,6 @@
 """What commands show on a terminal, however narrow it is: pages, lists, colors, and the line of what is read."""
 
-import contextlib
 import pty
-import re
-from collections.abc import Mapping
 
 from rich.cells import cell_len
 
@@ -22,15 +19,11 @@ def shown(*command: object, stream: str = "stdout", answer_to: str = "", **asked
     """Return what a Python writes to a stream that is a terminal; when it has written a text, its input ends."""
     ours, theirs = pty.openpty()
     kept = {name: value for name, value in os.environ.items() if name not in ASKED}
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
     text = b""
-    with subprocess.Popen(
-        [sys.executable, *map(str, command)],
-        stdin=subprocess.PIPE,
-        stdout=streams["stdout"],
-        stderr=streams["stderr"],
-        env={**kept, "TERM": "xterm-256color", **asked},
-    ) as process:
+    env = {**kept, "TERM": "xterm-256color", **asked}
+    words = [sys.executable, *map(str, command)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=env, **streams) as process:
         os.close(theirs)
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # how a terminal that was closed ends on Linux
@@ -45,12 +38,10 @@ def shown(*command: object, stream: str = "stdout", answer_to: str = "", **asked
 
 def test_the_page_of_a_rule_is_set_and_no_markup() -> None:
     text = shown("-m", "tfdoctor", "explain", "input-bound", COLUMNS="80")
-    assert "What it checks" in text
-    assert "## What it checks" not in text
-    assert "\x1b[" in text
+    assert ["What it checks" in text, "## What it checks" in text, "\x1b[" in text] == [True, False, True]
 
 
-@pytest.mark.parametrize("width", [25, 80])
+@each(25, 80)
 def test_no_word_of_a_page_is_cut(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     for rule in all_rules():
@@ -79,22 +70,18 @@ def reported(folder: Path, asked: Mapping[str, str], *, terminal: bool) -> str:
         return tfdoctor(*words).stdout
 
 
-@pytest.mark.parametrize(
-    ("asked", "terminal", "colored"),
-    [
-        ({}, True, True),
-        ({}, False, False),
-        ({"NO_COLOR": "1"}, True, False),
-        ({"NO_COLOR": ""}, True, True),
-        ({"FORCE_COLOR": "1"}, False, True),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
-    ],
+@cases(
+    ({}, "on a terminal", "colored"),
+    ({}, "", ""),
+    ({"NO_COLOR": "1"}, "on a terminal", ""),
+    ({"NO_COLOR": ""}, "on a terminal", "colored"),
+    ({"FORCE_COLOR": "1"}, "", "colored"),
+    ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, "on a terminal", ""),
 )
-def test_colors_are_as_asked(asked: dict[str, str], *, terminal: bool, colored: bool, tmp_path: Path) -> None:
-    text = reported(tmp_path, asked, terminal=terminal)
-    assert "What to change" in COLOR.sub("", text)
-    assert bool(COLOR.search(text)) == colored
-    assert COLOR.sub("", text).count("\x1b") == 0
+def test_colors_are_as_asked(asked: dict[str, str], terminal: str, colored: str, tmp_path: Path) -> None:
+    text = reported(tmp_path, asked, terminal=bool(terminal))
+    plain = COLOR.sub("", text)
+    assert ("What to change" in plain, plain.count("\x1b"), text != plain) == (True, 0, bool(colored))
 
 
 def test_the_summary_is_as_wide_as_asked(tmp_path: Path) -> None:
@@ -136,7 +123,7 @@ def test_without_a_terminal_there_is_no_line() -> None:
     assert subprocess.run(command, input="", capture_output=True, text=True, check=True).stderr == "done\n"
 
 
-@pytest.mark.parametrize("words", [["report", SLOW], ["diff", SLOW, FIXED, "--anyway"]])
+@each(["report", SLOW], ["diff", SLOW, FIXED, "--anyway"])
 def test_commands_say_what_they_read(words: list[object], tmp_path: Path) -> None:
     text = shown("-c", AT_ONCE, *words, "--format", "json", "--out", tmp_path, stream="stderr")
     what = "the trace, 0 MB …" if words[0] == "report" else str(SLOW)[:40]

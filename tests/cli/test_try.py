@@ -2,6 +2,7 @@
 
 import errno
 import tempfile
+from functools import partial
 
 from tests.cli.kit import *
 from tests.report.diagnoses import tried, untried
@@ -14,56 +15,68 @@ def tried_with(*words: object) -> tuple[int, str]:
     return run("try", *words)
 
 
+Conducts = Callable[..., None]
+
+
+@pytest.fixture
+def conducts(monkeypatch: pytest.MonkeyPatch) -> Conducts:
+    """Have trials end with a diagnosis, whatever they are about, and do something meanwhile."""
+
+    def ends(with_trials: Any, *kept: Variant, files: Any = (), meanwhile: Callable[[], object] = dict) -> None:
+        done = of_recording.Tried(with_trials, kept, texts_of(files))
+        monkeypatch.setattr(of_recording, "conduct", lambda *_: (meanwhile(), done)[1])
+
+    return ends
+
+
 def test_help_names_what_can_be_tried() -> None:
     code, output = tried_with("--help")
-    assert code == 0
-    assert "RECORDING | SCRIPT" in output
-    assert "--patch" in output
+    assert (code, "RECORDING | SCRIPT" in output, "--patch" in output) == (0, True, True)
 
 
 def test_options_may_follow_a_recording(tmp_path: Path) -> None:
-    recording = shutil.copytree(CONVNET, tmp_path / "run")
-    _, output = tried_with(str(recording), "--only", "no-such-rule")
-    assert "No such option" not in output
+    assert (
+        "No such option" not in tried_with(shutil.copytree(CONVNET, tmp_path / "run"), "--only", "no-such-rule")[1]
+    )
 
 
-@pytest.mark.parametrize("sample", ["synthetic-gpu-a100-fp32", "cpu-float32-convnet"])
-def test_a_recording_that_cannot_be_run_again_is_one_sentence(tmp_path: Path, sample: str) -> None:
-    recording = shutil.copytree(SAMPLES / sample, tmp_path / "run")
-    before = sorted(path.name for path in recording.rglob("*"))
-    code, output = tried_with(str(recording))
-    assert code != 0
-    assert "does not say which command to run" in output
-    assert sorted(path.name for path in recording.rglob("*")) == before
+def sample(name: str, folder: Path) -> Path:
+    return shutil.copytree(SAMPLES / name, folder / "run")
 
 
-def test_a_program_without_steps_is_not_run(tmp_path: Path) -> None:
-    """Trap: a recording may follow each of our options, also those that say no."""
-    why = "the script did not import TensorFlow"
-    recording = made(tmp_path, missing=[{"what": "trace", "why": why}], steps={"seen": 0})
-    code, output = tried_with("--settings", "--parts", "--yes", "--no-layer", str(recording))
-    assert code != 0
-    assert f"cannot be timed as it is: {why}." in output
-    assert not (tmp_path / "ran.txt").exists()
-
-
-def test_several_workers_are_refused(tmp_path: Path) -> None:
-    recording = made(tmp_path, worker={"name": "worker-0", "rank": 0, "size": 2})
-    before = content(tmp_path)
-    code, output = tried_with(str(recording), "--env", "A=1")
-    assert code != 0
-    assert "A job of several workers cannot be tried" in output
-    assert content(tmp_path) == before
-
-
-def test_a_recording_whose_sources_are_elsewhere_is_refused(tmp_path: Path) -> None:
-    recording = made(tmp_path)
+def elsewhere(folder: Path) -> Path:
+    recording = made(folder)
     shutil.copy(CONVNET / "program.json.gz", recording)
-    before = content(tmp_path)
-    _, output = tried_with(str(recording), "--env", "A=1")
-    assert "float32_convnet.py cannot be read (No such file or directory)" in output
-    assert "run the trial where the source is" in output
-    assert content(tmp_path) == before
+    return recording
+
+
+def without_steps(folder: Path) -> Path:
+    why = "the script did not import TensorFlow"
+    return made(folder, missing=[{"what": "trace", "why": why}], steps={"seen": 0})
+
+
+def of_a_worker(folder: Path) -> Path:
+    return made(folder, worker={"name": "worker-0", "rank": 0, "size": 2})
+
+
+@cases(
+    (partial(sample, "synthetic-gpu-a100-fp32"), "", "does not say which command to run"),
+    (partial(sample, "cpu-float32-convnet"), "", "does not say which command to run"),
+    # Trap: a recording may follow each of our options, also those that say no
+    (
+        without_steps,
+        "--settings --parts --yes --no-layer",
+        "cannot be timed as it is: the script did not import Ten",
+    ),
+    (of_a_worker, "--env A=1", "A job of several workers cannot be tried"),
+    (elsewhere, "--env A=1", "float32_convnet.py cannot be read (No such file or directory): run the trial where"),
+    (made, "--no-layer --yes --env A=1 --keep /proc/kept.diff", "/proc/kept.diff cannot be written"),
+)
+def test_a_recording_that_cannot_be_tried_is_one_sentence_before_any_run(
+    recorded: Callable[[Path], Path], words: str, why: str, alone: Path
+) -> None:
+    recording = recorded(alone)
+    assert why in refused(f"try {words} {recording}")
 
 
 DIFF = """--- a/train.py
@@ -87,120 +100,82 @@ def test_an_edit_during_the_trial_ends_it(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(EDITS_ITSELF)
     patch.write_text(DIFF)
     before = content(recording)
-    options = ("--no-layer", "--yes", "--patch", str(patch), "--keep", str(kept))
-    code, output = tried_with(str(recording), *options)
-    assert code != 0
+    code, output = tried_with(recording, "--no-layer", "--yes", "--patch", patch, "--keep", kept)
+    assert (code != 0, content(recording), kept.exists()) == (True, before, False)
     assert "train.py changed while the trial ran, so nothing is claimed" in output
-    assert content(recording) == before
-    assert not kept.exists()
 
 
 def test_no_large_part_says_nothing_of_what_the_report_advises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(taking_out, "of_recording", lambda *_: ([], []))
-    code, output = tried_with(str(made(tmp_path)), "--parts")
+    code, output = tried_with(made(tmp_path), "--parts")
     assert code != 0
     assert "No part of the program takes enough to be taken out: leave out --parts" in output
 
 
 def test_a_credential_is_in_no_output(tmp_path: Path) -> None:
-    recording = made(tmp_path)
-    _, output = tried_with(str(recording), "--no-layer", "--yes", "--env", "HF_TOKEN=very-secret")
-    assert "as it is" in output
-    assert "very-secret" not in output
+    _, output = tried_with(made(tmp_path), "--no-layer", "--yes", "--env", "HF_TOKEN=very-secret")
+    assert ("as it is" in output, "very-secret" in output) == (True, False)
 
 
 def test_a_recording_that_cannot_be_written_is_refused_before_any_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recording = made(tmp_path)
-    before = content(tmp_path)
+    recording = made(alone)
 
     def refuse(**_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    code, output = tried_with(str(recording), "--no-layer", "--yes", "--env", "A=1")
-    assert code != 0
-    assert f"{recording} cannot be written (Read-only file system): copy the" in output
-    assert content(tmp_path) == before
+    said = refused(f"try {recording} --no-layer --yes --env A=1")
+    assert "recording cannot be written (Read-only file system): copy the" in said
 
 
-def test_a_file_to_keep_that_cannot_be_written_is_refused_before_any_run(tmp_path: Path) -> None:
-    recording = made(tmp_path)
-    before = content(tmp_path)
-    code, output = tried_with(str(recording), "--no-layer", "--yes", "--env", "A=1", "--keep", "/proc/kept.diff")
-    assert code != 0
-    assert "/proc/kept.diff cannot be written" in output
-    assert content(tmp_path) == before
-
-
-def test_a_file_that_cannot_be_written_loses_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_loses_no_other(tmp_path: Path, conducts: Conducts) -> None:
     """The folder for the kept diff goes away meanwhile, and the reports cannot be written."""
-    recording, kept = made(tmp_path), tmp_path / "gone" / "kept.diff"
+    recording, kept, file = made(tmp_path), tmp_path / "gone" / "kept.diff", tmp_path.resolve() / "a.py"
     kept.parent.mkdir()
-    file = tmp_path.resolve() / "a.py"
     file.write_text("batch = 1\n", "utf-8")
-    change = Variant("larger", files={file: b"batch = 2\n"})
-
-    def conduct(*_: object) -> of_recording.Tried:
-        kept.parent.rmdir()
-        (recording / "report.html").mkdir()
-        return of_recording.Tried(tried(), (change,), texts_of([file]))
-
-    monkeypatch.setattr(of_recording, "conduct", conduct)
-    code, output = tried_with(str(recording), "--env", "A=1", "--keep", str(kept))
-    assert code != 0
-    assert (recording / stored.FILE).is_file()
-    assert "saves" in output
+    (recording / "report.html").mkdir()
+    conducts(tried(), Variant("larger", files={file: b"batch = 2\n"}), files=[file], meanwhile=kept.parent.rmdir)
+    code, output = tried_with(recording, "--env", "A=1", "--keep", kept)
+    assert (code != 0, (recording / stored.FILE).is_file(), "saves" in output) == (True, True, True)
     assert f"{recording / 'report.html'} is not a file" in output
     assert f"{kept.parent} is no folder" in output
 
 
-def test_a_trial_without_figures_says_that_the_earlier_one_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_without_figures_says_that_the_earlier_one_stays(tmp_path: Path, conducts: Conducts) -> None:
     recording, earlier = made(tmp_path), tried().trials
     assert earlier is not None
     stored.keep(earlier, Recording.open(recording))
     before = (recording / stored.FILE).read_text()
-    none = of_recording.Tried(replace(tried(), trials=replace(earlier, rows=())), (), texts_of([]))
-    monkeypatch.setattr(of_recording, "conduct", lambda *_: none)
-    code, output = tried_with(str(recording), "--env", "A=1")
-    assert code == 0
+    conducts(replace(tried(), trials=replace(earlier, rows=())))
+    code, output = tried_with(recording, "--env", "A=1")
+    assert (code, (recording / stored.FILE).read_text()) == (0, before)
     assert "this trial has no figure, so trials.json in the recording keeps" in output
-    assert (recording / stored.FILE).read_text() == before
 
 
-def test_a_damaged_earlier_trial_does_not_stop_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_earlier_trial_does_not_stop_a_new_one(tmp_path: Path, conducts: Conducts) -> None:
     """`tfdoctor report` refuses it, and says that a new trial replaces it."""
     recording = made(tmp_path)
     (recording / stored.FILE).write_text("{")
-    done = of_recording.Tried(tried(), (), texts_of([]))
-    monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
-    code, output = tried_with(str(recording), "--env", "A=1")
-    assert code == 0, output
+    conducts(tried())
+    assert tried_with(recording, "--env", "A=1")[0] == 0
     assert stored.with_last(untried(), Recording.open(recording)) == tried()
 
 
-def test_a_kept_change_that_is_not_in_the_diff_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "jobs"
+def test_a_kept_change_that_is_not_in_the_diff_is_said(tmp_path: Path, conducts: Conducts) -> None:
+    folder, script, target = tmp_path / "jobs", tmp_path / "train.py", tmp_path / "kept.diff"
     folder.mkdir()
-    script = tmp_path / "train.py"
     recording = made(tmp_path, cwd=str(tmp_path / "work"), command=["python", "../jobs/train.py"])
     (folder / "train.py").write_text("x = 1\n")
-    paths = [folder / "train.py", script]
-    kept = Variant("a", dict.fromkeys(paths, b"x = 2\n"))
-    done = of_recording.Tried(tried(), (kept,), texts_of(paths))
-    monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
-    target = tmp_path / "kept.diff"
-    code, output = tried_with(str(recording), "--env", "A=1", "--keep", str(target))
+    files = [folder / "train.py", script]
+    conducts(tried(), Variant("a", dict.fromkeys(files, b"x = 2\n")), files=files)
+    code, output = tried_with(recording, "--env", "A=1", "--keep", target)
     assert code == 0, output
     assert f"not in the patch: {script} is outside {folder}: change it by hand" in output
     assert f"apply it with `git apply` in {folder}" in output
-    assert (
-        "not in the patch: half-the-batch.diff and float32-matmul make a step shorter, but do not train the same."
-        in output
-    )
+    same = "make a step shorter, but do not train the same."
+    assert f"not in the patch: half-the-batch.diff and float32-matmul {same}" in output
     assert target.read_bytes().startswith(b"--- a/train.py")

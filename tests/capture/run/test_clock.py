@@ -1,28 +1,6 @@
 """The clock of the run: whatever calls whatever, every ns is in exactly one call."""
 
-import contextlib
-import inspect
-import threading
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from types import FrameType
-from typing import Any
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tests.capture import agent
-
-clocks: Any = agent.load("run.clock")
-kinds = agent.load("run.kinds")
-kept: Any = agent.load("process.kept").time
-"""Where the agent's modules look at the time."""
-
-
-class BrokenError(Exception):
-    """An exception of the user's."""
+from tests.capture.run.kit import *
 
 
 @contextlib.contextmanager
@@ -38,44 +16,21 @@ def frame() -> FrameType | None:
     return inspect.currentframe()
 
 
-@dataclass
-class Time:
-    """A clock that goes on when the program works, and by one ns at each look."""
-
-    now: int = 1_000
-    left: int = -1  # looks until the user presses Ctrl-C; -1: they do not
-
-    def __call__(self) -> int:
-        self.now += 1
-        if not self.left:
-            self.left = -1
-            raise KeyboardInterrupt
-        self.left -= self.left > 0
-        return self.now
-
-
-@contextlib.contextmanager
-def fake_time() -> Iterator[Time]:
-    before, kept.perf_counter_ns = kept.perf_counter_ns, Time()
-    try:
-        yield kept.perf_counter_ns
-    finally:
-        kept.perf_counter_ns = before
-
-
-def started() -> Any:
-    clock = clocks.CallClock()
-    clock.begin(threading.get_ident())
-    return clock
+def check(clock: Any) -> dict[Any, int]:
+    """Every ns is in one place; return those of each."""
+    totals, now = clock.read()
+    assert sum(totals.values()) == now - clock.began
+    assert all(ns >= 0 for ns in totals.values())
+    assert set(totals) <= set(clock.places.made)
+    found: dict[Any, int] = totals
+    return found
 
 
 # Programs: what a user's script does, as a tree
 
 LEAVES = st.one_of(
     st.tuples(st.just("python"), st.integers(0, 10**9)),
-    st.just(("tape",)),
-    st.just(("pass over",)),
-    st.just(("raise",)),
+    *(st.just((one,)) for one in ("tape", "pass_over", "raise")),
 )
 KINDS = st.sampled_from(
     [kinds.EVALUATE, kinds.PREDICT, kinds.COMPILE, kinds.BUILD, kinds.ADAPT, kinds.SAVE, kinds.PROFILER]
@@ -103,16 +58,22 @@ class Script:
         self.clock, self.time = clock, time
         self.functions: list[object] = []
 
-    def check(self) -> None:
-        totals, now = self.clock.read()
-        assert sum(totals.values()) == now - self.clock.began
-        assert all(ns >= 0 for ns in totals.values())
-        assert set(totals) <= set(self.clock.places.made)
-
     def run(self, program: list[Any]) -> None:
         for name, *rest in program:
-            getattr(self, "do_" + name.replace(" ", "_"))(*rest)
-            self.check()
+            getattr(self, f"do_{name}")(*rest)
+            check(self.clock)
+
+    @contextlib.contextmanager
+    def within(self, kind: str, name: str) -> Iterator[None]:
+        """Be in a call that an exception may end."""
+        entered = self.clock.enter(kind, name, frame())
+        try:
+            yield
+        except BrokenError as error:
+            self.clock.fails(error, entered[2])
+            raise
+        finally:
+            self.clock.leave(entered)
 
     def do_python(self, ns: int) -> None:
         self.time.now += ns
@@ -132,18 +93,8 @@ class Script:
             self.run(body)
 
     def do_call(self, kind: str, body: list[Any]) -> None:
-        clock = self.clock
-        if clock.current.kind == kind:
+        with contextlib.nullcontext() if self.clock.current.kind == kind else self.within(kind, kind):
             self.run(body)
-            return
-        entered = clock.enter(kind, kind, frame())
-        try:
-            self.run(body)
-        except BrokenError as error:
-            clock.fails(error, entered[2])
-            raise
-        finally:
-            clock.leave(entered)
 
     def do_function(self, traces: bool, trains: bool, body: list[Any]) -> None:  # noqa: FBT001
         clock, function = self.clock, lambda: None
@@ -156,10 +107,7 @@ class Script:
             if traces:
                 clock.trace_begins()
             if not clock.running:
-                if trains:
-                    clock.function_trains("repeated-call")
-                else:
-                    clock.function_tests()
+                noted(clock, trains=trains)
             self.run(body)
         finally:
             clock.function_ends(entered, function, "f")
@@ -183,18 +131,12 @@ class Script:
         clock = self.clock
         if clock.current.kind == kinds.FIT:
             return
-        entered = clock.enter(kinds.FIT, "Model.fit", frame())
-        try:
+        with self.within(kinds.FIT, "Model.fit"):
             for number, body in enumerate(epochs):
                 clock.epoch_begins(number)
                 self.run(body)
                 clock.steps_over()
                 clock.epoch_ends()
-        except BrokenError as error:
-            clock.fails(error, entered[2])
-            raise
-        finally:
-            clock.leave(entered)
 
 
 @settings(max_examples=60, deadline=None)
@@ -202,28 +144,36 @@ class Script:
 def test_whatever_calls_whatever_every_ns_is_in_one_call(program: list[Any]) -> None:
     with fake_time() as time:
         clock = started()
-        script = Script(clock, time)
         with contextlib.suppress(BrokenError):
-            script.run(program)
-        script.check()
+            Script(clock, time).run(program)
+        check(clock)
         clock.pass_over()
         assert clock.current is clock.places.script
-        assert not clock.inside
-        assert not clock.running
-        assert not clock.open
-        for span in clock.spans:
-            assert clock.began <= span["start"] <= span["end"] <= time.now
-        steps, _ = clock.steps.take(10**9)
-        for ended in steps.values():
+        assert (clock.inside, clock.running, clock.open) == (0, False, [])
+        assert all(clock.began <= span["start"] <= span["end"] <= time.now for span in clock.spans)
+        for ended in clock.steps.take(10**9)[0].values():
             assert 0 < ended.took <= time.now
             assert len(ended.each) == ended.calls <= ended.steps
 
 
-def call(clock: Any, kind: str, body: Any = None) -> None:
+@contextlib.contextmanager
+def call(clock: Any, kind: str) -> Iterator[None]:
     entered = clock.enter(kind, kind, None)
-    if body:
-        body()
+    yield
     clock.leave(entered)
+
+
+def noted(clock: Any, *, trains: bool) -> None:
+    """Note of the function that is called whether its graph trains."""
+    clock.function_trains("repeated-call") if trains else clock.function_tests()
+
+
+@contextlib.contextmanager
+def function(clock: Any, *args: object, of: object = started, name: str = "f") -> Iterator[None]:
+    """Call a tf.function."""
+    entered = clock.function_begins(name, frame())
+    yield
+    clock.function_ends(entered, of, "f", args)
 
 
 def ms_of(clock: Any) -> dict[str, float]:
@@ -234,104 +184,79 @@ def ms_of(clock: Any) -> dict[str, float]:
     return found
 
 
-def test_a_call_within_another_takes_its_time_from_it() -> None:
-    with fake_time() as time:
-        clock = started()
+def each_ms(clock: Any) -> list[int]:
+    """Return the ms of the steps at the one place at which they were taken."""
+    return [round(ms) for ms in only_steps(clock).each]
 
-        def sleep(ms: int) -> None:
-            time.now += ms * 1_000_000
 
-        def evaluation() -> None:
-            sleep(20)
-            call(clock, kinds.SAVE, lambda: sleep(5))
-            sleep(1)
-
-        sleep(3)
-        call(clock, kinds.EVALUATE, evaluation)
-        found = ms_of(clock)
-    assert found == {"script": 3, "evaluate": 21, "save": 5}
+def test_a_call_within_another_takes_its_time_from_it(clock: Any, moment: Time) -> None:
+    moment.sleep(3)
+    with call(clock, kinds.EVALUATE):
+        moment.sleep(20)
+        with call(clock, kinds.SAVE):
+            moment.sleep(5)
+        moment.sleep(1)
+    assert ms_of(clock) == {"script": 3, "evaluate": 21, "save": 5}
     assert {span["call"]: round((span["end"] - span["start"]) / 1e6) for span in clock.spans} == {1: 26, 2: 5}
 
 
-def test_what_evaluates_within_a_step_is_no_part_of_it() -> None:
-    with fake_time() as time:
-        clock = started()
-        for _ in range(3):
-            outer = clock.step_begins(None, "eager-gradient", 1)
-            time.now += 10_000_000
-            clock.step_ends(outer)
-            call(clock, kinds.SAVE, lambda: setattr(time, "now", time.now + 500_000_000))
-        clock.pass_over()
-        (ended,) = clock.steps.take(10)[0].values()
-    assert [round(ms) for ms in ended.each] == [10, 10, 10]
+def test_what_evaluates_within_a_step_is_no_part_of_it(clock: Any, moment: Time) -> None:
+    for _ in range(3):
+        outer = clock.step_begins(None, "eager-gradient", 1)
+        moment.sleep(10)
+        clock.step_ends(outer)
+        with call(clock, kinds.SAVE):
+            moment.sleep(500)
+    assert each_ms(clock) == [10, 10, 10]
     assert clock.current is clock.places.script
 
 
-def test_an_epoch_that_an_exception_ends_is_told() -> None:
-    with fake_time() as time:
-        clock = started()
-        fit = clock.enter(kinds.FIT, "Model.fit", None)
+def test_an_epoch_that_an_exception_ends_is_told(clock: Any) -> None:
+    with call(clock, kinds.FIT):
         clock.epoch_begins(0)
-        time.now += 10
-        clock.leave(fit)
-        assert clock.open == []
-        assert [span["call"] for span in clock.spans] == [2, 1]
+    assert (clock.open, [span["call"] for span in clock.spans]) == ([], [2, 1])
 
 
-def test_the_call_that_failed_is_that_of_the_exception_that_ends_the_run() -> None:
-    clock = started()
-    caught, fatal = BrokenError(), RuntimeError()
+def test_the_call_that_failed_is_that_of_the_exception_that_ends_the_run(clock: Any) -> None:
+    caught, fatal, last, other = BrokenError(), RuntimeError(), KeyError(), BrokenError()
     for kind, error in ((kinds.BUILD, caught), (kinds.PREDICT, fatal)):
         outer = clock.enter(kinds.EVALUATE, "", None)
         entered = clock.enter(kind, kind, None)
         for left in (entered, outer):
             clock.fails(error, left[2])
             clock.leave(left)
-    assert clock.ended_in(fatal).kind == kinds.PREDICT
-    assert clock.ended_in(None).kind == kinds.SCRIPT
-    assert clock.ended_in(caught).kind == kinds.SCRIPT
-    last = KeyError()
-    last.__cause__ = fatal
-    assert clock.ended_in(last).kind == kinds.PREDICT
-
-
-def test_exceptions_that_cause_each_other_end_the_search() -> None:
-    clock = started()
-    one, other = BrokenError(), BrokenError()
-    one.__cause__, other.__cause__ = other, one
-    assert clock.ended_in(one) is clock.places.script
+    last.__cause__, other.__cause__ = fatal, caught
+    assert [clock.ended_in(error).kind for error in (fatal, None, caught, last)] == [
+        kinds.PREDICT, kinds.SCRIPT, kinds.SCRIPT, kinds.PREDICT
+    ]  # fmt: skip
+    caught.__cause__ = other  # exceptions that cause each other
+    assert clock.ended_in(caught) is clock.places.script
 
 
 # Interrupts
 
 
-def test_an_interrupted_switch_loses_no_time_and_keeps_nobody_waiting() -> None:
+def test_an_interrupted_switch_loses_no_time_and_keeps_nobody_waiting(clock: Any, moment: Time) -> None:
     """A handler of a signal may raise between any two lines: here within the switch."""
-    with fake_time() as time:
-        clock = started()
-        time.now += 1_000
-        entered = clock.enter(kinds.SAVE, "", None)
-        time.now += 1_000
-        clock.now = None  # what an interrupted switch leaves behind
-        totals, now = clock.read()
-        assert sum(totals.values()) == now - clock.began
-        assert totals[entered[2]] >= 1_000
-        clock.leave(entered)
-        totals, now = clock.read()
-        assert sum(totals.values()) == now - clock.began
+    moment.now += 1_000
+    entered = clock.enter(kinds.SAVE, "", None)
+    moment.now += 1_000
+    clock.now = None  # what an interrupted switch leaves behind
+    assert check(clock)[entered[2]] >= 1_000
+    clock.leave(entered)
+    check(clock)
 
 
 def test_another_thread_reads_while_calls_come_and_go() -> None:
-    clock = started()
-    over = threading.Event()
+    clock, over, last = started(), threading.Event(), 0
 
     def work() -> None:
         while not over.is_set():
-            call(clock, kinds.SAVE)
+            with call(clock, kinds.SAVE):
+                pass
 
     thread = threading.Thread(target=work)
     thread.start()
-    last = 0
     for _ in range(300):
         totals, now = clock.read()
         assert sum(totals.values()) == now - clock.began
@@ -342,32 +267,26 @@ def test_another_thread_reads_while_calls_come_and_go() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not(*, fails: bool) -> None:
-    with fake_time() as time:
-        clock, at = started(), frame()
-        for trains in (True, True, True, False, True):
-            entered = clock.function_begins("f", at)
-            clock.function_trains("repeated-call") if trains else clock.function_tests()
-            time.now += 10_000_000 if trains else 500_000_000
+def test_a_function_that_trains_in_other_calls_tests_in_one_that_does_not(
+    clock: Any, moment: Time, *, fails: bool
+) -> None:
+    for trains in (True, True, True, False, True):
+        with function(clock):
+            noted(clock, trains=trains)
+            moment.sleep(10 if trains else 500)
             if fails and not trains:  # an exception comes while it is noted
                 clock.abandon()
-            clock.function_ends(entered, started, "f")
-        clock.pass_over()
-        (ended,) = clock.steps.take(10)[0].values()
-        found = ms_of(clock)
-    assert [round(ms) for ms in ended.each] == [10, 10, 10, 10]
+    assert each_ms(clock) == [10, 10, 10, 10]
+    found = ms_of(clock)
     assert (found["test"], found["step"]) == (500, 40)
 
 
-def test_what_comes_with_every_step_belongs_to_it_and_what_comes_in_a_row_does_not() -> None:
-    clock, at = started(), frame()
+def test_what_comes_with_every_step_belongs_to_it_and_what_comes_in_a_row_does_not(clock: Any) -> None:
     for trains in (*(True, False) * 10, *(False,) * 5):
-        entered = clock.function_begins("f" if trains else "g", at)
-        clock.function_trains("repeated-call") if trains else clock.function_tests()
-        if not trains and clock.stepped < 10:
-            assert clock.current.kind == kinds.FUNCTION
-        clock.function_ends(entered, started, "f")
-    assert sum(n for place, n in clock.entered.items() if place.kind == kinds.TEST) == 4
+        with function(clock, name="f" if trains else "g"):
+            noted(clock, trains=trains)
+            assert trains or clock.stepped >= 10 or clock.current.kind == kinds.FUNCTION
+    assert steps_of(clock, kinds.TEST) == 4
 
 
 # Threads
@@ -375,8 +294,7 @@ def test_what_comes_with_every_step_belongs_to_it_and_what_comes_in_a_row_does_n
 
 def in_a_thread(function: Any, *, waits: bool = True) -> None:
     """Run a function in another thread, while this one waits for it or works; a look at an event is a wait."""
-    begun: list[bool] = []
-    over: list[bool] = []
+    begun, over = list[bool](), list[bool]()
 
     def run() -> None:
         while not (waits or begun):
@@ -392,14 +310,19 @@ def in_a_thread(function: Any, *, waits: bool = True) -> None:
     thread.join()
 
 
+def take(clock: Any) -> None:
+    """Take a step in this thread."""
+    clock.step_ends(clock.step_begins(None, "repeated-call", 1))
+
+
 def train(clock: Any) -> None:
     for _ in range(3):
         if clock.adopt():
-            clock.step_ends(clock.step_begins(None, "repeated-call", 1))
+            take(clock)
 
 
-def steps_of(clock: Any) -> int:
-    return sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP)
+def trains_in_a_thread(clock: Any, *, waits: bool = True) -> None:
+    in_a_thread(lambda: train(clock), waits=waits)
 
 
 @contextlib.contextmanager
@@ -425,40 +348,36 @@ def tracing(clock: Any) -> Iterator[None]:
 def test_a_thread_that_trains_is_followed_until_it_ends() -> None:
     clock = started()
     main = clock.thread
-    in_a_thread(lambda: train(clock))
-    assert clock.thread != main
-    assert clock.current.kind == kinds.BETWEEN
+    trains_in_a_thread(clock)
+    assert (clock.thread != main, clock.current.kind) == (True, kinds.BETWEEN)
     clock.look_after_thread()
-    assert clock.thread == main
-    assert clock.ours()
-    assert clock.current is clock.places.script
+    assert (clock.thread, clock.ours(), clock.current) == (main, True, clock.places.script)
     for _ in range(2):  # one after the other
-        in_a_thread(lambda: train(clock))
+        trains_in_a_thread(clock)
     assert steps_of(clock) == 9
 
 
 def test_no_other_thread_is_followed_than_the_one_that_trains() -> None:
     clock = started()
     train(clock)
-    in_a_thread(lambda: train(clock), waits=False)
-    assert clock.ours()
-    assert steps_of(clock) == 3
+    trains_in_a_thread(clock, waits=False)
+    assert (clock.ours(), steps_of(clock)) == (True, 3)
 
 
 def test_training_moves_to_a_thread_while_the_one_that_trained_waits() -> None:
     clock = started()
     train(clock)
     clock.pass_over()
-    in_a_thread(lambda: train(clock))
+    trains_in_a_thread(clock)
     train(clock)
     assert steps_of(clock) == 9
 
 
 def test_a_thread_is_not_followed_while_the_main_thread_is_in_a_call() -> None:
     clock = started()
-    call(clock, kinds.PREDICT, lambda: in_a_thread(lambda: train(clock)))
-    assert clock.ours()
-    assert set(ms_of(clock)) == {"script", "predict"}
+    with call(clock, kinds.PREDICT):
+        trains_in_a_thread(clock)
+    assert (clock.ours(), set(ms_of(clock))) == (True, {"script", "predict"})
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -472,20 +391,15 @@ def test_a_thread_that_traces_is_followed_while_the_main_thread_waits_for_it(*, 
     clock.trains = True
     in_a_thread(trace, waits=waits)
     assert seen == [(waits, waits)]
-    assert clock.ours()
-    assert clock.trains
-    assert not clock.inside
-    assert clock.current is clock.places.script
+    assert (clock.ours(), clock.trains, clock.inside, clock.current) == (True, True, 0, clock.places.script)
 
 
 def test_a_thread_that_waited_has_the_account_again_when_it_goes_on() -> None:
     clock = started()
     with tracing(clock):
-        assert not clock.ours()
-        assert clock.follows()
+        assert (clock.ours(), clock.follows()) == (False, True)
         train(clock)
-    assert clock.ours()
-    assert steps_of(clock) == 3
+    assert (clock.ours(), steps_of(clock)) == (True, 3)
     assert ms_of(clock)["trace"] > 0.0
 
 
@@ -506,28 +420,23 @@ def test_a_trace_that_is_waited_for_between_steps_is_no_part_of_them() -> None:
             time.sleep(0.2)
 
     for _ in range(2):
-        clock.step_ends(clock.step_begins(None, "repeated-call", 1))
+        take(clock)
         in_a_thread(trace)
-    clock.step_ends(clock.step_begins(None, "repeated-call", 1))
-    clock.pass_over()
-    (ended,) = clock.steps.take(10)[0].values()
-    assert max(ended.each) < 150
+    take(clock)
+    assert max(only_steps(clock).each) < 150
 
 
 # Recordings one after another
 
 
-def test_a_call_of_an_earlier_recording_ends_unseen() -> None:
-    clock = started()
+def test_a_call_of_an_earlier_recording_ends_unseen(clock: Any) -> None:
     fit = clock.enter(kinds.FIT, "Model.fit", None)
-    function = clock.enter(kinds.FUNCTION, "f", None)
+    earlier = clock.enter(kinds.FUNCTION, "f", None)
     clock.begin(threading.get_ident())
     predict = clock.enter(kinds.PREDICT, "Model.predict", None)
     clock.leave(fit)
-    clock.function_ends(function, None, "f")
-    assert clock.current is predict[2]
-    assert not clock.spans
-    assert not clock.inside
+    clock.function_ends(earlier, None, "f")
+    assert (clock.current, list(clock.spans), clock.inside) == (predict[2], [], 0)
 
 
 def test_nothing_is_recorded_before_the_begin() -> None:
@@ -539,59 +448,42 @@ def test_nothing_is_recorded_before_the_begin() -> None:
 # Bounds
 
 
-def test_spans_are_bounded_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_are_bounded_and_the_others_counted(
+    clock: Any, moment: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(clocks, "MOST_SPANS", 5)
     monkeypatch.setattr(clocks, "MOST_LONG_SPANS", 12)
-    with fake_time() as time:
-        clock = started()
-        for number in range(20):
-            slow = number % 2
-            call(clock, kinds.PREDICT, lambda slow=slow: setattr(time, "now", time.now + slow * clocks.LONG_NS))
-    assert len(clock.spans) == 5 + 4
-    assert clock.dropped == 11
+    for number in range(20):
+        with call(clock, kinds.PREDICT):
+            moment.now += number % 2 * clocks.LONG_NS
+    assert (len(clock.spans), clock.dropped) == (5 + 4, 11)
 
 
-def test_traces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_are_bounded(clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clocks, "MOST_TRACES", 3)
-    clock = started()
-
-    def function() -> None:
-        """Stand for a tf.function."""
-
     for _ in range(5):
-        entered = clock.function_begins("f", None)
-        clock.trace_begins()
-        clock.function_ends(entered, function, "f")
-    assert [line["made"] for line in clock.traces] == [0, 0, 0]
-    assert clock.dropped == 2
+        with function(clock):
+            clock.trace_begins()
+    assert ([line["made"] for line in clock.traces], clock.dropped) == ([0, 0, 0], 2)
 
 
 @pytest.mark.parametrize("trains", [True, False])
-def test_what_is_traced_after_a_step_is_no_part_of_it(*, trains: bool) -> None:
+def test_what_is_traced_after_a_step_is_no_part_of_it(clock: Any, moment: Time, *, trains: bool) -> None:
     """A step lasts until the next one begins, and the trace of a function comes before its graph trains."""
-
-    def function() -> None:
-        """Stand for a tf.function."""
-
-    with fake_time() as time:
-        clock = started()
-        for traces in (False, False, True, False):
-            for steps in (trains, True):
-                entered = clock.function_begins("f", frame())
-                if traces and steps == trains:
-                    clock.trace_begins()
-                    time.now += 10**9
-                if steps:
-                    clock.function_trains("repeated-call")
-                    time.now += 10**6
-                clock.function_ends(entered, function, "f")
-        clock.steps.passes_over()
-    assert all(max(took) < 2 * 10**6 for _, took, _, _ in clock.steps.ended)
+    for traces, steps in itertools.product((False, False, True, False), (trains, True)):
+        with function(clock):
+            if traces and steps == trains:
+                clock.trace_begins()
+                moment.sleep(1000)
+            if steps:
+                noted(clock, trains=True)
+                moment.sleep(1)
+    clock.steps.passes_over()
+    assert all(max(took) < 2 * MS for _, took, _, _ in clock.steps.ended)
     assert len(clock.steps.ended) >= 3
 
 
-def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
-    clock = started()
+def test_calls_that_train_are_noted_once_for_what_their_loops_keep(clock: Any) -> None:
     for _ in range(3):
         clock.step_ends(clock.step_begins(inspect.currentframe(), "repeated-call", 1))
         fit = clock.enter(kinds.FIT, "Model.fit", inspect.currentframe())
@@ -603,45 +495,43 @@ def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
     assert not clock.kept.told
 
 
+@dataclass(eq=False)
 class Traced:
     """Stands for a tf.function."""
 
-    def __init__(self, python: object) -> None:
-        self.python_function = python
+    python_function: object
 
 
 def traces_of(functions: list[Traced], *args: object) -> list[dict[str, Any]]:
     """Return what is told of calls that trace these functions."""
     clock = started()
-    for function in functions:
-        entered = clock.function_begins("f", frame())
-        clock.trace_begins()
-        clock.function_ends(entered, function, "f", args)
+    for one in functions:
+        with function(clock, *args, of=one):
+            clock.trace_begins()
     return list(clock.traces)
 
 
-def test_a_python_function_of_two_function_objects_is_kept() -> None:
-    def step(rate: float) -> None:
-        """Stand for what is traced."""
+def step(rate: float) -> None:
+    """Stand for what is traced."""
 
+
+def test_a_python_function_of_two_function_objects_is_kept() -> None:
     def defined_anew() -> Traced:
         def step(rate: float) -> None: ...
 
         return Traced(step)
 
-    first, second = Traced(step), Traced(step)
-    assert [each["kept"] for each in traces_of([first, first, second])] == [False, False, True]
-    anew = [defined_anew() for _ in range(3)]
-    assert [each["kept"] for each in traces_of(anew)] == [False, False, False]
+    def told(functions: list[Traced]) -> list[bool]:
+        return [each["kept"] for each in traces_of(functions)]
+
+    first, second, anew = Traced(step), Traced(step), [defined_anew() for _ in range(3)]
+    assert told([first, first, second]) == [False, False, True]
+    assert told(anew) == [False, False, False]
     assert len({each["defined"] for each in traces_of(anew)}) == 1
-    assert [each["kept"] for each in traces_of([Traced(len), Traced(len)])] == [False, False]
+    assert told([Traced(len), Traced(len)]) == [False, False]
 
 
 def test_python_numbers_are_told_of_the_first_traces_of_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent.load("run.traced_arguments"), "MOST_NUMBERED", 2)
-
-    def step(rate: float) -> None:
-        """Stand for what is traced."""
-
     told = traces_of([Traced(step)] * 4, 0.5)
     assert [[one["value"] for one in each["numbers"]] for each in told] == [["0.5"], ["0.5"], [], []]

@@ -1,17 +1,8 @@
 """Loops in bytecode: what a call that trains repeats, and what only stands beside the loop."""
 
-from types import CodeType
-
-from tests.capture.kit import *
+from tests.capture.run.kit import *
 
 loops = agent.load("run.loops")
-
-USERS = "/project/train.py"
-
-
-def caller() -> FrameType:
-    """Return the frame that called the caller's function."""
-    return inspect.stack()[2].frame
 
 
 def seen(source: str) -> dict[str, tuple[CodeType, int, bool]]:
@@ -23,7 +14,7 @@ def seen(source: str) -> dict[str, tuple[CodeType, int, bool]]:
         found[name] = (frame.f_code, frame.f_lasti, loops.in_a_loop(frame))
         return value
 
-    exec(compile(source, USERS, "exec"), {"mark": mark, "xs": [0, 1, 2]})
+    users(source, mark=mark, xs=[0, 1, 2])
     return found
 
 
@@ -69,11 +60,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("source", CASES.values(), ids=CASES)
+@each(*CASES.values(), ids=[*CASES])
 def test_what_a_loop_holds(source: str) -> None:
     marks = seen(source)
-    assert {name: inside for name, (_, _, inside) in marks.items()} == {name: name == "in" for name in marks}
-    assert len(marks) > 0
+    assert {name: inside for name, (_, _, inside) in marks.items()} == {name: name == "in" for name in marks} != {}
 
 
 def test_the_innermost_loop_is_the_smallest() -> None:
@@ -102,48 +92,29 @@ def test_what_follows_a_loop_with_a_handler_is_in_none() -> None:
 
 
 def test_waiting_for_another_generator_is_no_loop() -> None:
-    marks = seen("def inner():\n    yield mark('out')\ndef outer():\n    yield from inner()\nlist(outer())\n")
-    outer = next(
-        code
-        for code in compile("def outer():\n    yield from inner()\n", USERS, "exec").co_consts
-        if hasattr(code, "co_code")
-    )
-    assert loops.loops(outer) == []
-    assert not marks["out"][2]
+    source = "def inner():\n    yield mark('out')\ndef outer():\n    yield from inner()\nlist(outer())\n"
+    outer = users(source, mark=print)["outer"].__code__
+    assert (loops.loops(outer), seen(source)["out"][2]) == ([], False)
 
 
 # Whether a line is reached again and again
 
 
-def repeated(source: str, module: str = "numpy.lib") -> bool | None:
-    """Return what `repeats` says of the user's line that calls `work`; `each` is a library's."""
-    found: list[bool | None] = []
-
-    def work() -> None:
-        found.append(loops.repeats(caller()))
-
-    library: dict[str, Any] = {"__name__": module}
-    exec(compile("def each(f):\n    f()\n", "/lib/python3.11/site-packages/lib.py", "exec"), library)
-    exec(compile(source, USERS, "exec"), {"work": work, "each": library["each"], "__name__": "user"})
-    return found[0]
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("work()\n", False),
-        ("for x in (1, 2):\n    work()\n", True),
-        ("def f():\n    work()\nf()\n", False),
-        ("def f():\n    work()\nfor x in (1, 2):\n    f()\n", True),
-        ("def f():\n    work()\neach(f)\n", True),
-    ],
+@cases(
+    ("work()\n", False, "numpy.lib"),
+    ("for x in (1, 2):\n    work()\n", True, "numpy.lib"),
+    ("def f():\n    work()\nf()\n", False, "numpy.lib"),
+    ("def f():\n    work()\nfor x in (1, 2):\n    f()\n", True, "numpy.lib"),
+    ("def f():\n    work()\neach(f)\n", True, "numpy.lib"),
+    ("def f():\n    work()\neach(f)\n", None, "somebody.elses"),  # unknown
 )
-def test_whether_a_line_is_reached_again(source: str, expected: bool) -> None:  # noqa: FBT001
-    assert repeated(source) is expected
-
-
-def test_whether_a_line_is_reached_again_is_unknown_below_other_libraries() -> None:
-    assert repeated("def f():\n    work()\neach(f)\n", module="somebody.elses") is None
+def test_whether_a_line_is_reached_again(source: str, expected: object, module: str) -> None:
+    """The user's line calls `work`; `each` is a library's."""
+    found: list[bool | None] = []
+    library = users("def each(f):\n    f()\n", "/lib/python3.11/site-packages/lib.py", __name__=module)
+    names = {"each": library["each"], "__name__": "user"}
+    users(source, work=lambda: found.append(loops.repeats(caller())), **names)
+    assert found[0] is expected
 
 
 VALIDATED = """
@@ -156,94 +127,72 @@ for epoch in (1, 2):
 """
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("work()\n", 0),
-        ("for x in (1, 2):\n    for y in (1, 2):\n        work()\n", 2),
-        ("def f():\n    work()\nfor x in (1, 2):\n    f()\n", 1),
-        ("def f():\n    work()\nfor epoch in (1, 2):\n    step()\n    f()\n", 0),
-        ("for epoch in (1, 2):\n    step()\n    work()\n", 0),
-        ("for epoch in (1, 2):\n    for x in (1, 2):\n        step()\n        work()\n", 0),
-        (VALIDATED, 1),
-    ],
+@cases(
+    ("work()\n", 0),
+    ("for x in (1, 2):\n    for y in (1, 2):\n        work()\n", 2),
+    ("def f():\n    work()\nfor x in (1, 2):\n    f()\n", 1),
+    ("def f():\n    work()\nfor epoch in (1, 2):\n    step()\n    f()\n", 0),
+    ("for epoch in (1, 2):\n    step()\n    work()\n", 0),
+    ("for epoch in (1, 2):\n    for x in (1, 2):\n        step()\n        work()\n", 0),
+    (VALIDATED, 1),
 )
 def test_loops_around_a_line_without_those_that_train(source: str, expected: int) -> None:
-    known, found = loops.CalledLoops(), []
-    names = {"step": lambda: known.add(caller()), "work": lambda: found.append(loops.loops_around(caller(), known))}
-    exec(compile(source, USERS, "exec"), names)
-    assert found[-1] == expected
+    assert looks(source, lambda known, frame: loops.loops_around(frame, known))[-1] == ("", expected)
 
 
 # The loops around certain calls
 
 
+def looks(source: str, look: Callable[[Any, FrameType], object]) -> list[tuple[str, object]]:
+    """Run a source whose `step` trains; return what is told at each `work`, with what it is called."""
+    known, found = loops.CalledLoops(), list[tuple[str, object]]()
+    work = lambda name="": found.append((name, look(known, caller())))  # noqa: E731
+    users(source, step=lambda: known.add(caller()), work=work)
+    return found
+
+
 def test_loops_around_calls_hold_what_is_beside_the_call_and_below_it() -> None:
-    known = loops.CalledLoops()
-    held: dict[str, bool] = {}
-
-    def step() -> None:
-        known.add(caller())
-
-    def look(name: str) -> None:
-        held[name] = known.hold(caller())
-
     source = (
-        "def batch():\n    step()\n    look('batch')\ndef metric():\n    look('metric')\n"
-        "for epoch in (1, 2):\n    look('epoch begins')\n    for x in (1, 2):\n        batch()\n        metric()\n"
-        "    look('epoch')\n    metric()\nlook('after')\n"
+        "def batch():\n    step()\n    work('batch')\ndef metric():\n    work('metric')\n"
+        "for epoch in (1, 2):\n    work('epoch begins')\n    for x in (1, 2):\n        batch()\n        metric()\n"
+        "    work('epoch')\n    metric()\nwork('after')\n"
     )
-    exec(compile(source, USERS, "exec"), {"step": step, "look": look})
-    assert held == {
-        "batch": True,
-        "metric": False,  # the last time at the epoch's end
-        "epoch begins": False,
-        "epoch": False,
-        "after": False,
-    }
+    held = dict(
+        looks(source, lambda known, frame: known.hold(frame))
+    )  # of metric, the last time at the epoch's end
+    assert held == {**dict.fromkeys(("metric", "epoch begins", "epoch", "after"), False), "batch": True}
+
+
+def called(source: str) -> list[tuple[str, object]]:
+    """Return the function that the loop calls and that trains at each `work`, where it begins and is called."""
+
+    def told(known: Any, frame: FrameType) -> object:
+        found = known.called(frame)
+        return found and (found[0].co_name, found[0].co_firstlineno, found[1].f_lineno)
+
+    return looks(source, told)
 
 
 def test_the_function_that_the_loop_calls_and_that_trains_is_the_step() -> None:
     """Trap: the loop calls a function that makes the batches as well."""
-    known = loops.CalledLoops()
-    found: dict[str, list[object]] = {}
     source = (
-        "def inner():\n    train()\n    look('inner')\ndef step():\n    inner()\n    look('step')\n"
-        "def batch():\n    look('batch')\n"
-        "for x in (1, 2):\n    batch()\n    step()\n    look('loop')\nbatch()\nlook('after')\n"
+        "def inner():\n    step()\n    work('inner')\ndef trains():\n    inner()\n    work('step')\n"
+        "def batch():\n    work('batch')\n"
+        "for x in (1, 2):\n    batch()\n    trains()\n    work('loop')\nbatch()\nwork('after')\n"
     )
-
-    def look(name: str) -> None:
-        called = known.called(caller())
-        found.setdefault(name, []).append(
-            called and (called[0].co_name, called[0].co_firstlineno, called[1].f_lineno)
-        )
-
-    exec(compile(source, USERS, "exec"), {"train": lambda: known.add(caller()), "look": look})
-    step = ("step", 4, 11)
-    assert found == {
-        "inner": [step] * 2,
-        "step": [step] * 2,
-        "batch": [None] * 3,
-        "loop": [None] * 2,
-        "after": [None],
-    }
+    taken = ("trains", 4, 11)
+    turn = [("batch", None), ("inner", taken), ("step", taken), ("loop", None)]
+    assert called(source) == [*turn, *turn, ("batch", None), ("after", None)]
 
 
 def test_a_step_that_the_loop_itself_takes_is_no_function() -> None:
-    known = loops.CalledLoops()
-    found: list[object] = []
-    source = "def part():\n    look()\nfor x in (1, 2):\n    train()\n    part()\n"
-    names = {"train": lambda: known.add(caller()), "look": lambda: found.append(known.called(caller()))}
-    exec(compile(source, USERS, "exec"), names)
-    assert found == [None, None]
+    assert called("def part():\n    work()\nfor x in (1, 2):\n    step()\n    part()\n") == [("", None)] * 2
 
 
 def test_loops_around_calls_are_learned_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops.CalledLoops, "MOST", 20)
-    known = loops.CalledLoops()
-    new: list[bool] = []
+    known, new = loops.CalledLoops(), list[bool]()
     source = "".join(f"for x in (1, 2):\n    step()  # {n}\n" for n in range(30))
-    exec(compile(source, USERS, "exec"), {"step": lambda: new.append(known.add(caller()))})
+    users(source, step=lambda: new.append(known.add(caller())))
     assert new[:4] == [True, False, True, False]
     assert sum(new) == len(known.known) == 20

@@ -1,16 +1,8 @@
 """How often the stack is sampled: whatever the run does, the recorder takes its share of it at most."""
 
-from typing import Any
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.capture import agent
+from tests.capture.run.kit import *
 
 paces: Any = agent.load("run.pace")
-
-S = 1_000_000_000
-
 
 hooks_s = paces.hooks_s
 
@@ -37,10 +29,11 @@ def test_slow_samples_are_rare() -> None:
     assert share <= paces.BUDGET + 1e-4
 
 
-def test_the_first_samples_read_new_stacks() -> None:
+@cases((0.004, 0.2), (0.01, 5))  # the first samples read new stacks; what the imports left is used in short runs
+def test_samples_are_frequent_as_a_run_begins(used_s: float, at_s: float) -> None:
     pace = paces.SamplePace(0)
-    pace.thread_s = 0.004
-    assert pace.rest(S // 5, 0.00004, 0) == paces.OFTEN_S
+    pace.thread_s = used_s
+    assert pace.rest(int(at_s * S), 0.00004, 0) == paces.OFTEN_S
 
 
 def test_one_slow_sample_hides_little_of_what_follows() -> None:
@@ -54,19 +47,9 @@ def test_one_slow_sample_hides_little_of_what_follows() -> None:
 
 
 def test_samples_give_way_to_the_hooks_of_short_steps() -> None:
-    usual, share = run(1000, 0.00012, 100)
-    assert share <= paces.BUDGET + 1e-4
-    fewer, share = run(1000, 0.00012, 150)
-    assert share <= paces.BUDGET + 1e-4
-    assert fewer < usual
-    fewest, _ = run(1000, 0.00012, 5000)
-    assert fewest >= paces.FEWEST
-
-
-def test_what_the_imports_left_is_used_in_short_runs() -> None:
-    pace = paces.SamplePace(0)
-    pace.thread_s = 0.01
-    assert pace.rest(5 * S, 0.00004, 0) == paces.OFTEN_S
+    (usual, share), (fewer, most), (fewest, _) = (run(1000, 0.00012, steps) for steps in (100, 150, 5000))
+    assert max(share, most) <= paces.BUDGET + 1e-4
+    assert usual > fewer >= fewest >= paces.FEWEST
 
 
 def test_the_hooks_take_more_of_more_steps_and_of_a_longer_run() -> None:

@@ -1,10 +1,6 @@
 """Numbers of places: the same for the same call, in order, and bounded."""
 
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.run.kit import *
 
 places = agent.load("run.places")
 
@@ -16,22 +12,14 @@ def test_the_same_call_has_one_number() -> None:
     other = known.of("fit", ("train.py", 4), "Model.fit", known.script)
     within = known.of("fit", ("train.py", 3), "Model.fit", other)
     assert [place.number for place in known.new] == [0, 1, 2, 3]
-    assert within.describe() == {
-        "kind": "call",
-        "id": 3,
-        "call": "fit",
-        "at": ("train.py", 3),
-        "name": "Model.fit",
-        "parent": 2,
-    }
+    told = {"kind": "call", "id": 3, "call": "fit", "at": ("train.py", 3), "name": "Model.fit", "parent": 2}
+    assert within.describe() == told
 
 
 def test_places_of_another_recording_are_strangers() -> None:
     one, other = places.CallSites(), places.CallSites()
     place = one.of("fit", None, "", one.script)
-    assert place in one
-    assert place not in other
-    assert one.script not in other
+    assert (place in one, place in other, one.script in other) == (True, False, False)
 
 
 def test_where_there_are_too_many_places_later_ones_share_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

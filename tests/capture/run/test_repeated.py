@@ -1,21 +1,6 @@
 """Steps that repeat: however a step is noted, the account of the run is the same."""
 
-import contextlib
-import gc
-import inspect
-import threading
-import time
-import weakref
-from collections import Counter
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tests.capture import agent
-from tests.capture.run.test_clock import BrokenError, fake_time, kinds, started
+from tests.capture.run.kit import *
 
 repeated: Any = agent.load("run.repeated")
 streams: Any = agent.load("stream")
@@ -23,7 +8,6 @@ tensorflow_steps: Any = agent.load("hooks.tensorflow_steps")
 keras_steps: Any = agent.load("hooks.keras_steps")
 objects: Any = agent.load("process.objects")
 
-MS = 1_000_000
 TIMES = st.sampled_from([1.003, 10.007, 40.011])
 """ms, such that no step lies at the limit from which it is a long one."""
 
@@ -35,9 +19,8 @@ ACTIONS = st.one_of(
     st.tuples(st.just("function"), st.integers(0, 1), TIMES, st.none()),
     st.tuples(st.just("keras"), TIMES, st.sampled_from([None, None, None, "trace", "raise"])),
     st.tuples(st.just("python"), st.sampled_from([0.1, 7.013])),
-    st.tuples(st.just("evaluate"), TIMES),
-    st.tuples(st.just("save"), TIMES),
-    st.just(("pass over",)),
+    st.tuples(st.just("call"), st.sampled_from([kinds.EVALUATE, kinds.SAVE]), TIMES),
+    st.just(("pass_over",)),
 )
 
 
@@ -89,7 +72,9 @@ class Hooked:
 
         def hooked(event: str, original: Any) -> Any:
             point = streams.Point(Log(), original, event)
-            return stream.wrap(point, [(listen(point), "") for listen, _ in stream.listens[event]])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setitem(sys.modules, *EAGER)
+                return stream.wrap(point, [(listen(point), "") for listen, _ in stream.listens[event]])
 
         self.called, self.runs = hooked("function", self._called), hooked("graph run", self._runs)
         self.traces = hooked("trace", lambda: SimpleNamespace(variables=(), version=3))
@@ -108,13 +93,10 @@ class Hooked:
         assert sum(totals.values()) == now - self.clock.began
         assert all(ns >= 0 for ns in totals.values())
 
-    def sleep(self, ms: float) -> None:
-        self.time.now += int(ms * MS)
-
     def run(self, program: list[Any]) -> None:
         for name, *rest in program:
             with contextlib.suppress(BrokenError):
-                getattr(self, name.replace(" ", "_"))(*rest)
+                getattr(self, name)(*rest)
             self.look()
 
     def function(self, number: int, ms: float, inside: str | None) -> None:
@@ -128,15 +110,15 @@ class Hooked:
         self.called(self.inner, self.trained, ms, inside)
 
     def _called(self, _: Function, runs: Concrete, ms: float, inside: str | None) -> None:
-        self.sleep(0.5)
+        self.time.sleep(0.5)
         self.runs(runs, ms, inside)
 
     def _runs(self, _: Concrete, ms: float, inside: str | None) -> None:
         if inside == "trace":
             self.traces()
         if inside == "save":
-            self.save(3.001)
-        self.sleep(ms)
+            self.call(kinds.SAVE, 3.001)
+        self.time.sleep(ms)
         self.body()
         if inside == "raise":
             raise BrokenError
@@ -148,17 +130,11 @@ class Hooked:
         self.noted += self.clock.repeats.under_way() is not None
 
     def python(self, ms: float) -> None:
-        self.sleep(ms)
-
-    def evaluate(self, ms: float) -> None:
-        self.call(kinds.EVALUATE, ms)
-
-    def save(self, ms: float) -> None:
-        self.call(kinds.SAVE, ms)
+        self.time.sleep(ms)
 
     def call(self, kind: str, ms: float) -> None:
         entered = self.clock.enter(kind, kind, inspect.currentframe())
-        self.sleep(ms)
+        self.time.sleep(ms)
         self.clock.leave(entered)
 
     def pass_over(self) -> None:
@@ -203,11 +179,8 @@ def test_steps_that_repeat_are_accounted_for_as_all_others(program: list[Any]) -
     assert quick == full
 
 
-LOOPS = st.builds(
-    lambda step, times: [step] * times,
-    st.sampled_from([("function", 0, 1.003, None), ("keras", 1.003, None)]),
-    st.integers(20, 60),
-)
+STEP, FIT = ("function", 0, 1.003, None), ("keras", 1.003, None)
+LOOPS = st.builds(lambda step, times: [step] * times, st.sampled_from([STEP, FIT]), st.integers(20, 60))
 """Loops that are long enough for steps to be noted briefly."""
 
 ONE = ACTIONS.map(lambda action: [action])
@@ -222,113 +195,90 @@ def test_so_are_those_that_are_noted_briefly(parts: list[list[Any]]) -> None:
     assert quick == full
 
 
-@pytest.mark.parametrize("step", [("function", 0, 1.003), ("keras", 1.003)])
-def test_most_steps_of_a_long_loop_are_noted_briefly(step: tuple[Any, ...]) -> None:
-    with fake_time() as now:
-        clock = started()
-        script = Hooked(clock, now, repeats=True)
-        for _ in range(3):
-            script.run([(*step, None)] * 300)
-            assert script.briefly > 250
-            script.briefly = 0
-            script.run([("pass over",)])
+@pytest.fixture
+def script(moment: Time) -> Hooked:
+    """A script whose steps may repeat, in a time of its own."""
+    return Hooked(started(), moment, repeats=True)
 
 
-@pytest.mark.parametrize("inside", ["trace", "raise"])
-@pytest.mark.parametrize("step", [("function", 0, 1.003), ("keras", 1.003)])
+@each(STEP, FIT)
+def test_most_steps_of_a_long_loop_are_noted_briefly(step: tuple[Any, ...], script: Hooked) -> None:
+    for _ in range(3):
+        script.run([step] * 300)
+        assert script.briefly > 250
+        script.briefly = 0
+        script.run([("pass_over",)])
+
+
+@cases(*itertools.product((STEP, FIT), ("trace", "raise")))
 def test_what_happens_in_a_call_that_is_noted_briefly_is_told(step: tuple[Any, ...], inside: str) -> None:
-    program = [*[(*step, None)] * 20, (*step, inside), *[(*step, None)] * 20]
+    program = [*[step] * 20, (*step[:-1], inside), *[step] * 20]
     quick, _ = account(program, repeats=True)
     assert quick == account(program, repeats=False)[0]
-    assert quick["traces"] == (inside == "trace")
-    (steps,) = quick["steps"].values()
-    assert steps["calls"] == 40
+    assert (quick["traces"], [steps["calls"] for steps in quick["steps"].values()]) == (inside == "trace", [40])
 
 
-def test_most_steps_of_a_loop_repeat() -> None:
-    _, noted = account([("function", 0, 1.003, None)] * 100, repeats=True)
-    assert noted == 99
-    _, noted = account([("keras", 1.003, None)] * 100, repeats=True)
-    assert noted == 99
-    turns = [("function", 0, 1.003, None), ("function", 1, 1.003, None)] * 50
-    assert account(turns, repeats=True)[1] >= 95
+@cases(([STEP] * 100, 99), ([FIT] * 100, 99), ([STEP, ("function", 1, 1.003, None)] * 50, 95))
+def test_most_steps_of_a_loop_repeat(program: list[Any], least: int) -> None:
+    assert least <= account(program, repeats=True)[1] <= 99
 
 
-def test_a_long_step_is_seen_while_it_lasts() -> None:
-    with fake_time() as time:
-        clock = started()
-        script = Hooked(clock, time, repeats=True)
-        script.run([("function", 0, 1.003, None)] * 40)
-        seen = []
-        script.look = lambda: seen.append(clock.in_long_step(time.now))  # type: ignore[method-assign]  # during a call, and after it
-        script.run([("function", 0, ms, None) for ms in (1.003, 40.011, 1.003)])
-        script.run([("python", 7.013), ("save", 0.1)])
+def test_a_long_step_is_seen_while_it_lasts(script: Hooked, moment: Time) -> None:
+    script.run([STEP] * 40)
+    seen = []
+    script.look = lambda: seen.append(script.clock.in_long_step(moment.now))  # type: ignore[method-assign]  # during a call, and after it
+    script.run([("function", 0, ms, None) for ms in (1.003, 40.011, 1.003)])
+    script.run([("python", 7.013), ("call", kinds.SAVE, 0.1)])
     assert seen == [False, False, True, True, False, False, True, True]
 
 
-def test_few_steps_wait() -> None:
-    with fake_time() as time:
-        clock = started()
-        script = Hooked(clock, time, repeats=True)
-        for _ in range(200):
-            script.run([("function", 0, 0.1, None)])
-            assert len(clock.repeats.waiting) < repeated.MOST_WAITING + repeated.BRIEF
-        script.run([("python", 1_000)])
-        script.run([("function", 0, 0.1, None)] * 2)
-        assert len(clock.repeats.waiting) == 1
+def test_few_steps_wait(script: Hooked) -> None:
+    waiting = script.clock.repeats.waiting
+    for _ in range(200):
+        script.run([("function", 0, 0.1, None)])
+        assert len(waiting) < repeated.MOST_WAITING + repeated.BRIEF
+    script.run([("python", 1_000), *[("function", 0, 0.1, None)] * 2])
+    assert len(waiting) == 1
 
 
-def test_another_concrete_function_at_the_same_place_is_no_repetition() -> None:
-    with fake_time() as time:
-        clock = started()
-        script = Hooked(clock, time, repeats=True)
-        script.run([("function", 0, 1.003, None)] * 5)
-        script.concrete[0] = None  # type: ignore[call-overload]  # gone
-        gc.collect()
-        script.concrete[0] = Concrete()
-        script.run([("function", 0, 1.003, None)])
-        assert clock.repeats.known
-        assert sum(n for place, n in clock.entered.items() if place.kind == kinds.STEP) == 6
+def test_another_concrete_function_at_the_same_place_is_no_repetition(script: Hooked) -> None:
+    script.run([STEP] * 5)
+    script.concrete[0] = None  # type: ignore[call-overload]  # gone
+    gc.collect()
+    script.concrete[0] = Concrete()
+    script.run([STEP])
+    assert script.clock.repeats.known
+    assert steps_of(script.clock) == 6
 
 
-def test_calls_that_are_known_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_are_known_are_bounded(script: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeated, "MOST", 5)
-    with fake_time() as time:
-        clock = started()
-        script = Hooked(clock, time, repeats=True)
-        for _ in range(20):
-            script.functions[0] = Function()
-            script.run([("function", 0, 1.003, None)] * 3)
-        assert len(clock.repeats.known) <= 5
+    for _ in range(20):
+        script.functions[0] = Function()
+        script.run([STEP] * 3)
+    assert len(script.clock.repeats.known) <= 5
 
 
-def test_a_step_of_an_earlier_recording_ends_unseen() -> None:
-    with fake_time() as time:
-        clock = started()
-        script = Hooked(clock, time, repeats=True)
-        script.run([("function", 0, 1.003, None)] * 5)
-        script.body = lambda *_: clock.begin(threading.get_ident())  # type: ignore[method-assign]  # within a call
-        script.run([("function", 0, 1.003, None)])
-        assert clock.current is clock.places.script
-        assert not clock.inside
-        assert not clock.running
-        assert not clock.repeats.waiting
+def test_a_step_of_an_earlier_recording_ends_unseen(script: Hooked) -> None:
+    clock = script.clock
+    script.run([STEP] * 5)
+    script.body = lambda *_: clock.begin(threading.get_ident())  # type: ignore[method-assign]  # within a call
+    script.run([STEP])
+    assert clock.current is clock.places.script
+    assert (clock.inside, clock.running, len(clock.repeats.waiting)) == (0, False, 0)
 
 
-@pytest.mark.parametrize("ends", ["pass_over", "save"])
-def test_what_is_over_keeps_no_function_and_no_graph_alive(ends: str) -> None:
+@each(("pass_over",), ("call", kinds.SAVE, 1.0))
+def test_what_is_over_keeps_no_function_and_no_graph_alive(ends: tuple[Any, ...], script: Hooked) -> None:
     """Trap: a model of an earlier experiment would keep its memory."""
-    with fake_time() as time:
-        clock = started()
-        script = Hooked(clock, time, repeats=True)
-        script.run([("function", 0, 1.003, None)] * 20)
-        assert clock.repeats.brief is script.functions[0]
-        gone = [weakref.ref(script.functions[0]), weakref.ref(script.concrete[0])]
-        script.run([("pass over",)] if ends == "pass_over" else [("save", 1.0)])
-        script.functions.clear()
-        script.concrete.clear()
-        gc.collect()
-        assert [reference() for reference in gone] == [None, None]
+    script.run([STEP] * 20)
+    assert script.clock.repeats.brief is script.functions[0]
+    gone = [weakref.ref(script.functions[0]), weakref.ref(script.concrete[0])]
+    script.run([ends])
+    script.functions.clear()
+    script.concrete.clear()
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
 
 
 class Training(threading.Thread):
@@ -337,7 +287,7 @@ class Training(threading.Thread):
     def __init__(self, clock: Any) -> None:
         super().__init__()
         self.clock, self.over, self.ready = clock, threading.Event(), threading.Event()
-        self.script = Hooked(clock, SimpleNamespace(now=0), repeats=True)
+        self.script = Hooked(clock, Time(), repeats=True)
         self.script.body = lambda: setattr(self.script, "noted", self.script.noted + 1)  # type: ignore[method-assign]  # notes nothing
 
     def run(self) -> None:
@@ -369,11 +319,9 @@ def test_another_thread_reads_while_steps_repeat() -> None:
     assert taken_back <= 0.05 * (now - clock.began)
 
 
-@pytest.mark.parametrize("steps", [3, 25, 40])
-@pytest.mark.parametrize("kind", [("function", 0), ("keras",)])
-def test_a_call_in_which_noting_was_interrupted_hides_no_later_one(kind: tuple[Any, ...], steps: int) -> None:
+@cases(*itertools.product((STEP, FIT), (3, 25, 40)))
+def test_a_call_in_which_noting_was_interrupted_hides_no_later_one(step: tuple[Any, ...], steps: int) -> None:
     """Trap: a handler of a signal raises between two lines of a hook, and the script catches it."""
-    step: Any = (*kind, 1.003, None)
     for looks in range(12):  # at the clock, until it raises
         with fake_time() as now:
             clock = started()
@@ -385,7 +333,5 @@ def test_a_call_in_which_noting_was_interrupted_hides_no_later_one(kind: tuple[A
             now.left = -1
             assert (clock.running, clock.inside) == (False, 0)
             script.run([step] * 20)
-            clock.pass_over()
-        (ended,) = clock.steps.take(10**9)[0].values()
-        assert ended.calls in (steps + 20, steps + 21)
-        assert sum(place.kind == kinds.STEP for place in clock.entered) == 1
+            assert only_steps(clock).calls in (steps + 20, steps + 21)
+            assert sum(place.kind == kinds.STEP for place in clock.entered) == 1

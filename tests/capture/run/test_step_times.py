@@ -1,120 +1,113 @@
 """How long steps take: one by one, then counted; which are long, and what is no part of them."""
 
-import math
-
-from hypothesis import given, settings
-
-from tests.capture.kit import *
+from tests.capture.run.kit import *
 
 step_times = agent.load("run.step_times")
 places = agent.load("run.places")
 
-MS = 1_000_000
+
+def place(line: int = 1) -> Any:
+    return places.CallSites().of("step", ("train.py", line), "keras-fit", None)
 
 
-def place(name: str = "keras-fit", line: int = 1) -> Any:
-    return places.CallSites().of("step", ("train.py", line), name, None)
+@pytest.fixture
+def at() -> Any:
+    return place()
 
 
-def steps(times: Any, at: Any, durations: Sequence[float], now: int = 0, k: int = 1) -> int:
-    """Take steps of these ms at a place, half of each inside the call; return the time afterwards."""
+@pytest.fixture
+def times() -> Any:
+    return step_times.RunStepTimes()
+
+
+def begins(times: Any, at: Any, now: float, *, first: bool = False, k: int = 1) -> None:
+    times.begins(at, int(now * MS), k, first=first, traced=False)
+
+
+def steps(times: Any, at: Any, durations: Sequence[float], now: float = 0, k: int = 1) -> float:
+    """Take steps of these ms at a place, half of each inside the call; return the ms afterwards."""
     for number, ms in enumerate(durations):
-        times.begins(at, now, k, first=number == 0, traced=False)
-        times.ends(now + int(ms * MS / 2))
-        now += int(ms * MS)
+        begins(times, at, now, first=number == 0, k=k)
+        times.ends(int((now + ms / 2) * MS))
+        now += ms
     return now
 
 
 def ended(times: Any, left: int = 10**9) -> Any:
+    times.passes_over()
     (found,) = times.take(left)[0].values()
     return found
 
 
 def timed(*passes: Sequence[float], k: int = 1) -> tuple[Any, Any]:
     """Take the steps of passes over the data, with a second between them; return the times and the place."""
-    times, at, now = step_times.RunStepTimes(), place(), 0
+    times, at, now = step_times.RunStepTimes(), place(), 0.0
     for durations in passes:
-        now = steps(times, at, durations, now, k) + 1000 * MS
+        now = steps(times, at, durations, now, k) + 1000
     times.passes_over()
     return times, at
 
 
-@pytest.mark.parametrize(
-    ("passes", "k", "each"),
-    [
-        ([[10, 20, 30, 5]], 1, [10, 20, 30, 2.5]),  # until the next one begins; of the last one the call is known
-        ([[10, 10], [10, 10]], 1, [10, 5, 10, 5]),
-        ([[10, 10, 10]], 4, [10, 10, 5]),
-    ],
+@cases(
+    ([[10, 20, 30, 5]], 1, [10, 20, 30, 2.5]),  # until the next one begins; of the last one the call is known
+    ([[10, 10], [10, 10]], 1, [10, 5, 10, 5]),
+    ([[10, 10, 10]], 4, [10, 10, 5]),
 )
 def test_how_long_steps_last(passes: list[list[float]], k: int, each: list[float]) -> None:
     found = ended(timed(*passes, k=k)[0])
     assert (found.each, found.calls, found.steps, found.passes) == (each, len(each), k * len(each), len(passes))
 
 
-def test_time_apart_is_taken_off() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    times.begins(at, 0, 1, first=True, traced=False)
+def test_time_apart_is_taken_off(times: Any, at: Any) -> None:
+    begins(times, at, 0, first=True)
     times.ends(5 * MS)
     times.apart += 100 * MS
-    times.begins(at, 110 * MS, 1, first=False, traced=False)
-    times.passes_over()
+    begins(times, at, 110)
     assert ended(times).each == [10]
 
 
-def test_a_step_that_traces_is_told_elsewhere() -> None:
-    times, at = step_times.RunStepTimes(), place()
-    times.begins(at, 0, 1, first=True, traced=False)
+def test_a_step_that_traces_is_told_elsewhere(times: Any, at: Any) -> None:
+    begins(times, at, 0, first=True)
     times.traces()
     times.ends(900 * MS)
-    steps(times, at, [10, 10], 900 * MS)
-    times.passes_over()
-    assert len(ended(times).each) == 2
-    assert times.loops[at].count == 3
+    steps(times, at, [10, 10], 900)
+    assert (len(ended(times).each), times.loops[at].count) == (2, 3)
 
 
-def test_what_found_no_data_was_no_step() -> None:
-    times, at = step_times.RunStepTimes(), place()
+def test_what_found_no_data_was_no_step(times: Any, at: Any) -> None:
     steps(times, at, [10, 10])
     times.retract()
     times.ends(50 * MS)
-    times.passes_over()
     assert ended(times).calls == 1
 
 
-def test_a_retracted_step_before_any_other_leaves_nothing() -> None:
-    times = step_times.RunStepTimes()
+def test_a_retracted_step_before_any_other_leaves_nothing(times: Any) -> None:
     times.retract()
     times.ends(5)
     times.passes_over()
     assert times.take(10)[0] == {}
 
 
-def test_two_loops_by_turns_are_told_apart() -> None:
+def test_two_loops_by_turns_are_told_apart(times: Any) -> None:
     """A GAN: each function's step lasts until it is called again."""
-    times, real, fake = step_times.RunStepTimes(), place(line=1), place(line=2)
-    now = 0
+    real, fake, now = place(line=1), place(line=2), 0
     for number in range(4):
         for at, ms in ((real, 10), (fake, 30)):
-            times.begins(at, now, 1, first=number == 0, traced=False)
-            times.ends(now + ms * MS)
-            now += ms * MS
+            begins(times, at, now, first=number == 0)
+            now += ms
+            times.ends(now * MS)
     times.passes_over()
     found = times.take(100)[0]
-    assert found[real].each == [40, 40, 40, 10]
-    assert found[fake].each == [40, 40, 40, 30]
+    assert [found[at].each for at in (real, fake)] == [[40, 40, 40, 10], [40, 40, 40, 30]]
 
 
 # Long steps
 
 
-@pytest.mark.parametrize(
-    ("durations", "told"),
-    [
-        ([10] * 20 + [50, 10, 10], [(20, 50, 10)]),
-        *(([10] * 20 + [longer] + [10], []) for longer in (11.9, 14.9, 1.0)),  # a little longer is not long
-        ([0.5] * 20 + [1.9, 0.5, 2.6, 0.5], [(22, 2.6, 0.5)]),  # other programs delay short steps by as much
-    ],
+@cases(
+    ([10] * 20 + [50, 10, 10], [(20, 50, 10)]),
+    *(([10] * 20 + [longer] + [10], []) for longer in (11.9, 14.9, 1.0)),  # a little longer is not long
+    ([0.5] * 20 + [1.9, 0.5, 2.6, 0.5], [(22, 2.6, 0.5)]),  # other programs delay short steps by as much
 )
 def test_a_long_step_is_told_with_its_number(durations: list[float], told: list[tuple[float, ...]]) -> None:
     times, _ = timed(durations)
@@ -132,15 +125,13 @@ def test_long_steps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(timed([10, 10, 10, 10, 50] * 10)[0].long) == 3
 
 
-def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
-    times, at = step_times.RunStepTimes(), place()
+def test_the_step_under_way_is_long_once_it_takes_that_long(times: Any, at: Any) -> None:
     assert not times.is_long(10**12)
     now = steps(times, at, [10] * 20)
-    times.begins(at, now, 1, first=False, traced=False)
-    assert not times.is_long(now + 14 * MS)
-    assert times.is_long(now + 16 * MS)
+    begins(times, at, now)
+    assert [times.is_long((now + ms) * MS) for ms in (14, 16)] == [False, True]
     times.apart += 10 * MS
-    assert not times.is_long(now + 16 * MS)
+    assert not times.is_long((now + 16) * MS)
 
 
 # One by one, and counted
@@ -152,8 +143,7 @@ def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
 )
 def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> None:
     """In parts, as the file is told them, the sums stay exact and times are known to 2 %."""
-    times, at = step_times.RunStepTimes(), place()
-    now, joined, expected = 0, dict[Any, Any](), list[float]()
+    times, at, now, joined, expected = step_times.RunStepTimes(), place(), 0.0, dict[Any, Any](), list[float]()
     for part in parts:
         now = steps(times, at, part, now)
         times.passes_over()

@@ -1,14 +1,6 @@
 """The switch interval of Python: short while one thread of the script runs alone, its own otherwise."""
 
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.run.kit import *
 
 switching = agent.load("run.switching")
 
@@ -24,7 +16,7 @@ def interval() -> Iterator[Any]:
 def test_it_is_short_while_one_thread_runs_alone(interval: Any) -> None:
     interval.begin()
     own = threading.get_ident()
-    interval.look({own: sys._getframe()}, own)  # noqa: SLF001 - as a sample does
+    interval.look({own: inspect.currentframe()}, own)
     assert sys.getswitchinterval() == pytest.approx(switching.SHORT_S)
     interval.end()
     assert sys.getswitchinterval() == switching.USUAL_S

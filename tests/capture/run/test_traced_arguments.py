@@ -1,15 +1,6 @@
 """The Python numbers that a traced function gets, and the lines that assigned them."""
 
-import functools
-from collections.abc import Callable
-from types import MethodType, SimpleNamespace
-from typing import Any
-
-import numpy as np
-import pytest
-
-from tests.capture import agent
-from tests.capture.run.test_loops import USERS, caller
+from tests.capture.run.kit import *
 from tfdoctor.capture.sources.frames import At
 from tfdoctor.capture.sources.makers import assigned
 from tfdoctor.source_code.tree import SyntaxTree
@@ -23,48 +14,40 @@ def numbers(source: str) -> list[tuple[str, str, int | None]]:
     text = f"def step(x, lr, kind='a'): ...\n{source}"
 
     def function(*args: object, **kwargs: object) -> object:
-        made, at = SimpleNamespace(python_function=names["step"]), At(SyntaxTree(text), caller().f_lineno)
+        frame = caller()
+        made, at = SimpleNamespace(python_function=frame.f_globals["step"]), At(SyntaxTree(text), frame.f_lineno)
         for one in traced_arguments.traced_numbers(made, args, kwargs):
             line = assigned(at, "f", len(args) + len(kwargs), one["place"])
             found.append((one["name"], one["value"], line))
         return args[0]
 
-    names: dict[str, Any] = {"f": function, "x": np.zeros(3), "np": np}
-    exec(compile(text, USERS, "exec"), names)
+    users(text, f=function, x=np.zeros(3), np=np)
     return found
 
 
-def in_function(call: str) -> str:
-    return f"def run(rate, one=1.0, yes=True):\n    lr = rate / 2\n    rest = (lr,)\n    {call}\nrun(0.5)\n"
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        ("f(x, lr, 'mean')", [("lr", "0.25", 3), ("kind", "'mean'", None)]),
-        ("f(x, rate)", [("lr", "0.5", None)]),  # a parameter: no line assigns it
-        ("f(x, lr=lr)", [("lr", "0.25", 3)]),
-        ("f(x, kind=rate, lr=lr)", [("kind", "0.5", None), ("lr", "0.25", 3)]),
-        ("f(x, lr * 2)", [("lr", "0.5", None)]),
-        ("f(x, one * 2, lr + lr)", [("lr", "2.0", None), ("kind", "0.5", None)]),
-        ("f(x, one, lr + one)", [("lr", "1.0", None), ("kind", "1.25", None)]),
-        ("f(f(x, lr), rate)", [("lr", "0.25", None), ("lr", "0.5", None)]),  # which of the calls is not certain
-        ("f(max(x[0], lr), lr)", [("x", "0.25", None), ("lr", "0.25", 3)]),
-        ("f(x, one if yes else lr, lr)", [("lr", "1.0", None), ("kind", "0.25", 3)]),
-        ("f(x, one or lr)", [("lr", "1.0", None)]),
-        ("f(x, *rest)", [("lr", "0.25", None)]),
-        ("f(x, **{'lr': lr})", [("lr", "0.25", None)]),
-        ("f(x, np.float64(lr))", []),  # becomes a tensor
-        ("f(x, x)", []),
-        ("f(x, True)", [("lr", "True", None)]),
-        ("f(x, 'a' * 20 + 'b' * 20)", [("lr", "'aaaaaaaa...bbbbbbbbbbbb'", None)]),
-        ("f(x, 10 ** 5000)", [("lr", hex(10**5000)[:24], None)]),
-    ],
+@cases(
+    ("f(x, lr, 'mean')", [("lr", "0.25", 3), ("kind", "'mean'", None)]),
+    ("f(x, rate)", [("lr", "0.5", None)]),  # a parameter: no line assigns it
+    ("f(x, lr=lr)", [("lr", "0.25", 3)]),
+    ("f(x, kind=rate, lr=lr)", [("kind", "0.5", None), ("lr", "0.25", 3)]),
+    ("f(x, lr * 2)", [("lr", "0.5", None)]),
+    ("f(x, one * 2, lr + lr)", [("lr", "2.0", None), ("kind", "0.5", None)]),
+    ("f(x, one, lr + one)", [("lr", "1.0", None), ("kind", "1.25", None)]),
+    ("f(f(x, lr), rate)", [("lr", "0.25", None), ("lr", "0.5", None)]),  # which of the calls is not certain
+    ("f(max(x[0], lr), lr)", [("x", "0.25", None), ("lr", "0.25", 3)]),
+    ("f(x, one if yes else lr, lr)", [("lr", "1.0", None), ("kind", "0.25", 3)]),
+    ("f(x, one or lr)", [("lr", "1.0", None)]),
+    ("f(x, *rest)", [("lr", "0.25", None)]),
+    ("f(x, **{'lr': lr})", [("lr", "0.25", None)]),
+    ("f(x, np.float64(lr))", []),  # becomes a tensor
+    ("f(x, x)", []),
+    ("f(x, True)", [("lr", "True", None)]),
+    ("f(x, 'a' * 20 + 'b' * 20)", [("lr", "'aaaaaaaa...bbbbbbbbbbbb'", None)]),
+    ("f(x, 10 ** 5000)", [("lr", hex(10**5000)[:24], None)]),
 )
-def test_numbers_are_told_with_the_line_that_assigned_them(
-    call: str, expected: list[tuple[str, str, int | None]]
-) -> None:
-    assert numbers(in_function(call)) == expected
+def test_numbers_are_told_with_the_line_that_assigned_them(call: str, expected: object) -> None:
+    run = f"def run(rate, one=1.0, yes=True):\n    lr = rate / 2\n    rest = (lr,)\n    {call}\nrun(0.5)\n"
+    assert numbers(run) == expected
 
 
 def test_a_call_in_a_module_is_read_as_well() -> None:
@@ -86,33 +69,27 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize(("source", "line"), SEARCHES.values(), ids=SEARCHES)
+@cases(*SEARCHES.values(), ids=[*SEARCHES])
 def test_the_assignment_counts_that_comes_before_the_call_as_loops_repeat_it(source: str, line: int | None) -> None:
     assert numbers(source)[0] == ("lr", "0.1", line)
 
 
-def of_user(source: str, name: str) -> Any:
-    names: dict[str, Any] = {"functools": functools}
-    exec(compile(source, USERS, "exec"), names)
-    return names[name]
+def of(python: object) -> Any:
+    """Return a tf.function of a Python function."""
+    return SimpleNamespace(python_function=python)
 
 
 def told(python: object, *args: object) -> list[tuple[str, str]]:
-    made = SimpleNamespace(python_function=python)
-    found = traced_arguments.traced_numbers(made, args, {})
-    return [(one["name"], one["value"]) for one in found]
+    return [(one["name"], one["value"]) for one in traced_arguments.traced_numbers(of(python), args, {})]
 
 
 def test_a_function_is_defined_below_its_wrappers() -> None:
-    step = of_user("\ndef step(x): ...\n", "step")
-    partial = functools.partial(step, 1)
-    assert traced_arguments.defined(SimpleNamespace(python_function=partial)) == (USERS, 2)
-    assert traced_arguments.defined(SimpleNamespace(python_function=len)) is None
-    assert traced_arguments.defined(SimpleNamespace()) is None
+    step = users("\ndef step(x): ...\n")["step"]
+    functions = [of(functools.partial(step, 1)), of(len), SimpleNamespace()]
+    assert [*map(traced_arguments.defined, functions)] == [(USERS, 2), None, None]
 
 
-def test_a_function_is_defined_where_its_decorator_stands_and_not_in_that() -> None:
-    source = """
+WRAPS = """
 def timed(function):
     @functools.wraps(function)
     def wrapper(*args):
@@ -122,7 +99,10 @@ def timed(function):
 @timed
 def step(x): ...
 """
-    made = SimpleNamespace(python_function=of_user(source, "step"))
+
+
+def test_a_function_is_defined_where_its_decorator_stands_and_not_in_that() -> None:
+    made = of(users(WRAPS, functools=functools)["step"])
     assert traced_arguments.defined(made) == (USERS, 8)
     made.python_function.__wrapped__ = made.python_function  # a circle ends as well
     assert traced_arguments.defined(made) == (USERS, 3)
@@ -132,29 +112,21 @@ class Target:
     """What TensorFlow gives a method as self while it is traced."""
 
 
-def wrapped_as_tensorflow_does(method: Callable[..., object]) -> Callable[..., object]:
-    names: dict[str, Any] = {"functools": functools, "method": method}
-    source = "@functools.wraps(method)\ndef bound_method_wrapper(*args, **kwargs): ...\n"
-    exec(compile(source, "/env/lib/python3.11/site-packages/tensorflow/function.py", "exec"), names)
-    wrapper: Callable[..., object] = names["bound_method_wrapper"]
-    return wrapper
-
-
 def test_self_is_no_argument_of_a_method() -> None:
-    trainer = of_user("class Trainer:\n    def step(self, x, lr): ...\n", "Trainer")
-    expected = [("x", "3.0"), ("lr", "0.1")]
-    assert told(MethodType(trainer.step, trainer()), 3.0, 0.1) == expected
-    assert told(trainer.step, trainer(), 3.0, 0.1) == expected
-    bound = wrapped_as_tensorflow_does(MethodType(trainer.step, Target()))
-    assert told(bound, 3.0, 0.1) == expected
-    assert traced_arguments.defined(SimpleNamespace(python_function=bound)) == (USERS, 2)
+    trainer = users("class Trainer:\n    def step(self, x, lr): ...\n")["Trainer"]
+    source = "@functools.wraps(method)\ndef bound_method_wrapper(*args, **kwargs): ...\n"
+    path, method = "/env/lib/python3.11/site-packages/tensorflow/function.py", MethodType(trainer.step, Target())
+    bound = users(source, path, functools=functools, method=method)["bound_method_wrapper"]
+    for step, args in ((MethodType(trainer.step, trainer()), ()), (trainer.step, (trainer(),)), (bound, ())):
+        assert told(step, *args, 3.0, 0.1) == [("x", "3.0"), ("lr", "0.1")]
+    assert traced_arguments.defined(of(bound)) == (USERS, 2)
 
 
 def test_a_partial_function_has_got_arguments_already() -> None:
-    step = of_user("def step(model, x, lr): ...\n", "step")
+    step = users("def step(model, x, lr): ...\n")["step"]
     assert told(functools.partial(step, None), 3.0, 0.1) == []
 
 
 def test_few_numbers_of_a_call_are_told() -> None:
-    many = of_user("def step(" + ", ".join(f"a{i}" for i in range(20)) + "): ...\n", "step")
+    many = users("def step(" + ", ".join(f"a{i}" for i in range(20)) + "): ...\n")["step"]
     assert len(told(many, *range(20))) == traced_arguments.MOST

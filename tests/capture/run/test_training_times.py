@@ -1,18 +1,7 @@
 """Real TensorFlow: the account's times are those of a plain timer in the script, and its counts are right."""
 
-import json
-import re
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.capture.running import SOURCES, Programs, environment, own_lines, plain, together
+from tests.capture.run.kit import *
+from tests.capture.running import cli, own_lines, plain, together
 
 pytestmark = pytest.mark.tensorflow
 
@@ -38,70 +27,55 @@ with open("{}.json", "w") as file:
 """
 
 
-@dataclass(frozen=True)
 class Account:
-    """What run.jsonl adds up to."""
+    """What run.jsonl adds up to, and the times by the script's own timer."""
 
-    lines: list[Any]
-    timed: dict[str, float]  # s, by the script's own timer
+    def __init__(self, folder: Path, timed: Path | None = None) -> None:
+        self.lines = [json.loads(line) for line in (folder / "run.jsonl").read_text().splitlines()]
+        self.timed: dict[str, float] = json.loads(timed.read_text()) if timed else {}
+        self.calls: dict[int, Any] = {line["id"]: line for line in self.of("call")}
+        (self.end,) = self.of("end")
 
     def of(self, kind: str) -> list[Any]:
         return [line for line in self.lines if line["kind"] == kind]
 
-    @property
-    def end(self) -> Any:
-        (line,) = self.of("end")
-        return line
-
-    @property
-    def calls(self) -> dict[int, Any]:
-        return {line["id"]: line for line in self.of("call")}
-
     def within(self, number: int | None, kind: str) -> bool:
-        while number is not None:
-            if self.calls[number]["call"] == kind:
-                return True
-            number = self.calls[number]["parent"]
-        return False
+        if number is None:
+            return False
+        return self.calls[number]["call"] == kind or self.within(self.calls[number]["parent"], kind)
+
+    def parts(self, what: str) -> Iterator[tuple[int, float]]:
+        """Yield the calls of each bucket, and how much of something each of them has."""
+        return ((int(number), one) for bucket in self.of("bucket") for number, one in bucket[what].items())
 
     def seconds(self, kind: str) -> float:
         """Return the s in calls of a kind and in all that is within them."""
-        return sum(
-            float(ms) / 1e3
-            for bucket in self.of("bucket")
-            for number, ms in bucket["calls"].items()
-            if self.within(int(number), kind)
-        )
+        return sum(ms / 1e3 for number, ms in self.parts("calls") if self.within(number, kind))
 
-    def entered(self, kind: str) -> int:
-        return sum(
-            count
-            for bucket in self.of("bucket")
-            for number, count in bucket["entered"].items()
-            if self.calls[int(number)]["call"] == kind
-        )
+    def entered(self, *kinds: str) -> Any:
+        """Return how often calls of a kind were entered; of several, each."""
+        counts = Counter[str]()
+        for number, count in self.parts("entered"):
+            counts[self.calls[number]["call"]] += int(count)
+        return counts[kinds[0]] if len(kinds) == 1 else {kind: counts[kind] for kind in kinds}
 
-    def steps(self) -> Iterator[Any]:
-        for bucket in self.of("bucket"):
-            yield from bucket["steps"]
+    def spans(self) -> Counter[str]:
+        return Counter(self.calls[span["call"]]["call"] for span in self.of("span"))
+
+    def steps(self, source: str = "", at: int = 0) -> list[Any]:
+        """Return the steps of a source, and at a line."""
+        steps = [step for bucket in self.of("bucket") for step in bucket["steps"]]
+        return [step for step in steps if source in ("", step["source"]) and at in (0, step["at"][1])]
 
     def count(self, source: str) -> int:
-        return sum(step["steps"] for step in self.steps() if step["source"] == source)
+        return sum(step["steps"] for step in self.steps(source))
 
+    def took(self, source: str = "", at: int = 0) -> float:
+        """Return the s of steps."""
+        return float(sum(step["ms"] for step in self.steps(source, at))) / 1e3
 
-def profiled(script: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
-    out = script.parent / "out"
-    words = [sys.executable, "-m", "tfdoctor", "profile", "--no-trace", "--no-report"]
-    done = subprocess.run(
-        [*words, "--sample-every", "0", "--out", str(out), str(script)],
-        capture_output=True,
-        text=True,
-        cwd=script.parent,
-        env=environment(PYTHONPATH=str(SOURCES)),
-        timeout=300,
-        check=False,
-    )
-    return done, out
+    def is_whole(self) -> None:
+        agrees(self.seconds("script"), self.end["end"] - self.lines[0]["began"])
 
 
 Accounts = dict[str, Account]
@@ -109,23 +83,13 @@ Accounts = dict[str, Account]
 
 @pytest.fixture(scope="module")
 def accounts(tmp_path_factory: pytest.TempPathFactory) -> Accounts:
-    """Return the accounts of all scripts: those that run eagerly, in one process."""
+    """Return the accounts of all scripts, in one process; the last one runs no more eagerly."""
     folder = tmp_path_factory.mktemp("scripts")
     for name, text in SCRIPTS.items():
         (folder / f"train_{name}.py").write_text(BEGIN + text + END.format(name))
-    plans: list[Programs] = [
-        {name: ([f"train_{name}.py"], {"trace": False}) for name in SCRIPTS if (name == "session") is alone}
-        for alone in (False, True)
-    ]
-    runs = together(folder, plans[0]) | together(folder, plans[1])
+    runs = together(folder, {name: ([f"train_{name}.py"], {"trace": False}) for name in SCRIPTS})
     assert {name: run.manifest.agent_errors for name, run in runs.items()} == dict.fromkeys(runs, ())
-    return {
-        name: Account(
-            [json.loads(line) for line in (run.out / "run.jsonl").read_text().splitlines()],
-            json.loads((folder / f"{name}.json").read_text()),
-        )
-        for name, run in runs.items()
-    }
+    return {name: Account(run.out, folder / f"{name}.json") for name, run in runs.items()}
 
 
 def agrees(found: float, timed: float, calls: int = 1) -> None:
@@ -162,27 +126,21 @@ with timed("wait"):
 """
 
 
-@pytest.mark.parametrize("keras", ["keras", "tf_keras"])
-def test_times_of_keras(accounts: Accounts, keras: str) -> None:
+@each("keras", "tf_keras")
+def test_times_of_keras(keras: str, accounts: Accounts) -> None:
     found = accounts[keras]
-    timed = found.timed
-    agrees(found.seconds("compile"), timed["compile"])
-    agrees(found.seconds("fit"), timed["fit"])
-    agrees(found.seconds("save"), timed["save"])
-    assert found.entered("fit") == 4
-    assert found.entered("epoch") == 8
-    assert found.entered("compile") == 3
-    assert found.entered("predict") == 32
-    assert found.entered("evaluate") == 7
-    spans = Counter(found.calls[span["call"]]["call"] for span in found.of("span"))
-    assert spans == {"fit": 4, "epoch": 8, "compile": 3, "predict": 32, "evaluate": 7, "save": 1}
-    traced = sum(line["name"] != "f" for line in found.of("trace"))
-    assert traced >= 4
+    for kind in ("compile", "fit", "save"):
+        agrees(found.seconds(kind), found.timed[kind])
+    entered = {"fit": 4, "epoch": 8, "compile": 3, "predict": 32, "evaluate": 7}
+    assert found.entered(*entered) == entered
+    assert found.spans() == {**entered, "save": 1}
+    traced = found.of("trace")
+    assert sum(line["name"] != "f" for line in traced) >= 4
     assert found.entered("step") == 8 * 20 + 50
     counted = found.count("keras-fit") + found.count("keras-train-on-batch")
-    assert counted + len(found.of("trace")) >= found.entered("step") > counted - 1
-    assert found.seconds("predict") >= timed["predict"] - 0.03
-    agrees(found.seconds("script"), found.end["end"] - found.lines[0]["began"])
+    assert counted + len(traced) >= found.entered("step") > counted - 1
+    assert found.seconds("predict") >= found.timed["predict"] - 0.03
+    found.is_whole()
 
 
 LOOPS = """
@@ -259,31 +217,27 @@ def line_of(text: str) -> int:
 def test_times_of_loops(accounts: Accounts) -> None:
     loops = accounts["loops"]
     counts: Counter[int] = Counter()
-    took: Counter[int] = Counter()
     for step in loops.steps():
         counts[step["at"][1]] += step["steps"]
-        took[step["at"][1]] += step["ms"] / 1e3
     loop = line_of("        step(a, b, 0.1)")
     gan = line_of("        other(a, b, 0.1)") - 1
     eager = line_of("    w.assign_sub(rate * tape.gradient(loss, w))")
     one_line = line_of("    return step(x, training).numpy()")
     assert counts == {loop: 59, gan: 20, gan + 1: 19, gan + 2: 20, eager: 60, one_line: 500}  # three were traced
     assert loops.entered("step") == 60 + 60 + 60 + 501
-    traced = [line for line in loops.of("trace") if line["name"] == "train"]
-    assert [line["at"][1] for line in traced] == [loop, gan + 1]
-    assert (traced[0]["numbers"], traced[0]["given"]) == ([{"name": "rate", "value": "0.1", "place": 1}], 3)
-    agrees(took[eager], loops.timed["eager"])
-    agrees(took[loop] + traced[0]["ms"] / 1e3, loops.timed["loop"])
-    agrees(loops.seconds("script"), loops.end["end"] - loops.lines[0]["began"])
+    first, second = (line for line in loops.of("trace") if line["name"] == "train")
+    assert (first["at"][1], second["at"][1]) == (loop, gan + 1)
+    assert (first["numbers"], first["given"]) == ([{"name": "rate", "value": "0.1", "place": 1}], 3)
+    agrees(loops.took(at=eager), loops.timed["eager"])
+    agrees(loops.took(at=loop) + first["ms"] / 1e3, loops.timed["loop"])
+    loops.is_whole()
 
 
 def test_a_validation_by_the_function_and_at_the_line_of_the_training(accounts: Accounts) -> None:
     loops = accounts["loops"]
     assert loops.entered("test") >= 20
     agrees(loops.seconds("test"), loops.timed["validation"], calls=2)
-    one_line = line_of("    return step(x, training).numpy()")
-    took = sum(step["ms"] for step in loops.steps() if step["at"][1] == one_line) / 1e3
-    agrees(took, loops.timed["training"], calls=5)
+    agrees(loops.took(at=line_of("    return step(x, training).numpy()")), loops.timed["training"], calls=5)
 
 
 SESSION = """
@@ -311,8 +265,7 @@ with v1.Session() as session:
 def test_times_of_sessions(accounts: Accounts) -> None:
     found = accounts["session"]
     assert found.count("session-run") == 100
-    took = sum(step["ms"] for step in found.steps()) / 1e3
-    agrees(took, found.timed["loop"])
+    agrees(found.took(), found.timed["loop"])
     agrees(found.seconds("save"), found.timed["save"])
     assert found.entered("function") >= 51
     assert any(bucket["counters"].get("graph", 0) > 10 for bucket in found.of("bucket"))
@@ -355,21 +308,17 @@ with timed("fit"):
 
 def test_training_in_threads_and_then_in_the_main_thread(accounts: Accounts) -> None:
     found = accounts["threads"]
-    assert found.count("repeated-call") == 2 * 51
-    assert found.count("eager-gradient") == 80
+    assert (found.count("repeated-call"), found.count("eager-gradient")) == (2 * 51, 80)
     assert found.entered("step") == 2 * 51 + 80 + 20
     agrees(found.seconds("fit"), found.timed["fit"])
-    took = sum(step["ms"] for step in found.steps() if step["source"] == "repeated-call") / 1e3
-    in_threads = (
+    in_threads = {
         number
         for number, call in found.calls.items()
         if call["call"] == "trace" and found.calls[call["parent"]]["call"] == "script"
-    )
-    traced = sum(
-        bucket["calls"].get(str(number), 0.0) / 1e3 for number in in_threads for bucket in found.of("bucket")
-    )
+    }
+    traced = sum(ms / 1e3 for number, ms in found.parts("calls") if number in in_threads)
     assert traced >= found.timed["tracing"] > 0.1
-    agrees(took + traced, found.timed["training"], calls=4)
+    agrees(found.took("repeated-call") + traced, found.timed["training"], calls=4)
 
 
 SCRIPTS = {
@@ -430,22 +379,17 @@ def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(tmp_path: Pa
     script = tmp_path / "train.py"
     script.write_text(FAILS)
     alone = plain(script)
-    done, out = profiled(script)
+    words = ("--no-trace", "--no-report", "--sample-every", "0", "--out", "out")
+    done = cli("profile", *words, str(script), folder=tmp_path)
     assert done.returncode == alone.returncode == 1
     assert without_hooks(done.stdout) == GENERATED.sub("generated", alone.stdout)
     assert traceback_of(own_lines(done.stderr)) == traceback_of(alone.stderr)
-    lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
-    found = Account(lines, {})
-    end = found.end
-    assert end["why"] == "exception"
-    assert found.within(end["call"], "predict")
-    assert end["at"][1] == FAILS.count("\n")
-    assert not (out / "run-now.json").exists()
-    fits = [span for span in found.of("span") if found.calls[span["call"]]["call"] == "fit"]
-    epochs = [span for span in found.of("span") if found.calls[span["call"]]["call"] == "epoch"]
-    assert (len(fits), len(epochs)) == (3, 2)  # the first one failed before its epoch
-    last = max(found.steps(), key=lambda step: step["calls"])
-    assert last["calls"] >= 19
+    found = Account(tmp_path / "out")
+    assert (found.end["why"], found.end["at"][1]) == ("exception", FAILS.count("\n"))
+    assert found.within(found.end["call"], "predict")
+    assert not (tmp_path / "out" / "run-now.json").exists()
+    assert (found.spans()["fit"], found.spans()["epoch"]) == (3, 2)  # the first one failed before its epoch
+    assert max(step["calls"] for step in found.steps()) >= 19
 
 
 HOOK = re.compile(r'  File ".*\(tfdoctor\)", line \d+, in \w+\n(    .*\n)*')

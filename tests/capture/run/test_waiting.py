@@ -1,13 +1,11 @@
 """What a thread waits for: for children of any thread of the process, or for the thread that works meanwhile."""
 
-from contextlib import contextmanager
-
-from tests.capture.kit import *
+from tests.capture.run.kit import *
 
 waiting: Any = agent.load("run.waiting")
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(function: Any) -> Iterator[threading.Thread]:
     """Run a function in a thread until the end of the block; it is given what says so."""
     over = threading.Event()
@@ -42,14 +40,11 @@ def test_a_thread_that_works_is_found() -> None:
         assert cpu.working(threading.get_ident(), time.perf_counter_ns()) == busy.ident
 
 
-@pytest.mark.parametrize(
-    ("worked", "found"),
-    [
-        ({1: 90, 2: 20, 3: 30}, 3),  # most of all but the first, which waits
-        ({1: 0, 2: 9, 3: 8}, None),  # little
-        ({1: 0, 2: 0, 3: 0, 4: 50}, 4),  # new
-        ({1: 50}, None),  # the others have ended
-    ],
+@cases(
+    ({1: 90, 2: 20, 3: 30}, 3),  # most of all but the first, which waits
+    ({1: 0, 2: 9, 3: 8}, None),  # little
+    ({1: 0, 2: 0, 3: 0, 4: 50}, 4),  # new
+    ({1: 50}, None),  # the others have ended
 )
 def test_the_thread_that_works_most_is_found(
     worked: dict[int, int], found: int | None, monkeypatch: pytest.MonkeyPatch
@@ -64,30 +59,25 @@ def test_the_thread_that_works_most_is_found(
     assert cpu.working(1, 1_100_000_000) == found
 
 
-@pytest.mark.parametrize(
-    ("process", "thread", "children", "awaits"),
-    [
-        (0, 0, True, True),
-        (5, 5, True, True),
-        (90, 0, True, False),  # threads that TensorFlow has started
-        (5, 90, True, False),  # waits for a core, on a busy machine
-        (0, 0, False, False),
-    ],
+@cases(
+    (0, 0, 1, True),
+    (5, 5, 1, True),
+    (90, 0, 1, False),  # threads that TensorFlow has started
+    (5, 90, 1, False),  # waits for a core, on a busy machine
+    (0, 0, 0, False),
 )
 def test_a_process_that_hardly_works_awaits_its_children(
-    monkeypatch: pytest.MonkeyPatch, process: int, thread: int, *, children: bool, awaits: bool
+    process: int, thread: int, children: int, awaits: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Percent of the time since the last sample that the process ran, and that a thread ran or was ready to."""
-    ms, worked = 1_000_000, iter([7, 7 + thread * 1_000_000])
-    used = iter([3 * ms, (3 + process) * ms])
-    clock = SimpleNamespace(process_time_ns=lambda: next(used), thread_time_ns=lambda: 3 * ms)
-    monkeypatch.setattr(waiting, "time", clock)
-    monkeypatch.setattr(waiting, "started", lambda: {1: threading.Thread()})
-    monkeypatch.setattr(waiting, "worked_ns", lambda _: next(worked))
-    monkeypatch.setattr(waiting, "has_children", lambda: children)
+    worked, used = iter([7, 7 + thread * MS]), iter([3 * MS, (3 + process) * MS])
+    clock = SimpleNamespace(process_time_ns=lambda: next(used), thread_time_ns=lambda: 3 * MS)
+    parts = {"started": lambda: {1: threading.Thread()}, "worked_ns": lambda _: next(worked), "time": clock}
+    for name, part in (parts | {"has_children": lambda: bool(children)}).items():
+        monkeypatch.setattr(waiting, name, part)
     cpu = waiting.CPUTimes()
-    cpu.awaits_children(100 * ms, 1_000 * ms)
-    assert cpu.awaits_children(100 * ms, 1_100 * ms) == awaits
+    cpu.awaits_children(100 * MS, 1_000 * MS)
+    assert cpu.awaits_children(100 * MS, 1_100 * MS) == awaits
 
 
 def test_what_a_thread_has_worked_is_read_from_linux() -> None:
@@ -98,12 +88,17 @@ def test_what_a_thread_has_worked_is_read_from_linux() -> None:
     assert waiting.worked_ns(None) == 0
 
 
+def until(met: Callable[[], bool]) -> None:
+    """Wait until it is so, or for 10 s."""
+    deadline = time.monotonic() + 10
+    while not met() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def test_children_of_all_threads_count_until_they_have_ended() -> None:
     before = waiting.children()
     with running(child):
-        deadline = time.monotonic() + 10
-        while waiting.children() == before and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: waiting.children() > before)
         assert waiting.children() == before + 1
         assert waiting.has_children()
     assert waiting.children() == before
@@ -112,9 +107,7 @@ def test_children_of_all_threads_count_until_they_have_ended() -> None:
 def test_a_child_that_has_ended_is_none_and_keeps_its_code() -> None:
     before = waiting.children()
     process = subprocess.Popen([sys.executable, "-I", "-c", "raise SystemExit(7)"])
-    deadline = time.monotonic() + 10
-    while waiting.children() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: waiting.children() == before)
     assert waiting.children() == before
     assert waiting.has_children() == (before > 0)
     assert process.wait() == 7
