@@ -64,7 +64,7 @@ GIVEN: list[dict[str, str]] = [
 LAUNCHERS = Told()
 for given in GIVEN:
     name = ", ".join(f"{key}={value if len(value) < 200 else f'{value[:9]}…'}" for key, value in given.items())
-    LAUNCHERS.rows(lambda of: {"worker": rank(of), "ignored": unreadable(of)}, {name or "nothing": (given,)})
+    LAUNCHERS[lambda of: {"worker": rank(of), "ignored": unreadable(of)}] = {name or "nothing": (given,)}
 test_launchers_name_a_worker = LAUNCHERS.test("workers")
 
 

@@ -17,18 +17,15 @@ def folder(alone: Path) -> None:
 
 
 told = Told()
-told.rows(
-    lambda *words: printed("diff", *words),
-    {
-        "a run and its report": (SLOW, "report.json", "--max-regression", "1%"),
-        "unlike runs are refused with what differs": (SLOW, FIXED, "--format", "json", "--out", "out"),
-        "shares are compared without times": (SLOW, FIXED, "--shares"),
-        "a regression": (FIXED, SLOW, "--anyway", "--max-regression", "5%"),
-        "several recordings": (SLOW, FIXED, "--before", "slow", "--after", "fixed", "--anyway"),
-        "a gate that cannot be checked does not pass": (SLOW, "empty.json", "--max-regression", "5%"),
-        "another kind of program is compared by shares": (SLOW, CONVNET, "--shares"),
-    },
-)
+told[lambda *words: printed("diff", *words)] = {
+    "a run and its report": (SLOW, "report.json", "--max-regression", "1%"),
+    "unlike runs are refused with what differs": (SLOW, FIXED, "--format", "json", "--out", "out"),
+    "shares are compared without times": (SLOW, FIXED, "--shares"),
+    "a regression": (FIXED, SLOW, "--anyway", "--max-regression", "5%"),
+    "several recordings": (SLOW, FIXED, "--before", "slow", "--after", "fixed", "--anyway"),
+    "a gate that cannot be checked does not pass": (SLOW, "empty.json", "--max-regression", "5%"),
+    "another kind of program is compared by shares": (SLOW, CONVNET, "--shares"),
+}
 
 
 @told

@@ -38,13 +38,13 @@ def roofline(share: str) -> object:
 
 LIMITS = ["step-ms = 60", "step-ms = 18.5", "step-ms = 5", 'input-wait = "5%"', "examples-per-second = 1000"]
 LIMITS += ["examples-per-second = 100_000", "memory-gb = 0.1", 'matrix-unit = "40%"']
-told.rows(lambda limit: budgeted(f"[budget]\n{limit}"), {limit: limit for limit in LIMITS})
-told.rows(
-    lambda fails: budgeted(f'fail-on = "{fails}"\n[budget]\nstep-ms = 18.5'),
-    {"what fails comes before what is undecided": "critical", "undecided, where no finding fails": "never"},
-)
+told[lambda limit: budgeted(f"[budget]\n{limit}")] = {limit: limit for limit in LIMITS}
+told[lambda fails: budgeted(f'fail-on = "{fails}"\n[budget]\nstep-ms = 18.5')] = {
+    "what fails comes before what is undecided": "critical",
+    "undecided, where no finding fails": "never",
+}
 # 8 to 85 % of the step: without the CPU's peak FLOP/s, matmuls need between none and all of their time
-told.rows(roofline, {f"{share} away from the hardware": share for share in ("5%", "40%", "95%")})
+told[roofline] = {f"{share} away from the hardware": share for share in ("5%", "40%", "95%")}
 
 
 @told

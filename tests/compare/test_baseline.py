@@ -63,23 +63,20 @@ def of_another_host() -> Diagnosis:
     return replace(base, hosts=replace(base.hosts, findings=(*base.hosts.findings, other)))
 
 
-TOLD.rows(
-    known_by,
-    {
-        "what is written is known": (FULL, FULL),
-        "on another line": (FULL, at("train.py", 99)),
-        "in another file": (FULL, at("other.py", 41)),
-        # The path in the repository counts, wherever the command runs:
-        "in the same file of the repository": (INSIDE, ELSEWHERE),
-        # What this run did not check is not gone, and stays when the file is written again:
-        "healthy": (FULL, with_first(Healthy(summary="ok"))),
-        "not checked": (FULL, with_first(NotApplicable(reason="no trace"))),
-        "ignored": (FULL, with_first(None, settings=OFF)),
-        "without its rule": (FULL, with_first(None)),
-        "findings about the run are known by their files": (of_the_run(), of_the_run()),
-        "findings of other hosts are known by their files": (of_another_host(), of_another_host()),
-    },
-)
+TOLD[known_by] = {
+    "what is written is known": (FULL, FULL),
+    "on another line": (FULL, at("train.py", 99)),
+    "in another file": (FULL, at("other.py", 41)),
+    # The path in the repository counts, wherever the command runs:
+    "in the same file of the repository": (INSIDE, ELSEWHERE),
+    # What this run did not check is not gone, and stays when the file is written again:
+    "healthy": (FULL, with_first(Healthy(summary="ok"))),
+    "not checked": (FULL, with_first(NotApplicable(reason="no trace"))),
+    "ignored": (FULL, with_first(None, settings=OFF)),
+    "without its rule": (FULL, with_first(None)),
+    "findings about the run are known by their files": (of_the_run(), of_the_run()),
+    "findings of other hosts are known by their files": (of_another_host(), of_another_host()),
+}
 
 
 def test_the_file_is_sorted_and_the_same_every_time(tmp_path: Path) -> None:
@@ -102,23 +99,20 @@ def read(content: bytes | None, folder: Path) -> object:
     return baseline.read(folder / "b.json")
 
 
-TOLD.rows(
-    read,
-    {
-        "no file": None,
-        "a page": b"<!DOCTYPE html><html>",
-        "half an object": b"{",
-        "nothing": b"",
-        "a deep list": b"[" * 100_000,
-        "no text": b"\xff\xfe",
-        "a list": b"[]",
-        "a damaged report": json.dumps(REPORT).encode(),
-        "a later schema": b'{"schema": 2, "program": "", "findings": []}',
-        "a schema that is no number": b'{"schema": "x", "program": "", "findings": []}',
-        "a missing field": b'{"schema": 1, "program": "", "findings": []}',
-        "a rule that is a number": b'{"schema": 1, "tfdoctor": "0", "program": "", "findings": [{"rule": 3}]}',
-    },
-)
+TOLD[read] = {
+    "no file": None,
+    "a page": b"<!DOCTYPE html><html>",
+    "half an object": b"{",
+    "nothing": b"",
+    "a deep list": b"[" * 100_000,
+    "no text": b"\xff\xfe",
+    "a list": b"[]",
+    "a damaged report": json.dumps(REPORT).encode(),
+    "a later schema": b'{"schema": 2, "program": "", "findings": []}',
+    "a schema that is no number": b'{"schema": "x", "program": "", "findings": []}',
+    "a missing field": b'{"schema": 1, "program": "", "findings": []}',
+    "a rule that is a number": b'{"schema": 1, "tfdoctor": "0", "program": "", "findings": [{"rule": 3}]}',
+}
 
 
 @cases(
@@ -152,14 +146,11 @@ def writable(name: str, content: str, program: str, folder: Path) -> None:
 
 
 # A trace does not name its program.
-TOLD.rows(of_program, {f"read of {name or 'a trace'}": name for name in ("train.py", "", "x.py")})
-TOLD.rows(
-    writable,
-    {
-        **{f"written of {name or 'a trace'}": ("b.json", "baseline", name) for name in ("train.py", "", "x.py")},
-        **{f"over {text}": ("pyproject.toml", text, "train.py") for text in ("[project]", "{}", "<html>")},
-        **{f"to {name}": (name, "", "train.py") for name in ("none/b.json", ".", "file/b.json")},
-    },
-)
+TOLD[of_program] = {f"read of {name or 'a trace'}": name for name in ("train.py", "", "x.py")}
+TOLD[writable] = {
+    **{f"written of {name or 'a trace'}": ("b.json", "baseline", name) for name in ("train.py", "", "x.py")},
+    **{f"over {text}": ("pyproject.toml", text, "train.py") for text in ("[project]", "{}", "<html>")},
+    **{f"to {name}": (name, "", "train.py") for name in ("none/b.json", ".", "file/b.json")},
+}
 
 test_baselines = TOLD.test("baselines")

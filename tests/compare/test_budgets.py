@@ -67,35 +67,32 @@ def told(diagnosis: Diagnosis, key: str, *limits: float) -> dict[str, object]:
 
 
 # A budget at the measured value is never exceeded; a little below, one that is measured once is.
-TOLD.rows(
-    told,
-    {
-        "the step of the report": (run(), "step-ms", 52.0),
-        "a step without the profiler's cost": (UNTRACED, "step-ms", 30.0),
-        "input waits of it": (UNTRACED, "input-wait", 0.1),
-        "the mean of steps that stall": (with_steps(stalled=2, step_ms=58.0), "step-ms", 58.0),
-        "examples, by the interval of the step": (run(), "examples-per-second", 32 / 0.052),
-        "the least time: 13 of 52 ms": (run(), "roofline", 0.25),
-        "memory of a GPU": (on(DeviceKind.GPU), "memory-gb", 5e9, 4.95e9),
-        "memory of a TPU": (on(DeviceKind.TPU), "memory-gb", 5e9, 4.95e9),
-        "memory of the host": (on(DeviceKind.CPU), "memory-gb", 3e9, 2.97e9),
-        "the matrix unit": (run(), "matrix-unit", 0.4, 0.404),
-        "the run": (run(), "run-s", 131_000.0, 129_690.0),
-        "its start": (run(), "run-start-s", 6_100.0, 6_039.0),
-        "its preparation": (run(), "run-preparation-s", 21_400.0, 21_186.0),
-        "a phase that took no time": (of_account(rows=ROWS[3:]), "run-preparation-s", 1.0, 0.0),
-        "between epochs": (run(), "epoch-boundary-s", 1_730.0, 1_712.7),
-        "the largest memory": (run(), "memory-peak-gb", 6e9, 5.94e9),
-        # 13 ms are needed, and at most 26 ms more: 25 to 75 % of the step, wider by the step's interval.
-        "operations of unknown least time": (
-            *(run(open_ms=26.0, missing={"open_ms": "peak FLOP/s unknown"}), "roofline"),
-            *(0.15, 0.4, 0.9),
-        ),
-        # Not undecided by a sample: nothing was drawn.
-        "operations of unknown least time, without a reason": (run(open_ms=26.0), "roofline", 0.4),
-        "a small rest of them is not worth a word": (run(open_ms=0.2), "roofline", 0.2),
-    },
-)
+TOLD[told] = {
+    "the step of the report": (run(), "step-ms", 52.0),
+    "a step without the profiler's cost": (UNTRACED, "step-ms", 30.0),
+    "input waits of it": (UNTRACED, "input-wait", 0.1),
+    "the mean of steps that stall": (with_steps(stalled=2, step_ms=58.0), "step-ms", 58.0),
+    "examples, by the interval of the step": (run(), "examples-per-second", 32 / 0.052),
+    "the least time: 13 of 52 ms": (run(), "roofline", 0.25),
+    "memory of a GPU": (on(DeviceKind.GPU), "memory-gb", 5e9, 4.95e9),
+    "memory of a TPU": (on(DeviceKind.TPU), "memory-gb", 5e9, 4.95e9),
+    "memory of the host": (on(DeviceKind.CPU), "memory-gb", 3e9, 2.97e9),
+    "the matrix unit": (run(), "matrix-unit", 0.4, 0.404),
+    "the run": (run(), "run-s", 131_000.0, 129_690.0),
+    "its start": (run(), "run-start-s", 6_100.0, 6_039.0),
+    "its preparation": (run(), "run-preparation-s", 21_400.0, 21_186.0),
+    "a phase that took no time": (of_account(rows=ROWS[3:]), "run-preparation-s", 1.0, 0.0),
+    "between epochs": (run(), "epoch-boundary-s", 1_730.0, 1_712.7),
+    "the largest memory": (run(), "memory-peak-gb", 6e9, 5.94e9),
+    # 13 ms are needed, and at most 26 ms more: 25 to 75 % of the step, wider by the step's interval.
+    "operations of unknown least time": (
+        *(run(open_ms=26.0, missing={"open_ms": "peak FLOP/s unknown"}), "roofline"),
+        *(0.15, 0.4, 0.9),
+    ),
+    # Not undecided by a sample: nothing was drawn.
+    "operations of unknown least time, without a reason": (run(open_ms=26.0), "roofline", 0.4),
+    "a small rest of them is not worth a word": (run(open_ms=0.2), "roofline", 0.2),
+}
 
 # What may have made the run slow does not fail it: the profiler alone can make a traced step longer than allowed.
 
@@ -122,19 +119,16 @@ def with_burst() -> Diagnosis:
     return replace(base, steps=steps)
 
 
-TOLD.rows(
-    told,
-    {
-        "traced steps over the budget": (run(), "step-ms", 40),
-        "other steps within it": (run(untraced_ms=39.0), "step-ms", 40),
-        "other programs": (LOADED, "step-ms", 40),
-        "other programs beside idle cores": (SPARE, "step-ms", 40),
-        "input waits beside other programs": (LOADED, "input-wait", 0.5),
-        "input waits beside idle cores": (SPARE, "input-wait", 0.5),
-        "slow steps take most of the time": (with_slow_steps(), "step-ms", 15),
-        "a step of twice its budget, though some steps were slow": (with_burst(), "step-ms", 50),
-    },
-)
+TOLD[told] = {
+    "traced steps over the budget": (run(), "step-ms", 40),
+    "other steps within it": (run(untraced_ms=39.0), "step-ms", 40),
+    "other programs": (LOADED, "step-ms", 40),
+    "other programs beside idle cores": (SPARE, "step-ms", 40),
+    "input waits beside other programs": (LOADED, "input-wait", 0.5),
+    "input waits beside idle cores": (SPARE, "input-wait", 0.5),
+    "slow steps take most of the time": (with_slow_steps(), "step-ms", 15),
+    "a step of twice its budget, though some steps were slow": (with_burst(), "step-ms", 50),
+}
 
 
 @TOLD
@@ -151,32 +145,28 @@ FIELDS = {
     "roofline": "least_ms",
 }  # fmt: skip
 
-TOLD.rows(
-    lambda *asked: told(*asked, 0.5),
-    {
-        **{f"few steps: {key}": (FEW, key) for key in ("step-ms", "input-wait", "examples-per-second")},
-        "no steps": (diagnoses.no_steps(), "step-ms"),
-        "no input waits": (run(missing=UNSEEN), "input-wait"),
-        **{f"no {field}": (run(**{field: None}), key) for key, field in FIELDS.items()},
-        **{
-            f"no {field}, for a reason": (run(**{field: None, "missing": {field: "it was not recorded"}}), key)
-            for key, field in FIELDS.items()
-        },
-        "no whole run": (replace(run(), run=None), "run-s"),
-        "no whole run, for a reason": (of_account(whole=False, missing="only a trace is known"), "run-start-s"),
-        "no end of the run": (of_account(finished=False), "run-s"),
-        "no epochs": (of_account(epochs=0), "epoch-boundary-s"),
-        "no memory of the run": (of_account(peak_bytes=None), "memory-peak-gb"),
+TOLD[lambda *asked: told(*asked, 0.5)] = {
+    **{f"few steps: {key}": (FEW, key) for key in ("step-ms", "input-wait", "examples-per-second")},
+    "no steps": (diagnoses.no_steps(), "step-ms"),
+    "no input waits": (run(missing=UNSEEN), "input-wait"),
+    **{f"no {field}": (run(**{field: None}), key) for key, field in FIELDS.items()},
+    **{
+        f"no {field}, for a reason": (run(**{field: None, "missing": {field: "it was not recorded"}}), key)
+        for key, field in FIELDS.items()
     },
-)
+    "no whole run": (replace(run(), run=None), "run-s"),
+    "no whole run, for a reason": (of_account(whole=False, missing="only a trace is known"), "run-start-s"),
+    "no end of the run": (of_account(finished=False), "run-s"),
+    "no epochs": (of_account(epochs=0), "epoch-boundary-s"),
+    "no memory of the run": (of_account(peak_bytes=None), "memory-peak-gb"),
+}
 
 # Which budgets apply: the table of a device goes before the common one
 
 COMMON, GPU = BudgetLimit("step-ms", ms(20)), BudgetLimit("step-ms", ms(10), DeviceKind.GPU)
-TOLD.rows(
-    Budget((GPU, COMMON, BudgetLimit("memory-gb", nbytes(1), DeviceKind.CPU))).of,
-    {f"budgets on a {device}": device for device in (DeviceKind.GPU, DeviceKind.CPU, DeviceKind.TPU)},
-)
+TOLD[Budget((GPU, COMMON, BudgetLimit("memory-gb", nbytes(1), DeviceKind.CPU))).of] = {
+    f"budgets on a {device}": device for device in (DeviceKind.GPU, DeviceKind.CPU, DeviceKind.TPU)
+}
 
 
 @TOLD

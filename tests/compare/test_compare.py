@@ -94,42 +94,39 @@ SPARE: dict[str, Any] = {"cores_usable": 16.0, "cores_run": 2.0, "cores_other": 
 SLOW_CLOCK = plain(1, step_ms=26.4, gpu_mhz=1500.0)
 TRACING = plain(1, step_ms=18.0, untraced_ms=17.9)
 
-TOLD.rows(
-    gated,
-    {
-        "a run with itself": (plain(), plain(), 0.001),
-        "two runs alike": (plain(0, 0.03), plain(1, 0.03), 0.005),
-        "a faster run, with its parts": (report(series(0), WAITS), report(series(1, step_ms=8.0), {"device": 1.0})),
-        # The gate fails on the lower end of the interval, and says where the steps cannot decide:
-        "a slower run": (plain(), plain(1, step_ms=22.0), 0.099, 0.05),
-        # As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while.
-        "a slower run beside other programs": (with_burst(), AT_WORK, 0.1),
-        "steps that differ too much": (plain(0, 0.8), plain(1, 0.8), 0.05),
-        "a checkpoint after every fifth step": (plain(2), checkpoints(3, 5, 40.0), 0.05),
-        "without that checkpoint: 8 ms of the mean step": (checkpoints(3, 5, 40.0), plain(2)),
-        "long steps that are not certain": (plain(), checkpoints(1, 5, 40.0), 0.05),
-        "few long steps change no verdict": (plain(), checkpoints(1, 60, 600.0, first=20)),
-        "other programs make the change unknown": (plain(), BUSY),
-        # The device is a quarter faster in every step, and a burst of input waits hides it in the whole.
-        "a burst of waits": (with_waits(106.0), with_waits(77.1)),
-        "no steps": (plain(), report([])),
-        "five steps": (plain(steps=5), plain()),
-        "quiet machines": (plain(**QUIET), plain(1, **QUIET)),
-        "other programs widen the side that they slow": (plain(**QUIET), plain(1, cores_run=1.2, cores_other=0.5)),
-        "other programs have cores to spare": (plain(**SPARE), plain(1, **SPARE)),
-        "lower clocks widen the side that they slow": (plain(gpu_mhz=1980.0), SLOW_CLOCK),
-        "a step that sleeps does not wait for the cores": (plain(), loaded(series(1), 0.02, 10.0)),
-        "a step at work waits for them": (plain(), loaded(series(1), 1.0, 10.0)),
-        # Tracing slowed one run by half and the other less, or one by a tenth and the other hardly:
-        "one report leaves tracing out, the other cannot": (untraced(plain(), 12.0), plain(1)),
-        "one report leaves tracing out, the other need not": (untraced(plain(), 18.0), TRACING),
-        "both reports leave tracing out": (untraced(plain(), 10.0), untraced(plain(), 10.0)),
-        "a step hardly shorter without tracing": (plain(untraced_ms=19.5), plain(untraced_ms=19.5)),
-        # Each step before is longer than any after, however much the steps before differ among themselves.
-        "a step that clearly changed has a part that did": (VARYING, EVEN),
-        "too few steady steps say nothing of the parts": (FEW_STEADY, plain(1, step_ms=8.0)),
-    },
-)
+TOLD[gated] = {
+    "a run with itself": (plain(), plain(), 0.001),
+    "two runs alike": (plain(0, 0.03), plain(1, 0.03), 0.005),
+    "a faster run, with its parts": (report(series(0), WAITS), report(series(1, step_ms=8.0), {"device": 1.0})),
+    # The gate fails on the lower end of the interval, and says where the steps cannot decide:
+    "a slower run": (plain(), plain(1, step_ms=22.0), 0.099, 0.05),
+    # As in a run of the tests: 5.2 → 23.3 ms, and the other worker took the cores for a while.
+    "a slower run beside other programs": (with_burst(), AT_WORK, 0.1),
+    "steps that differ too much": (plain(0, 0.8), plain(1, 0.8), 0.05),
+    "a checkpoint after every fifth step": (plain(2), checkpoints(3, 5, 40.0), 0.05),
+    "without that checkpoint: 8 ms of the mean step": (checkpoints(3, 5, 40.0), plain(2)),
+    "long steps that are not certain": (plain(), checkpoints(1, 5, 40.0), 0.05),
+    "few long steps change no verdict": (plain(), checkpoints(1, 60, 600.0, first=20)),
+    "other programs make the change unknown": (plain(), BUSY),
+    # The device is a quarter faster in every step, and a burst of input waits hides it in the whole.
+    "a burst of waits": (with_waits(106.0), with_waits(77.1)),
+    "no steps": (plain(), report([])),
+    "five steps": (plain(steps=5), plain()),
+    "quiet machines": (plain(**QUIET), plain(1, **QUIET)),
+    "other programs widen the side that they slow": (plain(**QUIET), plain(1, cores_run=1.2, cores_other=0.5)),
+    "other programs have cores to spare": (plain(**SPARE), plain(1, **SPARE)),
+    "lower clocks widen the side that they slow": (plain(gpu_mhz=1980.0), SLOW_CLOCK),
+    "a step that sleeps does not wait for the cores": (plain(), loaded(series(1), 0.02, 10.0)),
+    "a step at work waits for them": (plain(), loaded(series(1), 1.0, 10.0)),
+    # Tracing slowed one run by half and the other less, or one by a tenth and the other hardly:
+    "one report leaves tracing out, the other cannot": (untraced(plain(), 12.0), plain(1)),
+    "one report leaves tracing out, the other need not": (untraced(plain(), 18.0), TRACING),
+    "both reports leave tracing out": (untraced(plain(), 10.0), untraced(plain(), 10.0)),
+    "a step hardly shorter without tracing": (plain(untraced_ms=19.5), plain(untraced_ms=19.5)),
+    # Each step before is longer than any after, however much the steps before differ among themselves.
+    "a step that clearly changed has a part that did": (VARYING, EVEN),
+    "too few steady steps say nothing of the parts": (FEW_STEADY, plain(1, step_ms=8.0)),
+}
 
 
 @TOLD
@@ -168,17 +165,14 @@ def run_of(**changes: Any) -> Diagnosis:
     return report(series(1), subject=replace(SUBJECT, **changes))
 
 
-TOLD.rows(
-    partial(part, "mismatches", plain()),
-    {
-        "another host": run_of(hosts=("other",)),
-        "another command": run_of(command=("python", "x.py")),
-        "another version": run_of(framework={"tensorflow": "2.18"}),
-        "another batch size": plain(1, batch_size=64),
-        "another CPU": plain(1, cpu_model="Xeon"),
-        "unknown is not another": plain(1, batch_size=None, cpu_model=""),
-    },
-)
+TOLD[partial(part, "mismatches", plain())] = {
+    "another host": run_of(hosts=("other",)),
+    "another command": run_of(command=("python", "x.py")),
+    "another version": run_of(framework={"tensorflow": "2.18"}),
+    "another batch size": plain(1, batch_size=64),
+    "another CPU": plain(1, cpu_model="Xeon"),
+    "unknown is not another": plain(1, batch_size=None, cpu_model=""),
+}
 
 
 def in_script(script: str, helper: str, seed: int) -> Diagnosis:
@@ -225,23 +219,20 @@ UNCHECKED = {
     "unknown": of(seed=1),
 }
 
-TOLD.rows(
-    partial(part, "findings"),
-    {
-        "findings are matched by rule and file": matched(),
-        **{f"{why} after: not gone": (of(TRACED), one) for why, one in UNCHECKED.items()},
-        **{f"{why} before: not new": (one, of(TRACED)) for why, one in UNCHECKED.items()},
-        "a symptom is shown by its cause": caused(alone=False),
-        "a symptom stands alone in a run": caused(alone=True),
-        # One report left the profiler's cost out of step and saving, the other has no untraced steps:
-        "savings are of the steps that are compared": (untraced(SAVES, 10.0), of(TRACED)),
-        "savings are not compared with costs": (of(TRACED), TAKES),
-        "a renamed script": (in_script("runs/train.py", "x.py", 0), in_script("train2.py", "y.py", 1)),
-        "a renamed module: the same line": renamed("aa", "aa"),
-        "a renamed module: another line": renamed("aa", "bb"),
-        "a renamed module: no lines are known": renamed("", ""),
-    },
-)
+TOLD[partial(part, "findings")] = {
+    "findings are matched by rule and file": matched(),
+    **{f"{why} after: not gone": (of(TRACED), one) for why, one in UNCHECKED.items()},
+    **{f"{why} before: not new": (one, of(TRACED)) for why, one in UNCHECKED.items()},
+    "a symptom is shown by its cause": caused(alone=False),
+    "a symptom stands alone in a run": caused(alone=True),
+    # One report left the profiler's cost out of step and saving, the other has no untraced steps:
+    "savings are of the steps that are compared": (untraced(SAVES, 10.0), of(TRACED)),
+    "savings are not compared with costs": (of(TRACED), TAKES),
+    "a renamed script": (in_script("runs/train.py", "x.py", 0), in_script("train2.py", "y.py", 1)),
+    "a renamed module: the same line": renamed("aa", "aa"),
+    "a renamed module: another line": renamed("aa", "bb"),
+    "a renamed module: no lines are known": renamed("", ""),
+}
 
 
 @cases((0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE))
@@ -254,17 +245,14 @@ def test_a_finding_about_the_run_changes_with_its_share(share: float, state: Fin
 # Of steps that can show 100 %, an operation of half the time is as certain as one of twice the time.
 LESS, MORE = (with_work(plain(0, 0.4), {"MatMul": ms}, {}) for ms in (2.0, 9.0))
 
-TOLD.rows(
-    partial(part, "movers"),
-    {
-        "what moved most comes first and noise is left out": (
-            with_work(plain(), {"MatMul": 9.0, "Mul": 3.0, "Add": 0.1}, {"Map": 4.0}),
-            with_work(plain(1), {"MatMul": 4.0, "Mul": 3.05, "Add": 0.2}, {"Map": 1.0}),
-        ),
-        "what became slower": (LESS, MORE),
-        "what became faster by as much": (MORE, LESS),
-    },
-)
+TOLD[partial(part, "movers")] = {
+    "what moved most comes first and noise is left out": (
+        with_work(plain(), {"MatMul": 9.0, "Mul": 3.0, "Add": 0.1}, {"Map": 4.0}),
+        with_work(plain(1), {"MatMul": 4.0, "Mul": 3.05, "Add": 0.2}, {"Map": 1.0}),
+    ),
+    "what became slower": (LESS, MORE),
+    "what became faster by as much": (MORE, LESS),
+}
 
 # What the verdict, the interval and the parts say must agree
 
@@ -359,17 +347,14 @@ def test_a_report_is_read_with_its_run() -> None:
 
 PLACE = Path("report.json")
 
-TOLD.rows(
-    run_change,
-    {
-        "of the other run the step alone is known": (KNOWN, plain()),
-        "of the other run a window is known": (WINDOW, KNOWN),
-        "the same whole run": (KNOWN, KNOWN),
-        "the run after was ended early": (KNOWN, EARLY),
-        "the run before was ended early": (EARLY, KNOWN),
-        "a phase of a later version is unnamed": later(),
-    },
-)
+TOLD[run_change] = {
+    "of the other run the step alone is known": (KNOWN, plain()),
+    "of the other run a window is known": (WINDOW, KNOWN),
+    "the same whole run": (KNOWN, KNOWN),
+    "the run after was ended early": (KNOWN, EARLY),
+    "the run before was ended early": (EARLY, KNOWN),
+    "a phase of a later version is unnamed": later(),
+}
 
 
 @TOLD
@@ -403,27 +388,24 @@ def read(given: str | dict[str, Any]) -> Diagnosis:
     return of_text(given if isinstance(given, str) else json.dumps(REPORT | given), PLACE)
 
 
-TOLD.rows(
-    read,
-    {
-        "a page": "<!DOCTYPE html><html></html>",
-        "nothing": "",
-        "half a list": "[1, 2",
-        "a deep list": "[" * 100_000,
-        "a list": "[]",
-        "another object": '{"schema": 1}',
-        "a schema that is no number": {"schema": True},
-        "a later schema": {"schema": 2},
-        "a number for an object": {"subject": 3},
-        "null for a list": {"results": None},
-        "a negative count": {"operations_omitted": -1},
-        "a negative time": with_steps(step_ms=-1),
-        "an endless time": with_steps(step_ms=1e300),
-        "a time that is no number": with_steps(step_ms=float("nan")),
-        "a row of no time": with_steps(rows=[ROW | {"total_ms": 0}]),
-        "an operation without its layer": {"operations": [{"operation": 1}]},
-    },
-)
+TOLD[read] = {
+    "a page": "<!DOCTYPE html><html></html>",
+    "nothing": "",
+    "half a list": "[1, 2",
+    "a deep list": "[" * 100_000,
+    "a list": "[]",
+    "another object": '{"schema": 1}',
+    "a schema that is no number": {"schema": True},
+    "a later schema": {"schema": 2},
+    "a number for an object": {"subject": 3},
+    "null for a list": {"results": None},
+    "a negative count": {"operations_omitted": -1},
+    "a negative time": with_steps(step_ms=-1),
+    "an endless time": with_steps(step_ms=1e300),
+    "a time that is no number": with_steps(step_ms=float("nan")),
+    "a row of no time": with_steps(rows=[ROW | {"total_ms": 0}]),
+    "an operation without its layer": {"operations": [{"operation": 1}]},
+}
 
 
 @TOLD
@@ -437,6 +419,6 @@ def loads(content: bytes, folder: Path) -> object:
     return load(folder / "report.json", lambda *_: pytest.fail("no diagnosis is needed"), ()).subject
 
 
-TOLD.rows(loads, {"a report is read without a diagnosis": json.dumps(REPORT).encode(), "not text": b"\xff\xfe\x00"})
+TOLD[loads] = {"a report is read without a diagnosis": json.dumps(REPORT).encode(), "not text": b"\xff\xfe\x00"}
 
 test_comparisons = TOLD.test("comparisons")

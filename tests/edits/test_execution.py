@@ -86,6 +86,6 @@ def test_a_custom_layer_may_need_eager_steps(tmp_path: Path, golden: Callable[[s
     ]
     told, asked = Told(), finding("a", remedy("run-eagerly-off"))
     for layer in layers:
-        told.rows(said, {layer["class"]: (recorded(tmp_path, layers=[layer]), asked)})
-    told.rows(said, {"unknown layers": (recorded(tmp_path, layers=None), asked)})
+        told[said] = {layer["class"]: (recorded(tmp_path, layers=[layer]), asked)}
+    told[said] = {"unknown layers": (recorded(tmp_path, layers=None), asked)}
     golden("execution.layers.txt", "\n".join(told.lines()))

@@ -86,7 +86,7 @@ def test_a_suggestion_is_shown_and_tried_when_its_rule_is_named(
     recording, told = recorded(tmp_path), Told()
     suggestion = replace(remedy("earlier-shuffle", line=2), changes="the examples come in another order")
     found, both = (finding("shuffle-order", suggestion, *more) for more in ((), (remedy("parallel-map", line=3),)))
-    told.rows(partial(said, recording), {"a suggestion": found, "a suggestion and another remedy": both})
+    told[partial(said, recording)] = {"a suggestion": found, "a suggestion and another remedy": both}
     results, _ = made(recording, found)
 
     def wanted(*only: str, keep: bool = False) -> dict[str, object]:
@@ -94,6 +94,6 @@ def test_a_suggestion_is_shown_and_tried_when_its_rule_is_named(
         said = [(variant.name, variant.model, f"may keep: {variant.may_keep}") for variant, _ in variants]
         return {"tried": said, "not tried": [(one.name, one.why) for one in left]}
 
-    told.rows(wanted, {"tried: all": (), "tried: only shuffle-order": "shuffle-order"})
+    told[wanted] = {"tried: all": (), "tried: only shuffle-order": "shuffle-order"}
     told.add("tried and kept: only shuffle-order", partial(wanted, "shuffle-order", keep=True))
     golden("remedies.txt", "\n".join(told.lines()))

@@ -72,10 +72,10 @@ def test_edits_of_findings_are_one_patch(
         "a remedy without a line, made where the run trains": (finding("a", remedy("jit-compile", line=0)),),
         "a defect in one edit, which costs that edit alone": (broken, JIT),
     }
-    told.rows(of, rows)
-    told.rows(partial(of, order=excluded), {"two that exclude each other": (JIT, STEPS), "in turn": (STEPS, JIT)})
-    told.rows(partial(of, order=unneeded), {"one that saves nothing after the others": (PARALLEL, BATCH, JIT)})
-    told.rows(partial(of, order=needless), {"one that saves nothing after a fix by hand": (PARALLEL, cost)})
+    told[of] = rows
+    told[partial(of, order=excluded)] = {"two that exclude each other": (JIT, STEPS), "in turn": (STEPS, JIT)}
+    told[partial(of, order=unneeded)] = {"one that saves nothing after the others": (PARALLEL, BATCH, JIT)}
+    told[partial(of, order=needless)] = {"one that saves nothing after a fix by hand": (PARALLEL, cost)}
     for epoch in (80, 65, None):
         run = {"steps_per_epoch": epoch} if epoch else {}
         told.add(f"8 steps in each call and {epoch} in an epoch", partial(said, recorded(tmp_path, run=run), STEPS))
@@ -88,7 +88,7 @@ def test_edits_of_findings_are_one_patch(
         "of none": by_hand,
         "of several remedies": several,
     }
-    told.rows(partial(changed, script), trials)
+    told[partial(changed, script)] = trials
     lines = "\n".join(told.lines())
     script.write_text("model.compile(\n")
     golden("together.txt", f"{lines}\n## a file that is no Python\n{said(tmp_path, JIT)}\n")

@@ -230,19 +230,19 @@ class Told:
         assert name not in self.cases, name
         self.cases[name] = case
 
-    def lines(self, root: Path) -> Iterable[str]:
+    def lines(self, root: Path = Path()) -> Iterable[str]:
         """Yield the text; a case that takes a ``folder`` has one of its own, called FOLDER in the text."""
         for number, (name, case) in enumerate(self.cases.items()):
-            folder = root / str(number)
+            folders = [root / str(number)] if "folder" in signature(case).parameters else []
             yield f"## {name}"
             try:
-                if takes_folder := "folder" in signature(case).parameters:
+                for folder in folders:
                     folder.mkdir()
-                told = [*told_of(case(folder=folder) if takes_folder else case())]
+                told = [*told_of(case(**{"folder": folder for folder in folders}))]
             except (Unavailable, TfdoctorError) as why:
                 kind = "unavailable" if isinstance(why, Unavailable) else type(why).__name__
                 told = [f"{kind}: {why}"]
-            yield from (text.replace(str(folder), "FOLDER") for text in told)
+            yield from (text.replace(str(*folders), "FOLDER") if folders else text for text in told)
             yield ""
 
     def test(self, name: str) -> Callable[..., None]:

@@ -33,8 +33,8 @@ def script(command: str) -> str:
     return examine.script(command.split(), COMMANDS[command], "/home/user/vision")
 
 
-TOLD.rows(named, {place: place for place in PLACES})
-TOLD.rows(script, {command: command for command in COMMANDS})
+TOLD[named] = {place: place for place in PLACES}
+TOLD[script] = {command: command for command in COMMANDS}
 
 
 def hours(step_ms: float | None, *clock_s: int, seen_all: bool = False, **steps: Any) -> float | None:

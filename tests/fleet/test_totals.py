@@ -47,42 +47,36 @@ CHEAP, SHORT = run("/cheap", hours=5.0, device_name="Tesla T4"), faulty("/short"
 DEAR = faulty("/dear", 0.05, devices=1, device_name="Tesla T4")
 ROW = run("/a", saving_share=0.2, run_hours=1.0, run_saving_share=0.1, run_saving_bound="at-most")
 
-TOLD.rows(
-    lambda *rows: told([*rows]),
-    {
-        "three runs": THREE,
-        "a run of unknown saving is not called healthy": (run("/a", saving_share=None), run("/b")),
-        "no runs": (),
-        "few runs of unknown length come last": (UNTIMED, *(run(f"/{n}") for n in range(9))),
-        "where many are of unknown length, devices count": (run("/a"), UNTIMED, run("/c", devices=2)),
-        # Ten minutes of training in a run of three hours, most of which is one slow loop.
-        "a run wastes what it wastes as a whole": (run("/steps", hours=2.0), WHOLE),
-        "a run that trains alone": run("/a", run_hours=3.0, run_saving_share=None),
-        "a fault costs what its change alone saves in all runs": BOTH,
-        "a run without a cost is not counted": (faulty("/a", 0.0), faulty("/b", 0.2)),
-        "a fault costs no more than all changes save": run(saving_share=0.1, findings=(AT_MOST,)),
-        "the worst run of a fault, by devices": (SHORT, *MANY),
-        "the worst run of a fault, by hours": (SHORT, faulty("/long", 0.05)),
-        "the same files at two places count once": (*SAME, failed("/x"), failed("/y")),
-        "a job is a program on a device": (
-            run("/c", recorded="2026-11-03", step_ms=30.0),
-            run("/a", recorded="2026-11-01", step_ms=20.0),
-            run("/b", recorded="2026-11-02", step_ms=25.0, device_name="Tesla T4"),
-        ),
-        # Trap: what could be saved of a job's last step is a ceiling where that saving is, not that of its run.
-        "a saving of the step, and a ceiling of the run": ROW,
-        "a ceiling of the step": replace(ROW, saving_bound="at-most", run_saving_bound="expected"),
-    },
-)
-TOLD.rows(
-    told,
-    {
-        "dollars go before hours": ([CHEAP, run("/dear")], "0.40", "A100=3.00"),
-        "a device without a price": ([CHEAP, run("/dear")], "A100=3"),
-        "the worst run of a fault, by dollars": ([faulty("/long", 0.1), DEAR], "T4=90", "1"),
-    },
-)
+TOLD[lambda *rows: told([*rows])] = {
+    "three runs": THREE,
+    "a run of unknown saving is not called healthy": (run("/a", saving_share=None), run("/b")),
+    "no runs": (),
+    "few runs of unknown length come last": (UNTIMED, *(run(f"/{n}") for n in range(9))),
+    "where many are of unknown length, devices count": (run("/a"), UNTIMED, run("/c", devices=2)),
+    # Ten minutes of training in a run of three hours, most of which is one slow loop.
+    "a run wastes what it wastes as a whole": (run("/steps", hours=2.0), WHOLE),
+    "a run that trains alone": run("/a", run_hours=3.0, run_saving_share=None),
+    "a fault costs what its change alone saves in all runs": BOTH,
+    "a run without a cost is not counted": (faulty("/a", 0.0), faulty("/b", 0.2)),
+    "a fault costs no more than all changes save": run(saving_share=0.1, findings=(AT_MOST,)),
+    "the worst run of a fault, by devices": (SHORT, *MANY),
+    "the worst run of a fault, by hours": (SHORT, faulty("/long", 0.05)),
+    "the same files at two places count once": (*SAME, failed("/x"), failed("/y")),
+    "a job is a program on a device": (
+        run("/c", recorded="2026-11-03", step_ms=30.0),
+        run("/a", recorded="2026-11-01", step_ms=20.0),
+        run("/b", recorded="2026-11-02", step_ms=25.0, device_name="Tesla T4"),
+    ),
+    # Trap: what could be saved of a job's last step is a ceiling where that saving is, not that of its run.
+    "a saving of the step, and a ceiling of the run": ROW,
+    "a ceiling of the step": replace(ROW, saving_bound="at-most", run_saving_bound="expected"),
+}
+TOLD[told] = {
+    "dollars go before hours": ([CHEAP, run("/dear")], "0.40", "A100=3.00"),
+    "a device without a price": ([CHEAP, run("/dear")], "A100=3"),
+    "the worst run of a fault, by dollars": ([faulty("/long", 0.1), DEAR], "T4=90", "1"),
+}
 NO_PRICES = ("free", "-1", "0", "nan", "A100=", "1e9", "A100=3,T4=1", "=3", "a=b=3")
-TOLD.rows(lambda price: device_prices([price]), {f"the price {price}": price for price in NO_PRICES})
+TOLD[lambda price: device_prices([price])] = {f"the price {price}": price for price in NO_PRICES}
 
 test_totals = TOLD.test("totals")

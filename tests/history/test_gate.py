@@ -37,22 +37,19 @@ def test_a_gate_fails_for_a_fifth_not_by_noise_of_two(count: int, factor: float,
 TOLD = Told()
 EVEN, BEFORE = [50.0] * 10, [50.0, 50.5, 49.5, 50.2, 49.8, 50.1]
 
-TOLD.rows(
-    checked,
-    {
-        "the change is that from the median": ([60.0], [49.0, 50.0, 50.0, 51.0, 500.0], 0.05),
-        # Runs without noise differ by what is assumed of runs:
-        "nearly as long as all before": ([50.2], EVEN, 0.01),
-        "a little longer than all before": ([52.0], EVEN, 0.01),
-        # Several runs of the newest commit are judged by their median:
-        "one of three runs is long": ([50.0, 90.0, 50.3], BEFORE, 0.05),
-        "two of three runs are long": ([70.0, 90.0, 50.3], BEFORE, 0.05),
-        "after too few runs it does not fail": ([90.0], EVEN[: FEWEST - 1], 0.05),
-        "the newest run does not have it": ([], EVEN, 0.05),
-        "longer, without a limit": ([90.0], EVEN, None),
-        "unknown, without a limit": ([], EVEN, None),
-    },
-)
+TOLD[checked] = {
+    "the change is that from the median": ([60.0], [49.0, 50.0, 50.0, 51.0, 500.0], 0.05),
+    # Runs without noise differ by what is assumed of runs:
+    "nearly as long as all before": ([50.2], EVEN, 0.01),
+    "a little longer than all before": ([52.0], EVEN, 0.01),
+    # Several runs of the newest commit are judged by their median:
+    "one of three runs is long": ([50.0, 90.0, 50.3], BEFORE, 0.05),
+    "two of three runs are long": ([70.0, 90.0, 50.3], BEFORE, 0.05),
+    "after too few runs it does not fail": ([90.0], EVEN[: FEWEST - 1], 0.05),
+    "the newest run does not have it": ([], EVEN, 0.05),
+    "longer, without a limit": ([90.0], EVEN, None),
+    "unknown, without a limit": ([], EVEN, None),
+}
 test_gates = TOLD.test("gates")
 
 # What it is compared with

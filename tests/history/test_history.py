@@ -40,22 +40,19 @@ EVEN = noisy([50.0] * 3)
 NO_COMMIT: dict[str, Any] = {"commit": "", "committed": ""}
 UNKNOWN = replace(EVEN[1], conditions=replace(EVEN[1].conditions, untraced_ms=None))
 
-TOLD.rows(
-    series,
-    {
-        "in the order of their commits": (report(2), report(1, recorded=moment(40)), report(0)),
-        "else of their recording": (report(2, **NO_COMMIT), report(0, **NO_COMMIT)),
-        "another program": with_one(command=("python", "other.py")),
-        "other arguments": with_one(command=("python", "train.py", "--epochs", "3")),
-        "another machine": with_one(device_name="another GPU"),
-        "another version belongs to the series, and is noted": with_one(framework={"tensorflow": "2.21.0"}),
-        "all steps without the profiler's cost": EVEN,
-        "all steps are of one kind": (EVEN[0], UNKNOWN, EVEN[2]),
-        "one run, and its metrics in their units": report(0),
-        "a run that was ended early among whole ones": (EVEN[0], ended_early(EVEN[1]), EVEN[2]),
-        "a run that was ended early alone": ended_early(EVEN[1]),
-    },
-)
+TOLD[series] = {
+    "in the order of their commits": (report(2), report(1, recorded=moment(40)), report(0)),
+    "else of their recording": (report(2, **NO_COMMIT), report(0, **NO_COMMIT)),
+    "another program": with_one(command=("python", "other.py")),
+    "other arguments": with_one(command=("python", "train.py", "--epochs", "3")),
+    "another machine": with_one(device_name="another GPU"),
+    "another version belongs to the series, and is noted": with_one(framework={"tensorflow": "2.21.0"}),
+    "all steps without the profiler's cost": EVEN,
+    "all steps are of one kind": (EVEN[0], UNKNOWN, EVEN[2]),
+    "one run, and its metrics in their units": report(0),
+    "a run that was ended early among whole ones": (EVEN[0], ended_early(EVEN[1]), EVEN[2]),
+    "a run that was ended early alone": ended_early(EVEN[1]),
+}
 
 
 @TOLD
@@ -101,18 +98,15 @@ def compared(runs: list[Diagnosis], limit: float, *entries: tuple[str, str], las
     return told(followed(runs, kept, limit=limit, last=last))
 
 
-TOLD.rows(
-    compared,
-    {
-        "a regression fails": (RUNS, 0.1),
-        "until it is accepted": (RUNS, 0.1, ("step-ms", commit(12)[:9]), ("run-s", commit(12)[:9])),
-        "a new regression after an accepted one fails": (NEW, 0.1, ("step-ms", commit(12))),
-        "a regression that was mended": (noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), 0.1),
-        "three runs decide nothing": (noisy([50.0, 50.0, 90.0]), 0.05),
-        "runs of one commit are judged together": ([*noisy([50.0] * 12), *SLOW], 0.05),
-        "unless files differed": ([*noisy([50.0] * 12), *SLOW, EDITED], 0.05),
-    },
-)
+TOLD[compared] = {
+    "a regression fails": (RUNS, 0.1),
+    "until it is accepted": (RUNS, 0.1, ("step-ms", commit(12)[:9]), ("run-s", commit(12)[:9])),
+    "a new regression after an accepted one fails": (NEW, 0.1, ("step-ms", commit(12))),
+    "a regression that was mended": (noisy([50.0] * 10 + [60.0] * 7 + [50.0] * 7), 0.1),
+    "three runs decide nothing": (noisy([50.0, 50.0, 90.0]), 0.05),
+    "runs of one commit are judged together": ([*noisy([50.0] * 12), *SLOW], 0.05),
+    "unless files differed": ([*noisy([50.0] * 12), *SLOW, EDITED], 0.05),
+}
 
 
 @TOLD
@@ -138,13 +132,10 @@ def finding(series: Series) -> object:
 SILENT = replace(report(2), results=tuple(one for one in report(2).results if one.rule.name != RULE))
 WITH_NEW = [*(without(report(day)) for day in range(6)), report(6)]
 
-TOLD.rows(
-    lambda *runs: finding(followed(runs).series[0]),
-    {
-        "a finding appears and goes": (without(report(0)), report(1), report(2), without(report(3))),
-        "and is neither where its rule was not checked": (report(0), SILENT),
-    },
-)
+TOLD[lambda *runs: finding(followed(runs).series[0])] = {
+    "a finding appears and goes": (without(report(0)), report(1), report(2), without(report(3))),
+    "and is neither where its rule was not checked": (report(0), SILENT),
+}
 
 
 def failing(runs: list[Diagnosis], severity: Severity | None = Severity.WARNING, *, kept: bool = False) -> object:
@@ -153,14 +144,11 @@ def failing(runs: list[Diagnosis], severity: Severity | None = Severity.WARNING,
     return history.failed, *(one.rule for one in history.series[0].findings if one.new)
 
 
-TOLD.rows(
-    failing,
-    {
-        "a new finding fails nothing without a severity": (WITH_NEW, None),
-        "a new finding fails": (WITH_NEW,),
-        "a new finding after too few runs does not": (WITH_NEW[2:],),
-    },
-)
+TOLD[failing] = {
+    "a new finding fails nothing without a severity": (WITH_NEW, None),
+    "a new finding fails": (WITH_NEW,),
+    "a new finding after too few runs does not": (WITH_NEW[2:],),
+}
 TOLD.add("a new finding that was accepted does not", lambda: failing(WITH_NEW, kept=True))
 
 # What is kept
@@ -168,17 +156,14 @@ TOLD.add("a new finding that was accepted does not", lambda: failing(WITH_NEW, k
 TWO_PROGRAMS = [report(0), report(0, command=("python", "other.py"))]
 
 TOLD.add("a baseline has the figures of its run", lambda: named("release-1", read([report(3, 40.0)])[0]))
-TOLD.rows(
-    lambda runs, what, at: accepting(followed(runs), (what, at)).accepted,
-    {
-        "accepted at no commit": (RUNS, "step-ms", "fff"),
-        "accepted at one of 24 commits": (RUNS, "step-ms", "0"),
-        "an unknown metric is accepted": (RUNS, "step", commit(3)),
-        "a rule without a finding is accepted": (RUNS, "retracing", commit(3)),
-        "accepted without git": ([report(0, **NO_COMMIT)], "step-ms", "fff"),
-        "accepted of two programs": (TWO_PROGRAMS, "step-ms", commit(0)),
-    },
-)
+TOLD[lambda runs, what, at: accepting(followed(runs), (what, at)).accepted] = {
+    "accepted at no commit": (RUNS, "step-ms", "fff"),
+    "accepted at one of 24 commits": (RUNS, "step-ms", "0"),
+    "an unknown metric is accepted": (RUNS, "step", commit(3)),
+    "a rule without a finding is accepted": (RUNS, "retracing", commit(3)),
+    "accepted without git": ([report(0, **NO_COMMIT)], "step-ms", "fff"),
+    "accepted of two programs": (TWO_PROGRAMS, "step-ms", commit(0)),
+}
 
 test_histories = TOLD.test("histories")
 

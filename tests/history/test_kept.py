@@ -36,17 +36,14 @@ def damaged(content: str, folder: Path) -> None:
     read(folder / "kept.json")
 
 
-TOLD.rows(
-    damaged,
-    {
-        "no JSON": "{",
-        "a list": "[]",
-        "no entries": '{"schema": 1}',
-        "a later schema": '{"schema": 2, "baselines": [], "accepted": []}',
-        "an entry that lacks fields": '{"schema": 1, "baselines": [], "accepted": [{"by": 3}]}',
-        "an entry that is a number": '{"schema": 1, "baselines": [3], "accepted": []}',
-    },
-)
+TOLD[damaged] = {
+    "no JSON": "{",
+    "a list": "[]",
+    "no entries": '{"schema": 1}',
+    "a later schema": '{"schema": 2, "baselines": [], "accepted": []}',
+    "an entry that lacks fields": '{"schema": 1, "baselines": [], "accepted": [{"by": 3}]}',
+    "an entry that is a number": '{"schema": 1, "baselines": [3], "accepted": []}',
+}
 
 
 @TOLD
@@ -55,5 +52,5 @@ def it_cannot_be_written(folder: Path) -> None:
 
 
 TOLD.add("it could not be written", lambda folder: read(folder / "none" / "kept.json", to_write=True))
-TOLD.rows(lambda name, folder: read(folder / name), {"it cannot be read": ""})
+TOLD[lambda name, folder: read(folder / name)] = {"it cannot be read": ""}
 test_kept = TOLD.test("kept")

@@ -50,9 +50,9 @@ def compared(change: float, low: float, high: float) -> tuple[str, ...]:
 texts = Told()
 # An interval is positive in the direction of its change.
 changes_of_steps = {"longer": (0.27, 0.19, 0.36), "shorter": (-0.2, -0.25, -0.15), "unclear": (-0.02, -0.06, 0.02)}
-texts.rows(compared, changes_of_steps)
+texts[compared] = changes_of_steps
 days = {f"without git, minute {at}": HistoryRun(place="a", recorded=f"2026-11-28T12:{at}:31Z") for at in (50, 51)}
-texts.rows(words.commit, days)
+texts[words.commit] = days
 test_words_of_a_history = texts.test("history-words")
 
 

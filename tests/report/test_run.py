@@ -32,32 +32,29 @@ def words_of(saving: RunSaving | None, step: Saving | None = None, run: RunAccou
 
 
 texts = Told()
-texts.rows(
-    words_of,
-    {
-        "once, at most": saves(19.8, ONCE, bound=Bound.AT_MOST),
-        "per epoch": saves(9.4, PER_EPOCH, each=0.94, times=10),
-        "of steps, with their saving": (OF_STEPS, STEP),
-        "of steps": OF_STEPS,
-        "per call": saves(26.0, PER_CALL, each=0.0026, times=10_000),
-        "in one call": saves(26.0, PER_CALL),
-        "in an unknown number of calls": saves(26.0, PER_CALL, times=0),
-        "of a longer run": saves(9.4, ONCE, extrapolated=0.31),
-        "nothing of the run": saves(0.0, ONCE),
-        "of the step alone": (None, STEP),
-        # The share that gives the severity is told once.
-        "rare in a longer run": RARE,
-        "rare in a run of known length": replace(RARE, extrapolated_share=0.03),
-        "not a number": saves(float("nan"), ONCE),
-        # Of a run that was ended early, those of the step and the planned run are told:
-        "ended early: of steps": (EXTRAPOLATED, STEP, EARLY),
-        "ended early: once": (saves(9.4, ONCE), None, EARLY),
-        "ended early: a warning": (replace(EXTRAPOLATED, extrapolated_share=0.04, rated_share=0.19), STEP, EARLY),
-        "no account: a saving of the step is told elsewhere": (saves(1.0, PER_STEP), STEP, None),
-        "a window: a saving of the step is told elsewhere": (saves(1.0, PER_STEP), STEP, WINDOW),
-        "a window: once": (saves(0.2, ONCE, whole=1.2), None, WINDOW),
-    },
-)
+texts[words_of] = {
+    "once, at most": saves(19.8, ONCE, bound=Bound.AT_MOST),
+    "per epoch": saves(9.4, PER_EPOCH, each=0.94, times=10),
+    "of steps, with their saving": (OF_STEPS, STEP),
+    "of steps": OF_STEPS,
+    "per call": saves(26.0, PER_CALL, each=0.0026, times=10_000),
+    "in one call": saves(26.0, PER_CALL),
+    "in an unknown number of calls": saves(26.0, PER_CALL, times=0),
+    "of a longer run": saves(9.4, ONCE, extrapolated=0.31),
+    "nothing of the run": saves(0.0, ONCE),
+    "of the step alone": (None, STEP),
+    # The share that gives the severity is told once.
+    "rare in a longer run": RARE,
+    "rare in a run of known length": replace(RARE, extrapolated_share=0.03),
+    "not a number": saves(float("nan"), ONCE),
+    # Of a run that was ended early, those of the step and the planned run are told:
+    "ended early: of steps": (EXTRAPOLATED, STEP, EARLY),
+    "ended early: once": (saves(9.4, ONCE), None, EARLY),
+    "ended early: a warning": (replace(EXTRAPOLATED, extrapolated_share=0.04, rated_share=0.19), STEP, EARLY),
+    "no account: a saving of the step is told elsewhere": (saves(1.0, PER_STEP), STEP, None),
+    "a window: a saving of the step is told elsewhere": (saves(1.0, PER_STEP), STEP, WINDOW),
+    "a window: once": (saves(0.2, ONCE, whole=1.2), None, WINDOW),
+}
 texts.add("notes of a run that was ended early", lambda: shown(EARLY).notes)
 test_a_saving_is_told_in_its_own_unit_and_of_the_run = texts.test("savings")
 

@@ -86,16 +86,13 @@ def diff(old: str, new: str) -> str:
 
 MANY_LINES = "\n".join(["model.compile(", *(f"    a{n}=1," for n in range(12)), ")"])
 texts = Told()
-texts.rows(
-    lambda old, new: [*brief(diff(old, new))],
-    {
-        "a long line is cut around what differs": (f"{LONG_LINES})", f"{LONG_LINES}, steps_per_execution=20)"),
-        "in the middle of a long line": (LONG_LINES, LONG_LINES.replace("metric_20", "measure_of_20")),
-        "a change longer than the room begins where it begins": ("x = 1", f"x = {LONG_LINES}"),
-        "after many lines": (MANY_LINES, MANY_LINES.replace("a11=1,", "a11=1,\n    jit_compile=True,")),
-        "what is left out is counted": ("one = 1", "\n".join(f"line {n}" for n in range(11))),
-    },
-)
+texts[lambda old, new: [*brief(diff(old, new))]] = {
+    "a long line is cut around what differs": (f"{LONG_LINES})", f"{LONG_LINES}, steps_per_execution=20)"),
+    "in the middle of a long line": (LONG_LINES, LONG_LINES.replace("metric_20", "measure_of_20")),
+    "a change longer than the room begins where it begins": ("x = 1", f"x = {LONG_LINES}"),
+    "after many lines": (MANY_LINES, MANY_LINES.replace("a11=1,", "a11=1,\n    jit_compile=True,")),
+    "what is left out is counted": ("one = 1", "\n".join(f"line {n}" for n in range(11))),
+}
 test_changes_in_long_lines_and_after_many_are_seen = texts.test("changes")
 
 

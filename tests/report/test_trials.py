@@ -95,7 +95,7 @@ drawn = {
     "several times as long does not stretch the scale": (trial("a", HELPS), trial("b", SLOW), trial("c", NOISY)),
     "a scale of nothing has two ends": Trial(name="c", missing="there was no time left for it"),
 }
-texts.rows(lambda *rows: [one for part in trials.drawn(rows) for one in part], drawn)
+texts[lambda *rows: [one for part in trials.drawn(rows) for one in part]] = drawn
 
 
 BOUND = Together(ms_per_step=13.0, share=0.25, rules=("a",), after_ms={"device": 39.0}, bound=Bound.AT_MOST)
@@ -137,7 +137,7 @@ of_step = {
     "of the whole run": (replace(HELPS, of_run=True), "a"),
     "it does nothing": (NOTHING, "a"),
 }
-texts.rows(bounds, {f"bounds of step and run: {name}": row for name, row in of_step.items()})
+texts[bounds] = {f"bounds of step and run: {name}": row for name, row in of_step.items()}
 texts.add("bounds of step and run: it trains otherwise", lambda: bounds(HELPS, "a", training=DIFFERENT))
 test_scales_and_bounds = texts.test("trial-scales")
 

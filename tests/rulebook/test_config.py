@@ -53,41 +53,35 @@ def by_lines(*settings: tuple[str, ...] | str) -> dict[str, tuple[str, ...]]:
 
 TOLD.add("every key is read", lambda: parse(FULL))
 TOLD.add("without settings every rule runs as it comes", told)
-TOLD.rows(
-    told,
-    by_lines(
-        'ignore = ["input-bound"]',
-        'select = ["input-bound"]',
-        # The more specific choice counts:
-        ('select = ["input"]', 'ignore = ["input-bound"]'),
-        ('select = ["input-bound"]', 'ignore = ["input"]'),
-        ('select = ["input-bound"]', 'ignore = ["ALL"]'),
-        ('select = ["input-bound"]', 'ignore = ["input-bound"]'),
-        ('select = ["ALL"]', 'ignore = ["input"]'),
-        *('ignore = ["ALL"]', "select = []"),
-        # A limit reaches its rule and is told, unless it is set to its own value or its rule is off:
-        *(("[limits.input-bound]", "share = 0.2"), ("[limits.input-bound]", "share = 0.05")),
-        ('ignore = ["input-bound"]', "[limits.input-bound]", "share = 0.2"),
-    ),
+TOLD[told] = by_lines(
+    'ignore = ["input-bound"]',
+    'select = ["input-bound"]',
+    # The more specific choice counts:
+    ('select = ["input"]', 'ignore = ["input-bound"]'),
+    ('select = ["input-bound"]', 'ignore = ["input"]'),
+    ('select = ["input-bound"]', 'ignore = ["ALL"]'),
+    ('select = ["input-bound"]', 'ignore = ["input-bound"]'),
+    ('select = ["ALL"]', 'ignore = ["input"]'),
+    *('ignore = ["ALL"]', "select = []"),
+    # A limit reaches its rule and is told, unless it is set to its own value or its rule is off:
+    *(("[limits.input-bound]", "share = 0.2"), ("[limits.input-bound]", "share = 0.05")),
+    ('ignore = ["input-bound"]', "[limits.input-bound]", "share = 0.2"),
 )
 
 # How it refuses
 
-TOLD.rows(
-    told,
-    by_lines(
-        *('selct = ["input"]', "qqqq = 1", 'select = "input"', "ignore = [1]", 'select = ["inptu"]'),
-        *('select = ["zzz"]', 'ignore = ["input-bond"]', 'fail-on = "warn"', "fail-on = true", 'rules = "lint"'),
-        *("baseline = 3", 'baseline = ""', "[budget]", "[budget.gpu]", "budget = 3"),
-        *(("[budget]", "gpu = 3"), ("[budget]", "step_ms = 3"), ("[budget.gpu]", "cpu = {}")),
-        *(("[budget]", "step-ms = 0"), ("[budget.tpu]", "step-ms = -1"), ("[budget]", "memory-gb = inf")),
-        *(("[budget]", 'step-ms = "20"'), ("[budget]", "input-wait = 5"), ("[budget]", 'matrix-unit = "101%"')),
-        *(("[budget]", 'input-wait = "0%"'), ("[budget]", 'input-wait = "-5%"')),
-        *("limits = 3", "limits.input-bound = 3", ("[limits.zzz]", "share = 1")),
-        *(("[limits.input-bond]", "share = 1"), ("[limits.input-bound]", "shar = 1")),
-        *(("[limits.input-bound]", f"share = {value}") for value in ('"1"', "true", "nan", "-0.1", "10")),
-        ("[limits.unfused-batch-norm]", "half_speed = 0"),
-    ),
+TOLD[told] = by_lines(
+    *('selct = ["input"]', "qqqq = 1", 'select = "input"', "ignore = [1]", 'select = ["inptu"]'),
+    *('select = ["zzz"]', 'ignore = ["input-bond"]', 'fail-on = "warn"', "fail-on = true", 'rules = "lint"'),
+    *("baseline = 3", 'baseline = ""', "[budget]", "[budget.gpu]", "budget = 3"),
+    *(("[budget]", "gpu = 3"), ("[budget]", "step_ms = 3"), ("[budget.gpu]", "cpu = {}")),
+    *(("[budget]", "step-ms = 0"), ("[budget.tpu]", "step-ms = -1"), ("[budget]", "memory-gb = inf")),
+    *(("[budget]", 'step-ms = "20"'), ("[budget]", "input-wait = 5"), ("[budget]", 'matrix-unit = "101%"')),
+    *(("[budget]", 'input-wait = "0%"'), ("[budget]", 'input-wait = "-5%"')),
+    *("limits = 3", "limits.input-bound = 3", ("[limits.zzz]", "share = 1")),
+    *(("[limits.input-bond]", "share = 1"), ("[limits.input-bound]", "shar = 1")),
+    *(("[limits.input-bound]", f"share = {value}") for value in ('"1"', "true", "nan", "-0.1", "10")),
+    ("[limits.unfused-batch-norm]", "half_speed = 0"),
 )
 
 VALUES = st.recursive(
@@ -174,15 +168,12 @@ def budgets_are_read_with_their_units_devices_and_lines(folder: Path) -> object:
     return {"file": budget.file} | lines
 
 
-TOLD.rows(
-    lambda text, folder: config(text, folder).budget.lines,
-    {
-        "a budget in a table of one line": "budget = { step-ms = 20 }",
-        "a budget by a path, below a comment": "# step-ms\nbudget.step-ms = 20",
-        "a budget in quotes, below a list": 'rules = [\n"step-ms",\n]\n"budget".\'step-ms\' = 20',
-        "a budget below others": "[limits.a]\nb = 1 # step-ms\n[budget]\nmemory-gb = 1\nstep-ms = 20",
-    },
-)
+TOLD[lambda text, folder: config(text, folder).budget.lines] = {
+    "a budget in a table of one line": "budget = { step-ms = 20 }",
+    "a budget by a path, below a comment": "# step-ms\nbudget.step-ms = 20",
+    "a budget in quotes, below a list": 'rules = [\n"step-ms",\n]\n"budget".\'step-ms\' = 20',
+    "a budget below others": "[limits.a]\nb = 1 # step-ms\n[budget]\nmemory-gb = 1\nstep-ms = 20",
+}
 
 # Where it is found: the nearest folder with settings counts, and what they name is relative to their file
 
@@ -198,20 +189,17 @@ def sought(files: dict[str, str], start: str, folder: Path) -> object:
 
 
 NESTED = {"pyproject.toml": SCALE, "a/pyproject.toml": INPUT, "a/b/pyproject.toml": RUFF}
-TOLD.rows(
-    sought,
-    {
-        "settings of the folder above": (NESTED, "a/b"),
-        "settings of the folder itself": (NESTED, ""),
-        "a file of its own goes before": ({"pyproject.toml": SCALE, "tfdoctor.toml": 'select = ["input"]'}, ""),
-        "an empty table ends the search": (
-            *({"tfdoctor.toml": 'select = ["input"]', "a/pyproject.toml": "[tool.tfdoctor]"}, "a"),
-        ),
-        "folders of rules": ({"tfdoctor.toml": 'rules = ["lint"]'}, "a"),
-        "a baseline": ({"tfdoctor.toml": 'baseline = "known.json"'}, "a"),
-        "no settings": ({}, "a"),
-    },
-)
+TOLD[sought] = {
+    "settings of the folder above": (NESTED, "a/b"),
+    "settings of the folder itself": (NESTED, ""),
+    "a file of its own goes before": ({"pyproject.toml": SCALE, "tfdoctor.toml": 'select = ["input"]'}, ""),
+    "an empty table ends the search": (
+        *({"tfdoctor.toml": 'select = ["input"]', "a/pyproject.toml": "[tool.tfdoctor]"}, "a"),
+    ),
+    "folders of rules": ({"tfdoctor.toml": 'rules = ["lint"]'}, "a"),
+    "a baseline": ({"tfdoctor.toml": 'baseline = "known.json"'}, "a"),
+    "no settings": ({}, "a"),
+}
 
 
 @cases((".", 0), ("..", 0), ("report.json", 0), ("run", 1), ("run/x.xplane.pb", 1), ("../other", 1))
@@ -263,21 +251,18 @@ def named(name: str, content: bytes | None, folder: Path) -> object:
     return load(folder / name).fail_on
 
 
-TOLD.rows(
-    named,
-    {
-        "a named file": ("ci.toml", b'fail-on = "note"'),
-        "a named project": ("pyproject.toml", b'[tool.tfdoctor]\nfail-on = "critical"'),
-        "a project without our table": ("pyproject.toml", b"[tool.ruff]"),
-        "a project without tables": ("pyproject.toml", b"tool = 3"),
-        "our table in another file": ("ci.toml", b"[tool.tfdoctor]"),
-        "a number for our table": ("pyproject.toml", b"[tool]\ntfdoctor = 3"),
-        "half a list": ("tfdoctor.toml", b"select = ["),
-        "no UTF-8": ("tfdoctor.toml", b"select = '\xff'"),
-        "no file": ("nothing", None),
-        "a folder": ("folder", None),
-    },
-)
+TOLD[named] = {
+    "a named file": ("ci.toml", b'fail-on = "note"'),
+    "a named project": ("pyproject.toml", b'[tool.tfdoctor]\nfail-on = "critical"'),
+    "a project without our table": ("pyproject.toml", b"[tool.ruff]"),
+    "a project without tables": ("pyproject.toml", b"tool = 3"),
+    "our table in another file": ("ci.toml", b"[tool.tfdoctor]"),
+    "a number for our table": ("pyproject.toml", b"[tool]\ntfdoctor = 3"),
+    "half a list": ("tfdoctor.toml", b"select = ["),
+    "no UTF-8": ("tfdoctor.toml", b"select = '\xff'"),
+    "no file": ("nothing", None),
+    "a folder": ("folder", None),
+}
 
 test_configurations = TOLD.test("configurations")
 
