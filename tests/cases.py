@@ -9,6 +9,7 @@ import pytest
 from tfdoctor.facts.chart import Unavailable
 
 T = TypeVar("T", bound=Callable[..., object])
+Known = TypeVar("Known")
 
 
 def cases(*rows: tuple[Any, ...], ids: Sequence[str] | None = None) -> Callable[[T], T]:
@@ -25,6 +26,12 @@ def cases(*rows: tuple[Any, ...], ids: Sequence[str] | None = None) -> Callable[
 def each(*values: Any, ids: Sequence[str] | None = None) -> Callable[[T], T]:
     """Have a test run with each value of its first parameter."""
     return cases(*((value,) for value in values), ids=ids)
+
+
+def sure(value: Known | None) -> Known:
+    """Return what must be there."""
+    assert value is not None
+    return value
 
 
 def unavailable(*rows: tuple[Callable[[], object], str]) -> Callable[..., None]:

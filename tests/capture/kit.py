@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -24,4 +26,6 @@ from hypothesis import strategies as st
 
 from tests.capture import agent
 from tests.capture.running import SOURCES, environment
+from tests.capture.windows import make, source
+from tests.cases import cases, each, sure
 # fmt: skip
