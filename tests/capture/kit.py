@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -24,7 +26,8 @@ from hypothesis import strategies as st
 
 from tests.capture import agent
 from tests.capture.running import SOURCES, environment
-from tests.cases import cases, each
+from tests.capture.windows import make, source
+from tests.cases import cases, each, sure
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.recording.manifest import Sampling
 

@@ -3,22 +3,30 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.recording import PROGRAM, Manifest, Recording
-from tfdoctor.recording.agent import TracedWindow
-from tfdoctor.recording.manifest import RunTimes
-from tfdoctor.recording.run_log import RunLog
+import pytest
+
+from tests.cases import sure
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.recording import PROGRAM, Recording
+from tfdoctor.rules import all_rules
+from tfdoctor.terms.verdict import Outcome
 
 DRIVER = Path(__file__).with_name("driver.py")
 SOURCES = Path(__file__).parents[2] / "src"
 
 QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "1"}
+
+
+Environment = Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -30,43 +38,26 @@ class Run:
     stderr: str
     out: Path
 
-    @property
-    def recording(self) -> Recording:
-        return Recording.open(self.out)
-
-    @property
-    def manifest(self) -> Manifest:
-        manifest = self.recording.manifest
-        assert manifest is not None
-        return manifest
-
-    @property
-    def window(self) -> TracedWindow:
-        window = self.manifest.window
-        assert window is not None
-        return window
-
-    @property
-    def times(self) -> RunTimes:
-        times = self.manifest.times
-        assert times is not None
-        return times
-
-    @property
-    def log(self) -> RunLog:
-        """The account of the run."""
-        log = self.recording.run
-        assert log is not None
-        return log
-
-    @property
-    def program(self) -> Mapping[str, Any]:
-        """What was written, without the reading of it."""
-        written: Mapping[str, Any] = json.loads(gzip.decompress((self.out / PROGRAM).read_bytes()))
-        return written
+    recording = property(lambda self: Recording.open(self.out))
+    manifest = property(lambda self: sure(self.recording.manifest))
+    window = property(lambda self: sure(self.manifest.window))
+    times = property(lambda self: sure(self.manifest.times))
+    log = property(lambda self: sure(self.recording.run), doc="The account of the run.")
+    program = property(
+        lambda self: json.loads(gzip.decompress((self.out / PROGRAM).read_bytes())), doc="As written."
+    )
 
     def missing(self) -> dict[str, str]:
         return {entry.what: entry.why for entry in self.manifest.missing}
+
+
+def recorded(out: Path) -> Run:
+    """Return what stands in a folder, of a run of which nothing else is known."""
+    return Run(0, "", "", out)
+
+
+def run_of(done: subprocess.CompletedProcess[str], out: Path) -> Run:
+    return Run(done.returncode, done.stdout, done.stderr, out)
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -84,45 +75,40 @@ def command(script: Path | str, out: Path, *args: str, **plan: object) -> list[s
 
 def started(words: list[str], folder: Path, **options: Any) -> subprocess.Popen[str]:
     """Start a command in a group of its own, and wait until it says "ready"."""
-    process = subprocess.Popen(
-        words,
-        text=True,
-        cwd=folder,
-        env=environment(PYTHONPATH=str(SOURCES)),
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True, **options},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True, **options}
+    process = subprocess.Popen(words, text=True, cwd=folder, env=environment(PYTHONPATH=str(SOURCES)), **given)
+    assert sure(process.stdout).readline() == "ready\n"
     return process
 
 
+def until(reached: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def ended(
-    words: list[str], folder: Path, *, stdin: str = "", env: Mapping[str, str] | None = None, timeout_s: float = 300
+    words: list[str], folder: Path, *, stdin: str = "", env: Environment = None, timeout_s: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    return subprocess.run(
-        words,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=env or environment(),
-        timeout=timeout_s,
-        check=False,
-    )
+    given: dict[str, Any] = {"input": stdin, "env": env or environment(), "timeout": timeout_s}
+    return subprocess.run(words, capture_output=True, text=True, cwd=folder, check=False, **given)
 
 
-def profiled(
-    script: Path, out: Path, *args: str, stdin: str = "", env: Mapping[str, str] | None = None, **plan: object
-) -> Run:
+def profiled(script: Path, out: Path, *args: str, stdin: str = "", env: Environment = None, **plan: object) -> Run:
     """Run a script under tfdoctor, in its own folder."""
-    done = ended(command(script, out, *args, **plan), script.parent, stdin=stdin, env=env)
-    return Run(done.returncode, done.stdout, done.stderr, out)
+    return run_of(ended(command(script, out, *args, **plan), script.parent, stdin=stdin, env=env), out)
 
 
-def plain(
-    script: Path, *args: str, stdin: str = "", env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def ran(script: Path, source: str, *args: str, **given: Any) -> Run:
+    """Write a script and run it under tfdoctor, which takes no samples."""
+    script.write_text(source)
+    return profiled(script, script.with_name("out"), *args, **{"sample_every_ms": 0, **given})
+
+
+def plain(script: Path, *args: str, stdin: str = "", env: Environment = None) -> subprocess.CompletedProcess[str]:
     """Run a script as anyone would."""
     return ended([sys.executable, str(script), *args], script.parent, stdin=stdin, env=env)
 
@@ -133,8 +119,16 @@ def cli(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     return ended([sys.executable, "-m", "tfdoctor", *words], folder, env=own)
 
 
+BUSY = """
+import contextlib, os, sys, time
+def work(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sum(range(1000))
+"""
+
 TOGETHER = """
-import contextlib, json, os, runpy, sys, tfdoctor
+import contextlib, gc, json, os, runpy, sys, tfdoctor
 folder = os.getcwd()
 for out, (words, plan) in json.loads(sys.argv[1]).items():
     script = os.path.join(folder, words[0])
@@ -146,6 +140,8 @@ for out, (words, plan) in json.loads(sys.argv[1]).items():
             if name.startswith("_tfdoctor_agent.") and hasattr(module, "LEAST_S"):
                 module.LEAST_S = 60.0  # on a busy machine a profiler may cost a short run as much
         runpy.run_path(script, run_name="__main__")
+    if not gc.get_freeze_count():
+        gc.freeze()  # a block looks for what lives before it: of TensorFlow's own objects, not over and over
 """
 
 
@@ -162,7 +158,14 @@ def together(folder: Path, programs: Programs) -> dict[str, Run]:
     words, env = [sys.executable, "-c", TOGETHER, json.dumps(given)], environment(PYTHONPATH=str(SOURCES))
     done = ended(words, folder, env=env, timeout_s=1200)
     assert done.returncode == 0, done.stderr
-    return {out: Run(0, done.stdout, done.stderr, folder / out) for out in programs}
+    return {out: run_of(done, folder / out) for out in programs}
+
+
+def judged(run: Run, name: str) -> Outcome:
+    """Return what a rule finds in a run."""
+    rules = [rule for rule in all_rules() if rule.name == name]
+    (result,) = diagnose(run.recording, rules, "", ask_xprof=False).results
+    return result.outcome
 
 
 def line_of(script: Path, text: str) -> list[object]:
@@ -175,39 +178,43 @@ def line_of(script: Path, text: str) -> list[object]:
 def training(folder: Path) -> Path:
     """Return a script that takes 40 steps of a small loop over a dataset, and says so."""
     path = folder / "train.py"
-    path.write_text(TRAINING)
+    path.write_text(_TRAINING)
     return path
 
 
-TRAINING = """
+_TRAINING = """
 import sys
-
 def main(steps=40):
     import tensorflow as tf
-
     weights = tf.Variable(tf.zeros((4, 1)))
     data = tf.data.Dataset.from_tensor_slices(tf.ones((8, 4))).repeat().batch(2).take(steps)
-
     @tf.function
     def step(x):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
         weights.assign_sub(0.01 * tape.gradient(loss, weights))
-
     for x in data:
         step(x)
     print("trained", *sys.argv[1:], flush=True)
-
 if __name__ == "__main__":
     main()
 """
 
 
-def shell(words: list[str], out: Path, folder: Path, *, env: Mapping[str, str] | None = None, **plan: Any) -> Run:
+def shell(words: list[str], out: Path, folder: Path, *, env: Environment = None, **plan: Any) -> Run:
     """Run a command under tfdoctor: `tfdoctor profile -- WORDS`."""
     given = {"kind": "command", "sample_every_ms": 0, **plan}
-    done = ended(command(words[0], out, *words[1:], **given), folder, env=env)
-    return Run(done.returncode, done.stdout, done.stderr, out)
+    return run_of(ended(command(words[0], out, *words[1:], **given), folder, env=env), out)
+
+
+def compiled(source: str, library: Path, *flags: str) -> None:
+    """Compile a stand-in of this folder, or skip the test where there is no compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    library.parent.mkdir(exist_ok=True)
+    words = [compiler, "-shared", "-fPIC", "-o", str(library), str(DRIVER.with_name(source)), *flags]
+    subprocess.run(words, check=True)
 
 
 def fake_tensorflow(folder: Path) -> None:

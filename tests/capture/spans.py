@@ -1,5 +1,6 @@
 """The marks that the agent leaves in a trace, read with TensorFlow's own schema."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,13 @@ class Mark:
         return dict(self.stats)[name]
 
 
-def _events(trace: Path) -> Iterator[tuple[str, int, int, dict[str, Any], Any]]:
-    """Yield the name, start and duration of each event, its stats by name, and what texts of these refer to."""
+def _events(trace: Path, wanted: str) -> Iterator[tuple[str, int, int, dict[str, Any], Any]]:
+    """Yield the name, start and duration of each event whose name matches, its stats by name, and these names."""
     for plane in xplane_pb2().XSpace.FromString(trace.read_bytes()).planes:
         stats = {key: value.name for key, value in plane.stat_metadata.items()}
-        names = {key: value.name for key, value in plane.event_metadata.items()}
-        for line in plane.lines:
-            for event in line.events:
+        names = {key: value.name for key, value in plane.event_metadata.items() if re.match(wanted, value.name)}
+        for line, event in ((one, event) for one in plane.lines for event in one.events):
+            if event.metadata_id in names:
                 start_ps = line.timestamp_ns * 1000 + event.offset_ps
                 of_event = {stats[stat.metadata_id]: stat for stat in event.stats}
                 yield names[event.metadata_id], start_ps, event.duration_ps, of_event, stats
@@ -37,9 +38,9 @@ def _events(trace: Path) -> Iterator[tuple[str, int, int, dict[str, Any], Any]]:
 def marks(trace: Path) -> list[Mark]:
     """Return the markers of a trace by time; the last one should be the end of the window."""
     found = []
-    for name, start_ps, duration_ps, stats, _ in _events(trace):
+    for name, start_ps, duration_ps, stats, _ in _events(trace, "(train|test|tfdoctor_end)$"):
         # One with other stats is a tf.function of the user's that is called train.
-        if name in {"train", "test", "tfdoctor_end"} and (not duration_ps or not stats or "_r" in stats):
+        if not duration_ps or not stats or "_r" in stats:
             values = tuple(sorted((key, stat.int64_value or stat.uint64_value) for key, stat in stats.items()))
             found.append(Mark(start_ps, name, duration_ps, values))
     return sorted(found)
@@ -59,6 +60,6 @@ def iterator_names(trace: Path) -> set[str]:
     """Return what tf.data called the datasets of the pipelines that ran."""
     return {
         stats["name"].str_value or texts.get(stats["name"].ref_value, "")
-        for name, _, _, stats, texts in _events(trace)
-        if name.startswith("Iterator::") and "name" in stats
+        for _, _, _, stats, texts in _events(trace, "Iterator::")
+        if "name" in stats
     }

@@ -3,16 +3,14 @@
 from hypothesis import given
 
 from tests.capture.kit import *
-from tests.capture.windows import make, run, source
+from tests.capture.windows import run
 
 SECONDS = st.floats(0, 1e6)
 budget = agent.load("process.budget")
 
 
 @given(run_s=SECONDS, share=st.floats(0, 1), more_s=SECONDS)
-def test_what_may_be_spent_grows_with_the_run_and_is_a_tenth_of_it(
-    run_s: float, share: float, more_s: float
-) -> None:
+def test_what_may_be_spent_grows_with_the_run_and_is_a_tenth_of_it(run_s: Any, share: Any, more_s: Any) -> None:
     spent_s = share * run_s
     may = budget.allowed(run_s, spent_s)
     assert spent_s + may <= max(budget.LEAST_S, budget.SHARE * run_s) * (1 + 1e-9)
@@ -27,9 +25,7 @@ def test_a_cost_is_allowed_from_the_moment_that_is_computed_for_it(cost_s: float
 
 
 @given(calls=st.integers(1, 1000), each_s=st.floats(1e-6, 100), run_s=SECONDS, share=st.floats(0, 0.5))
-def test_a_window_closes_once_it_has_cost_what_it_may(
-    calls: int, each_s: float, run_s: float, share: float
-) -> None:
+def test_a_window_closes_once_it_has_cost_what_it_may(calls: Any, each_s: Any, run_s: Any, share: Any) -> None:
     """Looked at as often as the rule asks, it never costs more than allowed by more than a call."""
     spent_s, most = share * run_s, 100_000
     at = 2
@@ -49,17 +45,23 @@ class Program:
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tmp_path, self.monkeypatch = tmp_path, monkeypatch
-        self.s = 100.0
-        self.mb = 0.0  # that a traced step takes
+        self.s, self.mb = 100.0, 0.0  # the time, and the memory that a traced step takes
         own = {"perf_counter": lambda: self.s, "perf_counter_ns": lambda: int(self.s * 1e9)}
         times = SimpleNamespace(**{**vars(time), **own, "process_time": lambda: self.s})
         for module in ("process.budget", "window.window", "window.steps"):
             monkeypatch.setattr(agent.load(module), "time", times)
         monkeypatch.setattr(budget, "heap_reader", lambda: None)  # the CPU time decides
 
+    def call(self, loop: Any, steps: int, s: float, slower: float = 0.0) -> None:
+        """Make a call of so many steps, which takes longer where it is traced."""
+        marker = loop.begin(steps)
+        self.s += s * (1 + slower * (marker is not None))
+        if marker is not None:
+            marker.__exit__(None, None, None)
+
     def windows(
-        self, steps: int, *, before: float, step: float, slower: float = 0.0, stop: float, fit: int = 0, **plan: Any
-    ) -> list[int]:
+        self, steps: int, *, before: float, step: Any, slower: Any = 0, stop: Any, fit: Any = 0, **plan: Any
+    ) -> Any:
         """Run steps, after a fit and a pause, and return how many were traced in each window."""
         window = self.window = make(self.tmp_path, self.monkeypatch, **plan)
         window.log.state["rank"] = plan.get("rank")
@@ -80,18 +82,14 @@ class Program:
             if loop.kind == "keras-fit":
                 window.announce(loop, fit, skip=1)
             for _ in range(count):
-                marker = loop.begin(1)
-                self.s += step * (1 + slower * (marker is not None))
-                if marker is not None:
-                    marker.__exit__(None, None, None)
+                self.call(loop, 1, step, slower)
             window.close("end-of-run")
             self.s += 1000.0 * (count == fit)
         return marked
 
     @property
-    def costs(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.window.log.state["costs"]
-        return found
+    def costs(self) -> Any:
+        return self.window.log.state["costs"]
 
 
 @pytest.fixture
@@ -99,20 +97,15 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return Program(tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("costs", "steps", "windows"),
-    [
-        ({"before": 4, "step": 0.001, "slower": 0.1, "stop": 0.0005}, 100, [20]),  # costs nothing
-        ({"before": 4, "step": 0.1, "slower": 0.0, "stop": 0.001}, 100, [10, 20]),  # learns that
-        ({"before": 10, "step": 0.35, "slower": 0.6, "stop": 0.25}, 70, [5]),  # too much
-        ({"before": 4, "step": 0.35, "slower": 0.6, "stop": 0.47}, 20, [2]),  # a run of 10 s
-        ({"before": 10, "step": 0.35, "slower": 0.6, "stop": 0.25}, 2000, [5, 12, 20]),
-        ({"before": 3600, "step": 0.35, "slower": 0.6, "stop": 0.47}, 70, [20]),  # an hour before
-    ],
+@cases(
+    ({"before": 4, "step": 0.001, "slower": 0.1, "stop": 0.0005}, 100, [20]),  # costs nothing
+    ({"before": 4, "step": 0.1, "slower": 0.0, "stop": 0.001}, 100, [10, 20]),  # learns that
+    ({"before": 10, "step": 0.35, "slower": 0.6, "stop": 0.25}, 70, [5]),  # too much
+    ({"before": 4, "step": 0.35, "slower": 0.6, "stop": 0.47}, 20, [2]),  # a run of 10 s
+    ({"before": 10, "step": 0.35, "slower": 0.6, "stop": 0.25}, 2000, [5, 12, 20]),
+    ({"before": 3600, "step": 0.35, "slower": 0.6, "stop": 0.47}, 70, [20]),  # an hour before
 )
-def test_windows_take_a_small_part_of_the_run(
-    program: Program, costs: dict[str, Any], steps: int, windows: list[int]
-) -> None:
+def test_windows_take_a_small_part_of_the_run(costs: Any, steps: int, windows: list[int], program: Program) -> None:
     assert program.windows(steps, **costs) == windows
     assert [cost["steps"] for cost in program.costs] == windows
     assert [cost["stopped_by"] for cost in program.costs[:-1]] == ["cost"] * (len(windows) - 1)
@@ -124,43 +117,36 @@ def test_windows_take_a_small_part_of_the_run(
     assert program.window.log.errors == []
 
 
-@pytest.mark.parametrize(
-    ("mb", "stop", "windows"),
-    [
-        (0.1, 0.001, [20]),  # convolutions: few operations, however long they compute
-        (2.5, 0.1, [5]),  # a loop of small operations: 20 of its steps would cost 2 of 7 s
-        (10.0, 0.001, [2, 20]),  # memory of the program's own: known after the first window
-    ],
+NOTED: dict[str, Any] = {"steps": 100, "before": 5, "step": 0.02}
+FITTED: dict[str, Any] = {"steps": 100, "before": 100, "step": 0.01, "fit": 5}
+SLOW: dict[str, Any] = {"steps": 30, "before": 1, "step": 1.0, "slower": 5.0, "stop": 1.0}
+
+
+@cases(
+    # The notes of the profiler, in memory, say what its stop takes.
+    (0.1, {**NOTED, "stop": 0.001}, [(20, False)]),  # convolutions: few operations, however long they compute
+    (2.5, {**NOTED, "stop": 0.1}, [(5, False)]),  # a loop of small operations: 20 of its steps would cost 2 of 7 s
+    (
+        10.0,
+        {**NOTED, "stop": 0.001},
+        [(2, False), (20, False)],
+    ),  # memory of the program's own: known after the first
+    # A smaller window follows one whose profiler took too long; nothing shows beforehand what a stop takes.
+    (1e-9, {**FITTED, "stop": 2.0}, [(4, True), (2, False)]),  # 8 s where it may take 5
+    (1e-9, {**FITTED, "stop": 0.75, "before": 20}, [(4, True), (2, False)]),  # 3 s of 20
+    (1e-9, {**FITTED, "stop": 1.0}, [(4, False), (20, True)]),  # 4 s of 100
+    (1e-9, {**FITTED, "stop": 2.0, "stop_after": True}, [(4, True), (20, True)]),  # asked for more than the run
+    # A trace that was asked for and that of a worker are not cut.
+    (0.0, {**SLOW, "stop_after": True}, [(20, True)]),
+    (0.0, {**SLOW, "seconds": 1e6}, [(20, True)]),
+    (0.0, {**SLOW, "rank": {"rank": 1, "size": 2}}, [(20, True)]),
 )
-def test_the_notes_of_the_profiler_say_what_its_stop_takes(
-    program: Program, mb: float, stop: float, windows: list[int]
+def test_how_long_windows_are_and_whether_their_profiler_took_too_long(
+    mb: float, costs: dict[str, Any], windows: list[tuple[int, bool]], program: Program
 ) -> None:
     program.mb = mb
-    assert program.windows(100, before=5, step=0.02, stop=stop) == windows
-
-
-@pytest.mark.parametrize(
-    ("plan", "before", "stop", "windows", "too_long"),
-    [
-        ({}, 100, 2.0, [4, 2], [True, False]),  # 8 s where it may take 5
-        ({}, 20, 0.75, [4, 2], [True, False]),  # 3 s of 20
-        ({}, 100, 1.0, [4, 20], [False, True]),  # 4 s of 100
-        ({"stop_after": True}, 100, 2.0, [4, 20], [True, True]),  # it was asked for more than the run
-    ],
-)
-def test_a_smaller_window_follows_one_whose_profiler_took_too_long(
-    program: Program, plan: dict[str, Any], before: float, stop: float, windows: list[int], too_long: list[bool]
-) -> None:
-    program.mb = 1e-9  # nothing shows beforehand what a stop takes
-    assert program.windows(100, before=before, step=0.01, stop=stop, fit=5, **plan) == windows
-    assert [cost["too_long"] for cost in program.costs] == too_long
-
-
-@pytest.mark.parametrize("plan", [{"stop_after": True}, {"seconds": 1e6}, {"rank": {"rank": 1, "size": 2}}])
-def test_a_trace_that_was_asked_for_and_that_of_a_worker_are_not_cut(
-    program: Program, plan: dict[str, Any]
-) -> None:
-    assert program.windows(30, before=1, step=1.0, slower=5.0, stop=1.0, **plan) == [20]
+    traced = program.windows(**costs)
+    assert [*zip(traced, (cost["too_long"] for cost in program.costs), strict=True)] == windows
 
 
 def test_memory_that_the_program_frees_hides_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,45 +168,28 @@ def test_the_memory_in_use_grows_with_what_is_kept() -> None:
     assert kept
 
 
-def test_calls_of_several_steps_are_looked_at_by_call(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    window = make(tmp_path, monkeypatch)
+def test_calls_of_several_steps_are_looked_at_by_call(program: Program, window: Any) -> None:
     window.budget.run_s = lambda: program.s - 99.0
-    loop = source(window, "keras-fit")
     for _ in range(12):
-        marker = loop.begin(4)
-        program.s += 1.0
-        if marker is not None:
-            marker.__exit__(None, None, None)
+        program.call(source(window, "keras-fit"), 4, 1.0)
     assert [cost["steps"] for cost in window.log.state["costs"]] == [8, 20]
     assert run(window, 0)[:2] == [(24, 4), (28, 4)]  # to stop it took no time
 
 
-@pytest.mark.parametrize(
-    ("made", "described", "lacks"),
-    [
-        (["a", "b"] * 30, ["a", "b"], ""),  # a session's is met with each fetch that trains
-        # 1 s beyond the newest of each name:
-        (["once", *["again"] * 30, "last"], ["once", *["again"] * 6, "last"], "24 of 32 graphs"),
-    ],
+@cases(
+    (["a", "b"] * 30, ["a", "b"], ""),  # a session's is met with each fetch that trains
+    # 1 s beyond the newest of each name:
+    (["once", *["again"] * 30, "last"], ["once", *["again"] * 6, "last"], "24 of 32 graphs"),
 )
-def test_graphs_are_described_once_and_earlier_traces_as_far_as_there_is_time(
-    program: Program,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    made: list[str],
-    described: list[str],
-    lacks: str,
+def test_graphs_are_told_once_and_as_far_as_there_is_time(
+    made: Any, told: Any, lacks: str, program: Any, log: Any, monkeypatch: Any
 ) -> None:
     """Each takes 0.2 s."""
-    log = agent.load("process.journal").Journal(str(tmp_path))
     registry, module = agent.load("program.registry").Registry(log), agent.load("program.program")
-    graphs: dict[object, Any] = {}
+    kept: dict[object, Any] = {}
     for number, name in enumerate(made):
-        key = name if len(described) == 2 else number
-        graph = graphs.setdefault(key, type("Graph", (), {"name": name})())
-        registry.graph_made(graph)
+        key = name if len(told) == 2 else number
+        registry.graph_made(kept.setdefault(key, type("Graph", (), {"name": name})()))
 
     def describe(graph: Any, *_: object) -> str:
         program.s += 0.2
@@ -230,6 +199,5 @@ def test_graphs_are_described_once_and_earlier_traces_as_far_as_there_is_time(
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: program.s))
     file = module.ProgramFile(registry)
     file.budget.run_s = lambda: 10.0
-    found = file._graphs(SimpleNamespace(), [])  # noqa: SLF001 - all else needs TensorFlow
-    assert found == described
+    assert file._graphs(SimpleNamespace(), []) == told  # noqa: SLF001 - all else needs TensorFlow
     assert [entry["what"] for entry in log.lacking if lacks in entry["why"]] == ["graphs"] * bool(lacks)

@@ -1,12 +1,10 @@
 """Children with an environment of their own have the agent, and see what they would see without it."""
 
 import builtins
-import importlib
 
 from tests.capture.kit import *
 from tfdoctor.capture.plan import agent_environment
-
-children: Any = importlib.import_module("tfdoctor.capture.site._tfdoctor_children")
+from tfdoctor.capture.site import _tfdoctor_children as children
 
 CHILD = (
     "import os, sys; "
@@ -65,26 +63,22 @@ print(os.execve in os.supports_fd, os.execve.__module__, os.execve.__doc__)
 """
 
 
-def started(
-    source: str, folder: Path, *, followed: str = "", own: str | None = None
-) -> subprocess.CompletedProcess[str]:
+def started(source: str, folder: Path, followed: str = "", own: str | None = None) -> Any:
     """Run a script, below tfdoctor where `followed` says how it sees our variables."""
     script = folder / "launch.py"
     script.write_text(START + source + "\n")
     variables = environment() if own is None else environment(PYTHONPATH=own)
     if followed:
-        plan = {"processes": str(folder)}
-        variables = agent_environment(variables, plan, hidden=followed == "hidden")
+        variables = agent_environment(variables, {"processes": str(folder)}, hidden=followed == "hidden")
         variables["TFDOCTOR_PLAN"] = variables["TFDOCTOR_PLAN"].replace(f"{os.getpid()} ", "0 ", 1)
-    return subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, env=variables, timeout=60, check=False
-    )
+    words = [sys.executable, str(script)]
+    return subprocess.run(words, capture_output=True, text=True, env=variables, timeout=60, check=False)
 
 
 ALL = "".join(f"apart({name!r}, {start!r})\n" for name, start in STARTS.items())
 
 
-@pytest.mark.parametrize("own", [None, "", "own"])
+@each(None, "", "own")
 def test_the_agent_is_in_every_child_and_hidden(own: str | None, tmp_path: Path) -> None:
     alone, below = started(ALL, tmp_path, own=own), started(ALL, tmp_path, own=own, followed="hidden")
     assert (alone.stderr, below.stderr) == ("False\n" * len(STARTS), "True\n" * len(STARTS))
@@ -97,18 +91,15 @@ def test_the_agent_is_in_every_child_of_a_command(tmp_path: Path) -> None:
 
 
 def test_what_another_tfdoctor_gives_its_run_is_left_as_it_is(tmp_path: Path) -> None:
-    start = (
-        "subprocess.run([sys.executable, '-S', '-c', 'import os; print(os.environ)'], "
-        "env={'TFDOCTOR_PLAN': 'other'})"
-    )
-    assert started(start, tmp_path, followed="hidden").stdout == (started(start, tmp_path).stdout)
+    words = "[sys.executable, '-S', '-c', 'import os; print(os.environ)']"
+    start = f"subprocess.run({words}, env={{'TFDOCTOR_PLAN': 'other'}})"
+    assert started(start, tmp_path, "hidden").stdout == started(start, tmp_path).stdout
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="a frame of ours stays in Python 3.10")
 def test_errors_are_those_of_the_functions_themselves(tmp_path: Path) -> None:
     alone, below = started(SHOWN, tmp_path), started(SHOWN, tmp_path, followed="hidden")
-    assert below.stdout == alone.stdout
-    assert (below.stderr, below.returncode) == ("", 0)
+    assert (below.stdout, below.stderr, below.returncode) == (alone.stdout, "", 0)
 
 
 def test_a_name_that_only_another_module_has_is_left_in_that(monkeypatch: pytest.MonkeyPatch) -> None:

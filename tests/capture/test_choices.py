@@ -4,19 +4,18 @@ from tests.capture.kit import *
 
 
 @pytest.fixture
-def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def registry(log: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     eager = SimpleNamespace(executing_eagerly=lambda: True)
-    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(__file__="/tf/__init__.py"))
-    monkeypatch.setitem(sys.modules, "tensorflow.python", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "tensorflow.python.eager", SimpleNamespace(context=eager))
-    return agent.load("program.registry").Registry(agent.load("process.journal").Journal(str(tmp_path)))
+    parts: Any = {"": {"__file__": "/tf/__init__.py"}, ".python": {}, ".python.eager": {"context": eager}}
+    for name, part in parts.items():
+        monkeypatch.setitem(sys.modules, f"tensorflow{name}", SimpleNamespace(**part))
+    return agent.load("program.registry").Registry(log)
 
 
 def patched(registry: Any, module: str, **names: Any) -> Any:
     """Return a module of TensorFlow of whose calls the registry hears."""
-    stream = agent.load("stream").Stream(registry.log)
+    stream, made = agent.load("stream").Stream(registry.log), SimpleNamespace(__name__=module, **names)
     agent.load("program.registry").listen(stream, registry)
-    made = SimpleNamespace(__name__=module, **names)
     for hook in stream.hooks()[module]:
         hook(made)
     return made
@@ -28,36 +27,24 @@ def on(registry: Any) -> list[str]:
 
 
 def numerics(registry: Any) -> Any:
+    names: Any = {"enable_check_numerics": lambda *_: "on", "disable_check_numerics": lambda: "off"}
     kind = type("CheckNumericsCallback", (), {"callback": lambda _, value: value + 1})
-    return patched(
-        registry,
-        "tensorflow.python.debug.lib.check_numerics_callback",
-        enable_check_numerics=lambda *_: "on",
-        disable_check_numerics=lambda: "off",
-        CheckNumericsCallback=kind,
-    )
+    module = "tensorflow.python.debug.lib.check_numerics_callback"
+    return patched(registry, module, CheckNumericsCallback=kind, **names)
 
 
 def test_an_aid_is_on_from_its_call_until_it_is_switched_off(registry: Any) -> None:
-    checks = numerics(registry)
-    eager = "tensorflow.python.eager.polymorphic_function.eager_function_run"
+    checks, eager = numerics(registry), "tensorflow.python.eager.polymorphic_function.eager_function_run"
     functions = patched(registry, eager, run_functions_eagerly=lambda run_eagerly: run_eagerly)
     data = patched(registry, "tensorflow.python.data.ops.debug_mode", enable_debug_mode=lambda: "debug")
-    config = patched(
-        registry,
-        "tensorflow.python.framework.config",
-        enable_op_determinism=lambda: "same",
-        disable_op_determinism=lambda: "any",
-        set_intra_op_parallelism_threads=lambda number: number,
-    )
+    names: Any = {"enable_op_determinism": lambda: "same", "disable_op_determinism": lambda: "any"}
+    names["set_intra_op_parallelism_threads"] = lambda number: number
+    config = patched(registry, "tensorflow.python.framework.config", **names)
     assert on(registry) == []
-    assert checks.enable_check_numerics(30) == "on"
-    assert functions.run_functions_eagerly(run_eagerly=True) is True
-    assert data.enable_debug_mode() == "debug"
-    assert config.enable_op_determinism() == "same"
+    assert (checks.enable_check_numerics(30), functions.run_functions_eagerly(run_eagerly=True)) == ("on", True)
+    assert (data.enable_debug_mode(), config.enable_op_determinism()) == ("debug", "same")
     assert on(registry) == ["check_numerics", "functions_eagerly", "data_debug_mode", "op_determinism"]
-    assert config.disable_op_determinism() == "any"
-    assert checks.disable_check_numerics() == "off"
+    assert (config.disable_op_determinism(), checks.disable_check_numerics()) == ("any", "off")
     assert functions.run_functions_eagerly(run_eagerly=False) is False
     assert on(registry) == ["data_debug_mode"]
     assert config.set_intra_op_parallelism_threads(2) == 2
@@ -66,8 +53,7 @@ def test_an_aid_is_on_from_its_call_until_it_is_switched_off(registry: Any) -> N
 
 def test_python_is_timed_in_the_window_alone(registry: Any) -> None:
     choices, check = registry.choices, numerics(registry).CheckNumericsCallback().callback
-    assert check(1) == 2
-    assert choices.checking_ns == 0
+    assert (check(1), choices.checking_ns) == (2, 0)
     choices.begin()
     assert check(2) == 3
     choices.end()
@@ -77,33 +63,21 @@ def test_python_is_timed_in_the_window_alone(registry: Any) -> None:
     assert choices.checking_ns == spent
 
 
-class Rate:
-    """Stands for a variable."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def numpy(self) -> float:
-        return self.value
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "later", "told"),
-    [
-        (["adam", "sgd"], 0.0, (0.0,), ["adam", "sgd"]),
-        (["adam"], 0.0, (1e-4, 0.0), []),  # it has trained meanwhile
-        (["adam"], 1e-3, (0.0,), []),  # as at the end of a schedule that a callback sets
-        (["adam"], lambda step: 0.0 * step, (0.0,), []),
-        (["adam"] * 3, 0.0, (0.0,), []),  # not told apart by the scopes of a graph
-    ],
+@cases(
+    (["adam", "sgd"], 0.0, (0.0,), ["adam", "sgd"]),
+    (["adam"], 0.0, (1e-4, 0.0), []),  # it has trained meanwhile
+    (["adam"], 1e-3, (0.0,), []),  # as at the end of a schedule that a callback sets
+    (["adam"], lambda step: 0.0 * step, (0.0,), []),
+    (["adam"] * 3, 0.0, (0.0,), []),  # not told apart by the scopes of a graph
 )
 def test_a_rate_of_zero_is_told_as_long_as_it_is_zero(
-    registry: Any, names: list[str], given: Any, later: tuple[float, ...], told: list[str]
+    names: Any, given: Any, later: Any, told: Any, registry: Any
 ) -> None:
-    rate, choices = Rate(0.0), registry.choices
+    rate, choices = SimpleNamespace(), registry.choices  # stands for a variable
     for name in names:
         choices.optimizer_made(SimpleNamespace(name=name, _learning_rate=rate), given)
-    for rate.value in later:
+    for value in later:
+        rate.numpy = lambda value=value: value
         found = choices.zero_rates()
     assert [one["name"] for one in found] == told
 
@@ -112,17 +86,12 @@ REMOTE = [f"/job:worker/replica:0/task:{at}/device:CPU:0" for at in range(2)]
 LOCAL = [f"/job:localhost/replica:0/task:0/device:GPU:{at}" for at in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("devices", "names", "expected"),
-    [
-        ({"CPU0": 2, "GPU0": 2, "GPU1": 0}, ["/device:CPU:0", "/device:CPU:1"], ["CPU0", "CPU0"]),
-        ({"CPU0": 2, "GPU0": 2, "GPU1": 0}, LOCAL, ["GPU0", "GPU0", "GPU1"]),
-        ({"CPU0": 0}, REMOTE, REMOTE),  # devices of other processes are their own
-    ],
+@cases(
+    ({"CPU0": 2, "GPU0": 2, "GPU1": 0}, ["/device:CPU:0", "/device:CPU:1"], ["CPU0", "CPU0"]),
+    ({"CPU0": 2, "GPU0": 2, "GPU1": 0}, LOCAL, ["GPU0", "GPU0", "GPU1"]),
+    ({"CPU0": 0}, REMOTE, REMOTE),  # devices of other processes are their own
 )
-def test_logical_devices_are_numbered_over_the_physical_ones(
-    devices: dict[str, int], names: list[str], expected: list[str]
-) -> None:
+def test_logical_devices_are_numbered_over_the_physical_ones(devices: Any, names: Any, expected: Any) -> None:
     """The physical devices by name, each with a number of logical ones."""
     config = SimpleNamespace(
         get_visible_devices=lambda: [SimpleNamespace(name=name, device_type=name[:3]) for name in devices],

@@ -32,36 +32,33 @@ def seen(work: Callable[[], object]) -> set[str]:
     return found - {""}
 
 
-def test_a_function_of_a_module_is_named() -> None:
-    assert seen(lambda: np.concatenate(ARRAYS)) == {"numpy.concatenate"}
+def work_of_python() -> int:
+    total = 0
+    for number in range(100000):
+        total += number * number
+    return total
 
 
-def test_a_function_of_a_nested_module_is_named() -> None:
-    assert seen(lambda: np.random.rand(90000)) == {"numpy.random.rand"}
+def local_name(rows: Any = ROWS) -> object:
+    return rows.argsort()
 
 
-def test_a_method_of_an_object_of_the_file_is_named() -> None:
-    assert seen(lambda: ROWS.argsort()) == {"numpy.ndarray.argsort"}  # noqa: PLW0108 - its line is seen
+@cases(
+    (lambda: np.concatenate(ARRAYS), "numpy.concatenate"),
+    (lambda: np.random.rand(90000), "numpy.random.rand"),  # of a nested module
+    (lambda: ROWS.argsort(), "numpy.ndarray.argsort"),  # noqa: PLW0108 - its line is seen
+    (lambda: math.factorial(3000), "math.factorial"),
+    (lambda: factorial(3000), "math.factorial"),
+    (local_name, ""),  # what it stands for is not known
+    ids=["module", "nested module", "method", "builtin", "from a module", "local"],
+)
+def test_a_function_of_a_module_and_a_method_of_an_object_of_the_file_are_named(work: Any, name: str) -> None:
+    assert seen(work) == {name} - {""}
 
 
-def test_functions_of_python_are_named() -> None:
-    assert seen(lambda: sorted(range(9000, 0, -1))) <= {"builtins.sorted", "builtins.range"}
-    assert seen(lambda: math.factorial(3000)) == {"math.factorial"}
-    assert seen(lambda: factorial(3000)) == {"math.factorial"}
-
-
-def test_work_of_python_itself_has_no_name() -> None:
-    def work() -> int:
-        total = 0
-        for number in range(100000):
-            total += number * number
-        return total
-
-    assert seen(work) <= {"builtins.range"}
-
-
-def test_what_a_local_name_stands_for_is_not_known() -> None:
-    def work(rows: object = ROWS) -> object:
-        return rows.argsort()  # type: ignore[attr-defined]  # an array
-
-    assert seen(work) == set()
+@cases(
+    (lambda: sorted(range(9000, 0, -1)), {"builtins.sorted", "builtins.range"}),
+    (work_of_python, {"builtins.range"}),
+)
+def test_functions_of_python_are_named_and_its_own_work_has_no_name(work: Any, names: set[str]) -> None:
+    assert seen(work) <= names

@@ -15,55 +15,44 @@ def fails(error: BaseException) -> None:
     raise error
 
 
-def wrapped(original: Callable[..., Any], *listeners: Any, faults: Any = None) -> Callable[..., Any]:
+def wrapped(original: Callable[..., Any], *listeners: Any, faults: Any = None) -> Any:
     """Return a function as the stream of events makes it of another one."""
     told = streams.Stream(SimpleNamespace(fault=lambda where, error: faults.append((where, error))))
     point = streams.Point(told.log, original, "wrapped")
-    own: Callable[..., Any] = told.wrap(point, [(one, "") for one in (*listeners, lambda *_: None)])
-    return own
+    return told.wrap(point, [(one, "") for one in (*listeners, lambda *_: None)])
 
 
 def names(error: BaseException) -> list[str]:
     return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
 
 
+def raised(call: Callable[..., object], error: BaseException) -> list[str]:
+    """Return the functions of the traceback of an error that a call is given and raises."""
+    with pytest.raises(type(error)) as caught:
+        call(error)
+    assert (caught.value.__cause__, caught.value.__context__) == (error.__cause__, None)
+    return names(caught.value)[1:]
+
+
+def between(error: BaseException) -> None:
+    """Call a wrapped function, itself wrapped: a frame of the script between ours, which stays."""
+    wrapped(fails)(error)
+
+
 @STRIPS
-@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit, StopIteration, GeneratorExit])
+@each(ValueError, KeyboardInterrupt, SystemExit, StopIteration, GeneratorExit)
 def test_an_exception_carries_no_frame_of_ours(kind: type[BaseException]) -> None:
-    cause = OSError("it")
-    error = kind("x")
-    error.__cause__ = cause
-    with pytest.raises(kind) as raised:
-        wrapped(wrapped(fails))(error)
-    assert names(raised.value)[1:] == ["fails"]
-    assert raised.value.__cause__ is cause
-    assert raised.value.__context__ is None
-
-
-@STRIPS
-def test_frames_of_the_script_between_ours_stay() -> None:
-    inner = wrapped(fails)
-
-    def between(error: BaseException) -> None:
-        inner(error)
-
-    with pytest.raises(ValueError, match="x") as raised:
-        wrapped(between)(ValueError("x"))
-    assert names(raised.value)[1:] == ["between", "fails"]
+    for call, frames in ((wrapped(wrapped(fails)), ["fails"]), (wrapped(between), ["between", "fails"])):
+        error = kind("x")
+        error.__cause__ = OSError("it")
+        assert raised(call, error) == frames
 
 
 @STRIPS
 def test_a_module_that_cannot_be_imported_has_no_frame_of_ours() -> None:
-    class Broken:
-        def exec_module(self, module: object) -> None:
-            fails(ImportError(str(module)))
-
-    loader = agent.load("process.imports").Loader(Broken(), [], None)
-    with pytest.raises(ImportError) as raised:
-        loader.exec_module(sys)
-    ours = [name for name in names(raised.value)[1:] if name not in ("exec_module", "fails")]
-    assert ours == []
-    assert names(raised.value).count("exec_module") == 1
+    broken = SimpleNamespace(exec_module=fails)
+    load = agent.load("process.imports").Loader(broken, [], None).exec_module
+    assert raised(load, ImportError("x")) == ["fails"]
 
 
 def warns() -> None:
@@ -81,11 +70,7 @@ def test_a_warning_is_of_the_line_of_the_script() -> None:
 def test_a_hidden_function_is_as_the_original() -> None:
     hidden = wrapped(fails)
     assert inspect.signature(hidden) == inspect.signature(fails)
-    assert (hidden.__name__, hidden.__doc__) == ("fails", fails.__doc__)
-    assert hidden.__wrapped__ is fails  # type: ignore[attr-defined]  # as `wraps` sets it
-
-
-# Listeners
+    assert (hidden.__name__, hidden.__doc__, hidden.__wrapped__) == ("fails", fails.__doc__, fails)
 
 
 class Listener:
@@ -108,8 +93,7 @@ class Listener:
 
 def listened(begins: Any = None, over: Any = None, original: Any = len) -> tuple[list[Any], Any, list[Any]]:
     """Call a function between three listeners; return what they were told, what came of it, and the faults."""
-    told: list[Any] = []
-    faults: list[Any] = []
+    told, faults = list[Any](), list[Any]()
     own = [Listener("a", told), Listener("b", told, begins, over), Listener("c", told)]
     try:
         came = wrapped(original, *own, faults=faults)("xy")
@@ -120,25 +104,22 @@ def listened(begins: Any = None, over: Any = None, original: Any = len) -> tuple
 
 def test_listeners_hear_of_a_call_before_it_and_in_turn_after_it() -> None:
     told, came, _ = listened()
-    assert told == [(name, ("xy",), {}) for name in "abc"] + [(name, 2, "NoneType") for name in "cba"]
-    assert came == 2
+    assert (came, told[:3], told[3:]) == (2, [(n, ("xy",), {}) for n in "abc"], [(n, 2, "NoneType") for n in "cba"])
 
 
 def test_a_listener_may_answer_instead() -> None:
     told, came, _ = listened(begins=lambda: lambda: 7)
-    assert came == 7
-    assert [name for name, *_ in told] == ["a", "b", "b", "a"]
+    assert (came, [name for name, *_ in told]) == (7, ["a", "b", "b", "a"])
 
 
 def fault() -> None:
     raise ValueError("ours")
 
 
-@pytest.mark.parametrize("when", ["begins", "over"])
+@each("begins", "over")
 def test_a_fault_of_a_listener_is_noted_and_the_call_goes_on(when: str) -> None:
     told, came, faults = listened(**{when: fault})
-    assert came == 2
-    assert len(told) == 6
+    assert (came, len(told)) == (2, 6)
     assert [(where, str(error)) for where, error in faults] == [("wrapped", "ours")]
 
 
@@ -147,12 +128,12 @@ def leaves() -> None:
 
 
 @STRIPS
-@pytest.mark.parametrize(("when", "last"), [("begins", ["b", "a"]), ("over", ["a"])])
+@cases(("begins", ["b", "a"]), ("over", ["a"]))
 def test_where_a_listener_ends_the_run_the_others_hear_of_it(when: str, last: list[str]) -> None:
     """As a handler of a signal may raise between any two lines of a listener."""
     told, came, _ = listened(**{when: leaves})
     assert [name for name, _, error in told if error == "SystemExit"] == last
-    assert isinstance(came, SystemExit)
+    assert type(came) is SystemExit
     assert names(came)[1:] in (["__call__", "leaves"], ["leave", "leaves"])
 
 
@@ -162,17 +143,13 @@ def test_where_all_listeners_rest_no_frame_of_ours_is_left_and_failures_are_told
     point = streams.Point(None, fails, "fails")
     point.failing = [told.append]
     stream.rest("rests", rests=True)
-    own, error = stream.wrap(point, [(fault, "rests")]), ValueError("x")
-    with pytest.raises(ValueError, match="x") as raised:
-        own(error)
-    assert names(raised.value)[1:] == ["fails"]
-    assert told == [error]
+    error = ValueError("x")
+    assert (raised(stream.wrap(point, [(fault, "rests")]), error), told) == (["fails"], [error])
 
 
 def test_listeners_that_rest_are_told_nothing() -> None:
-    told: list[Any] = []
-    stream = streams.Stream(None)
-    own = stream.wrap(streams.Point(None, len, "len"), [(Listener("a", told), ""), (Listener("b", told), "rests")])
+    told, stream, point = list[Any](), streams.Stream(None), streams.Point(None, len, "len")
+    own = stream.wrap(point, [(Listener("a", told), ""), (Listener("b", told), "rests")])
     for rests in (True, False):
         stream.rest("rests", rests=rests)
         own("xy")

@@ -24,16 +24,13 @@ class Function:
         return self.tracings.popleft()
 
 
-@pytest.mark.parametrize(
-    ("tracings", "opened", "traced", "timed"),
-    [
-        ((2, 2, 3, 4, 4), 9, [0, 2, 3], True),  # the first call of a function that creates variables traces twice
-        ((1, 1, 2, 2), 9, None, False),  # the second trace is often that of a last, smaller batch
-        ((1, 2, 3, 3), 1, [0, 1, 2], False),  # times while the profiler runs are not kept
-    ],
+@cases(
+    ((2, 2, 3, 4, 4), 9, [0, 2, 3], True),  # the first call of a function that creates variables traces twice
+    ((1, 1, 2, 2), 9, None, False),  # the second trace is often that of a last, smaller batch
+    ((1, 2, 3, 3), 1, [0, 1, 2], False),  # times while the profiler runs are not kept
 )
 def test_calls_that_trace_are_counted_once_and_timed(
-    tracings: tuple[int, ...], opened: int, traced: list[int] | None, *, timed: bool
+    tracings: Any, opened: int, traced: Any, *, timed: bool
 ) -> None:
     """A call for each number of tracings; the profiler runs from the call ``opened`` on."""
     function, traces = Function(*tracings), FunctionTraces(Journal("unused"), {})
@@ -70,18 +67,15 @@ def remade(*, models: int, tests: bool = False) -> list[Any]:
     return list(traces.describe())
 
 
-def test_function_objects_that_train_the_same_are_one_function() -> None:
-    (entry,) = remade(models=1)
-    assert (entry["calls"], entry["traced"], entry["made"]) == (12, [0, 2, 4, 6, 8, 10], 6)
-
-
-def test_what_trains_a_model_and_what_tests_it_are_two_functions() -> None:
-    """A regression: Keras defines both at one line, and which variable comes first is no certain order."""
-    assert [(entry["made"], entry["calls"]) for entry in remade(models=1, tests=True)] == [(3, 6), (3, 6)]
-
-
-def test_each_model_has_functions_of_its_own() -> None:
-    """Trap: cross-validation builds a model for each fold, which needs a trace of its own."""
-    assert remade(models=6) == []
-    assert remade(models=0) == []
-    assert [entry["made"] for entry in remade(models=2)] == [3, 3]
+@cases(
+    ({"models": 1}, [(6, 12, [0, 2, 4, 6, 8, 10])]),
+    # A regression: Keras defines what trains and what tests at one line, and which variable comes first is no
+    # certain order.
+    ({"models": 1, "tests": True}, [(3, 6, [0, 2, 4])] * 2),
+    # Trap: cross-validation builds a model for each fold, which needs a trace of its own.
+    ({"models": 2}, [(3, 6, [0, 2, 4])] * 2),
+    ({"models": 6}, []),
+    ({"models": 0}, []),
+)
+def test_function_objects_that_train_the_same_are_one_function(given: Any, told: Any) -> None:
+    assert [(entry["made"], entry["calls"], entry["traced"]) for entry in remade(**given)] == told

@@ -8,8 +8,8 @@ BASE = np.arange(6000.0)
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Any:
-    return agent.load("program.given").Given(agent.load("process.journal").Journal(str(tmp_path)))
+def given(log: Any) -> Any:
+    return agent.load("program.given").Given(log)
 
 
 def noted(given: Any, *calls: tuple[Any, ...], **named: Any) -> Any:
@@ -23,10 +23,8 @@ class Frame:
     """As pandas': its values are NumPy's."""
 
     __module__ = "pandas.core.frame"
-
-    def __init__(self) -> None:
-        self.values = np.ones((4, 2))
-        self.shape = self.values.shape
+    values = np.ones((4, 2))
+    shape = (4, 2)
 
 
 def test_the_place_kind_type_and_shape_of_arrays_in_structures(given: Any) -> None:
@@ -42,13 +40,8 @@ def test_the_place_kind_type_and_shape_of_arrays_in_structures(given: Any) -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("second", "anew", "same"),
-    [((BASE,), False, True), ((BASE.copy(),), True, True), ((BASE + 1,), True, False), ((BASE, BASE), None, None)],
-)
-def test_new_objects_are_told_from_new_values(
-    given: Any, second: Any, *, anew: bool | None, same: bool | None
-) -> None:
+@cases(((BASE,), False, True), ((BASE.copy(),), True, True), ((BASE + 1,), True, False), ((BASE, BASE), None, None))
+def test_new_objects_are_told_from_new_values(second: Any, anew: Any, same: Any, given: Any) -> None:
     """Calls with different arguments are not compared."""
     given.begin("loop")
     (found,) = noted(given, (BASE,), second)
@@ -70,11 +63,9 @@ def test_what_is_noted_before_a_window_is_that_of_the_window(given: Any) -> None
     noted(given, (BASE,), (BASE + 1,))
     assert not given.noted  # no window has opened
     given.begin("loop")
-    assert not given.compares
-    assert given.noted["arguments"][0]["same"] is False
+    assert (given.compares, given.noted["arguments"][0]["same"]) == (False, False)
     given.begin("another")  # loop: what it is given is noted anew
-    assert given.compares
-    assert given.noted is None
+    assert (given.compares, given.noted) == (True, None)
 
 
 def test_a_batch_is_not_kept_alive(given: Any) -> None:
@@ -87,30 +78,26 @@ def test_a_batch_is_not_kept_alive(given: Any) -> None:
     assert alive() is None
 
 
-class Placeholder:
+def placeholder(name: str, dtype: str = "float32") -> Any:
     """As a tensor of a session's graph."""
-
-    value_index = 0
-
-    def __init__(self, name: str, dtype: str = "float32") -> None:
-        self.op = SimpleNamespace(name=name)
-        self.dtype = SimpleNamespace(name=dtype)
+    parts = {"value_index": 0, "op": SimpleNamespace(name=name), "dtype": SimpleNamespace(name=dtype)}
+    return type("Placeholder", (), parts)()
 
 
 class Named:
     """As a session's graph, in which texts name tensors."""
 
     def as_graph_element(self, key: Any) -> Any:
-        return Placeholder(key.partition(":")[0], "int32") if isinstance(key, str) else key
+        return placeholder(key.partition(":")[0], "int32") if isinstance(key, str) else key
 
 
 def test_feeds_have_the_names_and_types_of_their_placeholders(given: Any) -> None:
     """A list that is fed is no array."""
-    table, rows, tokens = Placeholder("table"), Placeholder("rows"), np.arange(8)
+    table, rows, tokens = placeholder("table"), placeholder("rows"), np.arange(8)
     given.begin("session")
     for batch in (tokens, tokens + 1):
         feeds = {"tokens:0": batch, rows: [[1.0, 2.0]], (table, table): (1, 2)}
-        given.fed("session", Named(), {table: BASE, Placeholder("rate"): 0.5, **feeds}, waits=False)
+        given.fed("session", Named(), {table: BASE, placeholder("rate"): 0.5, **feeds}, waits=False)
     assert given.noted is None  # no function's arguments
     found = given.feeds["arguments"]
     assert [(one["place"], one["kind"], one.get("fed_as"), one.get("same")) for one in found] == [
@@ -121,11 +108,7 @@ def test_feeds_have_the_names_and_types_of_their_placeholders(given: Any) -> Non
     assert (given.log.errors, given.compares) == ([], False)
     given.begin("loop")  # another, which calls functions again
     given.call((BASE,), {}, waits=False)
-    assert given.feeds is None
-    assert given.noted is not None
-
-
-# How long sequences are
+    assert (given.feeds, given.noted is None) == (None, False)
 
 
 def padded(rows: list[int], steps: int = 20) -> Any:
@@ -143,26 +126,20 @@ MASK = (padded([3, 20]) > 0).astype("int64")
 NAMES = ("leading", "steps", "lengths", "begins", "gaps", "mask")
 
 
-@pytest.mark.parametrize(
-    ("batches", "entries"),
-    [
-        # Batches keep their own rows, and their lengths.
-        ([padded([3, 20]), padded([5, 1])], [(False, [20, 20], [[3, 20], [5, 1]], 1.0, 0.0, False)]),
-        ([padded([4, 9], 9), padded([12, 30], 30)], [(False, [9, 30], [[4, 9], [12, 30]], 1.0, 0.0, False)]),
-        # All values of a mask are the same.
-        ([MASK], [(False, [20], [[3, 20]], 1.0, 0.0, True)]),
-        # Vectors are padding where all their features are zero.
-        ([FEATURES], [(False, [20], [[4]], 1.0, 0.0, False)]),
-        # Zeros at the beginning and between are counted.
-        ([HOLES], [(False, [20], [[4, 4]], 0.5, 1 / 8, False)]),
-        # `pad_sequences` puts the zeros first: whole numbers are read from their end as well.
-        (
-            [padded([4, 9])[:, ::-1]],
-            [(False, [20], [[20, 20]], 0.0, 1 - 13 / 40, False), (True, [20], [[4, 9]], 1.0, 0.0, False)],
-        ),
-    ],
+@cases(
+    # Batches keep their own rows, and their lengths.
+    ([padded([3, 20]), padded([5, 1])], [(False, [20, 20], [[3, 20], [5, 1]], 1.0, 0.0, False)]),
+    ([padded([4, 9], 9), padded([12, 30], 30)], [(False, [9, 30], [[4, 9], [12, 30]], 1.0, 0.0, False)]),
+    ([MASK], [(False, [20], [[3, 20]], 1.0, 0.0, True)]),  # all values of a mask are the same
+    ([FEATURES], [(False, [20], [[4]], 1.0, 0.0, False)]),  # vectors are padding where all their features are zero
+    ([HOLES], [(False, [20], [[4, 4]], 0.5, 1 / 8, False)]),  # zeros at the beginning and between are counted
+    # `pad_sequences` puts the zeros first: whole numbers are read from their end as well.
+    (
+        [padded([4, 9])[:, ::-1]],
+        [(False, [20], [[20, 20]], 0.0, 1 - 13 / 40, False), (True, [20], [[4, 9]], 1.0, 0.0, False)],
+    ),
 )
-def test_the_rows_of_batches(given: Any, batches: list[Any], entries: list[Any]) -> None:
+def test_the_rows_of_batches(batches: list[Any], entries: list[Any], given: Any) -> None:
     for batch in batches:
         given.batch(({"tokens": batch}, np.ones(2)))
     found = given.describe(None)
@@ -176,46 +153,32 @@ def spec(dtype: str, *sizes: int | None) -> Any:
     return SimpleNamespace(dtype=SimpleNamespace(name=dtype), shape=shape)
 
 
-@pytest.mark.parametrize(
-    ("one", "expected"),
-    [
-        (spec("int32", None, None), True),
-        (spec("int64", 32, 200), True),
-        (spec("float32", None, None, 8), True),
-        (spec("float32", None, None, None), False),
-        (spec("float32", None, 28, 28, 1), False),
-        (spec("float32", None, 12), False),
-        (spec("int32", 4096, 4096), False),  # too large to be read while training waits
-        (SimpleNamespace(shape=SimpleNamespace(rank=None), dtype=None), False),
-    ],
+UNKNOWN = SimpleNamespace(shape=SimpleNamespace(rank=None), dtype=None)
+
+
+@cases(
+    *((one, True) for one in (spec("int32", None, None), spec("int64", 32, 200), spec("float32", None, None, 8))),
+    *((spec("float32", None, *more), False) for more in ((None, None), (28, 28, 1), (12,))),
+    *((one, False) for one in (UNKNOWN, spec("int32", 4096, 4096))),  # too large to be read while training waits
 )
-def test_only_batches_of_possible_sequences_are_taken(given: Any, one: Any, *, expected: bool) -> None:
+def test_only_batches_of_possible_sequences_are_taken(one: Any, *, expected: bool, given: Any) -> None:
     assert given.wants([spec("float32", None), one]) is expected
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        np.zeros((2, 8, 8, 3), "float32"),  # images
-        np.zeros((2, 8), "float32"),  # columns, or one-hot labels
-        np.zeros(2, "int64"),
-        np.zeros((0, 8), "int64"),
-        np.zeros((2, 2_000_000), "int64"),  # too large
-        "text",
-        None,
-    ],
+@each(
+    *(np.zeros((2, 8, 8, 3), "float32"), np.zeros((2, 8), "float32")),  # images; columns, or one-hot labels
+    *(np.zeros(shape, "int64") for shape in (2, (0, 8), (2, 2_000_000))),  # the last is too large
+    *("text", None),
 )
-def test_other_inputs_are_left_alone(given: Any, value: Any) -> None:
+def test_other_inputs_are_left_alone(value: Any, given: Any) -> None:
     given.batch(value)
-    assert given.describe(None) == []
-    assert not given.log.errors
+    assert (given.describe(None), given.log.errors) == ([], [])
 
 
 def test_of_the_arrays_given_to_fit_a_few_rows_are_read(given: Any) -> None:
     given.fit(SimpleNamespace(_inputs=({"x": padded([2] * 1000)}, np.zeros(1000))))
     entry, _ = given.describe(None)
-    assert entry["lengths"] == [[2] * agent.load("program.sequences").MOST_ROWS]
-    assert entry["batches"] is False
+    assert (entry["lengths"], entry["batches"]) == ([[2] * agent.load("program.sequences").MOST_ROWS], False)
 
 
 def dataset(kept: int) -> Any:
@@ -225,6 +188,6 @@ def dataset(kept: int) -> Any:
     return SimpleNamespace(element_spec=(spec,), _inputs=lambda: [source])
 
 
-@pytest.mark.parametrize(("kept", "number"), [(20, 2), (10, 0)])
-def test_slices_count_if_the_batches_are_as_long(given: Any, kept: int, number: int) -> None:
+@cases((20, 2), (10, 0))
+def test_slices_count_if_the_batches_are_as_long(kept: int, number: int, given: Any) -> None:
     assert len(given.describe(dataset(kept))) == number

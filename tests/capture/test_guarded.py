@@ -1,14 +1,6 @@
 """What the agent's own faults do to the user's code: nothing, unless the fault is the user's."""
 
-import functools
-import signal
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.capture import agent
+from tests.capture.kit import *
 
 journal: Any = agent.load("process.journal")
 
@@ -35,20 +27,11 @@ class Heir(Limit):
     """An object whose class inherits what handles signals."""
 
 
-HANDLERS: dict[str, Callable[..., None]] = {
-    "function": limit,
-    "partial": functools.partial(limit, 1),
-    "method": Limit().method,
-    "object": Limit(),
-    "heir": Heir(),
-}
-
-
 class Hook:
     """A hook that takes long enough for a signal."""
 
-    def __init__(self, folder: Path) -> None:
-        self.log = journal.Journal(str(folder))
+    def __init__(self, log: Any) -> None:
+        self.log = log
 
     def works(self, then: Exception | None = None) -> None:
         signal.raise_signal(signal.SIGUSR1)
@@ -56,26 +39,30 @@ class Hook:
             raise then
 
 
-@pytest.fixture(params=HANDLERS)
-def handled(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = signal.signal(signal.SIGUSR1, HANDLERS[request.param])
-    yield
+@pytest.fixture
+def called(log: Any) -> Iterator[Callable[..., None]]:
+    """Calls a guarded hook while a handler is that of signals."""
+    before = signal.getsignal(signal.SIGUSR1)
+
+    def call(handler: Any, *then: Exception) -> None:
+        signal.signal(signal.SIGUSR1, handler)
+        journal.guarded("work")(Hook.works)(Hook(log), *then)
+
+    yield call
     signal.signal(signal.SIGUSR1, before)
 
 
-@pytest.mark.usefixtures("handled")
-def test_what_a_signals_handler_raises_in_a_hook_is_the_users(tmp_path: Path) -> None:
-    hook = Hook(tmp_path)
-    works = journal.guarded("work")(Hook.works)
+@each(
+    *(limit, functools.partial(limit, 1), Limit().method, Limit(), Heir()),
+    ids=["function", "partial", "method", "object", "heir"],
+)
+def test_what_a_signals_handler_raises_in_a_hook_is_the_users(handler: Any, called: Any, log: Any) -> None:
     with pytest.raises(TimeLimitError):
-        works(hook)
-    assert hook.log.errors == []
+        called(handler)
+    assert log.errors == []
 
 
-def test_a_fault_of_a_hook_is_noted_and_goes_no_further(tmp_path: Path) -> None:
+def test_a_fault_of_a_hook_is_noted_and_goes_no_further(called: Any, log: Any) -> None:
     """Trap: a script that handles signals, one of which came in the hook and raised nothing."""
-    before = signal.signal(signal.SIGUSR1, lambda *_: None)
-    hook = Hook(tmp_path)
-    journal.guarded("work")(Hook.works)(hook, ValueError("ours"))
-    signal.signal(signal.SIGUSR1, before)
-    assert hook.log.errors == [{"where": "work", "error": "ValueError: ours"}]
+    called(lambda *_: None, ValueError("ours"))
+    assert log.errors == [{"where": "work", "error": "ValueError: ours"}]

@@ -3,7 +3,7 @@
 import pty
 
 from tests.capture.kit import *
-from tests.capture.running import command, ended, fake_tensorflow, own_lines, plain, profiled, shell, training
+from tests.capture.running import *
 from tfdoctor.recording import Recording
 
 SEEN = """
@@ -16,13 +16,11 @@ import tensorflow
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder whose child.py imports TensorFlow, after it has shown what it sees."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    fake_tensorflow(folder)
-    (folder / "child.py").write_text(SEEN)
-    return folder
+def child(script: Path) -> Path:
+    """A script in a folder whose child.py imports TensorFlow, after it has shown what it sees."""
+    fake_tensorflow(script.parent)
+    script.with_name("child.py").write_text(SEEN)
+    return script
 
 
 STARTS = """
@@ -39,10 +37,8 @@ if __name__ == "__main__":
 """
 
 
-def test_a_child_has_the_hook_and_does_not_see_it(folder: Path) -> None:
-    script = folder / "train.py"
-    script.write_text(STARTS)
-    alone, run = plain(script), profiled(script, folder / "out", sample_every_ms=0)
+def test_a_child_has_the_hook_and_does_not_see_it(child: Path) -> None:
+    run, alone = ran(child, STARTS), plain(child)
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
     assert run.stdout.count("[]\nextra None\n") == 6
     found = [process for process in run.manifest.processes if process.why == "it ran no training step"]
@@ -56,12 +52,10 @@ def test_a_command_of_no_python_says_so(tmp_path: Path) -> None:
 
 
 def test_a_module_runs_as_a_module(tmp_path: Path) -> None:
-    package = tmp_path / "package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "train.py").write_text(
-        "import os, sys\nprint(__name__, __package__, __file__, sys.argv, sys.path, sorted(os.environ))\n"
-    )
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    shows = "import os, sys\nprint(__name__, __package__, __file__, sys.argv, sys.path, sorted(os.environ))\n"
+    (tmp_path / "package" / "train.py").write_text(shows)
     words = ["package.train", "--out", "x", "--", "-m"]
     alone = ended([sys.executable, "-m", *words], tmp_path)
     run = shell(words, tmp_path / "out", tmp_path, kind="module")
@@ -69,23 +63,20 @@ def test_a_module_runs_as_a_module(tmp_path: Path) -> None:
     assert "did not import TensorFlow" in run.missing()["trace"]
 
 
-@pytest.mark.parametrize("python", ["python2.7", "python3.6", "python3.8", "python3.9", "python3.13"])
-def test_any_python_may_come_by(tmp_path: Path, python: str) -> None:
+@each("python2.7", "python3.6", "python3.8", "python3.9", "python3.13")
+def test_any_python_may_come_by(python: str, tmp_path: Path) -> None:
     """A launcher's tools run in Pythons of their own: none of them may notice us."""
     found = shutil.which(python)
     if found is None or ended([found, "--version"], tmp_path).returncode:
         pytest.skip(f"there is no {python} here")
     (tmp_path / "extra").mkdir()
     (tmp_path / "extra" / "sitecustomize.py").write_text("import sys\nsys.of_the_user = True\n")
-    (tmp_path / "tool.py").write_text(
-        "import sys\nsys.stdout.write('%s %s' % ([p for p in sys.path if 'capture' in p], sys.of_the_user))\n"
-    )
+    shows = "'%s %s' % ([p for p in sys.path if 'capture' in p], sys.of_the_user)"
+    (tmp_path / "tool.py").write_text(f"import sys\nsys.stdout.write({shows})\n")
     env = environment(PYTHONPATH=str(tmp_path / "extra"), PYTHONDONTWRITEBYTECODE="1")
     run = shell([found, "tool.py"], tmp_path / "out", tmp_path, env=env)
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, "[] True", "")
 
-
-# The terminal
 
 BAR = """
 import sys, time
@@ -117,39 +108,31 @@ def on_terminal(words: list[str], folder: Path, typed: bytes = b"", after: bytes
     if pid == 0:
         os.chdir(folder)
         os.execve(words[0], words, environment(TERM="xterm-256color", PYTHONPATH=str(SOURCES)))
-    shown = b""
-    for data in _read(terminal, typed if not after else b""):
-        shown += data
-        if after and after in shown:
+    shown, data = b"", b"\0"
+    while data:
+        if typed and after in shown:
             os.write(terminal, typed)
-            after = b""
+            typed = b""
+        data = b""
+        with contextlib.suppress(OSError):  # all have closed it
+            data = os.read(terminal, 65536)
+        shown += data
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), shown
 
 
-def _read(terminal: int, typed: bytes) -> Iterator[bytes]:
-    os.write(terminal, typed)
-    while True:
-        try:
-            data = os.read(terminal, 65536)
-        except OSError:  # all have closed it
-            return
-        if not data:
-            return
-        yield data
-
-
-def recorded(script: Path, source: str, name: str = "out", **plan: object) -> list[str]:
-    """Return the command that records a script."""
+def on_own_terminal(script: Path, source: str, typed: bytes = b"", after: bytes = b"", **plan: Any) -> Any:
+    """Record a script in a terminal of its own."""
     script.write_text(source)
-    return command(script, script.with_name(name), **{"sample_every_ms": 0, **plan})
+    words = command(script, script.with_name("out"), **{"sample_every_ms": 0, **plan})
+    return on_terminal(words, script.parent, typed, after)
 
 
-@pytest.mark.parametrize("source", ["import sys\nsys.stdout.write('Epoch 3')\n", "print('Epoch 3')\n"])
-def test_a_line_of_ours_begins_behind_an_unfinished_one(tmp_path: Path, source: str) -> None:
+@each("import sys\nsys.stdout.write('Epoch 3')\n", "print('Epoch 3')\n")
+def test_a_line_of_ours_begins_behind_an_unfinished_one(source: str, script: Path) -> None:
     """And no blank line is between them."""
-    _, shown = on_terminal(recorded(tmp_path / "train.py", source), tmp_path)
+    _, shown = on_own_terminal(script, source)
     rows = screen(TITLES.sub(b"", shown).decode(), 80)
     assert rows[0].rstrip() == "Epoch 3"
     assert rows[1].startswith("tfdoctor: no training step was seen, recorded")
@@ -159,58 +142,47 @@ def screen(text: str, columns: int) -> list[str]:
     """Return the rows that a terminal shows: it wraps only when there is one more character."""
     rows, at = [""], 0
     for character in text:
-        if character == "\n":
-            rows.append("")
-        elif character == "\r":
+        if character == "\r":
             at = 0
-        else:
-            if at == columns:
-                rows.append("")
-                at = 0
+        elif character == "\n" or at == columns:
+            rows.append("")
+            at = 0
+        if character not in "\r\n":
             rows[-1] = rows[-1][:at] + character + rows[-1][at + 1 :]
             at += 1
     return rows
 
 
-def test_a_progress_bar_is_not_touched(tmp_path: Path) -> None:
-    words = recorded(tmp_path / "train.py", BAR)
-    alone = on_terminal([sys.executable, str(tmp_path / "train.py")], tmp_path, b"typed\n")
-    code, shown = on_terminal(words, tmp_path, b"typed\n")
+def test_a_progress_bar_is_not_touched(script: Path) -> None:
+    code, shown = on_own_terminal(script, BAR, b"typed\n")
     shown, _, sentence = TITLES.sub(b"", shown).partition(b" " * 80 + b"\rtfdoctor: ")
-    assert (code, shown) == alone  # what comes next begins on a line of its own
+    # What comes next begins on a line of its own.
+    assert (code, shown) == on_terminal([sys.executable, str(script)], script.parent, b"typed\n")
     assert sentence.startswith(b"no training step was seen, recorded the run in ")
 
 
-@pytest.mark.parametrize("quiet", [False, True])
-def test_the_title_tells_how_far_it_is_and_quiet_nothing(tmp_path: Path, *, quiet: bool) -> None:
-    fake_tensorflow(tmp_path)
-    words = recorded(tmp_path / "train.py", "import tensorflow, time\ntime.sleep(1.2)\n", quiet=quiet)
-    _, shown = on_terminal(words, tmp_path)
-    title, pushed, popped = (
-        text in shown for text in (b"\x1b]2;tfdoctor: warm-up\x07", b"\x1b[22;2t", b"\x1b[23;2t")
-    )
-    assert (title, pushed, popped) == ((False,) * 3 if quiet else (True,) * 3)
-    assert quiet or shown.index(b"\x1b[22;2t") < shown.index(b"\x1b[23;2t")
+@each(*(False, True))
+def test_the_title_tells_how_far_it_is_and_quiet_nothing(*, quiet: bool, script: Path) -> None:
+    fake_tensorflow(script.parent)
+    _, shown = on_own_terminal(script, "import tensorflow, time\ntime.sleep(1.2)\n", quiet=quiet)
+    texts = [b"\x1b]2;tfdoctor: warm-up\x07", b"\x1b[22;2t", b"\x1b[23;2t"]
+    assert [text in shown for text in texts] == [not quiet] * 3
+    assert quiet or shown.index(texts[1]) < shown.index(texts[2])
 
 
 def test_the_line_about_the_report_is_taken_away(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('ran')\n")
     words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "out", "--format", "json"]
     code, shown = on_terminal([*words, "train.py"], tmp_path)
-    assert code == 0
     _, _, after = shown.partition(b"\r\x1b[Ktfdoctor: reading the trace")
     line, _, rest = after.partition(b"\r\x1b[K")
-    assert b"\n" not in line
-    assert b"report.json" in rest
+    assert (code, b"\n" in line, b"report.json" in rest) == (0, False, True)
 
 
-def test_ctrl_c_of_a_terminal_arrives_once(tmp_path: Path) -> None:
-    code, shown = on_terminal(recorded(tmp_path / "train.py", COUNTS), tmp_path, b"\x03", after=b"ready")
-    assert b"[2]" in shown
-    assert code == 0
+def test_ctrl_c_of_a_terminal_arrives_once(script: Path) -> None:
+    code, shown = on_own_terminal(script, COUNTS, b"\x03", after=b"ready")
+    assert (code, b"[2]" in shown) == (0, True)
 
-
-# The background
 
 DAEMON = """
 import os, sys, time
@@ -229,30 +201,20 @@ open("done", "w").close()
 """
 
 
-def test_what_goes_on_in_the_background_is_told_and_read_once_it_has_ended(folder: Path) -> None:
-    script = folder / "daemon.py"
-    script.write_text(DAEMON)
-    run = profiled(script, folder / "out", sample_every_ms=0)
-    assert run.code == 0
-    assert not (folder / "done").exists()
+def test_what_goes_on_in_the_background_is_told_and_read_once_it_has_ended(child: Path) -> None:
+    run, done = ran(child, DAEMON), child.with_name("done")
+    assert (run.code, done.exists()) == (0, False)
     (number,) = run.manifest.background
     assert f"goes on in the background (process {number})" in run.stderr
-    until = time.monotonic() + 20
-    while (not (folder / "done").exists() or Path(f"/proc/{number}").exists()) and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: done.exists() and not Path(f"/proc/{number}").exists(), 20)
     assert (run.log.process.pid, run.log.end is not None) == (number, True)
     assert run.manifest.versions["tensorflow"] == "2.0"
 
 
-def test_a_process_that_ends_soon_after_the_script_is_no_background(folder: Path) -> None:
-    script = folder / "soon.py"
-    script.write_text("import os, time\nif not os.fork():\n    time.sleep(0.4)\n")
-    run = profiled(script, folder / "out", sample_every_ms=0)
-    assert run.manifest.background == ()
-    assert not (folder / "out" / "processes").exists()
+def test_a_process_that_ends_soon_after_the_script_is_no_background(script: Path) -> None:
+    run = ran(script, "import os, time\nif not os.fork():\n    time.sleep(0.4)\n")
+    assert (run.manifest.background, (run.out / "processes").exists()) == ((), False)
 
-
-# Real training
 
 SPAWNS = """
 import multiprocessing, train
@@ -275,25 +237,23 @@ if early:
 """
 
 RANKS = f"""
-export WORLD_SIZE=3
-RANK=0 {sys.executable} -O -X dev -W ignore train.py r0 &
-RANK=1 {sys.executable} spawns.py & RANK=2 {sys.executable} forks.py &
+export WORLD_SIZE=2
+RANK=0 {sys.executable} -O -X dev -W ignore spawns.py r0 & RANK=1 {sys.executable} forks.py &
 wait
 """
 
 
 @pytest.mark.tensorflow
 def test_each_process_that_trains_is_recorded_however_it_was_started(tmp_path: Path) -> None:
-    """By a shell script, by multiprocessing, and by a fork before TensorFlow is in use."""
+    """Below a shell script: by multiprocessing with flags of Python's, by a fork before TensorFlow is in use."""
     training(tmp_path)
     for name, text in (("run.sh", RANKS), ("spawns.py", SPAWNS), ("forks.py", FORKS)):
         (tmp_path / name).write_text(text)
     run = shell(["bash", "run.sh"], tmp_path / "out", tmp_path, sample_every_ms=100)
-    assert (run.code, sorted(run.stdout.splitlines())) == (0, ["trained"] * 3 + ["trained r0"])
-    assert "tfdoctor: 4 processes trained" in run.stderr
+    assert (run.code, sorted(run.stdout.splitlines())) == (0, ["trained"] * 2 + ["trained r0"])
+    assert "tfdoctor: 3 processes trained" in run.stderr
     workers = [path.name for path in run.recording.workers]
-    assert workers[:3] == ["worker-0", "worker-1", "worker-2"]
-    assert workers[3].startswith("worker-2-")
+    assert (workers[:2], workers[2].partition("-1-")[0]) == (["worker-0", "worker-1"], "worker")
     traces = sorted(path.name for path in run.out.glob("plugins/profile/*/*"))
     assert traces == sorted(f"{name}.xplane.pb" for name in workers)
     assert not (run.out / "processes").exists()
@@ -301,16 +261,13 @@ def test_each_process_that_trains_is_recorded_however_it_was_started(tmp_path: P
         complete(Recording.open(run.out / "workers" / name))
     complete(run.recording)
     assert run.recording.traces[0].name == "worker-0.xplane.pb"
-    assert any("4 workers were recorded and are compared" in note for note in run.recording.notes)
+    assert any("3 workers were recorded and are compared" in note for note in run.recording.notes)
 
 
 def complete(recording: Recording) -> None:
-    manifest = recording.manifest
-    assert manifest is not None
+    manifest = sure(recording.manifest)
     assert (manifest.finished, manifest.missing, manifest.agent_errors) == (True, (), ())
-    assert manifest.window is not None
-    assert manifest.window.steps == 20
-    assert len(recording.traces) == 1
+    assert (sure(manifest.window).steps, len(recording.traces)) == (20, 1)
     assert recording.program is not None
     assert recording.samples
 
@@ -319,22 +276,13 @@ def complete(recording: Recording) -> None:
 def test_the_default_report_is_the_chiefs(tmp_path: Path) -> None:
     """From the command line, with a report, by the rank in tfdoctor's own environment."""
     training(tmp_path)
-    words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "shared", "--format", "json"]
-    runs = [
-        subprocess.Popen(
-            [*words, "-q", "-m", "train", f"r{rank}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=tmp_path,
-            env=environment(PYTHONPATH=str(SOURCES), RANK=str(rank), WORLD_SIZE="2"),
-        )
-        for rank in range(2)
-    ]
+    words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "shared", "--format", "json", "-qm", "train"]
+    given: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    env = environment(PYTHONPATH=str(SOURCES), WORLD_SIZE="2")
+    runs = [subprocess.Popen([*words, f"r{rank}"], env=env | {"RANK": str(rank)}, **given) for rank in range(2)]
     assert [(run.communicate()[0], run.returncode) for run in runs] == [("trained r0\n", 0), ("trained r1\n", 0)]
     shared = tmp_path / "shared"
-    assert len(list(shared.glob("plugins/profile/*"))) == 1
-    assert len(list(shared.glob("plugins/profile/*/worker-*.xplane.pb"))) == 2
+    assert [len(list(shared.glob(f"plugins/profile/{one}"))) for one in ("*", "*/worker-*.xplane.pb")] == [1, 2]
     for rank in range(2):
         worker = shared / "workers" / f"worker-{rank}"
         complete(Recording.open(worker))
