@@ -75,15 +75,15 @@ def examined(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("fleet")
     done = fleet(source, "--out", out, workers=2)
     assert done.stderr == ""
-    assert "Runs that waste most" in done.stdout
-    assert "One recording could not be diagnosed." in done.stdout
+    shown = ("Runs that waste most", "One recording could not be diagnosed.")
+    assert [text for text in shown if text not in done.stdout] == []
     return out
 
 
-def copied(examined: Path, tmp_path: Path) -> Path:
-    out = tmp_path / "fleet"
-    shutil.copytree(examined, out)
-    return out
+@pytest.fixture
+def out(examined: Path, tmp_path: Path) -> Path:
+    """A copy of the folder with the rows."""
+    return Path(shutil.copytree(examined, tmp_path / "fleet"))
 
 
 def test_each_recording_has_a_row_and_a_report(examined: Path) -> None:
@@ -113,9 +113,8 @@ def test_a_row_has_the_figures_of_the_report(examined: Path, source: Path, tmp_p
     assert row["parts_ms"] == {part: time for part, time in parts.items() if part in row["parts_ms"]}
 
 
-def test_only_what_is_new_or_changed_is_examined(examined: Path, source: Path, tmp_path: Path) -> None:
-    out, moved = copied(examined, tmp_path), tmp_path / "moved"
-    shutil.copytree(source, moved)
+def test_only_what_is_new_or_changed_is_examined(examined: Path, out: Path, source: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(source, tmp_path / "moved"))
     first = fleet(source, "--out", out, "--timeout", "1ms")
     assert f"{COUNT + 1} of {COUNT + 1} recordings are in the table and have not changed" in first.stderr
     assert table(out) == table(examined)
@@ -131,8 +130,8 @@ def test_only_what_is_new_or_changed_is_examined(examined: Path, source: Path, t
     assert {name for name, row in found.items() if row["failure"] == "timeout"} == {"run-00001"}
 
 
-def test_copies_are_known_by_their_content(examined: Path, source: Path, tmp_path: Path) -> None:
-    out, moved = copied(examined, tmp_path), tmp_path / "moved"
+def test_copies_are_known_by_their_content(examined: Path, out: Path, source: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
     shutil.copytree(source / "job-2", moved / "job-2")
     shutil.copytree(source / "job-2", moved / "job-3")
     fleet(moved, "--out", out)
@@ -140,10 +139,8 @@ def test_copies_are_known_by_their_content(examined: Path, source: Path, tmp_pat
     was = table(examined)["run-00002"]
     assert row["place"] == str(moved / "job-2" / "run-00002")
     assert [copy["place"] for copy in row["copies"]] == [str(moved / "job-3" / "run-00002")]
-    changed = {"copies", "key", "place"}
-    assert {key for key in row if row[key] != was[key]} == changed
-    again = fleet(moved, "--out", out)
-    assert "2 of 2 recordings are in the table" in again.stderr
+    assert {key for key in row if row[key] != was[key]} == {"copies", "key", "place"}
+    assert "2 of 2 recordings are in the table" in fleet(moved, "--out", out).stderr
     assert list(table(out).values()) == [row]
 
 
@@ -162,9 +159,8 @@ def test_a_recording_that_needs_more_memory_costs_one_row(source: Path, tmp_path
 
 
 def test_a_parser_without_memory_does_not_call_a_trace_damaged(tmp_path: Path) -> None:
-    wide = tmp_path / "runs" / "wide"
-    shutil.copytree(SAMPLES / "cpu-input-bound", wide)
-    trace = next(wide.rglob("*.xplane.pb"))
+    shutil.copytree(SAMPLES / "cpu-input-bound", tmp_path / "runs" / "wide")
+    trace = next(tmp_path.rglob("*.xplane.pb"))
     empty_plane = b"\x0a\x00"  # of which the parser makes an object fifty times as large
     trace.write_bytes(trace.read_bytes() + 15_000_000 * empty_plane)
     fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "270MB", "--no-reports", code=2)
@@ -196,28 +192,25 @@ def test_scrubbed_tables_and_pages_name_nobody(source: Path, tmp_path: Path) -> 
     fleet(tmp_path / "home", "--out", out, "--scrub")
     shutil.copytree(source / "job-1" / "run-00001", home / "third")
     fleet(tmp_path / "home", "--out", out, "--scrub", "--timeout", "1ms")
-    failures = sorted(row["failure"] for row in table(out).values())
-    assert failures == ["", "timeout", "unreadable"]
-    for path in out.rglob("*.*"):
-        assert [name for name in (b"marigold", b"tulipbox") if name in path.read_bytes()] == [], path
+    assert sorted(row["failure"] for row in table(out).values()) == ["", "timeout", "unreadable"]
+    assert [path for path in out.rglob("*.*") if re.search(b"marigold|tulipbox", path.read_bytes())] == []
 
 
-def test_rows_of_other_settings_are_not_taken_for_examined(examined: Path, source: Path, tmp_path: Path) -> None:
-    out = copied(examined, tmp_path)
+def test_rows_of_other_settings_are_not_taken_for_examined(out: Path, source: Path) -> None:
     interrupted(out, source, "--select", "float32-matmul", "--no-reports", after=COUNT + 2)
     assert len({row["settings"] for row in table(out).values()}) == 1
     assert {finding["rule"] for row in table(out).values() for finding in row["findings"]} <= {"float32-matmul"}
 
 
-def test_a_row_of_other_settings_is_no_answer_for_a_copy(examined: Path, source: Path, tmp_path: Path) -> None:
+def test_a_row_of_other_settings_is_no_answer_for_a_copy(out: Path, source: Path, tmp_path: Path) -> None:
     """The table has the same content under old settings at one place, and under present ones at another."""
-    out, place = copied(examined, tmp_path), tmp_path / "copy"
+    place = tmp_path / "copy"
     words = ["--out", out, "--select", "float32-matmul", "--no-reports"]
     with FleetTable(out) as before:
-        old = [row for row in before.rows.values() if row.place.endswith("run-00002")]
+        (old,) = (row for row in before.rows.values() if row.place.endswith("run-00002"))
     fleet(source / "job-2" / "run-00002", *words)
     with FleetTable(out) as now:  # as an interrupted command leaves them
-        now.add(replace(old[0], key="elsewhere"))
+        now.add(replace(old, key="elsewhere"))
     shutil.copytree(source / "job-2" / "run-00002", place)
     assert "not examined" not in fleet(place, *words).stdout
     assert list(table(out)) == ["copy"]
@@ -239,10 +232,9 @@ def test_a_lost_scheduler_is_no_fault_of_recordings(source: Path, tmp_path: Path
         until(lambda: rows(out / "runs.jsonl") >= 1, 120)
         scheduler.kill()
         _, errors = run.communicate(timeout=120)
+    assert (run.returncode, "The Dask scheduler is gone" in errors) == (2, True)
     found = table(out)
-    assert run.returncode == 2
     assert len(found) < COUNT + 1
-    assert "The Dask scheduler is gone" in errors
     assert {row["failure"] for row in found.values()} <= {"", "unreadable"}
 
 
@@ -251,27 +243,17 @@ def test_nothing_goes_on_reading_after_the_command_was_killed() -> None:
     server = fleet_cluster.started()
     found = FoundRecording("memory://nowhere", ("",), 0, "")
     job = RecordingJob(found=found, plan=FleetPlan(config=Config(), settings="", timeout_s=600.0))
-    slow = replace(job, found=replace(found, place=f"http://127.0.0.1:{never_answers()}/a"))
-    assert server.stdin
-    assert server.stdout
-    pickle.dump(slow, server.stdin)
-    server.stdin.flush()
-    time.sleep(2)
-    assert server.poll() is None
-    server.stdin.close()
-    assert server.wait(timeout=30) == 0
-    server.stdout.close()
-
-
-def never_answers() -> int:
-    """Return the port of a server that takes connections and says nothing."""
-    server = socket.create_server(("127.0.0.1", 0))
-    KEPT.append(server)
-    return int(server.getsockname()[1])
-
-
-KEPT: list[socket.socket] = []
-"""Servers that are open until the tests end."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and says nothing
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/a"
+        slow = replace(job, found=replace(found, place=address))
+        assert None not in (server.stdin, server.stdout)
+        with server:
+            pickle.dump(slow, server.stdin)  # type: ignore[arg-type]  # a pipe
+            server.stdin.flush()  # type: ignore[union-attr]  # same
+            time.sleep(2)
+            assert server.poll() is None
+            server.stdin.close()  # type: ignore[union-attr]  # same
+            assert server.wait(timeout=30) == 0
 
 
 @cases(

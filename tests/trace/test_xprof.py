@@ -212,8 +212,8 @@ def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> No
 
 def calls(*called: tuple[int, ...]) -> HloProgram:
     """Return a program with a computation of one instruction for each of these, which it calls."""
-    made = {number: (Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called)}
-    return HloProgram("module", 0, made, donates=False)
+    made = ((Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called))
+    return HloProgram("module", 0, dict(enumerate(made)), donates=False)
 
 
 @cases(
