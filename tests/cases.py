@@ -10,10 +10,7 @@ from tfdoctor.facts.chart import Unavailable
 
 T = TypeVar("T", bound=Callable[..., object])
 Known = TypeVar("Known")
-<<<<<<< HEAD
 Ids = Iterable[Any] | Callable[[Any], Any] | None
-=======
->>>>>>> w-a
 
 
 def sure(value: Known | None) -> Known:
@@ -38,7 +35,6 @@ def each(*values: Any, ids: Ids = None) -> Callable[[T], T]:
     return cases(*((value,) for value in values), ids=ids)
 
 
-<<<<<<< HEAD
 def answers(ask: Callable[..., object], *rows: tuple[Any, ...]) -> Callable[..., None]:
     """Return a test: what is asked of the first values of each row is its last one (reals: nearly)."""
 
@@ -66,12 +62,6 @@ def nearly(value: Any) -> Any:
             return type(value)(map(nearly, value))
         case _:
             return value
-=======
-def sure(value: Known | None) -> Known:
-    """Return what must be there."""
-    assert value is not None
-    return value
->>>>>>> w-a
 
 
 def unavailable(*rows: tuple[Callable[[], object], str]) -> Callable[..., None]:

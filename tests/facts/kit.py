@@ -238,7 +238,7 @@ class Told:
             try:
                 for folder in folders:
                     folder.mkdir()
-                told = [*told_of(case(**{"folder": folder for folder in folders}))]
+                told = [*told_of(case(folder=folders[0]) if folders else case())]
             except (Unavailable, TfdoctorError) as why:
                 kind = "unavailable" if isinstance(why, Unavailable) else type(why).__name__
                 told = [f"{kind}: {why}"]
