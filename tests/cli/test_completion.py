@@ -5,22 +5,16 @@ from tfdoctor.cli.options import rule_names
 from tfdoctor.rules import all_rules
 
 
-@cases(
-    ("tfdoctor explain thread", ["thread-limit"]),
-    ("tfdoctor report runs --select prec", ["precision"]),
-    ("tfdoctor rules --ignore thread-limit,shared", ["thread-limit,shared-device"]),
-    ("tfdoctor profile --format html,sar", ["html,sarif"]),
-    ("tfdoctor diff a b --format html,m", ["html,md"]),
-    ("tfdoctor try run --only thread", ["thread-limit"]),
-    ("tfdoctor report runs --format html,htm", []),
-    ("tfdoctor explain no-such", []),
-)
-def test_rules_and_formats_are_completed(line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bash asks for the last word of a command line."""
+def offered(line: str) -> list[str]:
+    """Return what bash gets for the last word of a command line."""
     asked = {"_TFDOCTOR_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    for name, value in asked.items():
-        monkeypatch.setenv(name, value)
-    assert tfdoctor().stdout.split() == offered
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in asked.items():
+            patch.setenv(name, value)
+        return tfdoctor().stdout.split()
+
+
+test_rules_and_formats_are_completed = Names(__file__, "completions").test({"offered": offered})
 
 
 @each([str(Path(sys.executable).with_name("tfdoctor"))], [sys.executable, "-m", "tfdoctor"])

@@ -106,39 +106,6 @@ def test_what_is_gone_is_named_once() -> None:
     assert {"input-bound", "python-input"} <= gone
 
 
-OTHER = '{"schema": 1, "tfdoctor": "0", "program": "other.py", "findings": []}'
-
-
-@cases(
-    ("--baseline x", None, "does not exist: write it with --write-baseline x."),
-    ("--baseline x", "<html>", "x is HTML"),
-    ("--baseline x", "{,", "x is not JSON"),
-    ("--baseline x", '{"schema": 9, "program": "", "findings": []}', "x has schema 9"),
-    ("--baseline x", OTHER, "x is the baseline of other.py, and this is a run of input_bound.py"),
-    ("--write-baseline none/x", None, "none is no folder"),
-    ("--write-baseline x", "my notes", "x exists and is no baseline"),
-    ("--write-baseline .", None, ". is a folder"),
-    ("--config budget.toml", None, "budget.toml: budget is empty: set at least one of step-ms,"),
-)
-def test_what_cannot_be_used_is_one_sentence_and_nothing_is_written(
-    words: str, text: str | None, said: str
-) -> None:
-    Path("budget.toml").write_text("[budget]")
-    if text is not None:
-        Path("x").write_text(text)
-    assert said in refused(f"report {{slow}} --out out --format json {' '.join(RULES)} {words}")
-
-
-@cases(
-    ("--baseline x", "the baseline x does not exist"),
-    ("--write-baseline none/x", "none is no folder"),
-    ("--no-report --write-baseline x", "--write-baseline needs the report"),
-)
-def test_a_script_does_not_run_for_a_baseline_that_cannot_be_used(words: str, said: str) -> None:
-    Path("train.py").write_text("open('ran', 'w').close()")
-    assert said in refused(f"profile {words} train.py")
-
-
 def test_the_baseline_has_no_home_folder_when_scrubbed() -> None:
     copy = shutil.copytree(SLOW, Path("copy"))
     assert report("--scrub", "--write-baseline", "known.json", sample=copy)[0] == 0

@@ -4,19 +4,47 @@ from tests.cli.kit import *
 from tests.report import diagnoses
 from tfdoctor.report.formats.json import render
 
+TEXTS = {
+    "train.py": "open('ran', 'w')\n",
+    "notes.txt": "mine",
+    "kept/report.json": render(diagnoses.full()),
+    # Baselines, and a budget
+    "page": "<html>",
+    "broken": "{,",
+    "future": '{"schema": 9, "program": "", "findings": []}',
+    "other": '{"schema": 1, "tfdoctor": "0", "program": "other.py", "findings": []}',
+    "empty.toml": "[budget]",
+}
 
-@pytest.fixture(autouse=True)
-def folder(alone: Path) -> None:
-    """Be where a script, somebody's notes and a stored report are."""
-    (alone / "train.py").write_text("open('ran', 'w')\n")
-    (alone / "notes.txt").write_text("mine")
+RECORDINGS: dict[str, dict[str, Any]] = {
+    "steps": {"missing": [{"what": "trace", "why": "the script did not import TensorFlow"}], "steps": {"seen": 0}},
+    "worker": {"worker": {"name": "worker-0", "rank": 0, "size": 2}},
+    "elsewhere": {},
+    "good": {},
+}
+"""What recordings that can be run again, but not tried, have in their manifest."""
+
+
+@pytest.fixture
+def files(alone: Path) -> None:
+    """Be where a script, somebody's notes, a stored report, baselines and recordings are."""
     (alone / "kept").mkdir()
-    (alone / "kept" / "report.json").write_text(render(diagnoses.full()), "utf-8")
+    for name, text in TEXTS.items():
+        (alone / name).write_text(text, "utf-8")
+    for name, changes in RECORDINGS.items():
+        (alone / name).mkdir()
+        made(alone / name, **changes)
+    shutil.copy(CONVNET / "program.json.gz", alone / "elsewhere" / "recording")
+    for name in (CONVNET.name, "synthetic-gpu-a100-fp32"):
+        shutil.copytree(SAMPLES / name, alone / name)
 
 
 LINES = Names(__file__, "refusals")
 
-test_what_cannot_be_meant_is_one_sentence = LINES.test(dict.fromkeys(LINES, refused))
+
+@pytest.mark.usefixtures("files")
+def test_what_cannot_be_meant_is_one_sentence(golden: Callable[[str, str], None]) -> None:
+    LINES.test(dict.fromkeys(LINES, refused))(golden)
 
 
 def test_no_command_is_the_usage() -> None:
@@ -41,8 +69,8 @@ FILES = {
 
 
 @each(*FILES)
-def test_what_cannot_be_reported_on_is_refused_in_one_line_and_left_alone(name: str) -> None:
-    path = Path("there", f"{name}.xplane.pb")
+def test_what_cannot_be_reported_on_is_refused_in_one_line_and_left_alone(name: str, alone: Path) -> None:
+    path = alone / "there" / f"{name}.xplane.pb"
     path.parent.mkdir(parents=True)
     if (content := FILES[name]) is not None:
         path.write_bytes(content)

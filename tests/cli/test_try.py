@@ -2,7 +2,6 @@
 
 import errno
 import tempfile
-from functools import partial
 
 from tests.cli.kit import *
 from tests.report.diagnoses import tried, untried
@@ -38,45 +37,6 @@ def test_options_may_follow_a_recording(tmp_path: Path) -> None:
     assert (
         "No such option" not in tried_with(shutil.copytree(CONVNET, tmp_path / "run"), "--only", "no-such-rule")[1]
     )
-
-
-def sample(name: str, folder: Path) -> Path:
-    return shutil.copytree(SAMPLES / name, folder / "run")
-
-
-def elsewhere(folder: Path) -> Path:
-    recording = made(folder)
-    shutil.copy(CONVNET / "program.json.gz", recording)
-    return recording
-
-
-def without_steps(folder: Path) -> Path:
-    why = "the script did not import TensorFlow"
-    return made(folder, missing=[{"what": "trace", "why": why}], steps={"seen": 0})
-
-
-def of_a_worker(folder: Path) -> Path:
-    return made(folder, worker={"name": "worker-0", "rank": 0, "size": 2})
-
-
-@cases(
-    (partial(sample, "synthetic-gpu-a100-fp32"), "", "does not say which command to run"),
-    (partial(sample, "cpu-float32-convnet"), "", "does not say which command to run"),
-    # Trap: a recording may follow each of our options, also those that say no
-    (
-        without_steps,
-        "--settings --parts --yes --no-layer",
-        "cannot be timed as it is: the script did not import Ten",
-    ),
-    (of_a_worker, "--env A=1", "A job of several workers cannot be tried"),
-    (elsewhere, "--env A=1", "float32_convnet.py cannot be read (No such file or directory): run the trial where"),
-    (made, "--no-layer --yes --env A=1 --keep /proc/kept.diff", "/proc/kept.diff cannot be written"),
-)
-def test_a_recording_that_cannot_be_tried_is_one_sentence_before_any_run(
-    recorded: Callable[[Path], Path], words: str, why: str, alone: Path
-) -> None:
-    recording = recorded(alone)
-    assert why in refused(f"try {words} {recording}")
 
 
 DIFF = """--- a/train.py

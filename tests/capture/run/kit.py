@@ -13,6 +13,7 @@ from hypothesis import given, settings
 
 from tests.capture.kit import *
 from tests.cases import cases, each
+from tests.facts.kit import Names
 
 clocks: Any = agent.load("run.clock")
 kinds = agent.load("run.kinds")

@@ -25,51 +25,10 @@ def frames(stack: str) -> tuple[str, str]:
     return found[0]
 
 
-LOADS = "importlib._bootstrap:_find_and_load"
-OLD, FEEDS, ITERATES = (
-    "keras.engine",
-    "keras.engine.data_adapter:__init__",
-    "tensorflow.python.framework.ops:__iter__",
+# Of several kinds of work the first one counts, wherever it is on the stack; the user's line says what is imported:
+test_work_and_imports_by_module_and_function = Names(__file__, "work").test(
+    {"work": lambda stack: frames(stack)[0], "imported": lambda stack: frames(stack)[1]}
 )
-SAVES, BUILDS = "keras.src.saving.saving_api:save_model", "keras.src.layers.layer:__init__"
-
-
-@cases(
-    ("", "other"),
-    ("numpy:append", "other"),
-    (SAVES, "saving"),
-    ("tf_keras.src.engine.training:save_weights", "saving"),
-    ("tensorflow.python.checkpoint.checkpoint:save", "saving"),
-    ("tensorflow.python.checkpoint.checkpoint:restore", "building"),
-    ("tensorflow.python.ops.summary_ops_v2:write", "saving"),
-    (f"{OLD}.training:fit {FEEDS} {OLD}.training_utils:handle_partial_sample_weights {ITERATES}", "weights"),
-    (f"{FEEDS} {OLD}.training_utils:list_to_tuple", "input"),
-    (BUILDS, "building"),
-    ("keras.src.models.sequential:add", "building"),
-    ("keras.src.trainers.trainer:compile", "building"),
-    ("keras.src.models.model:from_config", "building"),
-    ("tensorflow.python.eager.context:ensure_initialized", "building"),
-    (
-        "tensorflow.python.framework.func_graph:func_graph_from_py_func user:step keras.src.layers.layer:__call__",
-        "tracing",
-    ),
-    ("keras.src.layers.layer:__call__", "model"),
-    ("tensorflow.python.data.ops.iterator_ops:__next__", "input"),
-    ("tensorflow.python.data.ops.dataset_ops:from_generator user:read", "input"),
-    ("keras.src.trainers.data_adapters.array_data_adapter:f", "input"),
-    ("keras.src.trainers.trainer:fit", "other"),
-    ("my_keras.src.layers.layer:__init__", "other"),
-    (f"{LOADS} pandas:x", "importing"),
-    (f"{LOADS} user:module numpy:append", "other"),
-    (f"{SAVES} {BUILDS}", "saving"),  # the first kind of work counts wherever it is on the stack
-    (f"{BUILDS} {SAVES}", "saving"),
-)
-def test_work_by_module_and_function(stack: str, expected: str) -> None:
-    assert frames(stack)[0] == expected
-
-
-def test_what_is_imported_is_what_the_users_line_asks_for() -> None:
-    assert [frames(stack)[1] for stack in (f"{LOADS} pandas:x", "numpy:append")] == ["pandas.core", ""]
 
 
 def test_frames_of_a_module_without_a_name_are_nobodys() -> None:

@@ -3,39 +3,18 @@
 import ctypes
 import faulthandler
 import gc
-import importlib.util
+import importlib
 import sys
 import threading
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 FOLDER, SECONDS = sys.argv[1], float(sys.argv[2])
 
-OFTEN = 5
-"""New objects until the collector runs."""
+OFTEN = 5  # new objects until the collector runs
 
 THREAD = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
-
-
-class Training:
-    """A thread that trains nothing."""
-
-    running, depth, function = False, 0, None
-
-
-class Arguments:
-    """Arguments of no call."""
-
-    code = call = None
-
-
-def load(name):
-    """Return a module of the agent."""
-    spec = importlib.util.spec_from_file_location(
-        "agent", FOLDER + "/__init__.py", submodule_search_locations=[FOLDER]
-    )
-    sys.modules["agent"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["agent"])
-    return importlib.import_module("agent." + name)
 
 
 def outer(count):
@@ -86,7 +65,10 @@ def own():
 
 over, counted = threading.Event(), [0]
 faulthandler.enable()
-sampler = load("window.stack_samples").StackSampler(None, Arguments())
+sys.path.append(str(Path(FOLDER).parent))
+samples_of = importlib.import_module(f"{Path(FOLDER).name}.window.stack_samples")
+sampler = samples_of.StackSampler(None, SimpleNamespace(code=None, call=None))  # of arguments of no call
+training = SimpleNamespace(running=False, depth=0, function=None)  # of nothing
 for target in (own, own, foreign, foreign, foreign):
     threading.Thread(target=target, daemon=True).start()
 gc.callbacks.append(collected)
@@ -94,7 +76,7 @@ gc.set_threshold(OFTEN, 10, 10)
 sys.setswitchinterval(0.0001)
 until, samples = time.monotonic() + SECONDS, 0
 while time.monotonic() < until:
-    sampler.sample(0, Training())
+    sampler.sample(0, training)
     samples += 1
     time.sleep(0.00005)
 over.set()
