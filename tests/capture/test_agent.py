@@ -134,6 +134,15 @@ def test_a_folder_that_is_not_imported_from_has_only_files_of_the_user(folder: P
     assert not agent.load("process.stack").is_installed(str(folder / "single.py"))
 
 
+def test_functions_of_one_shape_are_two_places(tmp_path: Path) -> None:
+    """As two training functions in one file: they were one loop."""
+    names: dict[str, Any] = {"stack": agent.load("process.stack")}
+    source = "def pretrain(): return stack.way_here()\ndef train(): return stack.way_here()\n"
+    exec(compile(source, str(tmp_path / "train.py"), "exec"), names)
+    first, again, other = names["pretrain"](), names["pretrain"](), names["train"]()
+    assert (first[0], first[0] != other[0]) == (again[0], True)
+
+
 @cases(
     ("model_1/dense_1/MatMul", "dense"),  # noted while tracing: the scope's number is no name
     ("gradient_tape/model_1/dense_1/MatMul/MatMul_1", "dense"),

@@ -80,6 +80,9 @@ def test_a_rate_of_zero_is_told_as_long_as_it_is_zero(
         rate.numpy = lambda value=value: value
         found = choices.zero_rates()
     assert [one["name"] for one in found] == told
+    sys.modules["tensorflow.python.eager"].context.executing_eagerly = lambda: False
+    assert choices.zero_rates() == []  # a graph gives no value
+    assert registry.log.errors == []
 
 
 REMOTE = [f"/job:worker/replica:0/task:{at}/device:CPU:0" for at in range(2)]

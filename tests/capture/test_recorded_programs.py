@@ -115,7 +115,6 @@ def norms_logged():
     apply(gradients[2:], head)
     return [unit * float(tf.norm(gradient)) for gradient in gradients]
 def values_logged():
-    unit, logged = 1.0, []
     gradients = all_taken()
     apply(gradients[2:], head)
     return [gradient.numpy().mean() for gradient in gradients]

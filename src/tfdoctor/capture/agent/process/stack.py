@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Line = tuple[str, int]  # a path, and the line's number
     Function = tuple[str, str]  # a module and a name in it
-    Way = tuple[tuple[str, int], ...]  # paths and instructions, the innermost first
+    Way = tuple[tuple[str, int, int], ...]  # paths, functions by their lines, and instructions, the innermost first
     Instructions = tuple[int, ...]  # ids of codes and instructions, the innermost first
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -166,7 +166,7 @@ def way_of(frame: FrameType | None) -> Way:
         name = frame.f_code.co_filename
         path = known[name] if name in known else user_file(name)  # each step walks its whole stack
         if path is not None:
-            places.append((path, frame.f_lasti))
+            places.append((path, frame.f_code.co_firstlineno, frame.f_lasti))
         frame = frame.f_back
     return tuple(places)
 

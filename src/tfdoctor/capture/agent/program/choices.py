@@ -78,6 +78,8 @@ class Choices:
 
     def zero_rates(self) -> list[dict[str, object]]:
         """Return the optimizers whose rate is still zero; one that was another number once is forgotten."""
+        if not self.rates or not tensorflow_api.context().executing_eagerly():
+            return []  # a graph gives no value
         look = quietly("learning rate", self.log)(_is_zero)
         self.rates = {name: kept for name, kept in self.rates.items() if look(kept[0])}
         return [{"name": name, "at": line} for name, (_, line) in self.rates.items()]
