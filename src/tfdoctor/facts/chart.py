@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache
-from types import NoneType, UnionType
+from types import NoneType, TracebackType, UnionType
 from typing import Any, TypeVar, cast, get_args
 
 from tfdoctor.terms.record import Record
@@ -54,7 +54,7 @@ class Chart:
         """Start with the parts of a recording, and the reasons for those it lacks."""
         self._known: dict[type, object] = {type(part): part for part in given}
         self._known |= missing or {}
-        self._failed: dict[type, Exception] = {}
+        self._failed: dict[type, tuple[Exception, TracebackType | None]] = {}  # with where it was first raised
 
     def fact(self, kind: type[F]) -> F:
         """Return the fact of this type, measuring it on first use.
@@ -64,7 +64,8 @@ class Chart:
             Exception: a defect of this fact, or of one that it needs; the same one each time.
         """
         if kind in self._failed:
-            raise self._failed[kind]
+            error, where = self._failed[kind]
+            raise error.with_traceback(where)
         if kind not in self._known:
             # A fact that can only be given has ``ABSENT``: why it is not known, where it was not.
             absent, measured = getattr(kind, "ABSENT", None), cast("Any", kind)
@@ -73,7 +74,7 @@ class Chart:
             except Unavailable as missing:
                 self._known[kind] = missing
             except Exception as error:
-                self._failed[kind] = error
+                self._failed[kind] = error, error.__traceback__
                 raise
         known = self._known[kind]
         if isinstance(known, Unavailable):
@@ -108,7 +109,7 @@ class Chart:
     @property
     def defects(self) -> tuple[Defect, ...]:
         """The facts that failed so far, each once; facts that only need a failed one are left out."""
-        errors = {id(error): error for error in self._failed.values()}
+        errors = {id(error): error for error, _ in self._failed.values()}
         return tuple(self._defect(error) for error in errors.values())
 
     def call(self, function: Callable[..., R], *given: object) -> R:
@@ -138,5 +139,5 @@ class Chart:
 
     def _defect(self, error: Exception) -> Defect:
         """Return a failure under the fact whose own measuring raised: the first that failed, for others met it."""
-        origin = next(kind for kind, failed in self._failed.items() if failed is error)
+        origin = next(kind for kind, (failed, _) in self._failed.items() if failed is error)
         return Defect(origin.__name__, repr(error))
