@@ -173,7 +173,7 @@ for name, text in json.load(sys.stdin).items():
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
     """Run all in one process; return the error of each, and the lengths of its batches.
 
     The page about types comes last, because it sets those of all layers.
@@ -189,13 +189,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
 
 
 @each("unfused-batch-norm", *GIVEN)
-def test_the_code_of_each_page_and_the_advised_layer_do_what_they_say(name: str, ran: dict[str, Any]) -> None:
-    assert ran[name][0] == ""
+def test_the_code_of_each_page_and_the_advised_layer_do_what_they_say(name: str, outcomes: dict[str, Any]) -> None:
+    assert outcomes[name][0] == ""
 
 
 @each(*PROGRAMS)
-def test_the_advice_against_padding_runs(name: str, ran: dict[str, tuple[str, Any]]) -> None:
-    (maker, by_length), (error, shapes) = PROGRAMS[name], ran[name]
+def test_the_advice_against_padding_runs(name: str, outcomes: dict[str, tuple[str, Any]]) -> None:
+    (maker, by_length), (error, shapes) = PROGRAMS[name], outcomes[name]
     assert error == ""
     mean = sum(shapes) / len(shapes)
     assert max(shapes) <= 64 + 8

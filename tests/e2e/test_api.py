@@ -16,14 +16,14 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def recorded(script: Path) -> subprocess.CompletedProcess[str]:
+def process(script: Path) -> subprocess.CompletedProcess[str]:
     return ended([sys.executable, str(script), "record"], script.parent, env=environment())
 
 
 @pytest.fixture(scope="module")
-def did(script: Path, recorded: subprocess.CompletedProcess[str]) -> Did:
-    assert recorded.returncode == 0, recorded.stderr
-    return lambda name: Run(0, recorded.stdout, recorded.stderr, script.parent / name)
+def did(script: Path, process: subprocess.CompletedProcess[str]) -> Did:
+    assert process.returncode == 0, process.stderr
+    return lambda name: Run(0, process.stdout, process.stderr, script.parent / name)
 
 
 def without_logs(stderr: str) -> str:
@@ -32,10 +32,10 @@ def without_logs(stderr: str) -> str:
     return re.sub(logs, "", stderr, flags=re.MULTILINE)
 
 
-def test_training_is_the_same_to_the_last_bit(recorded: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
+def test_training_is_the_same_to_the_last_bit(process: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
     plain = ended([sys.executable, str(BLOCKS), "plain"], tmp_path, env=environment())
-    assert recorded.stdout == plain.stdout != ""
-    assert without_logs(own_lines(recorded.stderr)) == without_logs(plain.stderr)
+    assert process.stdout == plain.stdout != ""
+    assert without_logs(own_lines(process.stderr)) == without_logs(plain.stderr)
 
 
 LOOPS, FITS = "earlier between raising short lent", "fit part inner callback broken on_top outer"

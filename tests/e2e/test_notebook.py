@@ -97,7 +97,7 @@ REFUSED = [
 ]
 
 
-def recorded(folder: Path) -> object:
+def of_cell(folder: Path) -> object:
     """Return what a cell recorded: its place, the number of samplers, and how it ended."""
     found = manifest(folder)
     return found.command, len(found.samplers), found.outcome.exit_code, found.outcome.error
@@ -107,10 +107,10 @@ def test_what_cells_show_and_record(tmp_path: Path, golden: Callable[[str, str],
     """Each shows its value under its own number, and an error once at its own lines; what is refused never runs."""
     _, *cells = executed(tmp_path, LOAD, *WORKS.values(), *REFUSED, failing=True).cells
     names = [*WORKS, *(cell.splitlines()[0] + " …" * (cell == REFUSED[1]) for cell in REFUSED[:-1]), "await"]
-    told = Told({name: functools.partial(shown, cell) for name, cell in zip(names, cells, strict=True)})
-    for name in ("my run", "bad", "exits"):
-        told[f"recorded in {name}"] = functools.partial(recorded, tmp_path / name)
-    told["files"] = lambda: sorted(path.name for path in tmp_path.iterdir())
+    told = Told()
+    told[shown] = {name: (cell,) for name, cell in zip(names, cells, strict=True)}
+    told[of_cell] = {f"recorded in {name}": tmp_path / name for name in ("my run", "bad", "exits")}
+    told.add("files", lambda: sorted(path.name for path in tmp_path.iterdir()))
     text = "\n".join(told.lines()).replace(str(tmp_path), "FOLDER")
     golden("notebook.txt", re.sub(r"notebook-\d+-\d+", "notebook-DATE", text))
 

@@ -27,7 +27,7 @@ def settings() -> Iterator[None]:
         yield
 
 
-def ran(variant: Variant, *arguments: str, layer: bool) -> tuple[TrialRun, str]:
+def tried_with(variant: Variant, *arguments: str, layer: bool) -> tuple[TrialRun, str]:
     """Run the script once; return what the run gave, and what TensorFlow and the script printed."""
     program = RecordedProgram((sys.executable, "set_up.py", *arguments), SCRIPTS, Kind.SCRIPT)
     with Runner.of(program, layer=layer) as stage:
@@ -43,7 +43,7 @@ def threads(log: str, name: str) -> int:
 @pytest.fixture(scope="module")
 def one_thread() -> tuple[TrialRun, str]:
     """Return a run with one thread in the pool, as well as what XLA would be needed for."""
-    return ran(Variant("", {}, {"TF_NUM_INTRAOP_THREADS": "1"}, {NO_XLA: 1}), layer=False)
+    return tried_with(Variant("", {}, {"TF_NUM_INTRAOP_THREADS": "1"}, {NO_XLA: 1}), layer=False)
 
 
 def test_settings_arrive_in_the_program(one_thread: tuple[TrialRun, str]) -> None:
@@ -53,7 +53,7 @@ def test_settings_arrive_in_the_program(one_thread: tuple[TrialRun, str]) -> Non
         runner={POOL_THREADS: 40, NO_XLA: 1},
     )
     _, before = one_thread
-    run, after = ran(changed, "xla", layer=False)
+    run, after = tried_with(changed, "xla", layer=False)
     assert run.times, run
     assert run.times.loop.examples == 4  # of the loop that trains
     assert threads(before, "tf_Compute") != 5
@@ -65,7 +65,7 @@ def test_settings_arrive_in_the_program(one_thread: tuple[TrialRun, str]) -> Non
 
 def test_xla_is_on_for_all_graphs() -> None:
     """In a layer, where there is one."""
-    run, log = ran(Variant("XLA", environment={"TF_XLA_FLAGS": CLUSTERING}), layer=not why_not(SCRIPTS))
+    run, log = tried_with(Variant("XLA", environment={"TF_XLA_FLAGS": CLUSTERING}), layer=not why_not(SCRIPTS))
     assert run.times, run
     assert COMPILED in log
 
@@ -76,6 +76,6 @@ def test_a_setting_that_does_not_arrive_has_no_figure(one_thread: tuple[TrialRun
     assert (run.times, run.why) == (None, "no function was compiled with XLA")
     names = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS")
     changed = Variant("", {}, {"TF_NUM_INTRAOP_THREADS": "9", **dict.fromkeys(names, "0")})
-    run, nine = ran(changed, "sets", layer=False)
+    run, nine = tried_with(changed, "sets", layer=False)
     assert (run.times, run.why) == (None, f"the program sets {' and '.join(names)} itself")
     assert threads(nine, "python") - threads(one, "python") == 8

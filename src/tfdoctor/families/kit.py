@@ -46,28 +46,8 @@ from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, s
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.families.call_rules import CallLimits, CallRule
-from tfdoctor.families.input_stages import (
-    BYTES_PER_MS,
-    MAPS,
-    ONE_THREAD,
-    READERS,
-    awaited,
-    bound_by,
-    heaviest,
-    left_on_all_cores,
-    work_table,
-)
-from tfdoctor.families.places import (
-    PART,
-    SHOWN,
-    SHOWN_ROWS,
-    RunPlace,
-    SlowPlaces,
-    changes,
-    in_function,
-    line_table,
-    none_seen,
-)
+from tfdoctor.families.input_stages import *
+from tfdoctor.families.places import *
 from tfdoctor.families.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.families.shares import judged
 from tfdoctor.families.small_calls import rows_per_batch, small_calls
