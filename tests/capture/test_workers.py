@@ -152,6 +152,7 @@ def test_what_processes_leave_is_arranged_and_none_is_lost(
         elif "killed" not in name:
             begun = end(out, begun)
         told = [f"process {one.pid}{', which trained' * one.trained}: {one.why}" for one in begun.processes]
+        told.append(f"workers by their names: {in_words(begun.workers)}")
         for path in (root, *sorted(root.glob("processes/*"))):
             told += [line.replace(str(root), "…") for line in recorded(path, root)]
         files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
