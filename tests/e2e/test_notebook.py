@@ -1,6 +1,5 @@
 """Notebooks in a real kernel: what `%%tfdoctor` and `tfdoctor.record` show, record and refuse."""
 
-
 import nbclient
 from playwright.sync_api import Browser
 

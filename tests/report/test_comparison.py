@@ -43,7 +43,7 @@ GONE = PartChange(part="input", before=4.0, after=0.3, changed=True)
 WIDE = {"direction": Direction.UNKNOWN, "doubt": Undecided.WIDE, "low": -0.71, "high": 1.09, "least": 1.2}
 OF_RUN = sure(known("sooner").run)
 LITTLE = replace(OF_RUN, after_ms=0.95 * OF_RUN.before_ms)
-CHANGES = {
+VARIATIONS = {
     "one part of the same step": replace(known("alike"), parts=(*known("alike").parts, LONGER)),
     "parts that make up for each other": replace(known("alike"), parts=(GONE, LONGER)),
     "the interval is given however wide it is": step_of("alike", **WIDE),
@@ -60,15 +60,15 @@ CHANGES = {
 def test_what_is_said_of_each_comparison(golden: Compare) -> None:
     texts = [
         "".join(f"{line}\n" for line in (f"## {name}", "", comparison.headline(made), *comparison.notes(made)))
-        for name, made in CHANGES.items()
+        for name, made in VARIATIONS.items()
     ]
     golden("diff-said.txt", "\n".join(texts))
 
 
 @cases(*product(("one part of the same step", "parts that make up for each other"), ("html", "md")))
 def test_the_headline_is_that_of_the_files(name: str, file_format: str) -> None:
-    made = comparison.render(file_format, CHANGES[name])
-    assert comparison.headline(CHANGES[name]) in made
+    made = comparison.render(file_format, VARIATIONS[name])
+    assert comparison.headline(VARIATIONS[name]) in made
     assert "No difference" not in made
 
 
