@@ -89,6 +89,16 @@ def clock(moment: Time) -> Any:
     return started()
 
 
+def check(clock: Any) -> dict[Any, int]:
+    """Every ns is in one place; return those of each."""
+    totals, now = clock.read()
+    assert sum(totals.values()) == now - clock.began
+    assert all(ns >= 0 for ns in totals.values())
+    assert set(totals) <= set(clock.places.made)
+    found: dict[Any, int] = totals
+    return found
+
+
 def steps_of(clock: Any, kind: str = kinds.STEP) -> int:
     """Return how many steps, or other calls of a kind, were entered."""
     return sum(n for place, n in clock.entered.items() if place.kind == kind)

@@ -16,16 +16,6 @@ def frame() -> FrameType | None:
     return inspect.currentframe()
 
 
-def check(clock: Any) -> dict[Any, int]:
-    """Every ns is in one place; return those of each."""
-    totals, now = clock.read()
-    assert sum(totals.values()) == now - clock.began
-    assert all(ns >= 0 for ns in totals.values())
-    assert set(totals) <= set(clock.places.made)
-    found: dict[Any, int] = totals
-    return found
-
-
 # Programs: what a user's script does, as a tree
 
 LEAVES = st.one_of(
