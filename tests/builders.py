@@ -7,13 +7,9 @@ Times are milliseconds. An event is ``(name, start, end)``, with its stats as a 
 An operation is named as TensorFlow names it, "model/conv/Conv2D:Conv2D"; its type follows from that.
 """
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
 
-import numpy as np
-
+from tests.kit import *
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation, Program

@@ -11,7 +11,7 @@ from unittest import mock
 from tfdoctor import cli
 
 
-def ran(*command: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+def ran_command(*command: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
     """Run a command in a process of its own, this Python where it begins with an option; return what it did."""
     first = [sys.executable] if str(command[0]).startswith("-") else []
     check = options.pop("check", False)

@@ -1,11 +1,6 @@
 """Charts of real traces of JAX on an NVIDIA H100; tests/facts/steps/test_search.py says how they were made."""
 
-import gzip
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import ModuleType
-
+from tests.kit import *
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule

@@ -32,5 +32,5 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cases import cases, each
-from tests.command import ran
+from tests.command import ran_command
 from tfdoctor.terms.errors import ConfigError, InputError, OutputError, TfdoctorError

@@ -24,7 +24,7 @@ MOST_BYTES = 6_200_000
 def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     """Run a command that must succeed, away from the checkout's own packages; return its output."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = ran(*command, cwd=cwd, env=kept | variables)
+    done = ran_command(*command, cwd=cwd, env=kept | variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -121,4 +121,4 @@ def ruff(action: str, path: Path, text: str) -> str:
     """Return what ruff prints for the text of a file at this path."""
     ours = 'lint.isort.known-first-party = ["tests", "tfdoctor"]'  # it looks for files, which are not there
     options = ("--output-format", "concise", "--config", ours) if action == "check" else ()
-    return ran("-m", "ruff", action, *options, "--stdin-filename", path, "-", input=text).stdout
+    return ran_command("-m", "ruff", action, *options, "--stdin-filename", path, "-", input=text).stdout

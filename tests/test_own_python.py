@@ -22,7 +22,7 @@ for rule in (*load([Path()], ()), all_rules()[0]):
 def tfdoctor(*words: str, cwd: Path, flags: Iterable[str] = (), **variables: Any) -> str:
     """Run `python -m tfdoctor` where it is found by itself; return its standard output."""
     command = (sys.executable, *flags, "-m", "tfdoctor", *words)
-    done = ran(*command, cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL, timeout=60)
+    done = ran_command(*command, cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL, timeout=60)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     return done.stdout
 
@@ -74,7 +74,7 @@ def test_an_optimized_python_has_the_pages_of_rules(flags: tuple[str, ...], tmp_
 def test_a_rule_has_its_page_in_an_optimized_process(tmp_path: Path) -> None:
     """Where `tfdoctor.record` reports in the process of the user: the docstring of an own rule is gone there."""
     (tmp_path / "slow_callbacks.py").write_text(RULE)
-    assert ran("-OO", "-c", LOAD, cwd=tmp_path, check=True).stdout.split() == ["True", "True"]
+    assert ran_command("-OO", "-c", LOAD, cwd=tmp_path, check=True).stdout.split() == ["True", "True"]
 
 
 @each("PYTHONPATH", "cwd")
@@ -92,7 +92,7 @@ def test_the_script_has_its_settings(tmp_path: Path) -> None:
     given = {"PYTHONOPTIMIZE": "2", "PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error"}
     words = ("profile", "--no-report", "--out", "rec", str(script))
     seen, level, first = json.loads(tfdoctor(*words, cwd=tmp_path, **given))
-    bare = ran(sys.executable, script, env=environment(**given), check=True)
+    bare = ran_command(sys.executable, script, env=environment(**given), check=True)
     assert ([seen, level, first], level) == (json.loads(bare.stdout), 2)
     recorded = json.loads((tmp_path / "rec" / "tfdoctor.json").read_text())["environment"]
     assert recorded["PYTHONOPTIMIZE"] == "2"

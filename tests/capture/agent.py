@@ -1,11 +1,9 @@
 """Loads the agent as sitecustomize does: by path, under its private name."""
 
 import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 
 import tfdoctor.capture
+from tests.kit import *
 
 NAME = "_tfdoctor_agent"
 

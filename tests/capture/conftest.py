@@ -1,11 +1,7 @@
 """What tests of the recorder ask for."""
 
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from tests.capture import agent, windows
+from tests.kit import *
 
 
 @pytest.fixture

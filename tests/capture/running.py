@@ -1,20 +1,7 @@
 """Runs scripts with and without tfdoctor, in real processes."""
 
-import gzip
-import json
-import os
-import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from tests.cases import sure
+from tests.kit import *
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.recording import PROGRAM, Recording
 from tfdoctor.rules import all_rules

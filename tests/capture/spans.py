@@ -1,12 +1,7 @@
 """The marks that the agent leaves in a trace, read with TensorFlow's own schema."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 from tests.capture.running import Run
+from tests.kit import *
 from tfdoctor.trace.wire import xplane_pb2
 
 

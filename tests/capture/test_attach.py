@@ -1,7 +1,5 @@
 """Jobs that run already: traced together, whatever becomes of any one of them, and left as they were."""
 
-import math
-from dataclasses import replace
 from typing import NamedTuple
 
 from typer.testing import CliRunner
@@ -12,7 +10,7 @@ from tfdoctor.capture import machine
 from tfdoctor.capture.attach import LONGEST_S, Address, attach, host
 from tfdoctor.cli import app
 from tfdoctor.recording.manifest import HostMachine
-from tfdoctor.terms.errors import CaptureError, OutputError
+from tfdoctor.terms.errors import CaptureError
 
 STEPS = 400
 """Those whose losses a job prints at its end."""

@@ -1,7 +1,5 @@
 """What tfdoctor may cost a run: the rule alone, and what it does to windows."""
 
-from hypothesis import given
-
 from tests.capture.kit import *
 from tests.capture.windows import run
 

@@ -1,6 +1,5 @@
 """The compiled function that a line calls is named by the call's own text, where Python has positions."""
 
-import math
 from math import factorial
 
 from tests.capture.kit import *

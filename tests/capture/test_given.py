@@ -7,8 +7,8 @@ from tests.capture.kit import *
 BASE = np.arange(6000.0)
 
 
-@pytest.fixture
-def given(log: Any) -> Any:
+@pytest.fixture(name="given")
+def fixture_of_given(log: Any) -> Any:
     return agent.load("program.given").Given(log)
 
 

@@ -1,9 +1,7 @@
 """The agent calls functions that it took before the script: no double, stopped clock or greenlet reaches them."""
 
-import ast
 import importlib
 import io
-from unittest import mock
 
 from tests.capture.kit import *
 

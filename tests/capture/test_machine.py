@@ -1,7 +1,5 @@
 """What the machine, its clocks and its control groups say before and after a run."""
 
-from hypothesis import given
-
 from tests.capture.kit import *
 from tfdoctor.capture import machine
 from tfdoctor.capture.manifest import SMALLEST_JUMP_NS, Moment, times_begun, times_ended

@@ -1,7 +1,5 @@
 """What the manifest keeps to itself, and what it says."""
 
-from functools import partial
-
 from tests.capture.kit import *
 from tests.facts.kit import Told
 from tfdoctor.capture import manifest

@@ -7,7 +7,7 @@ from tfdoctor.capture import Kind, Plan, profile
 from tfdoctor.capture.folder import claim
 from tfdoctor.capture.interpreter import RECEIPTS, UVX, interpreter, notice
 from tfdoctor.own_python import MARK
-from tfdoctor.terms.errors import CaptureError, OutputError
+from tfdoctor.terms.errors import CaptureError
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ One process records all of them one after the other: TensorFlow starts once.
 """
 
 from collections import Counter
-from itertools import pairwise
 
 from tests.capture.kit import *
 from tests.capture.running import *

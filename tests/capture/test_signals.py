@@ -1,6 +1,5 @@
 """Signals reach the script once, whoever sends them; tfdoctor outlives them, and stops with the script."""
 
-from functools import partial
 from subprocess import Popen
 
 from tests.capture import running

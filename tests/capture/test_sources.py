@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501 - scripts, one a line
 import linecache
-from dataclasses import replace
 from typing import ClassVar
 
 from tests.capture.kit import *

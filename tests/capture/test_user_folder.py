@@ -1,7 +1,5 @@
 """The folder of a recorded program: its commit, by git or without it, and the files that the run wrote."""
 
-from dataclasses import asdict
-
 from tests.capture.kit import *
 from tests.capture.running import profiled
 from tfdoctor.capture import manifest, user_folder

@@ -12,7 +12,6 @@ from tfdoctor.capture import Plan, folder, manifest
 from tfdoctor.capture.agent.process.rank import rank, unreadable
 from tfdoctor.recording import Recording, folders
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.terms.errors import OutputError
 
 XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
 
@@ -62,9 +61,9 @@ GIVEN: list[dict[str, str]] = [
     {"TF_CONFIG": cluster("worker", 0), "SM_HOSTS": '["a"]'},
 ]
 LAUNCHERS = Told()
-for given in GIVEN:
-    name = ", ".join(f"{key}={value if len(value) < 200 else f'{value[:9]}…'}" for key, value in given.items())
-    LAUNCHERS[lambda of: {"worker": rank(of), "ignored": unreadable(of)}] = {name or "nothing": (given,)}
+for variables in GIVEN:
+    name = ", ".join(f"{key}={value if len(value) < 200 else f'{value[:9]}…'}" for key, value in variables.items())
+    LAUNCHERS[lambda of: {"worker": rank(of), "ignored": unreadable(of)}] = {name or "nothing": (variables,)}
 test_launchers_name_a_worker = LAUNCHERS.test("workers")
 
 

@@ -1,13 +1,7 @@
 """A window without TensorFlow: its profiler only remembers, and its registry only counts."""
 
-import contextlib
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-
 from tests.capture import agent
+from tests.kit import *
 
 
 class Profiler:

@@ -17,7 +17,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The fixed example with its reports."""
     report = tmp_path_factory.mktemp("reported") / "report"
     shutil.copytree(SAMPLES / "cpu-input-bound-fixed", report)
-    ran("-m", "tfdoctor", "report", report, "--format", "json,md,html", check=True)
+    ran_command("-m", "tfdoctor", "report", report, "--format", "json,md,html", check=True)
     return report
 
 
@@ -34,7 +34,7 @@ def runner(tmp_path: Path, path: str, reported: Path) -> Runner:
 
 def checked(schema: str, file: Path) -> tuple[int, str]:
     """Return the exit code of the validator, and what it says."""
-    done = ran("-m", "check_jsonschema", "--builtin-schema", schema, file)
+    done = ran_command("-m", "check_jsonschema", "--builtin-schema", schema, file)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -215,6 +215,6 @@ def test_an_undecided_budget_warns_and_an_own_4_fails(
         "TFDOCTOR_OUT": str(tmp_path / "out"),
         "GITHUB_OUTPUT": str(outputs),
     }
-    done = ran("bash", ROOT / "scripts" / "ci" / "profile.sh", env=environment, check=True)
+    done = ran_command("bash", ROOT / "scripts" / "ci" / "profile.sh", env=environment, check=True)
     assert f"code={code}\n" in outputs.read_text()
     assert ("::warning title=tfdoctor::A budget is undecided" in done.stdout) == warned

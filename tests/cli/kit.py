@@ -1,29 +1,13 @@
 """What tests of the command line are written with: ``from tests.cli.kit import *``."""
 
-import contextlib
 import functools
-import gzip
 import hashlib
-import json
 import operator
-import os
-import random
-import re
-import shlex
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.capture.running import SOURCES, cli, environment
-from tests.cases import cases, each
 from tests.command import tfdoctor
 from tests.facts.kit import Names, Told
+from tests.kit import *
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SLOW, FIXED = SAMPLES / "cpu-input-bound", SAMPLES / "cpu-input-bound-fixed"

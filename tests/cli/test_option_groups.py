@@ -1,9 +1,7 @@
 """Fields of a group are options of the command, whatever their group is called, and arrive as the group."""
 
-import ast
 import inspect
 from importlib import import_module
-from types import SimpleNamespace
 
 import typer
 from typer.testing import CliRunner

@@ -1,7 +1,6 @@
 """``tfdoctor try``: what it takes, and how it refuses."""
 
 import errno
-import tempfile
 
 from tests.cli.kit import *
 from tests.report.diagnoses import tried, untried

@@ -2,19 +2,7 @@
 
 import functools
 import inspect
-import json
-import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
-from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from scripts.synthetic import gpu, job
@@ -32,7 +20,7 @@ from tests.builders import (
     v100,
     wait,
 )
-from tests.cases import cases, each
+from tests.kit import *
 from tests.report.diagnoses import saving
 from tests.rules.run_facts import run_line
 from tests.rules.verdicts import as_finding, as_not_applicable, near
@@ -96,7 +84,6 @@ from tfdoctor.report.formats import json as json_format
 from tfdoctor.report.words import order as sentences
 from tfdoctor.rulebook.config import FailOn
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.record import Record

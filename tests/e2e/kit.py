@@ -1,24 +1,12 @@
 """What tests of whole runs are written with: ``from tests.e2e.kit import *``."""
 
-import json
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import pytest
+from typing import NamedTuple
 
 from tests.capture.running import *
 from tests.capture.spans import Mark, iterator_names, marks, numbers
-from tests.cases import cases, each
 from tests.command import tfdoctor
 from tests.facts.kit import Told
+from tests.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.terms.verdict import Edit, Finding, Location

@@ -1,14 +1,11 @@
 """Notebooks that a real kernel executes."""
 
-from pathlib import Path
-from typing import Any
-
 import nbclient
-import pytest
 from jupyter_client.kernelspec import NoSuchKernel
 from nbformat import v4
 
 from tests.capture.running import environment
+from tests.kit import *
 
 
 def executed(folder: Path, *cells: str, failing: bool = False) -> Any:

@@ -1,6 +1,5 @@
 """The accuracy corpus: its pairs, what is kept of them, and the page."""
 
-import ast
 import difflib
 import zipfile
 

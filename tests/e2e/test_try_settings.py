@@ -16,8 +16,8 @@ COMPILED = "Compiled cluster using XLA"
 ON = "oneDNN custom operations are on"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def settings() -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True, name="settings")
+def fixture_of_settings() -> Iterator[None]:
     """Let TensorFlow log what it does, and choose everything itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")

@@ -1,20 +1,10 @@
 """What tests of edits are written with, ``from tests.edits.kit import *``: texts, and recordings of files."""
 
-import ast
 import hashlib
-import re
-import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from difflib import unified_diff
-from functools import partial
-from pathlib import Path
-from typing import Any
 
-import pytest
-
-from tests.cases import cases, each
 from tests.facts.kit import Told
+from tests.kit import *
 from tests.report.diagnoses import rule
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import NO_EDIT

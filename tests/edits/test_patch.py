@@ -1,10 +1,8 @@
 """Patches of many kinds of files, applied by git itself: byte for byte as intended, and valid Python."""
 
 import codecs
-from itertools import pairwise
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck
 
 from tests.edits.kit import *
 from tfdoctor.edits.patch import FileChange, replaced, unified

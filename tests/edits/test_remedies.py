@@ -1,7 +1,6 @@
 """What a remedy shows and where it is made: by an edit, as a suggestion, or by hand with the reason for that."""
 
 import importlib
-import sys
 
 from tests.edits.kit import *
 from tests.report.diagnoses import tried

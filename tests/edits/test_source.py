@@ -1,11 +1,8 @@
 """A file is edited only where it is unchanged since the recording; its path in the repository is found."""
 
-import os
-from collections.abc import Callable
-
-from tests.cases import cases, each
 from tests.compare.made import finding
 from tests.edits.kit import Declined, Location, Manifest, Path, ProgramRecord, Recording, pytest, recorded, replace
+from tests.kit import *
 from tests.report.diagnoses import full
 from tfdoctor.edits import line_hashes, repository_paths
 from tfdoctor.edits.source import SourceFile, Sources, existing, folders_of

@@ -1,13 +1,8 @@
 """The files and messages of `--patch`."""
 
-from pathlib import Path
-
-import pytest
-
-from tests.cases import cases, each
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.cli.report import write_patch
-from tfdoctor.terms.errors import OutputError
 
 PATCH = b"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-caf\xe9\n+tea\n"
 

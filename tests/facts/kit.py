@@ -1,25 +1,14 @@
 """What tests of facts are written with: ``from tests.facts.kit import *``."""
 
-import gzip
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from functools import cache, partial
 from inspect import signature
-from itertools import groupby, pairwise
+from itertools import groupby
 from math import prod
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.builders import *
-from tests.cases import answers, cases, each, nearly, unavailable
+from tests.cases import answers, nearly, unavailable
 from tests.h100 import TIMED_MS, h100
+from tests.kit import *
 from tests.run_logs import FOLDER, Run
 from tests.xspaces import TRACES
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -105,7 +94,6 @@ from tfdoctor.recording.run_log import (
     TracedNumber,
 )
 from tfdoctor.rules.execution.python_in_loop import LoopLines
-from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, KeptValue, Part, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms, ratio
@@ -230,10 +218,10 @@ class Told:
         assert name not in self.cases, name
         self.cases[name] = case
 
-    def lines(self, root: Path = Path()) -> Iterable[str]:
+    def lines(self, root: Path | None = None) -> Iterable[str]:
         """Yield the text; a case that takes a ``folder`` has one of its own, called FOLDER in the text."""
         for number, (name, case) in enumerate(self.cases.items()):
-            folders = [root / str(number)] if "folder" in signature(case).parameters else []
+            folders = [(root or Path()) / str(number)] if "folder" in signature(case).parameters else []
             yield f"## {name}"
             try:
                 for folder in folders:

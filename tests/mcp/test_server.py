@@ -1,23 +1,14 @@
 """The server as an assistant uses it: by the official client, over the standard input and output."""
 
 import asyncio
-import contextlib
-import re
-import shutil
-import sys
-from collections.abc import Awaitable, Callable
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Awaitable
 
-import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.capture.running import SOURCES, environment
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.mcp.runs import ServedRuns
 from tfdoctor.report.formats import llm
-from tfdoctor.terms.errors import InputError
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 

@@ -1,9 +1,7 @@
 """No damaged recording ends in a traceback, and no rule fails on one; `benchmarks/mutations.py` runs more."""
 
-from pathlib import Path
-
 from scripts.mutation.cases import run
-from tests.cases import each
+from tests.kit import *
 
 CASES, CHUNK = 60, 30
 

@@ -2,15 +2,11 @@
 
 from random import Random
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from scripts.fact_index import measured
 from scripts.mutation import sparse
 from scripts.mutation.cases import TRACE, write_intact
 from scripts.mutation.originals import Original, originals
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.recording import Recording

@@ -4,23 +4,17 @@ Each has its port from the beginning: one that is free may be taken until a proc
 filesystems for the life of a process, also those that lead to the server of an earlier test, which is gone.
 """
 
-import contextlib
 import http.server
 import logging
-import os
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator, Mapping
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import fsspec
 from gcp_storage_emulator import server as emulator  # type: ignore[import-untyped] # it has no types
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
+
+from tests.kit import *
 
 HOST = "127.0.0.1"
 logging.getLogger("werkzeug").setLevel(logging.ERROR)  # else it tells of each request on what a command prints

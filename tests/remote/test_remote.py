@@ -1,25 +1,15 @@
 """Recordings and reports at URLs: real servers, and what goes wrong with them."""
 
-import contextlib
-import json
-import re
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import fsspec
-import pytest
 from fsspec.implementations.local import LocalFileSystem
 
-from tests.cases import cases, each
 from tests.command import tfdoctor
+from tests.kit import *
 from tests.remote import servers
 from tfdoctor.recording import Recording
 from tfdoctor.remote import fetching, filesystem, uploads
 from tfdoctor.remote.fetching import chosen
 from tfdoctor.remote.filesystem import Remote
-from tfdoctor.terms.errors import InputError, OutputError
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SAMPLE, ELSEWHERE = SAMPLES / "cpu-input-bound", "s3://no-such-bucket"

@@ -3,15 +3,10 @@
 Most are stored: what ``golden/NAME.json`` holds is read, and rendered as that same file.
 """
 
-import json
-from collections.abc import Callable
-from dataclasses import replace
-from functools import cache, partial
 from itertools import zip_longest
-from pathlib import Path
-from typing import Any
 
 from tests.cases import sure
+from tests.kit import *
 from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.hosts import Hosts

@@ -1,28 +1,16 @@
 """What tests here are written with: ``from tests.report.kit import *``."""
 
 import base64
-import gzip
-import json
-import math
-import re
-import subprocess
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from difflib import ndiff
-from functools import cache
 from html.parser import HTMLParser
-from itertools import combinations, cycle, pairwise, product
-from pathlib import Path
-from typing import Any, Literal
+from itertools import combinations, cycle, product
+from typing import Literal
 
 import jsonschema
 import plotly.graph_objects as go
-import pytest
 from axe_playwright_python.sync_playwright import Axe
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example
 from jsonschema import Draft4Validator
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -32,11 +20,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from benchmarks import gallery
-from tests.cases import cases, each, sure
+from tests.cases import sure
 from tests.diagnose.kit import chart_of, effects, part, states, times
 from tests.facts.kit import Told
 from tests.fleet.runs import finding, reported
 from tests.history.made import commit, followed, noisy
+from tests.kit import *
 from tests.report import diagnoses
 from tests.report.diagnoses import *
 from tests.report.diagnoses import saving as saves
@@ -99,7 +88,6 @@ from tfdoctor.stored.files import open_report
 from tfdoctor.stored.report import finished
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms import humanize, text
-from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.humanize import counted, energy, milliseconds, place
 from tfdoctor.terms.json_form import as_json, converted
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase, RunCall, StepSource, TrustLevel

@@ -50,7 +50,7 @@ def test_it_may_use_the_edits_of_the_built_in_rules(project: Path) -> None:
 
 
 def test_the_test_of_the_guide_passes(project: Path) -> None:
-    done = ran("-m", "pytest", "-q", "-p", "no:cacheprovider", "doctor", cwd=project)
+    done = ran_command("-m", "pytest", "-q", "-p", "no:cacheprovider", "doctor", cwd=project)
     assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
 
 

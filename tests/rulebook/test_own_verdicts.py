@@ -84,7 +84,7 @@ def test_a_report_tells_whose_fault(value: str, said: str, tmp_path: Path, monke
 
 def test_an_example_that_fails_is_one_sentence(tmp_path: Path) -> None:
     returning(tmp_path, "raise ValueError('no example')", "sick")
-    done = ran("-m", "tfdoctor", "explain", "slow-callbacks", "--rules", "doctor", cwd=tmp_path)
+    done = ran_command("-m", "tfdoctor", "explain", "slow-callbacks", "--rules", "doctor", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     said = r"tfdoctor: doctor/slow_callbacks\.py:\d+: sick failed: ValueError: no example\.\n"
     assert re.fullmatch(said, done.stderr)

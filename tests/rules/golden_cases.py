@@ -12,11 +12,9 @@ well, and begins anew, without those two.
 """
 
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Mapping
 from types import EllipsisType
-from typing import Any
 
+from tests.kit import *
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, Unit

@@ -1,16 +1,7 @@
 """What tests of a rule and its cases are written with: ``from tests.rules.kit import *``."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pytest
-
 from tests.builders import *
-from tests.cases import cases, each
+from tests.kit import *
 from tests.rules.applied import applied, examined, rule_of
 from tests.rules.golden_cases import Cases, golden_cases, shown
 from tests.rules.run_facts import *

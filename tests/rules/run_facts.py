@@ -1,9 +1,6 @@
 """Facts of a run of one script, written by hand."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
+from tests.kit import *
 from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations

@@ -1,9 +1,5 @@
 """cost: the cost of steps and savings at a given price, and nothing without one."""
 
-import json
-import subprocess
-import sys
-
 from typer.testing import CliRunner
 
 from tests.report.diagnoses import told

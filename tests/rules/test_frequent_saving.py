@@ -1,8 +1,5 @@
 """frequent-saving: saves in the middle of epochs are compared with what a failure could lose."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.rules.kit import *
 from tfdoctor.rules.run.frequent_saving import check
 

@@ -1,8 +1,5 @@
 """growing-step: steps and calls that certainly get slower, with what grows along; and what only looks like it."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.rules.kit import *
 from tfdoctor.rules.run import growing_step
 from tfdoctor.rules.run.growing_step.longer_times import LongerTimes, SlowingCall, StepLine

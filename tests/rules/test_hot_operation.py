@@ -194,7 +194,7 @@ def forms(*rows: Op) -> tuple[CheaperForm, ...]:
     return Chart([program, ran]).fact(CheaperForms).forms
 
 
-def given(name: str, *shape: int) -> Op:
+def fed(name: str, *shape: int) -> Op:
     return op(name, "Placeholder", [], [], tensor(*shape))
 
 
@@ -203,12 +203,12 @@ def pairs(nodes: int, *, repeated: int = 2) -> tuple[Op, ...]:
     row, both = tensor(200, 32), tensor(200, 64)
     taken = [op(f"end{n}", "GatherV2", [0, 1], [tensor(nodes, 32), tensor(200)], row) for n in range(repeated)]
     return (
-        given("nodes", nodes, 32),
-        given("index", 200),
-        *(*taken, *(given(f"end{n}", 200, 32) for n in range(repeated, 2))),
+        fed("nodes", nodes, 32),
+        fed("index", 200),
+        *(*taken, *(fed(f"end{n}", 200, 32) for n in range(repeated, 2))),
         op("axis", "Const", [], [], tensor()),
         op("concat", "ConcatV2", [2, 3, 4], [row, row, tensor()], both),
-        given("w", 64, 16),
+        fed("w", 64, 16),
         op("MatMul", "MatMul", [5, 6], [both, tensor(64, 16)], tensor(200, 16)),
     )
 
@@ -218,29 +218,29 @@ def resized(channels: int, kernel: int = 1, scale: int = 4, *, ways: int = 1) ->
     small, large = tensor(4, 24, 24, 32), tensor(4, 24 * scale, 24 * scale, 32)
     weights, out = tensor(kernel, kernel, 32, channels), tensor(4, 24 * scale, 24 * scale, channels)
     return (
-        given("x", 4, 24, 24, 32),
+        fed("x", 4, 24, 24, 32),
         op("resize", "ResizeBilinear", [0], [small], large),
-        given("k", *weights[1]),
+        fed("k", *weights[1]),
         *(op(f"conv{n}", "Conv2D", [1, 2], [large, weights], out) for n in range(ways)),
     )
 
 
 def diagonal(kind: str) -> tuple[Op, ...]:
     made, product = op("diag", kind, [0], [VALUES], SQUARE), op("m", "MatMul", [1, 2], [SQUARE, SQUARE], SQUARE)
-    return given("d", 64), made, given("x", 64, 64), product
+    return fed("d", 64), made, fed("x", 64, 64), product
 
 
 def loss_of(classes: int) -> tuple[Op, ...]:
     logits = tensor(128, classes)
-    return given("x", 128, classes), op("l", LOSS.removeprefix("Sparse"), [0, 0], [logits, logits], tensor(128))
+    return fed("x", 128, classes), op("l", LOSS.removeprefix("Sparse"), [0, 0], [logits, logits], tensor(128))
 
 
 MATRIX, VALUES, EMPTY, SQUARE = tensor(96, 64), tensor(64), tensor(0), tensor(64, 64)
-SVD = (given("w", 96, 64), op("norm/Svd", "Svd", [0], [MATRIX], VALUES, EMPTY, EMPTY))
+SVD = (fed("w", 96, 64), op("norm/Svd", "Svd", [0], [MATRIX], VALUES, EMPTY, EMPTY))
 ROWS, TILED, IMAGE = tensor(8, 256), tensor(4, 144), tensor(4, 8, 8, 64)
-SORT = (given("x", 8, 256), op("TopKV2", "TopKV2", [0], [ROWS], ROWS, tensor(8, 256, kind="int32")))
+SORT = (fed("x", 8, 256), op("TopKV2", "TopKV2", [0], [ROWS], ROWS, tensor(8, 256, kind="int32")))
 FEW = op("few", "StridedSlice", [1], [ROWS], tensor(8, 12))
-TILE = (given("x", 4, 48), op("Tile", "Tile", [0], [tensor(4, 48)], TILED))
+TILE = (fed("x", 4, 48), op("Tile", "Tile", [0], [tensor(4, 48)], TILED))
 
 
 @golden_cases
@@ -273,7 +273,7 @@ def test_measured_forms(told: Cases) -> None:
     told["more of the copies is used"] = forms(*TILE, op("crop", "StridedSlice", [1], [TILED], tensor(4, 37)))
     told["10,000 classes"] = forms(*loss_of(10_000))
     told["fewer classes"] = forms(*loss_of(9_999))
-    told["response normalization"] = forms(given("x", 4, 8, 8, 64), op("LRN", "LRN", [0], [IMAGE], IMAGE))
+    told["response normalization"] = forms(fed("x", 4, 8, 8, 64), op("LRN", "LRN", [0], [IMAGE], IMAGE))
     largest = op("norm/largest", "StridedSlice", [1], [VALUES], tensor())
     back = op("gradient_tape/norm/Svd", "Svd", [0], [MATRIX], VALUES, MATRIX, MATRIX)
     told["the gradient of a decomposition belongs to it"] = forms(*SVD, largest, back)

@@ -1,7 +1,5 @@
 """padding-waste: sequences that are mostly zeros at their ends, and what only looks like them."""
 
-import ast
-
 from tests.rules.kit import *
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.given import Given

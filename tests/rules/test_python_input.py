@@ -1,8 +1,5 @@
 """python-input: the interpreter takes a tenth of what limits a pipeline that is waited for."""
 
-import subprocess
-import sys
-
 from tests.rules.kit import *
 from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.rules.input import python_input

@@ -1,13 +1,9 @@
 """A verdict as the kind that a test expects, and what it holds."""
 
-from collections.abc import Callable
 from difflib import unified_diff
-from functools import partial
-from typing import Any
-
-import pytest
 
 from tests.edits.kit import edited
+from tests.kit import *
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 

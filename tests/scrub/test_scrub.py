@@ -1,17 +1,11 @@
 """What names a person or a machine is in no rendering of a scrubbed report; the rest is as it was."""
 
-import gzip
 import html
-import json
 import platform
-import re
-from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
-from tests.cases import cases, each
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor import cli
 from tfdoctor.diagnosis import Diagnosis, Subject

@@ -1,12 +1,8 @@
 """The model of a file: what is no Python, where nodes are, and which of the places that bind a name one sees."""
 
-import ast
 import warnings
-from collections.abc import Callable
 
-import pytest
-
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.source_code.tree import SyntaxTree
 

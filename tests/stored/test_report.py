@@ -1,21 +1,15 @@
 """A diagnosis is stored without a loss, whatever is in it."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import is_dataclass
 from functools import reduce
 from math import nan
-from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Union, get_args, get_origin, get_type_hints
 
 import jsonschema
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import Meta
 
-from tests.cases import cases, each
+from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import DeviceWord, Diagnosis, Labelled
@@ -32,7 +26,6 @@ from tfdoctor.stored.report import NoReportError, finished, read, write
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms import json_form as form
 from tfdoctor.terms import verdict
-from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.text import BLOCK_LIMIT, legible
 from tfdoctor.terms.units import Quantity, Unit

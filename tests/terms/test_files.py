@@ -1,15 +1,9 @@
 """Files that anybody may have made: regular ones alone, within limits, and behind no link that leads elsewhere."""
 
-import gzip
-import os
 import socket
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
-import pytest
-
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.terms.files import MOST_BYTES, NotReadableError, content, is_below, opened, text, unpacked
 
 

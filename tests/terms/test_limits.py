@@ -1,12 +1,8 @@
 """A process that reads what anybody may have made has limits of memory and time, which grow with what it reads."""
 
 import resource
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
-from tests.cases import cases
+from tests.kit import *
 from tfdoctor.terms import limits
 
 BEGIN = "from tfdoctor.terms.limits import ROOM, lift; import resource; ROOM.begin();"

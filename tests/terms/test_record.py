@@ -5,12 +5,10 @@ import importlib
 import pickle
 import pkgutil
 import pprint
-from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
-
-import pytest
+from typing import Generic
 
 import tfdoctor
+from tests.kit import *
 from tfdoctor.terms.record import Record, common, field
 
 Kind = TypeVar("Kind")

@@ -2,14 +2,9 @@
 
 import errno
 import resource
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
 
 from tests.capture.running import SOURCES, environment
-from tests.cases import each
+from tests.kit import *
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten
 
 

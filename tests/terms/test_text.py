@@ -1,11 +1,7 @@
 """Texts of a recording command neither a terminal nor a CI runner, stand on a line and have an end."""
 
-import time
-from collections.abc import Callable
-
-from tests.cases import cases, each
+from tests.kit import *
 from tfdoctor.terms import text
-from tfdoctor.terms.errors import InputError
 
 ESCAPES = "\x1b]0;PWNED\x07\x9b2J\x00\x7f"
 MARKS = "\u202e\u2066\u200f\u2028\ufeff\ud800"

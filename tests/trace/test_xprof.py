@@ -150,7 +150,7 @@ def test_a_question_that_is_dropped_ends_its_child(path: Path, private: Path, ch
     ids=["the child", "a program"],
 )
 def test_what_is_read_imports_little(code: str) -> None:
-    ran("-c", code, check=True)
+    ran_command("-c", code, check=True)
 
 
 def test_what_never_has_an_iter_num_is_no_executor() -> None:
@@ -205,7 +205,7 @@ def test_damage_is_no_program_and_no_crash(data: bytes) -> None:
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
-    done = ran("-m", "tfdoctor", "report", TRACES / "tpu-v6e-jax-corrupt", "--out", tmp_path)
+    done = ran_command("-m", "tfdoctor", "report", TRACES / "tpu-v6e-jax-corrupt", "--out", tmp_path)
     assert (done.returncode, done.stdout, [*tmp_path.iterdir()]) == (2, "", [])
     assert "is damaged or not a profiler trace (*.xplane.pb): record again." in " ".join(done.stderr.split())
 

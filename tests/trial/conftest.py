@@ -1,10 +1,6 @@
 """What the tests of trials may ask for."""
 
-from collections.abc import Callable
-from types import SimpleNamespace
-
-import pytest
-
+from tests.kit import *
 from tfdoctor.trial import clock as clocks
 
 

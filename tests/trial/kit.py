@@ -1,40 +1,20 @@
 """What tests here are written with: ``from tests.trial.kit import *``."""
 
 import dataclasses
-import json
-import math
-import os
 import py_compile
-import re
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import numpy as np
 import psutil
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tests.capture.running import SOURCES, environment
-from tests.cases import cases, each, sure
+from tests.cases import sure
 from tests.cli.kit import made
 from tests.compare.made import MACHINE, SUBJECT, report, series
 from tests.edits.kit import finding, recorded, remedy
+from tests.kit import *
 from tests.report import diagnoses
 from tests.report.diagnoses import HELPS, NOISY, NOTHING, SLOW, full, tried, untried
 from tests.rules.verdicts import as_finding
@@ -64,7 +44,7 @@ from tfdoctor.rulebook.config import FailOn
 from tfdoctor.rules import all_rules
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms import student_t
-from tfdoctor.terms.errors import CaptureError, InputError, InterruptedTrialError
+from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Part
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.verdict import *

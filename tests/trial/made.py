@@ -1,14 +1,9 @@
 """Runs made by hand: a program whose step and whose effect of each change are known."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any
-
-import numpy as np
+from dataclasses import field
 
 from tests.cases import sure
+from tests.kit import *
 from tfdoctor.diagnosis.trials import Measured, Trial, Trials
 from tfdoctor.trial import trial
 from tfdoctor.trial.clock import Enough

@@ -1,18 +1,12 @@
 """What tests of the account of a run are written with: ``from tests.capture.run.kit import *``."""
 
-import contextlib
 import functools
 import itertools
-import math
 import weakref
 from collections import Counter
-from dataclasses import dataclass
 from types import CodeType, MethodType
 
-from hypothesis import given, settings
-
 from tests.capture.kit import *
-from tests.cases import cases, each
 from tests.facts.kit import Names
 
 clocks: Any = agent.load("run.clock")

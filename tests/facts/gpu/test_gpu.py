@@ -14,7 +14,7 @@ def facts(*host: Thread, work: tuple[Row, ...] = (), copies: tuple[Row, ...] = (
     return chart(trace(host, gpus=[v100(*streams)]))
 
 
-def time(known: Chart) -> object:
+def gpu_time(known: Chart) -> object:
     """The time of each GPU, and what the report shows of it."""
     found = known.fact(GpuUtilization)
     gpus = tuple(fields(gpu, "name kernel_ms copy_ms busy_ms collective_ms kernels") for gpu in found.gpus)
@@ -109,7 +109,7 @@ def own_step(waits: list[tuple[int, int]], *runs: Row) -> Chart:
     return chart(trace([line("tf_data_iterator_get_next/1", *rows), line("tf_Compute/1", *runs)], gpus=[gpu]))
 
 
-told[time] = {
+told[gpu_time] = {
     "kernels are a union over streams and hold no copies": gpus(v100(*STREAMS)),
     "every gpu has its own figures": gpus(working(0, 3), working(0, 8), v100()),
     "without steps the figures are of the whole trace": facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11))),

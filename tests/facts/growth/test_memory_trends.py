@@ -1,7 +1,5 @@
 """Memory that grows, counts that grow along, and statements that keep what they are given."""
 
-import json
-
 from tests.facts.kit import *
 from tfdoctor.facts.growth.memory_trends import LEAST, about_span, clause, counts_table, growing_counts, kept_table
 

@@ -1,6 +1,5 @@
 """All training steps of a run: how long they took, and which of them the traced window is like."""
 
-import math
 from collections import Counter
 
 from tests.facts.kit import *
