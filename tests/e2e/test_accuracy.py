@@ -2,12 +2,7 @@
 
 import ast
 import difflib
-import json
-import re
 import zipfile
-from pathlib import Path
-
-import pytest
 
 from benchmarks.accuracy import __main__ as accuracy
 from benchmarks.accuracy import corpus, results
@@ -15,12 +10,8 @@ from benchmarks.accuracy.corpus import Pair
 from benchmarks.accuracy.runs import Promise, Report
 from benchmarks.accuracy.scores import Measured, Origin
 from scripts import document
+from tests.e2e.kit import *
 from tfdoctor.rules import all_rules
-
-ROOT = Path(__file__).parents[2]
-
-
-pairs = pytest.mark.parametrize("pair", corpus.CORPUS, ids=lambda pair: pair.name)
 
 
 def test_the_corpus_is_large_enough_and_declared_in_full() -> None:
@@ -39,7 +30,7 @@ def test_declarations_name_rules_that_exist() -> None:
         assert pair.exists == (pair.family in rules) or pair.trap
 
 
-@pairs
+@each(*corpus.CORPUS, ids=[pair.name for pair in corpus.CORPUS])
 def test_twins_differ_in_little(pair: Pair) -> None:
     fault, fixed = map(pair.text, corpus.TWINS)
     assert ast.get_docstring(ast.parse(fault)) == ast.get_docstring(ast.parse(fixed))
@@ -63,15 +54,15 @@ FIRST = made("wide_mlp", [(10.0, 5.0), (10.0, 5.2)], {"float32-matmul"}, "2026-1
 SECOND = made("tiny_batches", [(2.0, 1.5)], {"small-batch", "idle-device"}, "2026-11-24")
 
 
-def test_stored_results_are_read_as_they_were(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    results.save([FIRST, SECOND], path)
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Stored results."""
+    results.save([FIRST, SECOND], tmp_path / "results.json")
+    return tmp_path / "results.json"
+
+
+def test_results_are_read_as_they_were_and_those_of_some_pairs_leave_the_others(path: Path) -> None:
     assert results.load(path) == [FIRST, SECOND]
-
-
-def test_results_of_some_pairs_leave_the_others(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    results.save([FIRST, SECOND], path)
     before = json.loads(path.read_text())
     path.write_text(json.dumps({**before, "rules": ["idle-device"]}))
     again = made("wide_mlp", [(10.0, 4.0)], set(), "2026-11-25")
@@ -82,18 +73,19 @@ def test_results_of_some_pairs_leave_the_others(tmp_path: Path) -> None:
     assert results.judged_by(path) == {rule.name for rule in all_rules()}
 
 
-def test_the_page_is_computed_from_the_stored_results(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    results.save([FIRST, SECOND], path)
+def test_the_page_is_computed_from_the_stored_results(path: Path) -> None:
     rules = [rule.name for rule in all_rules() if rule.name != "hot-line"]
     path.write_text(json.dumps({**json.loads(path.read_text()), "rules": rules}))
     (page,) = document.accuracy(path)
-    assert "Timed 2026-11-21 to 2026-11-24 on two cores, up to 2 rounds." in page
-    assert "did not judge these recordings: hot-line." in page
-    assert "- precision: 0.667" in page
-    assert "(idle-device), so that it is unknown whether they are true: 1 of 1" in page
-    assert "more than 5 % of the step: 1 of 2 (wide_mlp)" in page
-    assert "| wide_mlp | float32-matmul | yes | 10.0 ms | 5.0 ms | 49% |" in page
+    for words in (
+        "Timed 2026-11-21 to 2026-11-24 on two cores, up to 2 rounds.",
+        "did not judge these recordings: hot-line.",
+        "- precision: 0.667",
+        "(idle-device), so that it is unknown whether they are true: 1 of 1",
+        "more than 5 % of the step: 1 of 2 (wide_mlp)",
+        "| wide_mlp | float32-matmul | yes | 10.0 ms | 5.0 ms | 49% |",
+    ):
+        assert words in page
 
 
 def test_the_published_figures_are_those_of_the_stored_results() -> None:
@@ -113,11 +105,9 @@ def test_what_was_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
         return 5.0
 
     monkeypatch.setattr(accuracy, "step_ms", step_ms)
-    pair = FIRST.pair
-    file = tmp_path / "wide_mlp.json"
+    pair, file = FIRST.pair, tmp_path / "wide_mlp.json"
     file.write_text("[[10.0, 5.0]]")
-    assert accuracy.kept_times(pair, 2, file) == [(10.0, 5.0), (5.0, 5.0)]
-    assert runs == [str(pair.script(twin, tmp_path)) for twin in corpus.TWINS]
-    assert json.loads(file.read_text()) == [[10.0, 5.0], [5.0, 5.0]]
-    assert accuracy.kept_times(pair, 2, file) == [(10.0, 5.0), (5.0, 5.0)]
-    assert len(runs) == 2
+    for _ in range(2):
+        assert accuracy.kept_times(pair, 2, file) == [(10.0, 5.0), (5.0, 5.0)]
+        assert runs == [str(pair.script(twin, tmp_path)) for twin in corpus.TWINS]
+        assert json.loads(file.read_text()) == [[10.0, 5.0], [5.0, 5.0]]

@@ -1,27 +1,18 @@
 """The code that pages and remedies advise runs as it is written, in a real TensorFlow, and does what they say."""
 
-import json
-import re
-import sys
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.capture.running import ended, environment
+from tests.e2e.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.input import padding_waste
 from tfdoctor.rules.input.padding_waste import LengthWork
 from tfdoctor.rules.input.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.operations import unfused_batch_norm
-from tfdoctor.terms.verdict import Finding
 
 pytestmark = pytest.mark.tensorflow
 
 # Pages of the manual, and a layer that a rule advises
 
-PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+PAGES = ROOT / "docs" / "how-to"
 
 GIVEN = {
     "speed-up-an-input-pipeline": "",
@@ -167,7 +158,7 @@ def program(maker: BatchMaker, *, by_length: bool) -> str:
     return "\n".join(parts)
 
 
-CASES = [(maker, by_length) for maker in BatchMaker for by_length in (False, True)]
+PROGRAMS = {f"{maker}{' by length' * by}": (maker, by) for maker in BatchMaker for by in (False, True)}
 
 RUN = """
 import json, sys, traceback
@@ -181,17 +172,13 @@ for name, text in json.load(sys.stdin).items():
 """
 
 
-def named(maker: BatchMaker, *, by_length: bool) -> str:
-    return f"{maker} by length" if by_length else str(maker)
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
     """Run all in one process; return the error of each, and the lengths of its batches.
 
     The page about types comes last, because it sets those of all layers.
     """
-    programs = {named(maker, by_length=by): program(maker, by_length=by) for maker, by in CASES}
+    programs = {name: program(maker, by_length=by) for name, (maker, by) in PROGRAMS.items()}
     programs |= {"unfused-batch-norm": NORM, **{page: code_of(page) for page in GIVEN}}
     words = [sys.executable, "-c", RUN]
     done = ended(words, tmp_path_factory.mktemp("advice"), stdin=json.dumps(programs), env=environment())
@@ -201,18 +188,14 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["unfused-batch-norm", *GIVEN])
-def test_the_code_of_each_page_and_the_advised_layer_do_what_they_say(
-    ran: dict[str, tuple[str, Any]], name: str
-) -> None:
+@each("unfused-batch-norm", *GIVEN)
+def test_the_code_of_each_page_and_the_advised_layer_do_what_they_say(name: str, ran: dict[str, Any]) -> None:
     assert ran[name][0] == ""
 
 
-@pytest.mark.parametrize(("maker", "by_length"), CASES)
-def test_the_advice_against_padding_runs(
-    maker: BatchMaker, ran: dict[str, tuple[str, Any]], *, by_length: bool
-) -> None:
-    error, shapes = ran[named(maker, by_length=by_length)]
+@each(*PROGRAMS)
+def test_the_advice_against_padding_runs(name: str, ran: dict[str, tuple[str, Any]]) -> None:
+    (maker, by_length), (error, shapes) = PROGRAMS[name], ran[name]
     assert error == ""
     mean = sum(shapes) / len(shapes)
     assert max(shapes) <= 64 + 8

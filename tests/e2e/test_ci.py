@@ -1,12 +1,7 @@
 """A change of a repository, reviewed as the recipes do it: real git, real TensorFlow, the steps of action.yml."""
 
-import os
-import subprocess
-from pathlib import Path
-
-import pytest
-
-from tests.ci.composite import ROOT, Runner, inputs, job_path
+from tests.ci.composite import Runner, inputs, job_path
+from tests.e2e.kit import *
 
 pytestmark = pytest.mark.tensorflow
 
@@ -91,9 +86,7 @@ def test_a_push_that_makes_the_step_slower_is_refused(repository: Path, tmp_path
 
     def push(**variables: str) -> subprocess.CompletedProcess[str]:
         words = ["git", "push", "-q", str(remote), "HEAD:refs/heads/main"]
-        return subprocess.run(
-            words, cwd=repository, env=env | variables, capture_output=True, text=True, check=False, timeout=300
-        )
+        return ended(words, repository, env=env | variables)
 
     commit(repository, FAST_S)
     first = push()

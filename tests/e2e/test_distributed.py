@@ -1,15 +1,7 @@
 """Several workers on this machine, with TensorFlow's own strategies."""
 
-import re
-import sys
-from pathlib import Path
-
-import pytest
-
-from tests.capture.running import profiled
-from tests.capture.spans import marks
+from tests.e2e.kit import *
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 
 pytestmark = pytest.mark.tensorflow
@@ -17,7 +9,7 @@ pytestmark = pytest.mark.tensorflow
 SPLIT = re.compile(rb"CollectiveExecutor::CompleteParams(?!Async)")
 """An activity that starts in one thread and ends in another: TensorFlow crashes when it matches the two."""
 
-SCRIPT = Path(__file__).with_name("scripts") / "distributed.py"
+SCRIPT = SCRIPTS / "distributed.py"
 
 SLOW = 1
 """The worker that waits for its input."""
@@ -36,18 +28,22 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def trained(recording: Recording) -> Path:
+    """Return the trace of 20 steps."""
+    (trace,) = recording.traces
+    assert sum(mark.name == "train" for mark in marks(trace)) == 20
+    return trace
+
+
 def test_mirrored_workers_are_one_recording_of_two(mirrored: Path) -> None:
     workers = [Recording.open(mirrored / "workers" / name) for name in ("worker-0", "worker-1")]
     for recording in workers:
         manifest = recording.manifest
         assert manifest is not None
-        assert manifest.agent_errors == ()
-        assert (manifest.steps.source, manifest.steps.seen) == ("tf-data-loop", 40)
         assert manifest.window is not None
-        assert manifest.window.steps == 20
-        (trace,) = recording.traces
-        assert sum(mark.name == "train" for mark in marks(trace)) == 20
-        assert not SPLIT.search(trace.read_bytes())
+        told = (manifest.agent_errors, manifest.steps.source, manifest.steps.seen, manifest.window.steps)
+        assert told == ((), "tf-data-loop", 40, 20)
+        assert not SPLIT.search(trained(recording).read_bytes())
     assert len(list(mirrored.glob("plugins/profile/*/*.xplane.pb"))) == 2
     assert workers[0].traces != workers[1].traces
 
@@ -56,20 +52,16 @@ def test_the_worker_with_a_planted_delay_is_named(mirrored: Path) -> None:
     found = diagnose(Recording.open(mirrored), all_rules(), "job", ask_xprof=False)
     assert found.hosts is not None
     assert [row.name for row in found.hosts.rows] == ["worker-0", "worker-1"]
-    assert (found.hosts.straggler, found.hosts.stage) == (f"worker-{SLOW}", "input")
-    assert found.hosts.shown == f"worker-{SLOW}"
-    assert found.hosts.matched == 20
+    told = (found.hosts.straggler, found.hosts.shown, found.hosts.stage, found.hosts.matched)
+    assert told == (f"worker-{SLOW}", f"worker-{SLOW}", "input", 20)
     assert "share its clock" in found.hosts.skew
-    slow_row, fast_row = found.hosts.rows[SLOW], found.hosts.rows[1 - SLOW]
-    assert slow_row.breakdown_ms["input"] > slow_row.breakdown_ms["collective"]
-    assert fast_row.breakdown_ms["collective"] > fast_row.breakdown_ms["input"]
+    waits = [row.breakdown_ms["input"] > row.breakdown_ms["collective"] for row in found.hosts.rows]
+    assert waits == [number == SLOW for number in range(2)]
 
 
 def test_a_coordinators_steps_are_those_it_schedules(tmp_path: Path) -> None:
     run = profiled(SCRIPT, tmp_path / "out", "parameter_server")
     assert (run.code, run.stdout) == (0, "joined\n")
-    assert run.manifest.agent_errors == ()
-    assert run.manifest.steps.source == "repeated-call"
-    assert run.manifest.steps.seen == 40
-    (trace,) = run.recording.traces
-    assert sum(mark.name == "train" for mark in marks(trace)) == 20
+    steps = run.manifest.steps
+    assert (run.manifest.agent_errors, steps.source, steps.seen) == ((), "repeated-call", 40)
+    trained(run.recording)

@@ -1,20 +1,10 @@
 """A run with a counter of energy through the whole tool: a stand-in for NVIDIA's library counts joules."""
 
-import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.capture.running import SOURCES, environment
+from tests.e2e.kit import *
 
 pytestmark = pytest.mark.tensorflow
 
-SCRIPT = Path(__file__).with_name("scripts") / "slow_reads.py"
-STUB = Path(__file__).parents[1] / "capture" / "nvml_stub.c"
+STUB = ROOT / "tests" / "capture" / "nvml_stub.c"
 
 PRICES = ("--usd-per-kwh", "0.3", "--gco2-per-kwh", "400")
 
@@ -29,17 +19,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = str(place / "libnvidia-ml.so.1")
     build = [compiler, "-shared", "-fPIC", "-O1", "-DIDLE_S=2.5", "-DALONE", "-DPERSISTENCE=0", "-DOPEN_US=600000"]
     subprocess.run([*build, "-o", library, str(STUB)], check=True)
-    seen = environment(LD_LIBRARY_PATH=str(place), PYTHONPATH=str(SOURCES), CUDA_VISIBLE_DEVICES="GPU-00000000")
-    command = [sys.executable, "-m", "tfdoctor", "profile", "--out", str(place / "run"), "--quiet"]
-    done = subprocess.run(
-        [*command, "--format", "html,json,md", *PRICES, str(SCRIPT)],
-        env=seen,
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    words = ("--quiet", "--format", "html,json,md", *PRICES, str(SCRIPTS / "slow_reads.py"))
+    seen = {"LD_LIBRARY_PATH": str(place), "CUDA_VISIBLE_DEVICES": "GPU-00000000"}
+    done = cli("profile", "--out", "run", *words, folder=place, **seen)
     assert done.returncode == 0, done.stderr
     return place / "run"
 
@@ -54,9 +36,8 @@ def test_a_step_has_the_energy_of_the_board(folder: Path) -> None:
     (row,) = energy["rows"]
     assert (row["source"], row["device_count"]) == ("GPU", 1)
     assert 90 < row["power_w"] <= 1.02 * 412.5
-    assert row["per_step"]["j"] == pytest.approx(
-        row["power_w"] * report(folder)["steps"]["step_ms"] / 1000, rel=0.01
-    )
+    step_s = report(folder)["steps"]["step_ms"] / 1000
+    assert row["per_step"]["j"] == pytest.approx(row["power_w"] * step_s, rel=0.01)
     assert row["run"]["usd"] == pytest.approx(0.3 * row["run"]["j"] / 3.6e6)
     assert row["run"]["gco2"] == pytest.approx(400 * row["run"]["j"] / 3.6e6)
     assert energy["measured_s"] > 3
@@ -78,14 +59,8 @@ def test_the_start_of_the_driver_is_found(folder: Path) -> None:
 
 
 def test_other_prices_need_no_other_recording(folder: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tfdoctor", "report", str(folder), "--out", str(tmp_path)]
-    done = subprocess.run(
-        [*command, "--format", "json", "--usd-per-kwh", "0.6"],
-        env=environment(PYTHONPATH=str(SOURCES)),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = tfdoctor("report", str(folder), "--out", str(tmp_path), "--format", "json", "--usd-per-kwh", "0.6")
+    assert done.returncode == 0, done.stderr
     (before,), (after,) = (report(one)["energy"]["rows"] for one in (folder, tmp_path))
     assert after["run"]["usd"] == pytest.approx(2 * before["run"]["usd"])
     assert "gco2" not in after["run"]

@@ -3,33 +3,22 @@
 The findings are made up, each at its line: what tfdoctor's own rules find depends on the machine.
 """
 
-import re
-from pathlib import Path
-from typing import NamedTuple
-
-import pytest
-
-from tests.capture.running import together
+from tests.e2e.kit import *
 from tests.edits.kit import EXAMPLES, finding, git_apply, remedy
 from tfdoctor.edits import edited
-from tfdoctor.recording import Recording
-from tfdoctor.terms.verdict import Edit
 
 pytestmark = pytest.mark.tensorflow
 
 FIT = '''"""Trains a small model on files."""
 import tensorflow as tf
 from tensorflow import keras
-
 for name in "ab":
     tf.io.write_file(f"{name}.txt", "1.5\\n2.5\\n3.5\\n4.5\\n5.5\\n")
-
 
 def parse(line):
     """Read a number."""
     x = tf.strings.to_number(line)
     return tf.stack([x, x]), x
-
 
 dataset = tf.data.Dataset.from_tensor_slices(["a.txt", "b.txt"])
 dataset = dataset.interleave(tf.data.TextLineDataset, cycle_length=2)
@@ -37,7 +26,6 @@ dataset = dataset.map(
     parse,  # cheap
 )
 dataset = dataset.repeat().batch(4)
-
 model = keras.Sequential(
     [
         keras.layers.Dense(8, activation="relu"),
@@ -69,7 +57,6 @@ import tensorflow as tf
 dataset = tf.data.Dataset.range(200).map(lambda x: tf.cast(x, "float32")).batch(4)
 weight = tf.Variable(1.0)
 
-
 @tf.function
 def step(x):
     """Take a step."""
@@ -77,7 +64,6 @@ def step(x):
         loss = tf.reduce_mean((weight * x / 200.0) ** 2)
     weight.assign_sub(0.1 * tape.gradient(loss, weight))
     return loss
-
 
 for x in dataset:
     step(x)
@@ -97,20 +83,16 @@ import tensorflow as tf
 
 tf.random.set_seed(1)
 
-
 class Critic(keras.Model):
     """Built by its first call."""
-
     def __init__(self):
         super().__init__()
         self.hidden = [keras.layers.Dense(8, activation="relu") for _ in range(2)]
         self.last = keras.layers.Dense(1)
-
     def call(self, x):
         for layer in self.hidden:
             x = layer(x)
         return self.last(x)
-
 
 def train_step(critic, maker, optimizers, real):
     """Take a step of both."""
@@ -125,7 +107,6 @@ def train_step(critic, maker, optimizers, real):
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     return score
 
-
 def main():
     """Train."""
     critic, maker = Critic(), keras.Sequential([keras.Input((2,)), keras.layers.Dense(4)])
@@ -134,7 +115,6 @@ def main():
     for step, real in enumerate(dataset):
         score = train_step(critic, maker, optimizers, real)
     print("trained", step, float(score) < 0.0 or float(score) >= 0.0)
-
 
 main()
 '''
@@ -145,68 +125,31 @@ CASES = {"loop": (LOOP, LOOP_EDITS), "gan": (GAN, GAN_EDITS), "fit": (FIT, FIT_E
 """The scripts, and the words of the lines that each edit is asked for; the last one sets the type of all layers."""
 
 
-class Patched(NamedTuple):
-    """A script as it was patched, the patch and its edits."""
-
-    text: str
-    patch: bytes
-    edits: list[Edit]
-
-
-def patched(folder: Path, name: str) -> Patched:
-    """Patch a recorded script by all edits that are asked for."""
+def patched(folder: Path, name: str) -> str:
+    """Patch a recorded script by all edits that are asked for; return the patch."""
     script, (text, asked) = folder / f"{name}.py", CASES[name]
     lines = text.split("\n")
-    findings = [
-        finding(edit_id, remedy(edit_id, script.name, 1 + next(at for at, one in enumerate(lines) if words in one),
-                                EXAMPLES.get(edit_id, "")))
-        for edit_id, words in asked.items()
-    ]  # fmt: skip
+    at = {edit_id: 1 + next(at for at, one in enumerate(lines) if words in one) for edit_id, words in asked.items()}
+    findings = [finding(one, remedy(one, script.name, line, EXAMPLES.get(one, ""))) for one, line in at.items()]
     results, patch = edited(Recording.open(folder / name), findings, None)
-    edits = [edit for result in results for edit in result.edits]
-    assert [edit.missing for edit in edits] == [""] * len(asked)
+    assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
     git_apply(patch, folder)
-    return Patched(script.read_text("utf-8"), patch, edits)
+    return patch.decode()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("scripts")
-
-
-@pytest.fixture(scope="module")
-def cases(folder: Path) -> dict[str, Patched]:
-    for name, (text, _) in CASES.items():
-        (folder / f"{name}.py").write_text(text, "utf-8")
-    together(folder, {name: ([f"{name}.py"], {"steps": 4, "warmup": 2}) for name in CASES})
-    return {name: patched(folder, name) for name in CASES}
-
-
-@pytest.fixture(scope="module")
-def said(folder: Path, cases: dict[str, Patched]) -> str:
-    """Run all that were patched; return what they print."""
-    return together(folder, {f"patched {name}": ([f"{name}.py"], None) for name in cases})["patched fit"].stdout
-
-
-def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched], said: str) -> None:
-    case = cases["fit"]
-    assert "steps 16 jit True types ['bfloat16', 'float32']" in said
-    assert case.text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
-    assert "# cheap\n" in case.text
-    assert ".cache()" in case.text
-    assert ".batch(4, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)" in case.text
-    assert case.patch.count(b"\n-") <= 7  # lines; the other ones stay
-
-
-def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(
-    cases: dict[str, Patched], said: str
+def test_all_edits_of_a_script_go_together_and_it_trains(
+    tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
-    case = cases["loop"]
-    assert re.search(r"traced [12] compiled True", said)
-    assert "\neager False\n" in said
-    assert "@tf.function(jit_compile=True)" in [edit.after for edit in case.edits]
-
-
-def test_a_step_of_two_models_becomes_a_graph(cases: dict[str, Patched], said: str) -> None:
-    assert "\ntrained 24 True\n" in said
-    assert "@tf.function\ndef train_step" in cases["gan"].text
+    """Of a fit; of a loop of one's own, beside a model that was debugged; and of a step of two models."""
+    for name, (text, _) in CASES.items():
+        (tmp_path / f"{name}.py").write_text(text, "utf-8")
+    together(tmp_path, {name: ([f"{name}.py"], {"steps": 4, "warmup": 2}) for name in CASES})
+    golden("patched.txt", "".join(patched(tmp_path, name) for name in CASES))
+    runs = together(tmp_path, {f"patched {name}": ([f"{name}.py"], None) for name in CASES})
+    said = re.sub(r"(?m)^traced [12] ", "traced ", runs["patched fit"].stdout)
+    assert said.splitlines() == [
+        "traced compiled True",
+        "eager False",
+        "trained 24 True",
+        "steps 16 jit True types ['bfloat16', 'float32']",
+    ]

@@ -1,18 +1,12 @@
 """The line that takes the time of input made in Python is named, whichever thread runs it."""
 
-import shutil
-from pathlib import Path
-
-import pytest
-
-from tests.capture.running import Run, together
+from tests.e2e.kit import *
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.rules import all_rules
-from tfdoctor.terms.verdict import Finding, Location
 
 pytestmark = pytest.mark.tensorflow
 
-SCRIPT = Path(__file__).parent / "scripts" / "python_input.py"
+SCRIPT = SCRIPTS / "python_input.py"
 TEXT = SCRIPT.read_text(encoding="utf-8").splitlines()
 MAKES = Location(SCRIPT.name, next(n for n, line in enumerate(TEXT, 1) if "def __getitem__" in line))
 SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
@@ -22,12 +16,11 @@ SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes th
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("input")
     shutil.copy(SCRIPT, folder)
-    return together(
-        folder, {kind: ([SCRIPT.name, kind], {"sample_every_ms": 200}) for kind in ("workers", "generator")}
-    )
+    plan = {"sample_every_ms": 200}
+    return together(folder, {kind: ([SCRIPT.name, kind], plan) for kind in ("workers", "generator")})
 
 
-@pytest.mark.parametrize(("kind", "at"), [("workers", MAKES), ("generator", None)])
+@cases(("workers", MAKES), ("generator", None))
 def test_the_line_in_the_input_is_named(kind: str, at: Location | None, runs: dict[str, Run]) -> None:
     """Beside it that of a Keras dataset's own method, which is all that is known of worker processes."""
     run = runs[kind]

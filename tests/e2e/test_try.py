@@ -1,19 +1,9 @@
 """Real TensorFlow under ``tfdoctor try``: a promise that is not kept; the program writes, and reads itself."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.capture.running import environment
+from tests.e2e.kit import *
 from tfdoctor.trial.layer import why_not
 
 pytestmark = pytest.mark.tensorflow
-
-SCRIPT = Path(__file__).with_name("scripts") / "repeats.py"
 
 EMPTY_PROMISE = '''
 """The time between steps is long.
@@ -86,7 +76,7 @@ cli.main()
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "train.py").write_text(SCRIPT.read_text())
+    (folder / "train.py").write_text((SCRIPTS / "repeats.py").read_text())
     return folder
 
 
@@ -104,15 +94,8 @@ def test_a_promise_is_measured_and_nothing_is_written(project: Path, tmp_path: P
     (tmp_path / "rules" / "empty_promise.py").write_text(EMPTY_PROMISE)
     options = ["--minutes", "15", "--out", str(out), "--rules", str(tmp_path / "rules")]  # it ends after two rounds
     options += ["--only", "empty-promise", "--fail-on-promise", "10%", "--format", "json,html,md"]
-    done = subprocess.run(
-        [sys.executable, "-c", TWO_ROUNDS, "try", *options, "train.py", "100"],
-        capture_output=True,
-        text=True,
-        cwd=project,
-        env=environment(),
-        timeout=1200,
-        check=False,
-    )
+    words = [sys.executable, "-c", TWO_ROUNDS, "try", *options, "train.py", "100"]
+    done = ended(words, project, timeout_s=1200)
     assert done.returncode == 3, done.stderr  # by the promise, which is not kept
     assert content(project) == before
     trials: dict[str, Any] = json.loads((out / "report.json").read_text())["trials"]

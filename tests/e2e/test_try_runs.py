@@ -1,25 +1,22 @@
 """Real TensorFlow in runs of a trial: what they see, what they show, and how they go wrong."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
+from contextlib import AbstractContextManager
 
-import pytest
-
-from tests.capture.running import QUIET, environment
+from tests.e2e.kit import *
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part
-from tfdoctor.trial import training
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
+from tfdoctor.trial.training import compare
 
-SCRIPTS = Path(__file__).with_name("scripts")
+
+def stage_of(folder: Path, *words: object) -> AbstractContextManager[Runner]:
+    """Return a stage on which a script runs."""
+    program = RecordedProgram((sys.executable, *map(str, words)), folder, Kind.SCRIPT, QUIET)
+    return Runner.of(program, layer=False)
 
 
 @pytest.mark.tensorflow
@@ -29,23 +26,20 @@ def test_a_parallel_map_that_draws_random_numbers_is_no_fault(tmp_path: Path) ->
     script.write_text(text)
     other = f"{text.replace('.map(augment)', '.map(augment, num_parallel_calls=4)')}print('changed')\n"
     changed = Variant("parallel", {script: other.encode()}, exact=True, reorders=True)
-    program = RecordedProgram((sys.executable, "train.py", "60"), tmp_path, Kind.SCRIPT, QUIET)
     enough = Enough(compare_at=4, fewest=6, steps=6, seconds=0.0)
-    with Runner.of(program, layer=False) as stage:
+    with stage_of(tmp_path, "train.py", 60) as stage:
         *as_is, first, second = stage.runs([ORIGINAL, ORIGINAL, changed, changed], enough)
     for run in (*as_is, first, second):
-        assert not run.error
-        assert run.finite
+        assert (run.error, run.finite) == ("", True)
         assert run.times, run.why
         assert run.times.loop.examples == 24  # all that there are, whatever the batch is
-    assert training.compare(changed, (first, second), as_is).state is TrainingState.REORDERED
+    assert compare(changed, (first, second), as_is).state is TrainingState.REORDERED
     assert script.read_text() == text
 
 
 @pytest.mark.tensorflow
 def test_weights_that_become_infinite_are_told(tmp_path: Path) -> None:
-    program = RecordedProgram((sys.executable, str(SCRIPTS / "goes_wrong.py")), tmp_path, Kind.SCRIPT, QUIET)
-    with Runner.of(program, layer=False) as stage:
+    with stage_of(tmp_path, SCRIPTS / "goes_wrong.py") as stage:
         enough = Enough(compare_at=4, fewest=6, steps=6, seconds=1.0)
         assert stage.runs([ORIGINAL], enough)[0].finite is False
 
@@ -74,13 +68,11 @@ print("done", flush=True)
 @pytest.mark.tensorflow
 def test_the_input_is_read_for_the_first_batches_only(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(READS)
-    program = RecordedProgram((sys.executable, "script.py"), tmp_path, Kind.SCRIPT, QUIET)
     variant = Variant("without", without=RunPart(part=Part.INPUT, name="input", ms=1.0))
-    with Runner.of(program, layer=False) as stage:
+    with stage_of(tmp_path, "script.py") as stage:
         (run,) = stage.runs([variant], Enough.whole(300.0))
         log = (stage.folder / "run0" / "log").read_text(errors="replace")
-    assert not run.error
-    assert not run.ineffective
+    assert (run.error, run.ineffective) == ("", "")
     assert log.rstrip().endswith("done")
     assert 8 * 4 <= log.count("read") < 100  # of 800
 
@@ -94,6 +86,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import trial
 from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
+from tfdoctor.trial.training import compare
 
 def conduct():
     program = RecordedProgram((sys.executable, "-c", "import time; time.sleep(60)"), Path.cwd(), Kind.SCRIPT)
@@ -106,29 +99,19 @@ cli.main()
 
 
 def test_ctrl_c_before_a_round_has_ended_is_one_sentence(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
     folder, temporary = tmp_path / "project", tmp_path / "temporary"
     folder.mkdir()
     temporary.mkdir()
-    variables = environment(PYTHONPATH=f"{root}{os.pathsep}{root / 'src'}", TMPDIR=str(temporary))
-    child = subprocess.Popen(
-        [sys.executable, "-c", TRY],
-        cwd=folder,
-        env=variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    variables = environment(PYTHONPATH=f"{ROOT}{os.pathsep}{SOURCES}", TMPDIR=str(temporary))
+    child = subprocess.Popen([sys.executable, "-c", TRY], cwd=folder, env=variables, **streams)
     assert child.stdout is not None
     child.stdout.readline()  # a run begins
     time.sleep(1)
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
-    assert child.returncode == 130
-    assert errors == "tfdoctor: Nothing was measured before the interrupt.\n"
-    assert not list(folder.iterdir())
-    assert not list(temporary.glob("tfdoctor*"))
-    assert not processes_in(folder)
+    assert (child.returncode, errors) == (130, "tfdoctor: Nothing was measured before the interrupt.\n")
+    assert ([*folder.iterdir()], [*temporary.glob("tfdoctor*")], processes_in(folder)) == ([], [], [])
 
 
 def processes_in(folder: Path) -> list[str]:

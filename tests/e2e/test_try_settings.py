@@ -1,11 +1,6 @@
 """Settings of a trial under real TensorFlow: each arrives in the program, or its run has no figure."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
+from tests.e2e.kit import *
 from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.clock import Enough
@@ -17,14 +12,12 @@ from tfdoctor.trial.trial_run import TrialRun
 
 pytestmark = pytest.mark.tensorflow
 
-SCRIPTS = Path(__file__).with_name("scripts")
-
 COMPILED = "Compiled cluster using XLA"
 ON = "oneDNN custom operations are on"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def environment() -> Iterator[None]:
+def settings() -> Iterator[None]:
     """Let TensorFlow log what it does, and choose everything itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")

@@ -15,13 +15,11 @@ FEATURES, DELAY_S, STEPS = 20, 0.1, 40
 
 def ports(count):
     """Return so many free ports, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("localhost", 0))
-    found = [each.getsockname()[1] for each in sockets]
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
+    found = [f"localhost:{each.getsockname()[1]}" for each in sockets]
     for each in sockets:
         each.close()
-    return [f"localhost:{port}" for port in found]
+    return found
 
 
 def batches(_context=None):
@@ -31,11 +29,7 @@ def batches(_context=None):
 
 
 def delayed(x, y):
-    def wait(batch):
-        time.sleep(DELAY_S)
-        return batch
-
-    waited = tf.numpy_function(wait, [x], tf.float32)
+    waited = tf.numpy_function(lambda batch: time.sleep(DELAY_S) or batch, [x], tf.float32)
     waited.set_shape(x.shape)
     return waited, y
 
@@ -59,9 +53,7 @@ def worker():
         weight = tf.Variable(tf.ones([FEATURES, 1]))
 
     def apply(distribution, variable, gradient):
-        distribution.extended.update(
-            variable, lambda v, g: v.assign_sub(0.001 * g), args=(gradient,)
-        )
+        distribution.extended.update(variable, lambda v, g: v.assign_sub(0.001 * g), args=(gradient,))
 
     def replica(x, y):
         with tf.GradientTape() as tape:

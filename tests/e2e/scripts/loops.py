@@ -14,10 +14,8 @@ def batch():
 
 class Net:
     def __init__(self):
-        self.weights = [
-            tf.Variable(tf.random.stateless_uniform(shape, [1, 2]))
-            for shape in ([FEATURES, HIDDEN], [HIDDEN, 1])
-        ]
+        shapes = [FEATURES, HIDDEN], [HIDDEN, 1]
+        self.weights = [tf.Variable(tf.random.stateless_uniform(shape, [1, 2])) for shape in shapes]
 
     def step(self, x):
         with tf.GradientTape() as tape:
@@ -67,9 +65,7 @@ def session():
     tf.compat.v1.disable_eager_execution()
     tf.compat.v1.reset_default_graph()  # where it runs twice in a process
     x = tf.compat.v1.placeholder("float32", [None, FEATURES])
-    weight = tf.compat.v1.get_variable(
-        "w", [FEATURES, 1], initializer=tf.compat.v1.ones_initializer()
-    )
+    weight = tf.compat.v1.get_variable("w", [FEATURES, 1], initializer=tf.compat.v1.ones_initializer())
     loss = tf.reduce_mean((x @ weight) ** 2)
     train = tf.compat.v1.train.AdamOptimizer().minimize(loss)
     with tf.compat.v1.Session() as run:
@@ -85,8 +81,7 @@ def keras_2():
     import tf_keras as keras  # noqa: PLC0415  # the others need it not
 
     keras.utils.set_random_seed(7)
-    layers = [keras.layers.Dense(5, activation="relu"), keras.layers.Dense(1)]
-    model = keras.Sequential(layers)
+    model = keras.Sequential([keras.layers.Dense(5, activation="relu"), keras.layers.Dense(1)])
     model.compile("adam", "mse", steps_per_execution=int(sys.argv[2]))
     x = np.tile(batch(), [40, 1])
     history = model.fit(x, x[:, :1], batch_size=4, epochs=2, verbose=0, validation_split=0.2)

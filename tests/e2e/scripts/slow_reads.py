@@ -21,7 +21,5 @@ def read(row):
 
 
 rows = tf.data.Dataset.from_tensor_slices(tf.random.normal([90, 8, 64]))
-for batch in rows.map(
-    lambda row: tf.ensure_shape(tf.py_function(read, [row], tf.float32), [8, 64])
-):
+for batch in rows.map(lambda row: tf.ensure_shape(tf.py_function(read, [row], tf.float32), [8, 64])):
     train_step(batch)

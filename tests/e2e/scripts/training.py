@@ -1,6 +1,7 @@
 """A seeded training script with every way of training and of ending that the tests need."""
 
 import atexit
+import functools
 import hashlib
 import os
 import signal
@@ -34,9 +35,7 @@ class Twice(keras.layers.Layer):
 
 
 def build(**options):
-    model = keras.Sequential(
-        [keras.layers.Dense(5, activation="relu"), Twice(), keras.layers.Dense(1)]
-    )
+    model = keras.Sequential([keras.layers.Dense(5, activation="relu"), Twice(), keras.layers.Dense(1)])
     model.compile("adam", "mse", **options)
     return model
 
@@ -85,8 +84,8 @@ class Fed(keras.utils.PyDataset):
         return 4000
 
     def __getitem__(self, number):
-        numbers = np.random.default_rng(number).random(1_000_000)
-        row = np.sort(numbers)[: 4 * FEATURES].reshape([4, FEATURES])  # without Python's lock
+        row = np.sort(np.random.default_rng(number).random(1_000_000))  # without Python's lock
+        row = row[: 4 * FEATURES].reshape([4, FEATURES])
         return row, row[:, :1]
 
 
@@ -101,16 +100,10 @@ def finally_runs():
 
 
 def own_profiler_later():
-    folder = sys.argv[2]
-    actions = {
-        "step15": lambda: tf.profiler.experimental.start(folder),
-        "step18": tf.profiler.experimental.stop,
-    }
+    start = functools.partial(tf.profiler.experimental.start, sys.argv[2])
     model = build()
-    time.sleep(
-        6
-    )  # a busy machine starts the profiler slowly: of a longer run, that is not too much
-    model.fit(pipeline(40), verbose=0, callbacks=[At(**actions)])
+    time.sleep(6)  # a busy machine starts the profiler slowly: of a longer run, that is not too much
+    model.fit(pipeline(40), verbose=0, callbacks=[At(step15=start, step18=tf.profiler.experimental.stop)])
     return model
 
 
@@ -230,9 +223,7 @@ def pipelines():
     for _ in files.take(3):
         pass
     weight = tf.Variable(1.0)
-    data = (
-        files.map(lambda x: tf.cast(x, tf.float32)).batch(4).cache().repeat().take(40).prefetch(2)
-    )
+    data = files.map(lambda x: tf.cast(x, tf.float32)).batch(4).cache().repeat().take(40).prefetch(2)
     for x in data:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(x * weight)
