@@ -126,7 +126,7 @@ test_one_is_named_only_if_it_is_the_only_one = answers(
     (KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True), (None, None)),
 )
 
-told["{}".format] = {
+told[lambda said: said] = {
     **{f"a statement that keeps {one.value}": one.clause for one in (LOSSES, OTHER, MODEL, HISTORY)},
     "a graph that grows": clause(GRAPH),
     "over no steps": clause(replace(GRAPH, over_steps=0)),
