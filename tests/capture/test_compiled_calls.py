@@ -1,6 +1,7 @@
-"""The compiled function that a line calls is named by the call's own text, where Python has positions."""
+"""The compiled function that a line calls is named by the call's own code, where Python has positions."""
 
 from math import factorial
+from operator import methodcaller
 
 from tests.capture.kit import *
 from tfdoctor.capture.agent.run.compiled_calls import compiled_call
@@ -49,10 +50,19 @@ def local_name(rows: Any = ROWS) -> object:
     (lambda: math.factorial(3000), "math.factorial"),
     (lambda: factorial(3000), "math.factorial"),
     (local_name, ""),  # what it stands for is not known
-    ids=["module", "nested module", "method", "builtin", "from a module", "local"],
+    (lambda: methodcaller("argsort")(ROWS), ""),  # what a call returns is called
+    ids=["module", "nested module", "method", "builtin", "from a module", "local", "result"],
 )
 def test_a_function_of_a_module_and_a_method_of_an_object_of_the_file_are_named(work: Any, name: str) -> None:
     assert seen(work) == {name} - {""}
+
+
+def test_a_file_that_changed_since_gives_no_name(tmp_path: Path) -> None:
+    """A regression: the text of the file was taken for that of the call."""
+    code, names = "work = lambda: sorted(range(9000, 0, -1))", dict[str, Any]()
+    (tmp_path / "train.py").write_text(code.replace("sorted", "sum   "))
+    exec(compile(code, str(tmp_path / "train.py"), "exec"), names)
+    assert "builtins.sorted" in seen(names["work"]) <= {"builtins.sorted", "builtins.range"}
 
 
 @cases(

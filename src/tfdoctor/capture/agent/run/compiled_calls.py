@@ -1,7 +1,7 @@
 """Which compiled function a line calls: it has no frame, so that the stack does not show it.
 
-A call of numpy.concatenate is told from a loop in Python by the call's own text, at the instruction that is
-running, and by what the names in it stand for. Python has such positions since 3.11.
+A call of numpy.concatenate is told from a loop in Python by the names that the code loads where the call's own
+expression begins, and by what they stand for. Python has such positions since 3.11.
 """
 
 from __future__ import annotations
@@ -9,22 +9,17 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
-import itertools
-import re
-import sys
 import types
 
-from ..process.kept import io
 from ..process.stack import user_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-CALL = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\(")  # A call of a plain or dotted name
 CALLS = ("CALL", "PRECALL")  # How the names of the instructions begin that call
-LINES = 2  # Where an entry of linecache's has the lines
-MOST_BYTES = 2_000_000  # Of a source file, as far as it is read
+FIRST, REST = ("LOAD_GLOBAL", "LOAD_NAME"), ("LOAD_ATTR", "LOAD_METHOD")  # What loads a dotted name
+BESIDE = ("PUSH_NULL", "PRECALL", "KW_NAMES", "LOAD_CONST", "EXTENDED_ARG")  # What a call has besides
 
 
 def compiled_call(frame: FrameType) -> str:
@@ -34,38 +29,31 @@ def compiled_call(frame: FrameType) -> str:
         return ""
     if not dis.opname[code.co_code[frame.f_lasti]].startswith(CALLS):
         return ""
-    found = CALL.match(_text(code, frame.f_lasti))
-    return _function(frame, found.group(1).split(".")) if found else ""
+    names = _names(code, frame.f_lasti)
+    return _function(frame, [*names]) if names else ""
 
 
-def _text(code: CodeType, instruction: int) -> str:
-    """Return what the file has from where an instruction's expression begins, up to the end of the line."""
-    place = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
-    if place is None or place[0] is None or place[2] is None:
-        return ""
-    lines = _lines(code.co_filename)
-    line = lines[place[0] - 1] if place[0] <= len(lines) else b""
-    return line[place[2] :].decode(errors="replace")
-
-
-@functools.lru_cache(maxsize=50)
-def _lines(name: str) -> list[bytes]:
-    """Return the lines of a source file, or of a notebook's cell, without loading a module for it."""
-    cells = getattr(sys.modules.get("linecache"), "cache", {})
-    if name in cells and len(cells[name]) > LINES:
-        return [str(line).encode() for line in cells[name][LINES]]
-    try:
-        with io.open(name, "rb") as file:
-            return file.read(MOST_BYTES).splitlines()
-    except OSError:
-        return []
+@functools.lru_cache(maxsize=500)
+def _names(code: CodeType, instruction: int) -> tuple[str, ...]:
+    """Return the parts of the plain or dotted name that an instruction calls; () where it calls something else."""
+    names: list[str] = []
+    place = None
+    for one in reversed([*dis.get_instructions(code)]):
+        start = one.positions and (one.positions.lineno, one.positions.col_offset)
+        if one.offset == instruction:
+            place = start if start and None not in start else None
+        elif place is None or start != place or one.opname in BESIDE:
+            continue
+        elif one.opname in REST:
+            names.append(one.argval)
+        else:
+            return (one.argval, *reversed(names)) if one.opname in FIRST else ()
+    return ()
 
 
 def _function(frame: FrameType, names: list[str]) -> str:
     """Return the full name of what dotted names stand for, if it is compiled; nothing of the user's is run."""
-    code, first = frame.f_code, names[0]
-    if first in code.co_varnames or first in code.co_cellvars or first in code.co_freevars:
-        return ""
+    first = names[0]
     within, found = "builtins", vars(builtins).get(first)
     if first in frame.f_globals:
         within, found = "", frame.f_globals[first]
