@@ -31,7 +31,7 @@ from tfdoctor.trial.diffs import kept_diff
 from tfdoctor.trial.of_recording import Request, Tried
 
 UNASKED = (
-    "Nothing was run, because the writes of the runs cannot be thrown away and there is no terminal to ask at: "
+    "Nothing was run, because the writes of the runs cannot be thrown away{} and there is no terminal to ask at: "
     "give --yes to run the program nevertheless."
 )
 
@@ -82,7 +82,7 @@ def _request(given: TryOptions) -> Request:
         if given.yes:
             return
         if not sys.stdin.isatty():
-            raise CaptureError(UNASKED)
+            raise CaptureError(UNASKED.format(""))
         if not typer.confirm("Run it?", err=True):
             raise InputError("Nothing was run.")
 
@@ -111,10 +111,12 @@ def _recording(given: TryOptions, request: Request, applied: Rulebook) -> Record
         return outcome.noted(Recording.open(path))
     kind, script, args = what(given.ctx, given.module, given.command or [])
     of_recording.check(request, {rule.name for rule in applied.rules})
-    discards = given.layer and not layer.why_not(Path.cwd())
-    if not given.yes and not sys.stdin.isatty() and not discards:
-        raise CaptureError(UNASKED)
-    ended = profile(Plan(script, args, given.out, kind=kind, stop_after=True), stderr=sys.stderr)
+    plan = Plan(script, args, given.out, kind=kind, stop_after=True)
+    plan.check()
+    why = layer.why_not(Path.cwd()) if given.layer else "--no-layer"
+    if why and not given.yes and not sys.stdin.isatty():
+        raise CaptureError(UNASKED.format(f" ({why})"))
+    ended = profile(plan, stderr=sys.stderr)
     if ended.exit_code:
         raise CaptureError(
             f"The program ended with exit code {ended.exit_code} when it was profiled: run it by itself."
