@@ -147,6 +147,8 @@ TRAPS = {
     "bounded": f"import collections\nhistory = collections.deque(maxlen=9)\n{LOOP}history.append(loss)",
     "local of a function in the loop": "def train():\n    losses = []\n    for x in data:\n        loss, z = step(x)\n        losses.append(loss)\n"
     "for epoch in data:\n    train()",
+    "keys of which there are few": f"logs = {{}}\n{LOOP}logs[x % 10] = loss\n    logs[hash(x)] = loss",
+    "cleared by another name": f"{EMPTY}\nother = history\n{LOOP}history.append(loss)\n    other.clear()",
     "constant keys": f"logs = {{}}\n{LOOP}logs['loss'] = loss",
     "a place in a list": f"logs = [None] * 9\n{LOOP}logs[x] = loss",
     "no container": f"class Metric:\n    def add(self, x): ...\nmetric = Metric()\n{LOOP}metric.add(loss)",

@@ -61,7 +61,9 @@ def _added(node: ast.stmt) -> tuple[ast.expr, ast.expr, str] | None:
         case ast.AugAssign(target=container, op=ast.Add(), value=ast.List() | ast.ListComp() as value):
             return container, value, LIST
         case ast.Assign(targets=[ast.Subscript(value=container, slice=key), *_], value=value):
-            varies = any(isinstance(part, ast.Name) for part in ast.walk(key))
+            parts = [*ast.walk(key)]  # of a remainder, or of a call's result, there may be few
+            few = any(isinstance(part, ast.Mod | ast.Call) for part in parts)
+            varies = not few and any(isinstance(part, ast.Name) for part in parts)
             return (container, value, DICT) if varies and not isinstance(key, ast.Slice) else None
         case _:
             return None
@@ -118,6 +120,9 @@ def _may_lose(source: SyntaxTree, key: tuple[type, str], frames: Frames) -> bool
     shrinks = (node for node in source.nodes if key in map(_key_of, _shrunk(node)))
     if not all(frames.once(node, source.scope_of(node)) for node in shrinks):
         return True
+    named = (node.value for node in source.nodes if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr))
+    if any(isinstance(value, ast.Name | ast.Attribute) and _key_of(value) == key for value in named):
+        return True  # by another name it may be
     calls = (call for file, call in frames.calls() if any(tail(call) == one.name for one in file.functions))
     return any(key in map(_key_of, call.args) for call in calls)
 
