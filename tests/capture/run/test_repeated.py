@@ -296,7 +296,7 @@ class Training(threading.Thread):
 
 
 def test_another_thread_reads_while_steps_repeat() -> None:
-    """No ns is lost or counted twice; what few reads find between a moment and its note goes to another place next."""
+    """No ns is lost or counted twice; what a read finds between a moment and its note may go elsewhere next."""
     clock = started()
     training = Training(clock)
     training.start()
