@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import builtins
 import dis
-import functools
+import itertools
+import sys
 import types
 
 from ..process.stack import user_file
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 CALLS = ("CALL", "PRECALL")  # How the names of the instructions begin that call
 FIRST, REST = ("LOAD_GLOBAL", "LOAD_NAME"), ("LOAD_ATTR", "LOAD_METHOD")  # What loads a dotted name
-BESIDE = ("PUSH_NULL", "PRECALL", "KW_NAMES", "LOAD_CONST", "EXTENDED_ARG")  # What a call has besides
+BESIDE = ("CACHE", "PUSH_NULL", "PRECALL", "KW_NAMES", "LOAD_CONST", "EXTENDED_ARG")  # What a call has besides
+SHIFTED = ("LOAD_GLOBAL", "LOAD_ATTR") if sys.version_info >= (3, 12) else ("LOAD_GLOBAL",)  # A flag is below
+
+LOOKED = 500  # Instructions: the arguments of a call rarely have more
 
 
 def compiled_call(frame: FrameType) -> str:
@@ -27,28 +31,35 @@ def compiled_call(frame: FrameType) -> str:
     code = frame.f_code
     if user_file(code.co_filename) is None or not hasattr(code, "co_positions"):
         return ""
-    if not dis.opname[code.co_code[frame.f_lasti]].startswith(CALLS):
+    running = code.co_code  # made anew each time
+    if not dis.opname[running[frame.f_lasti]].startswith(CALLS):
         return ""
-    names = _names(code, frame.f_lasti)
-    return _function(frame, [*names]) if names else ""
+    names = _names(code, running, frame.f_lasti // 2)
+    return _function(frame, names) if names else ""
 
 
-@functools.lru_cache(maxsize=500)
-def _names(code: CodeType, instruction: int) -> tuple[str, ...]:
-    """Return the parts of the plain or dotted name that an instruction calls; () where it calls something else."""
+def _names(code: CodeType, running: bytes, call: int) -> list[str]:
+    """Return the parts of the plain or dotted name that an instruction calls; [] where it calls something else.
+
+    A script as a whole may have ten thousand instructions, of which the last ones before the call are looked at.
+    """
+    first = max(0, call - LOOKED)
+    places = [*itertools.islice(code.co_positions(), first, call + 1)]
+    start = places[-1][0], places[-1][2]
     names: list[str] = []
-    place = None
-    for one in reversed([*dis.get_instructions(code)]):
-        start = one.positions and (one.positions.lineno, one.positions.col_offset)
-        if one.offset == instruction:
-            place = start if start and None not in start else None
-        elif place is None or start != place or one.opname in BESIDE:
+    for at in range(call - 1, first - 1, -1) if None not in start else ():  # with -X no_debug_ranges
+        place, operation = (places[at - first][0], places[at - first][2]), dis.opname[running[2 * at]]
+        if None in place or place > start or operation in BESIDE:
             continue
-        elif one.opname in REST:
-            names.append(one.argval)
-        else:
-            return (one.argval, *reversed(names)) if one.opname in FIRST else ()
-    return ()
+        if place < start or operation not in FIRST + REST:
+            break  # it is of before the expression, or what is called is no name
+        number, before = running[2 * at + 1], at - 1
+        while before >= 0 and dis.opname[running[2 * before]] == "EXTENDED_ARG":
+            number, before = number + (running[2 * before + 1] << 8 * (at - before)), before - 1
+        names.append(code.co_names[number >> (operation in SHIFTED)])
+        if operation in FIRST:
+            return names[::-1]
+    return []
 
 
 def _function(frame: FrameType, names: list[str]) -> str:
