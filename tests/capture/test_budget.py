@@ -61,20 +61,26 @@ class Program:
         self, steps: int, *, before: float, step: Any, slower: Any = 0, stop: Any, fit: Any = 0, **plan: Any
     ) -> Any:
         """Run steps, after a fit and a pause, and return how many were traced in each window."""
+        start_s: float = plan.pop("start", 0.0)
         window = self.window = make(self.tmp_path, self.monkeypatch, **plan)
         window.log.state["rank"] = plan.get("rank")
         window.depart = window.rest
-        profiler, stops, began, marked = window.profiler, window.profiler.stop, self.s - before, list[int]()
+        profiler, began, marked = window.profiler, self.s - before, list[int]()
+        starts, stops = profiler.start, profiler.stop
         window.budget.run_s = lambda: self.s - began
         if self.mb:
             self.monkeypatch.setattr(budget, "heap_reader", lambda: lambda: self.mb * len(profiler.marked))
+
+        def slow_start(folder: str) -> None:
+            self.s += start_s
+            starts(folder)
 
         def slow_stop() -> None:
             marked.append(len(profiler.marked))
             self.s += stop * len(profiler.marked)
             stops()
 
-        profiler.stop = slow_stop
+        profiler.start, profiler.stop = slow_start, slow_stop
         loops = [(source(window, "keras-fit"), fit)] if fit else []
         for loop, count in (*loops, (source(window, "tf-data-loop"), steps)):
             if loop.kind == "keras-fit":
@@ -134,6 +140,8 @@ SLOW: dict[str, Any] = {"steps": 30, "before": 1, "step": 1.0, "slower": 5.0, "s
     (1e-9, {**FITTED, "stop": 0.75, "before": 20}, [(4, True), (2, False)]),  # 3 s of 20
     (1e-9, {**FITTED, "stop": 1.0}, [(4, False), (20, True)]),  # 4 s of 100
     (1e-9, {**FITTED, "stop": 2.0, "stop_after": True}, [(4, True), (20, True)]),  # asked for more than the run
+    (1e-9, {**FITTED, "start": 1.5, "stop": 0.25, "before": 20}, [(4, True), (3, False)]),  # 2.5 s of 20
+    (1e-9, {**FITTED, "start": 5.5, "stop": 0.0}, [(4, True), (3, True)]),  # 5.5 s where it may take 5
     # A trace that was asked for and that of a worker are not cut.
     (0.0, {**SLOW, "stop_after": True}, [(20, True)]),
     (0.0, {**SLOW, "seconds": 1e6}, [(20, True)]),

@@ -37,7 +37,7 @@ class WindowCost(Record):
     slowed_s: Amount = 0.0  # what its steps took longer than the untraced ones before
     program_s: Amount = 0.0  # the description of the program after it
     run_s: Amount = 0.0  # of the run until the profiler stopped; 0 is unknown
-    too_long: bool = False  # whether the profiler took longer to start or to stop than it may
+    too_long: bool = False  # whether the profiler took longer to start and to stop than it may
 
     @property
     def seconds(self) -> float:

@@ -273,14 +273,15 @@ def other_processes_and_clocks_are_mentioned() -> object:
     return fields(phases(own_loop(), times=times, processes=others), "others notes")
 
 
-def costly(steps: int, too_long: bool) -> object:  # noqa: FBT001 - a row of values
-    cost = WindowCost(steps, start_s=0.5, stop_s=6.0, run_s=26.0, too_long=too_long)
+def costly(steps: int, too_long: bool, start_s: float = 0.5) -> object:  # noqa: FBT001 - a row of values
+    cost = WindowCost(steps, start_s=start_s, stop_s=6.0, run_s=26.0, too_long=too_long)
     return RunPhases.measure(replace(own_loop().recording(), manifest=manifest(costs=(cost,))), None).notes
 
 
 told[costly] = {
     "a profiler that took too long is told with its seconds": (8, True),
     "of a single step no fewer can be traced": (1, True),
+    "fewer steps spare little of a profiler that is slow to start": (8, True, 7.0),
     "a profiler that did not is not told": (8, False),
 }
 

@@ -4,7 +4,7 @@ Most of a trace's cost comes at its end, where the profiler sorts and writes wha
 0.045 s for each MB of it, be it of convolutions, an LSTM, a loop of 400 small operations, a pipeline that maps
 single elements or eager operations (TensorFlow 2.21 on two cores). Until a first window has shown it, the most is
 assumed, and that all memory the program takes meanwhile is the profiler's. Where the C library does not tell the
-memory in use, the CPU time of the window stands for it.
+memory in use, the CPU time of the window stands for it, of which no bound is known.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ SHARE = 0.1  # Of the run so far, without tfdoctor's own work, that this may tak
 # Of fewer traced calls no saving is computed: these may take more of the run so far, which goes on.
 FEWEST_CALLS, FEWEST_SHARE = 5, 0.25
 LEAST_S = 0.5  # What it may take of the shortest run, all in all
-# What the profiler may take to start or to stop; of a run of less than 50 s it is SHARE until then, or LEAST_S. A
+# What the profiler may take to start and to stop; of a run of less than 50 s it is SHARE until then, or LEAST_S. A
 # smaller window follows one where it took longer.
 LONGEST_S = 5.0
 LEAST_OPEN_S = 0.25  # What a window may cost beside its start, which is paid for by then
 STOP_PER_MB_S = 0.045  # Seconds that the profiler's stop takes for each MB that it has noted, at most
-# The same for a second of CPU time in the window: 0.02 for convolutions, 2 where single elements are mapped.
-STOP_PER_CPU_S = 0.65
+STOP_PER_CPU_S = (
+    0.65  # The same for a second of CPU time: 0.01 for convolutions, 7 for a loop of 400 small operations
+)
 # Seconds for each of CPU time by which the profiler delays steps, at most (0.3 in a pipeline of single elements):
 # what steps wait for, such as input or other programs, is not its cost.
 SLOWED_PER_CPU_S = 0.5
@@ -127,7 +128,7 @@ class CaptureBudget:
         """The profiler was stopped, and its trace written; this is what the next window will cost as well."""
         window, run_s = self.windows[-1], self.run_s() - stop_s
         window.update(stop_s=round(stop_s, 4), run_s=round(run_s, 4))
-        took_s, may_s = max(window["start_s"], stop_s), min(LONGEST_S, max(LEAST_S, SHARE * run_s))
+        took_s, may_s = window["start_s"] + stop_s, min(LONGEST_S, max(LEAST_S, SHARE * run_s))
         if took_s > may_s:
             window["too_long"] = True
             self.most_steps = max(1, int(window["steps"] * may_s / took_s))
