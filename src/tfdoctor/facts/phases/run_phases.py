@@ -188,9 +188,8 @@ def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
         if cost.too_long and cost.run_s:
             seconds = cost.start_s + cost.stop_s
             took = f"{duration(1e3 * seconds)} ({percent(seconds / cost.run_s)} of the run until then)"
-            fewer = (
-                f"--steps {cost.steps // 2} traces less, " if cost.steps > 1 and cost.stop_s > cost.start_s else ""
-            )
+            shorter = cost.steps > 1 and cost.stop_s > cost.start_s
+            fewer = f"--steps {cost.steps // 2} traces less, " if shorter else ""
             yield f"To start and to stop the profiler took {took}: {fewer}--no-trace traces nothing."
     if log.dropped:
         yield f"{counted(log.dropped, 'call')} of the run were counted, but not recorded one by one."

@@ -28,9 +28,7 @@ LEAST_S = 0.5  # What it may take of the shortest run, all in all
 LONGEST_S = 5.0
 LEAST_OPEN_S = 0.25  # What a window may cost beside its start, which is paid for by then
 STOP_PER_MB_S = 0.045  # Seconds that the profiler's stop takes for each MB that it has noted, at most
-STOP_PER_CPU_S = (
-    0.65  # The same for a second of CPU time: 0.01 for convolutions, 7 for a loop of 400 small operations
-)
+STOP_PER_CPU_S = 0.65  # The same for a second of CPU time: 0.01 for convolutions, 7 for a loop of small calls
 # Seconds for each of CPU time by which the profiler delays steps, at most (0.3 in a pipeline of single elements):
 # what steps wait for, such as input or other programs, is not its cost.
 SLOWED_PER_CPU_S = 0.5
