@@ -92,6 +92,7 @@ graph(
     ("for x, y in ds.take(7)", "for x, y in ds.as_numpy_iterator()"),
     ("def train_step", "@decorated\ndef train_step"),
     ("import tensorflow as tf", "import tensorflow.compat.v2 as tf"),
+    ("with tf.Grad", "with tf.compat.v2.Grad"),
     ("keras.layers.Dense(4)]", "keras.layers.Lambda(scaled)]"),
     ("keras.layers.Dense(4)]", "keras.layers.Dense(4, activation=other)]"),
     ("model = keras.Sequential([keras.layers.Dense(4)])", "model = other()"),

@@ -123,7 +123,6 @@ def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Write False where the file sets run_eagerly=True for a model that does not need it."""
     if "run_functions_eagerly" in module.text:
         raise Declined("the file calls run_functions_eagerly, and some functions may need it")
-    must_compile(module)
     arguments = [value for call in module.calls("compile") if (value := named(call).get("run_eagerly"))]
     attributes = [one.value for one in module.all(ast.Assign) if last_name(one.targets[0]) == "run_eagerly"]
     values = [value for value in (*arguments, *attributes) if module.written(value) == "True"]
@@ -131,19 +130,20 @@ def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if len(chosen) != 1:
         many = "sets run_eagerly=True in several places" if chosen else "has no run_eagerly=True"
         raise Declined(f"the file {many}")
+    must_compile(module)
     return [module.replaced(chosen[0], "False")]
 
 
 def _compile(module: SyntaxTree, line: int) -> ast.Call:
     """Return the call of compile() on a line, else the only one of the file."""
     calls = _compiles(module)
-    return only([call for call in calls if module.covers(call, line)] or calls, "the file has {} to compile()")
+    here = [call for call in calls if module.covers(call, line)]
+    return only(here or calls, "the file has {} to a model's compile()")
 
 
 def _compiles(module: SyntaxTree) -> list[ast.Call]:
     """Return the calls of a model's compile(), and not of re.compile(), which takes a pattern and flags."""
-    calls = module.methods("compile")
-    return [call for call in calls if (model := receiver(call)) and _is_models(module, call, model)]
+    return [one for one in module.methods("compile") if (model := receiver(one)) and _is_models(module, one, model)]
 
 
 def _is_models(module: SyntaxTree, call: ast.Call, model: ast.expr) -> bool:

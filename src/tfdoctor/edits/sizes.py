@@ -45,7 +45,7 @@ def width(module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequen
     given = [value for call in module.on(ast.Call, line) if (value := _width(module, call)) is not None]
     given = [value for value in given if _is_number(module, value, widths[0])]
     if not given:
-        raise Declined(f"line {line} has no layer whose width is the number {widths[0]}")
+        raise Declined(f"line {line} has no layer of Keras whose width is written as {widths[0]}")
     return [_replaced(module, value, widths, _width, others) for value in given]
 
 

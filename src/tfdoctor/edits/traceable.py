@@ -24,7 +24,7 @@ METHODS = frozenset(
      "reset_state", "result", "scale_loss", "update_state", "values", "watch"]
 )  # fmt: skip
 
-# Parts of TensorFlow with effects outside of the graph, or that make something at each call.
+# Parts of TensorFlow that act outside of the graph or differently in it, or that make something at each call.
 DENIED = (
     "tensorflow.Variable", "tensorflow.compat", "tensorflow.config", "tensorflow.data", "tensorflow.debugging",
     "tensorflow.distribute", "tensorflow.executing_eagerly", "tensorflow.experimental", "tensorflow.function",
@@ -239,6 +239,7 @@ class Traceable:
                 for part in parts:
                     self._condition(part)
             case _:
+                self._node(test)
                 raise Declined(f"{_at(test)} decides by what may be the value of a tensor")
 
     # Calls: of TensorFlow, of layers, and of functions and methods of the file
@@ -260,7 +261,7 @@ class Traceable:
             case ast.Name() if (own := self.module.function(name)) is not None:
                 return self.check(own)
             case ast.Name() if name in NEED_VALUES:
-                raise Declined(f"{line} calls {name}(), which needs the values of a tensor")
+                raise Declined(f"{line} calls {name}(), which may need the values or the length of a tensor")
             case ast.Name() if name in BUILTINS and not self.module.bound(func):
                 return None
             case ast.Name(id="sum") if not self.module.bound(func) and len(arguments(call)) == 1:
@@ -268,7 +269,7 @@ class Traceable:
             case ast.Name() if not self.module.bound(func) or self.module.imports.get(name):
                 raise Declined(f"{line} calls {name}(), {ONCE}")
             case ast.Name():
-                return self._object(func)
+                return self._object(func, func)
             case ast.Attribute():
                 return self._method(call, func)
             case ast.Call():
@@ -284,15 +285,15 @@ class Traceable:
             if source.each and source.place < 0 and isinstance(through, ast.Attribute):
                 self._list_of_layers(through)
             elif isinstance(through, ast.Name) and source.whole:
-                self._object(through)
+                self._object(name, through)
             else:
                 sources = []
         if not sources:
             raise Declined(f"{_at(name)} calls {name.id}(), which may be any Python")
 
-    def _object(self, name: ast.Name) -> None:
-        """Decline the call of a name that stands for no layer, model, loss or metric."""
-        if why := why_not_fixed(self.module, name):
+    def _object(self, name: ast.Name, given: ast.Name) -> None:
+        """Decline the call of a name that is given no layer, model, loss or metric."""
+        if why := why_not_fixed(self.module, given):
             raise Declined(f"{_at(name)} calls {name.id}(): {why}")
 
     def _method(self, call: ast.Call, func: ast.Attribute) -> None:
@@ -307,11 +308,12 @@ class Traceable:
         kind = dotted(made.func) if isinstance(made, ast.Call) else ""
         for method in own_methods(keras_class(self.module, kind), name):
             return self.check(method)  # of a layer or model whose class the file defines
-        methods = (method for method in self.module.functions if method.name == name)
+        methods = [method for method in self.module.functions if method.name == name]
         classes = [self.module.nearest(method, ast.ClassDef) for method in methods]
         pythons = any(found and not keras_class(self.module, found.name) for found in classes)
         if name not in METHODS or pythons:
-            raise Declined(f"{line} calls .{name}(), {ONCE}")
+            several = methods and not (pythons or made)
+            raise Declined(f"{line} calls .{name}(){' of what may be several objects' if several else f', {ONCE}'}")
         return self._node(of)
 
     def _own(self, func: ast.Attribute) -> None:
@@ -352,10 +354,8 @@ class Traceable:
                 return bool(self.module.from_tensorflow(func) or own)
             case ast.Attribute():
                 return bool(self.module.from_tensorflow(value))
-            case ast.Name():
-                return self._is_given(value)
             case _:
-                return False
+                return isinstance(value, ast.Name) and self._is_given(value)
 
     def _is_given(self, name: ast.Name) -> bool:
         """Say whether a parameter of __init__ or compile() gets an object of Keras from the only call."""
@@ -404,7 +404,7 @@ def _must_be_allowed(origin: str, line: str) -> None:
     """Decline the call of a part of TensorFlow or Keras that a step in a graph should not have."""
     name, written = origin.rpartition(".")[2], origin.removeprefix("tensorflow.")
     if any(f"{origin}.".startswith(f"{denied}.") for denied in DENIED):
-        raise Declined(f"{line} calls {written}(), which has an effect outside of a graph")
+        raise Declined(f"{line} calls {written}(), which may act differently in a graph")
     in_keras = origin.startswith(("keras.", "tf_keras.", "tensorflow.keras."))
     plain = any(f".{part}." in f".{origin}" for part in KERAS_CALLS)
     if in_keras and not plain:

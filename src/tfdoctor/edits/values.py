@@ -117,10 +117,10 @@ def why_not_fixed(module: SyntaxTree, name: ast.Name) -> str:
     Fixed are numbers and texts, objects of TensorFlow and Keras, those of the file's Keras classes, and
     tuples and lists of these.
     """
-    settled = _settled(module, name)
-    node, source = settled or (name, None)
-    anew = source is None or source.each
-    if anew or source is None or not (isinstance(node, ast.arg) or module.runs_once(node)):
+    node, source = _settled(module, name) or (name, None)
+    if any(isinstance(bound, ast.alias) for bound in module.bound(name)):
+        return f"`{name.id}` is imported, and the file does not show what it is"
+    if source is None or source.each or not (isinstance(node, ast.arg) or module.runs_once(node)):
         return f"`{name.id}` is not assigned exactly once"
     # What the file itself does above the line that makes the object is done to an earlier one.
     if any(
@@ -135,9 +135,8 @@ def why_not_fixed(module: SyntaxTree, name: ast.Name) -> str:
 
 def made_by(module: SyntaxTree, name: ast.Name) -> ast.expr | None:
     """Return what made the only fixed object that a name stands for, also through parameters."""
-    settled = _settled(module, name)
-    source = settled[1] if settled and not settled[1].each else None
-    value = source.part if source else None
+    _, source = _settled(module, name) or (name, None)
+    value = source.part if source and not source.each else None
     if isinstance(value, ast.Name):
         return made_by(module, value)
     parameter = any(isinstance(node, ast.arg) for node in module.bound(name))

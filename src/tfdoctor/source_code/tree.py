@@ -19,6 +19,7 @@ Node = TypeVar("Node", bound=ast.AST)
 Scope = ast.AST  # a module, a class, a function, a lambda, a comprehension
 
 TENSORFLOW = frozenset(["keras", "tensorflow", "tf_keras"])
+V2 = ("tensorflow.compat.v2", "tensorflow")  # Two names of the same objects
 
 # Statements that hold blocks of other ones.
 COMPOUND = (
@@ -487,7 +488,7 @@ class SyntaxTree:
                 origins[short or first].add(alias.name if short else first)
             elif not statement.level and alias.name != "*":
                 origins[short or alias.name].add(f"{statement.module}.{alias.name}")
-        return dict(origins)
+        return {name: {one.replace(*V2) for one in found} for name, found in origins.items()}
 
     def name_of(self, origin: str, node: ast.AST) -> str | None:
         """Return the name of ``origin``, a dotted name, at a node; None when it has no name there.
@@ -526,7 +527,7 @@ class SyntaxTree:
     def from_tensorflow(self, node: ast.AST) -> str:
         """Return ``tensorflow.nn.relu`` of an expression by the imports of the file, "" of all others."""
         names = self.origins(node)
-        return ".".join(names[0]) if len(names) == 1 and names[0][0] in TENSORFLOW else ""
+        return ".".join(names[0]).replace(*V2) if len(names) == 1 and names[0][0] in TENSORFLOW else ""
 
 
 def place(node: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 - of any class that has a place

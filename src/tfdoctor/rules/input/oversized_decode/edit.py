@@ -13,7 +13,7 @@ def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give the ``ratio`` of the rule's example to the only decode_jpeg() on a line."""
     ratio = in_example(r"ratio=([248])\b", example, "the ratio")[1]
     calls = [call for call in module.on(ast.Call, line) if module.from_tensorflow(call.func) in DECODERS]
-    call = only(calls, f"line {line} has {{}} of decode_jpeg()")
+    call = only(calls, f"line {line} has {{}} of TensorFlow's decode_jpeg()")
     function = known(module.function_around(call), "the images are decoded in no function")
     sized: list[ast.expr] = [
         call

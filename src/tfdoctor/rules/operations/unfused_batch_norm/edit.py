@@ -16,7 +16,7 @@ def fused_batch_norm(module: SyntaxTree, line: int, example: str) -> list[Splice
     header = known(re.match(r"class (\w+)\(([\w.]+)\):", example), "the finding does not contain the class")
     calls = [call for call in module.all(ast.Call) if _is_class(module, call.func)]
     if not any(module.covers(call, line) for call in calls):
-        raise Declined("the recorded line does not create a BatchNormalization layer of Keras")
+        raise Declined("the recorded line does not create a BatchNormalization layer of keras or tf.keras")
     made = [call.func for call in calls]
     for node in (*module.all(ast.Attribute), *module.all(ast.Name)):  # a value or a base, which the edit leaves
         if _is_class(module, node) and node not in made:

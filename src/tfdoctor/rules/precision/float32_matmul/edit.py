@@ -36,7 +36,7 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
     outputs = _outputs(module, own)
     last = [output for output in outputs if output is not None and tail(output) in OUTPUTS]
     if len(last) != len(outputs):
-        raise Declined("the file does not show which layer is the last one")
+        raise Declined("the file does not show which layer computes the input of the loss")
     made = [call for call in module.all(ast.Call) if tail(call)[:1].isupper()]
     typed = [call for call in made if call not in last and written(module, call, "dtype")]
     if _CHOSEN.search(module.text) or any(tail(call) != "Input" for call in typed):
