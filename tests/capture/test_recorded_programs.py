@@ -262,10 +262,13 @@ UNNUMBERED = """
 import ctypes
 from _tfdoctor_agent.window import collectives
 known, collectives.present = collectives.present, lambda: True
-unnumbered, slot, seen = collectives.Unnumbered(), collectives._slot(), []
-for change in (lambda: None, unnumbered.begin, unnumbered.end, unnumbered.end):
-    change()
-    seen.append(collectives._read(slot))
+unnumbered = collectives.Unnumbered()
+unnumbered.begin()
+slot = ctypes.c_uint64.from_address(unnumbered.slot)
+seen = [unnumbered.before, slot.value]
+for _ in range(2):
+    unnumbered.end()
+    seen.append(slot.value)
 print("functions", *map(seen.index, seen), "number", ctypes.CFUNCTYPE(ctypes.c_int64)(seen[1])())
 collectives.present = known
 """

@@ -138,18 +138,16 @@ def test_there_are_enough_samples_at_some_time(monkeypatch: pytest.MonkeyPatch) 
     assert not few.hurries_on()
 
 
-def encoded(default: Callable[[object], object]) -> None:
-    json.dumps(object(), default=default)
+def encoded(sampler: Any) -> None:
+    json.dumps(training(1), default=partial(sampler.sample, threading.get_ident()))
 
 
 def test_a_line_says_what_it_calls_and_who_called_it(sampler: Any) -> None:
-    found: list[Any] = []
-    encoded(lambda _: found.append(sampler._place(sys._getframe(1), inside=True)))  # noqa: SLF001 - as the agent does
-    ((seen, *rest),) = found
-    assert seen.line[0] == seen.caller[0] == __file__
-    assert seen.line[1] < seen.caller[1]
-    assert (stack.public_name(seen.calls), *rest) == ("json.dumps", None, True)
-    assert stack.public_name(seen.runs).startswith("json.encoder.")
+    encoded(sampler)
+    (place,) = sampler.describe()["places"]
+    assert place["at"][0] == place["caller"][0] == __file__
+    assert place["at"][1] < place["caller"][1]
+    assert (place["calls"], place["callback"], place["inside"]) == ("json.dumps", None, True)
 
 
 def elsewhere(sampler: Any, run: Callable[[Callable[[], None]], object]) -> list[Any]:

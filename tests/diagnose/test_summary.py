@@ -397,7 +397,7 @@ ENERGY = {
         f"less of the stage {stage}": saving_of(ON_BOARD, Effect(stage, 0.0))
         for stage in (Stage.INPUT, Stage.TRANSFER, Stage.HOST, Stage.BETWEEN, Stage.COLLECTIVE)
     },
-    "a mixture": saving_of(ON_BOARD, COMPUTES, Effect(Stage.HOST, 0.5)),
+    "less compute and less of the host": saving_of(ON_BOARD, COMPUTES, Effect(Stage.HOST, 0.5)),
     "less input of a board whose idle power is unknown": saving_of(UNKNOWN_IDLE, LESS_INPUT),
     "compute of a board whose idle power is unknown": saving_of(UNKNOWN_IDLE, COMPUTES),
     "a CPU saves at most at its mean": saving_of(ON_PACKAGES, LESS_INPUT),

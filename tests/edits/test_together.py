@@ -84,9 +84,9 @@ def test_edits_of_findings_are_one_patch(
     several = finding("a", remedy("", line=3), remedy("parallel-map", line=3), remedy("cache", line=3))
     trials = {
         "a trial of one": (PARALLEL,),
-        "of two": (PARALLEL, JIT),
-        "of none": by_hand,
-        "of several remedies": several,
+        "a trial of two": (PARALLEL, JIT),
+        "a trial of none": by_hand,
+        "a trial of several remedies": several,
     }
     told[partial(changed, script)] = trials
     lines = "\n".join(told.lines())

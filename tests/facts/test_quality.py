@@ -66,7 +66,7 @@ told[lambda *args: said(quality(*args))] = {
     "a run that was cut off": (None, manifest(finished=False)),
     "a missing CUPTI is said once, with its remedy": told_by(gpus=[v100()], errors=("Failed to load libcupti",)),
     "a trace that was cut for its cost is said with it": (None, cut("cost")),
-    "one that ended as planned is not": (None, cut("steps")),
+    "a trace that ended as planned is not cut": (None, cut("steps")),
     "steps that profiling slowed down a little": (None, untraced(9.2)),
     "steps that profiling slowed down": (None, untraced(9.0)),
     "whole steps are compared with whole steps": (trace([markers(8, 10, call=8)]), untraced(8.0, of="steps")),
@@ -76,9 +76,9 @@ told[lambda *args: said(quality(*args))] = {
     "steps that are mostly the profilers are not trusted": (trace([markers(20, 10)]), untraced(4.9, 9)),
     "the gravest doubt comes first": trace([markers(3, 10)], errors=("boom",)),
     "a step left out with less than half of the time": nine_and(89.0),
-    "with more than half": nine_and(91.0),
-    "with less than four fifths": nine_and(359.0),
-    "with more than four fifths": nine_and(361.0),
+    "a step left out with more than half": nine_and(91.0),
+    "a step left out with less than four fifths": nine_and(359.0),
+    "a step left out with more than four fifths": nine_and(361.0),
 }
 told.add("doubts below their limits are small", lambda: quality().small)
 told.add("other programs on a machine, a little", lambda: said(quality(other_cpu_pct=50.0)))
@@ -158,12 +158,12 @@ def of_another(ms: float) -> object:
     return said(Quality.measure(trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX"), None))
 
 
-told[of_another] = {"short steps that nothing timed without the profiler": 0.9, "longer ones": 1.1}
+told[of_another] = {"short steps that nothing timed without the profiler": 0.9, "longer steps of this kind": 1.1}
 
 told[lambda plan, seen: said_of(plan=plan, steps=StepsSeen(seen=seen))] = {
     "an account of a run that trains nothing needs no traced step": (CapturePlan(), 0),
-    "nor does one that was not to be traced": (CapturePlan(trace=False), 500),
-    "one that trains does": (CapturePlan(), 7),
+    "an account without a trace, as planned, needs none": (CapturePlan(trace=False), 500),
+    "an account of a run that trains needs one": (CapturePlan(), 7),
 }
 
 WAITING = made(python(3.0, "launch.py:4", calls="subprocess.run"))
@@ -178,7 +178,7 @@ def waiting(run: Run, plan: CapturePlan, code: int | None = None, seen: int | No
 
 told[waiting] = {
     "a run that waits for children says how to record them": (WAITING, CapturePlan(), 0),
-    "also where it failed": (WAITING, CapturePlan(), 1),
+    "a failed run that waits for children says so, too": (WAITING, CapturePlan(), 1),
     "a run that trains may wait for children": (TRAINING, CapturePlan(trace=False), None, 100),
 }
 
@@ -195,7 +195,7 @@ ENDED = replace(ACCOUNT, end=ProcessEnd(1.0, "exit"))
 
 told[lambda pid: said_of(replace(ENDED, process=RunProcess(pid)), background=(7,))] = {
     "what goes on in the background is doubted": 1,
-    "until it has ended": 7,
+    "what went on in the background until it ended is not": 7,
 }
 
 # Trap: the account of a run that failed at once is exact, and of a run that did nothing yet.
@@ -207,12 +207,12 @@ told[
     ]
 ] = {
     "a run that failed before its first step, traced or not": (Ending(exit_code=1), 0),
-    "before its second step": (Ending(exit_code=1), 1),
-    "that was killed then": (Ending(signal=9), 1),
-    "that did not begin": (Ending(error="ValueError"), 0),
-    "that failed after its second step": (Ending(exit_code=1), 2),
-    "that ended well and trains nothing": (Ending(exit_code=0), 0),
-    "whose end is not known": (Ending(), 0),
+    "a run that failed before its second step": (Ending(exit_code=1), 1),
+    "a run that was killed before its second step": (Ending(signal=9), 1),
+    "a run that did not begin": (Ending(error="ValueError"), 0),
+    "a run that failed after its second step": (Ending(exit_code=1), 2),
+    "a run that ended well and trains nothing": (Ending(exit_code=0), 0),
+    "a run whose end is not known": (Ending(), 0),
 }
 
 FINISHED = replace(manifest(), plan=CapturePlan(), finished=True)

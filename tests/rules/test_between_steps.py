@@ -78,9 +78,9 @@ def test_verdicts(told: Cases) -> None:
     told["predict is left to slow-call, not the rest"] = [check(ms, *TOOK, **PREDICTS) for ms in (8.0, 12.0)]
     told["a callback that is all predict"] = check(10.0, *SAMPLES, slow=slow(SlowCall.PREDICT, 18, 9.0))
     # A marked call begins within the tf.function, after Python has found or made its graph
-    told["calls and traces of functions; of 0.3 no rest"] = check(10.0, retracing=tracing(between_ms=9.5))
+    told["calls and traces of functions are not counted"] = check(10.0, retracing=tracing(between_ms=9.5))
     told[...] = check(1.2, retracing=tracing(calling_ms=0.3)), check(0.1 + 0.2, retracing=tracing(calling_ms=0.3))
-    told["all the time is told, and what is judged"] = check(18.6, step=40.0, retracing=tracing(calling_ms=17.5))
+    told["all 18.6 ms are told, and not all judged"] = check(18.6, step=40.0, retracing=tracing(calling_ms=17.5))
     told["the last 10 ms of `optimizer.apply`, after the last operation that it runs"] = check(
         10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10))
     )
@@ -94,7 +94,9 @@ def test_verdicts(told: Cases) -> None:
         10.0, TimedLine(MAKES, 40), TimedLine(LOGS, 10), lines=lines(ran(MAKES, 30), ran(MAKES, 10), ran(LOGS, 10))
     )
     told["without samples of stacks it has no name and a ceiling"] = check(10.0)
-    told["outside, steps a quarter longer"] = [check(10.0, untraced=untraced) for untraced in (1.25, 1.24, 0.8)]
+    told["untraced steps a quarter longer, less"] = [
+        check(10.0, untraced=untraced) for untraced in (1.25, 1.24, 0.8)
+    ]
     told["less than half is not named in the summary"] = check(10.0, *(TimedLine(script(n), 2) for n in (1, 2, 3)))
     told["five samples are enough for a line"] = [check(12.0, TimedLine(LOGS, seen)) for seen in (4, 5)]
     other = TimedLine(script(41), 3, callback="Log.on_batch_end")

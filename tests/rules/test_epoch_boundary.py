@@ -98,11 +98,9 @@ def test_lines(told: Cases) -> None:
     told["a loop in Python; a decoder's results depend on the training"] = judged(lines=(between(30_000.0),))
     told[...] = judged(lines=(between(30_000.0, "keras.src.ops.nn.ctc_decode"),))
     fit, lines = calls_at(RunCall.FIT, 50, 1, 90_000.0), (between(30_000.0, "keras.Model.fit", repeats=False),)
-    told["fit's own work needs longer epochs; nine may be the recorder"] = judged(fit, lines=lines, epochs=10)
+    told["fit's own work in ten epochs; in nine it may be the recorder's"] = judged(fit, lines=lines, epochs=10)
     told[...] = judged(fit, lines=lines, epochs=9)
-    told[
-        "one wait of 12 s, and none but of 2 s, in six epochs of which it does not come with each, and in seven"
-    ] = [
+    told["a longest wait of 12 s, which is no wait of each epoch, and one of 2 s: in six and in seven epochs"] = [
         judged(lines=(between(30_000.0, repeats=False),), spans=waited(longest_s), epochs=epochs)
         for longest_s in (12.0, 2.0)
         for epochs in (6, 7)

@@ -38,8 +38,12 @@ def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = example(conv(3.51)), example(conv(3.4))
     told["unknown FLOPs"] = example(conv(60.0, None))
     told["memory-bound it counts twice the bytes: 20 ms in float32"] = example(replace(conv(60.0), nbytes=2.88e9))
-    told["float16 is fast"] = example(hardware=replace(GTX_1660_TI, without_unit=False, matrix_unit="Tensor Core"))
-    told["a P100, whose rate is unknown"] = example(hardware=replace(GTX_1660_TI, float32_flop_s=None))
+    told["float16 is fast on a T4"] = example(
+        hardware=replace(GTX_1660_TI, name="Tesla T4", without_unit=False, matrix_unit="Tensor Core")
+    )
+    told["a GPU whose rate is unknown"] = example(
+        hardware=replace(GTX_1660_TI, name="Tesla K80", float32_flop_s=None)
+    )
     told["an unknown GPU"] = example(hardware=Hardware(DeviceKind.GPU, missing="the trace does not name the GPU"))
     operations = Operations.training(100.0, conv(60.0))
     cpu = Hardware(DeviceKind.CPU, "x")

@@ -68,7 +68,7 @@ def test_verdicts(told: Cases) -> None:
             row("Conv2D", (FIRST, KERNEL), (OUT,), data_format="NCHW"),
         )
     ]
-    told["unknown, and indivisible ones"] = [
+    told["channels that are unknown, or that groups do not divide"] = [
         groups_of(row("Conv2D", (("float32", (8, 16, 16, channels)), KERNEL), (OUT,))) for channels in (None, 60)
     ]
     told["convolutions without shapes"] = lambda: GroupedConvolutions.measure(Operations((row("Conv2D", (), ()),)))

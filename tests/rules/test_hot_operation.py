@@ -123,7 +123,7 @@ def test_verdicts(told: Cases) -> None:
     told["a line has one change, and as evidence the time of all"] = two(30.0)
     told["of 15 ms 6 are left to explain, so that the summary, the list and the table state that time"] = two(6.0)
     told["without what the profiler takes of it"] = two(30.0, TRACED)
-    told["at most the unexplained"] = check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0)
+    told["no more than is unexplained"] = check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0)
     told["an operation of unknown peak, far below this run's fastest, in a healthy network"] = [
         check(group(kind, 20.0, least, gflop_s=12.0, best_gflop_s=90.0))
         for kind, least in (("MatMul", None), ("Unique", None), ("Conv2D", 16.6))

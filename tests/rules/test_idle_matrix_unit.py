@@ -18,15 +18,17 @@ check = partial(example, unit="Tensor Core", matrix_ms=40.0)
 @golden_cases
 def test_verdicts(told: Cases) -> None:
     told["below 30 % of the peak it claims no saving of its own"] = check(utilization=0.29), check(utilization=0.3)
-    told["no use"] = check(utilization=0.0)
+    told["the unit is not used"] = check(utilization=0.0)
     told["the evidence shows where the time goes"] = check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13)
-    told["off: most, half, all, none"] = [
+    told["time off the unit: most, half, all, none"] = [
         check(on_unit_ms=40.0 - ms, off_unit_ms=ms) for ms in (21.0, 20.0, 40.0, 0.0)
     ]
     told["kernels of unknown names count for no side"] = check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0)
     told[...] = check(on_unit_ms=0.0, off_unit_ms=0.0, unknown_ms=40.0)
     told["nothing is known"] = check()
-    told["a tenth, less, none"] = [check(matrix_ms=ms, on_unit_ms=0.0, off_unit_ms=ms) for ms in (5.0, 4.9, 0.0)]
+    told["a tenth in matmuls, less, none"] = [
+        check(matrix_ms=ms, on_unit_ms=0.0, off_unit_ms=ms) for ms in (5.0, 4.9, 0.0)
+    ]
     told["without FLOPs sampled activity precedes names"] = check(active=0.29, on_unit_ms=40.0, off_unit_ms=0.0)
     told[...] = check(active=0.3, on_unit_ms=40.0, off_unit_ms=0.0)
     # 130 channels on an H100: Tensor Cores worked 38 % of the time, and reached 12 % of their peak

@@ -54,7 +54,7 @@ def test_verdicts(told: Cases) -> None:
     told["both sides are twice as large as used"] = check((200, 300))
     told["one side is less than twice as large, or both are as used"] = check((199, 600)), check((100, 150))
     told["decoding is a fifth of the work, and less"] = check(share=0.2), check(share=0.19)
-    told["without a wait it takes a fifth of the compute, and le"] = check(share=0.44, wait=0.1, contention=CROWDED)
+    told["it takes a fifth of the compute, and less"] = check(share=0.44, wait=0.1, contention=CROWDED)
     told[...] = check(share=0.4, wait=0.1, contention=CROWDED)
     told["without a wait, where cores are free"] = check(share=0.44, wait=0.1)
     told["a step that hardly waits shows the cores that decoding takes"] = check(wait=0.2, contention=CROWDED)

@@ -38,7 +38,7 @@ def test_verdicts(told: Cases) -> None:
 def test_worker_threads(told: Cases) -> None:
     told["workers are those that the machine shows at work"] = measured(affinity=4)
     told["others of 16 run elsewhere"] = measured(affinity=4, size=16)
-    told["one works"] = measured((180.0, 5.0), affinity=4)
+    told["a single worker works"] = measured((180.0, 5.0), affinity=4)
     told["the variable counts before the cores"] = measured(affinity=4, intra_op_variable="2")
     told["the program counts before the variable"] = measured(affinity=4, intra_op_variable="2", intra_op_threads=1)
     told["a single process"] = lambda: measured(size=1)

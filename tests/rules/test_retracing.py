@@ -81,7 +81,7 @@ def test_outside_of_the_window(told: Cases) -> None:
     for name, run in (
         ("tracing goes on: 6 of 150 calls", in_run()),
         ("trap: warm-up, such as one trace for each of a few buckets", in_run(tracings=5)),
-        ("the last is in the first half of the run", in_run(last=74)),
+        ("the last tracing is in the first half of the run", in_run(last=74)),
         ("a twentieth of a step", in_run(step_ms=0.9)),
         ("less than a twentieth of a step", in_run(step_ms=0.89)),
     ):

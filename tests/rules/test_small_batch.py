@@ -82,7 +82,7 @@ check = partial(example, between=0.0, source=StepSource.KERAS_FIT)
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
-    told["two fifths of the step, less, and 12 of 372 ms"] = check(0.4, 0.6), check(0.39, 0.61), check(12.0, 360.0)
+    told["overhead of two fifths, less, and 12 of 372 ms"] = check(0.4, 0.6), check(0.39, 0.61), check(12.0, 360.0)
     told["a call of Python, and a longer one, such as tracing"] = [check(edges, 0.5) for edges in (3.0, 3.1)]
     told["a callback of 5 ms between steps is no reason for a larger batch"] = check(0.3, 1.5, between=5.0)
     told["time between steps counts no more than the call"] = check(0.6, 0.3, between=0.7)
@@ -118,7 +118,7 @@ def test_starting_operations(told: Cases) -> None:
     row = took("lstm/MatMul", "MatMul", 1.0, calls=49.0)
     told["small operations take no longer with a larger batch: 0.02 ms each"] = beside(replace(row, calls=50.0))
     told["trap: an operation of unknown size that takes longer than a small one"] = beside(row)
-    told["it is small by another limit"] = beside(row, Limits(each_ms=0.03))
+    told["an operation of unknown size is small by another limit"] = beside(row, Limits(each_ms=0.03))
     for size in (10_000, 10_001):
         relu = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
         told[f"an operation of known size is small by its values: {size}"] = beside(

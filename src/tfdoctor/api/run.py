@@ -92,9 +92,7 @@ class Results:
         inside = self._inside
         if inside is None:
             return self._why_none
-        if inside.faults:
-            return f"recording failed ({inside.faults[0]})"
-        return f"the {inside.what} is still running"
+        return f"recording failed ({inside.faults[0]})" if inside.faults else f"the {inside.what} is still running"
 
     def _summary(self) -> str:
         recording = self.recording

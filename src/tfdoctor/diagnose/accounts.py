@@ -18,7 +18,7 @@ from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.terms.humanize import number
+from tfdoctor.terms.humanize import number, with_noun
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Unit
@@ -188,5 +188,5 @@ def _disturbed(chart: Chart, part: str) -> Iterator[str]:
     cores, device = chart.get(Cores), chart.get(Device)
     computed = part == Stage.DEVICE and device is not None and device.kind == DeviceKind.CPU
     if (part in OF_HOST or computed) and cores and cores.crowded and cores.others > BUSY_CORES:
-        used = f"{number(round(cores.others, 1))} of {number(cores.usable)} cores"
+        used = f"{number(round(cores.others, 1))} of {with_noun(cores.usable, 'core')}"
         yield f"Other programs used {used} meanwhile, which makes this time longer"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
-from tfdoctor.terms.humanize import milliseconds, number, percent
+from tfdoctor.terms.humanize import milliseconds, number, percent, with_noun
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import count, ms, nbytes

@@ -10,7 +10,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
 from tfdoctor.families.places import PART, SHOWN, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
 from tfdoctor.families.small_calls import CALL, rows_per_batch, small_calls
-from tfdoctor.terms.humanize import milliseconds, number, percent
+from tfdoctor.terms.humanize import counted, milliseconds, percent, with_noun
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Concern, Healthy, Remedy, Verdict
@@ -32,7 +32,7 @@ class CallRule(Record, kw_only=True):
     phase: Phase
     noun: str  # "prediction"
     results: str  # "Predictions": what Python processes
-    nothing: str  # "makes no predictions"
+    nothing: str  # "made no predictions"
     batches: Remedy
     calls: tuple[Remedy, ...]
     model: Remedy
@@ -69,8 +69,9 @@ class CallRule(Record, kw_only=True):
         if place.work == CALL:
             says = f"A loop calls {{name}} {{times}} times at {{at}}, which takes {PART}, {{each}} each"
             return replace(place, says=says, remedies=self.calls)
-        rows = number(rows_per_batch(place.call))
-        says = f"{{name}} at {{at}} works in batches of {rows} examples, which takes {PART}, {{each}} each"
+        rows = with_noun(rows_per_batch(place.call) or 0.0, "example")
+        each = ", {each} each" if place.times > 1 else ""
+        says = f"{{name}} at {{at}} works in batches of {rows}, which takes {PART}{each}"
         return replace(place, says=says, remedies=(self.batches,))
 
     def _loop(self, group: LineGroup) -> RunPlace:
@@ -86,10 +87,10 @@ class CallRule(Record, kw_only=True):
         if not made:
             return text
         times, taken_ms = sum(call.count for call in made), sum(call.ms for call in made)
-        number_of = "one call" if times == 1 else f"{number(times)} calls"
+        number_of = counted(times, "call")
         if self.outside_fit:
             return f"{text}, of it {milliseconds(taken_ms)} in {number_of} outside of fit"
-        return f"{text} in {number_of}, {milliseconds(taken_ms / times)} each"
+        return f"{text} in {number_of}{f', {milliseconds(taken_ms / times)} each' if times > 1 else ''}"
 
 
 def _one_by_one(group: LineGroup) -> bool:

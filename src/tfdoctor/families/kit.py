@@ -52,7 +52,7 @@ from tfdoctor.families.preconditions import figures_per_step, found, not_on, pip
 from tfdoctor.families.shares import judged
 from tfdoctor.families.small_calls import rows_per_batch, small_calls
 from tfdoctor.families.spared import nothing, spared, why_not
-from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity, with_noun
 from tfdoctor.terms.kinds import DeviceKind, InputKind, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.record import Record

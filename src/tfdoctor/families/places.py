@@ -150,7 +150,7 @@ class SlowPlaces(Record):
 
 
 def none_seen(phases: RunPhases, calls: RunCalls, nothing: str) -> Verdict:
-    """Return that a run "saves nothing": not checked where a loop of Python may do it in ways that are not seen."""
+    """Return that a run "saved nothing": not checked where a loop of Python may do it in ways that are not seen."""
     if phases.until or not calls.fits:
         return NotApplicable(reason=f"the run {nothing}{phases.until}")
     return Healthy(summary=f"The run {nothing}", concern=Concern.RUN)

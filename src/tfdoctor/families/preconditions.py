@@ -39,9 +39,7 @@ def figures_per_step(steady: SteadySteps) -> NotApplicable | None:
 
 def pipeline_ran(pipeline: InputPipeline, breakdown: Breakdown) -> NotApplicable | None:
     """Every function of the pipeline ran in the traced steps, or the step waits for those that did."""
-    if pipeline.why_idle and not breakdown.waits_for_input:
-        return NotApplicable(reason=pipeline.why_idle)
-    return None
+    return NotApplicable(reason=pipeline.why_idle) if pipeline.why_idle and not breakdown.waits_for_input else None
 
 
 def not_on(*kinds: DeviceKind, verdict: Verdict) -> Precondition:

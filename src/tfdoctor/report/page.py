@@ -42,7 +42,7 @@ def prospects(diagnosis: Diagnosis) -> tuple[str, ...]:
         if (found := one.finding) and found.concern is Concern.LONG_STEPS and (one.severity or 0) > Severity.NOTE
     ]
     if run and not steps_matter(run):
-        unknown = f"{_found(findings)}; what the changes save of the run could not be computed."
+        unknown = _found(findings, "what the changes save of the run could not be computed")
         told = (of_run or unknown, *long)
     elif of_run:
         told = (*of_step, of_run, *long) if is_of_steps(diagnosis) else (of_run, *of_step, *long)
@@ -51,8 +51,9 @@ def prospects(diagnosis: Diagnosis) -> tuple[str, ...]:
     return tuple(filter(None, told))
 
 
-def _found(findings: Sequence[Result]) -> str:
-    return f"{counted(len(findings), 'problem').capitalize()} found"
+def _found(findings: Sequence[Result], told: str, alone: str = "") -> str:
+    one = alone and len(findings) == 1
+    return f"{counted(len(findings), 'problem').capitalize()} found; {alone if one else told}."
 
 
 def _of_run(run: RunAccount, diagnosis: Diagnosis, findings: Sequence[Result]) -> str:
@@ -62,7 +63,7 @@ def _of_run(run: RunAccount, diagnosis: Diagnosis, findings: Sequence[Result]) -
         savings = [r.run for r in findings if r.run and r.run.ms > 0]
         best = max(savings, key=lambda saving: saving.ms, default=None)
         said = words.run_saving(best, None, run) if best else None
-        return f"{_found(findings)}; the largest saving is {said[0]}." if said else ""
+        return _found(findings, f"the largest saving is {said[0]}", f"its change saves {said[0]}") if said else ""
     saved, after = together.ms, run.total_ms - together.ms
     made = sum(entry.in_run_sum for entry in diagnosis.entries)
     named = counted(made or len(together.rules), "change").capitalize()
@@ -119,11 +120,13 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
 def _best_alone(findings: Sequence[Result], step: str) -> str:
     if savings := [r.saving for r in findings if r.saving and words.gains(r.saving)]:
         best = max(savings, key=lambda saving: saving.ms_per_step)
-        return f"{_found(findings)}; the largest saving is {words.saves(best)} of {step}."
+        saves = f"{words.saves(best)} of {step}"
+        return _found(findings, f"the largest saving is {saves}", f"its change saves {saves}")
     if places := [r.takes for r in findings if r.takes and words.gains(r.takes)]:
         longest = max(places, key=lambda time: time.ms_per_step)
-        return f"{_found(findings)}; the largest takes {words.takes(longest)} of {step}."
-    return f"{_found(findings)}; the saving could not be computed."
+        takes = f"takes {words.takes(longest)} of {step}"
+        return _found(findings, f"the largest {takes}", f"it {takes}")
+    return _found(findings, "the saving could not be computed")
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:

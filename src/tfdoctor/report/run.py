@@ -11,7 +11,7 @@ from typing import ClassVar
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report.words import is_known, joined
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, duration, location, number, quantity, share
+from tfdoctor.terms.humanize import counted, duration, location, quantity, share, with_noun
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
@@ -281,7 +281,7 @@ def _long(long: LongStepTime) -> Iterator[str]:
     if long.every:
         yield f"One comes every {long.every:,} steps."
     if is_known(long.unknown_ms) and long.unknown_ms > UNKNOWN * long.beyond_ms:
-        meanwhile = f"; other programs used {number(round(long.other_cores, 1))} cores meanwhile"
+        meanwhile = f"; other programs used {with_noun(round(long.other_cores, 1), 'core')} meanwhile"
         yield text.sentence(f"{cause_unknown(long)}{meanwhile if long.other_cores else ''}")
 
 

@@ -21,6 +21,7 @@ from tfdoctor.terms.humanize import (
     quantity,
     quantity_span,
     share,
+    with_noun,
 )
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
 from tfdoctor.terms.units import Quantity, grams_co2, watts
@@ -169,7 +170,7 @@ def _counter(row: EnergyRow) -> str:
 
 def energy_grid(account: EnergyAccount) -> Grid:
     """Return the energy as a table with a row for each kind of counter."""
-    epoch = [f"per epoch of {account.epoch_steps:,} steps"] if account.epoch_steps else []
+    epoch = [f"per epoch of {with_noun(account.epoch_steps, 'step')}"] if account.epoch_steps else []
     numbers = dict.fromkeys(("power", "per step", "without kernels", *epoch, "whole run"), "number")
     rows = []
     for row in account.rows:

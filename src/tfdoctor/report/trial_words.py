@@ -97,7 +97,7 @@ def why_unclear(measured: Measured, training: TrainingMatch | None) -> str:
     if training is not None and training.state is TrainingState.NOT_FINITE:
         return "its weights became infinite or NaN"
     if len(measured.rounds) < ENOUGH_ROUNDS:
-        return f"{counted(len(measured.rounds), 'round')} are too few"
+        return f"{counted(len(measured.rounds), 'round')} are too few" if measured.rounds else "no round ended"
     return "its rounds differ too much"
 
 

@@ -10,7 +10,7 @@ from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving,
 from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, untraced_beside
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import duration, location, milliseconds, quantity, share
+from tfdoctor.terms.humanize import duration, location, milliseconds, quantity, share, with_noun
 from tfdoctor.terms.units import Quantity, Unit
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Recurrence, Severity
 
@@ -138,7 +138,7 @@ def run_saving(
         return "nothing", ""
     longer = ""
     if is_known(saving.extrapolated_share):
-        epochs = f"{run.for_epochs:,} epochs" if run.for_epochs else "more epochs"
+        epochs = with_noun(run.for_epochs, "epoch") if run.for_epochs else "more epochs"
         longer = f"{share(saving.extrapolated_share)} of a run of {epochs}"
     if run.ended_early and step and of_step:  # its length says nothing of a training
         return of_step, joined(longer, _rated(saving, step.share))

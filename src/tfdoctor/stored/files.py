@@ -37,9 +37,7 @@ def report_at(path: Path) -> Path | None:
         return path
     files = (path / name for name in NAMES)
     own = [file for file in files if file.is_file() and is_below(file, path)]
-    if not own or any(next(path.glob(pattern), None) for pattern in RECORDED):
-        return None
-    return own[0]
+    return None if not own or any(next(path.glob(pattern), None) for pattern in RECORDED) else own[0]
 
 
 def open_report(path: Path, rules: Iterable[Rule]) -> Diagnosis:

@@ -49,9 +49,7 @@ def energy(value: float) -> str:
 @_finite
 def dollars(value: float) -> str:
     """Return money to three digits, in cents from a dollar on: ``$1,204.50``, ``$0.0417``."""
-    if value >= 1 or not value:
-        return f"${value:,.2f}"
-    return f"${value:.{2 - math.floor(math.log10(value))}f}"
+    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.{2 - math.floor(math.log10(value))}f}"
 
 
 @_finite
@@ -136,9 +134,7 @@ def percent(value: float) -> str:
     hundredths = 100 * value
     if 0 < hundredths < _LEAST_PERCENT:
         return f"<{_LEAST_PERCENT} %"
-    if hundredths < _DECIMALS_BELOW_PERCENT:
-        return f"{_trimmed(f'{hundredths:.1f}')} %"
-    return share(value)
+    return f"{_trimmed(f'{hundredths:.1f}')} %" if hundredths < _DECIMALS_BELOW_PERCENT else share(value)
 
 
 @_finite
@@ -165,12 +161,15 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if whole else _trimmed(_digits(value, 3))
 
 
+def with_noun(value: float, noun: str) -> str:
+    """Return a number of things with their noun, in figures: ``1 core``, ``1.5 cores``, ``32 examples``."""
+    return f"{number(value)} {noun}{'' if number(value) == '1' else 's'}"
+
+
 @_finite
 def amount(value: float) -> str:
     """Return an amount to three digits from 1 on, to two below, however small: ``1,204``, ``3.25``, ``0.00067``."""
-    if value >= 1 or not value:
-        return number(value)
-    return _trimmed(f"{value:.{1 - math.floor(math.log10(value))}f}")
+    return number(value) if value >= 1 or not value else _trimmed(f"{value:.{1 - math.floor(math.log10(value))}f}")
 
 
 counted = text.counted

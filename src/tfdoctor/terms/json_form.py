@@ -30,9 +30,7 @@ MOST = 2**53  # The largest whole number: JSON's readers in other languages keep
 
 def number(value: float | None) -> float | None:
     """Return a number with the digits that mean something; None for those that JSON does not have."""
-    if value is None or not math.isfinite(value):
-        return None
-    return _noticeable(float(NINE_DIGITS % value))
+    return None if value is None or not math.isfinite(value) else _noticeable(float(NINE_DIGITS % value))
 
 
 def _noticeable(value: float) -> float:

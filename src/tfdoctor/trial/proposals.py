@@ -90,9 +90,7 @@ def named(diagnosis: Diagnosis, rules: Sequence[str], option: str) -> dict[str, 
 def of_whole_run(result: Result) -> RunSaving | None:
     """Return what a change promises of the run that a trial makes: of all epochs, where fewer were recorded."""
     run = result.run
-    if run is None or run.extrapolated_share is None:
-        return run
-    return replace(run, share=run.extrapolated_share)
+    return run if run is None or run.extrapolated_share is None else replace(run, share=run.extrapolated_share)
 
 
 def _reorders(remedies: Sequence[Remedy], recording: Recording) -> bool:

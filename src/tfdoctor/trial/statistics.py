@@ -65,9 +65,7 @@ class Round(Record):
 def drift(rounds: Sequence[Round]) -> Measured | None:
     """Return how the program as it is differs from itself (A/A): its last run in a round from the first."""
     differences = np.array([one.drift for one in rounds])
-    if len(differences) < FEWEST_ROUNDS:
-        return None
-    return _measured(differences, _half_alone(differences))
+    return None if len(differences) < FEWEST_ROUNDS else _measured(differences, _half_alone(differences))
 
 
 def saving(rounds: Sequence[Round], name: str, chances: int = 1) -> Measured | None:

@@ -133,8 +133,8 @@ BLIND: dict[str, Any] = {"counted": False, "starts_ns": (), "ends_ns": (), "cloc
 UNTOLD = {"a": host({"device": [1.0] * 6}, **BLIND), "b": host({"device": [1.0] * 4}, **BLIND)}
 
 told.add("steps are matched by their number in the run", lambda: paired(counted=True))
-told.add("or by the clock", lambda: paired(counted=False))
-told.add("with neither the order has to do", lambda: match(UNTOLD))
+told.add("steps are matched by the clock", lambda: paired(counted=False))
+told.add("steps without either are matched by their order", lambda: match(UNTOLD))
 told.add("and nothing is said of skew", lambda: clock_skew(UNTOLD, match(UNTOLD)))
 
 # Clock skew

@@ -3,7 +3,7 @@
 from hypothesis import example
 
 from tests.facts.kit import *
-from tfdoctor.facts.step_time.host_time import _held
+from tfdoctor.facts.step_time.host_time import own_ps
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
 
@@ -267,10 +267,9 @@ def test_the_innermost_events_are_those_of_a_walk(events: list[tuple[int, int]],
             stack.append((kind, min(end, stack[-1][1] if stack else last)))
         if stack:
             times[stack[-1][0]] += 1
-    kinds, begun, ended, around = _held(thread, *window)
-    passed = np.bincount(kinds, ended - begun, 12)
-    passed -= np.bincount(kinds[around[around >= 0]], (ended - begun)[around >= 0], 12)
-    assert passed.tolist() == times
+    (passed,) = own_ps(thread, [Intervals([window])])
+    assert passed.tolist() == times[: len(passed)]
+    assert not any(times[len(passed) :])
 
 
 test_breakdown = told.test("breakdown")

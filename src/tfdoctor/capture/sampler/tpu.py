@@ -84,9 +84,7 @@ class TpuSampler(_OfTpus):
         for runtime in self.runtimes:
             runtime.channel.close()
         silent = [f"port {r.port} ({r.error})" for r in self.runtimes if r.error]
-        if not silent or self.answered:
-            return ""
-        return f"the TPU runtime returned no metrics: {', '.join(silent)}"
+        return "" if not silent or self.answered else f"the TPU runtime returned no metrics: {', '.join(silent)}"
 
 
 class TpuSdkSampler(_OfTpus):

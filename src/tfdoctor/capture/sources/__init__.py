@@ -57,9 +57,7 @@ def completed(recording: Recording) -> Recording:
     manifest, run = recording.manifest, recording.run
     if manifest is None or run is None or (manifest.finished and not manifest.background):
         return recording
-    if manifest.host.name != os.uname().nodename:
-        return recording
-    return replace(recording, run=with_sources(run, {}))
+    return recording if manifest.host.name != os.uname().nodename else replace(recording, run=with_sources(run, {}))
 
 
 def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:

@@ -114,7 +114,7 @@ def about_span(seconds: float) -> str:
         return f"{seconds / DAY_S:,.0f} days"
     if seconds >= 1.5 * HOUR_S:
         return f"{seconds / HOUR_S:.0f} h"
-    return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else milliseconds(1000 * round(seconds))
+    return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
 
 
 def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:

@@ -80,9 +80,7 @@ def tensor_bytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:
     """Return a tensor's bytes; texts and handles count nothing, open shapes are None."""
     if dtype not in WIDTHS:
         return 0
-    if shape is None or None in shape:
-        return None
-    return WIDTHS[dtype] * prod(size or 0 for size in shape)
+    return None if shape is None or None in shape else WIDTHS[dtype] * prod(size or 0 for size in shape)
 
 
 class MapFunction(Record):

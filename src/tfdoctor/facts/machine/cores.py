@@ -162,7 +162,9 @@ class CpuContention(Record):
         """What other programs did to the run, as a clause; "" where a core was free for it."""
         if not self.others:
             return ""
-        return f"other programs used {number(self.others)} cores while none was free; record on an idle machine"
+        return (
+            f"other programs used {with_noun(self.others, 'core')} while none was free; record on an idle machine"
+        )
 
     def taken_ms(self, work_ms: float) -> float:
         """Return by how much at most this much of the input's work slows the compute, in ms.
@@ -184,5 +186,5 @@ class CpuContention(Record):
         if not taken:
             return ()
         left = max(SHARED, 1.0 - taken / self.compute_ms)
-        why = f"it shares {number(self.cores)} cores with {milliseconds(work_ms)} of this input work per step"
+        why = f"it shares {with_noun(self.cores, 'core')} with {milliseconds(work_ms)} of this input work per step"
         return (Effect(Stage.DEVICE, left, of=ms(self.compute_ms), bound=Bound.AT_MOST, why=why),)

@@ -160,9 +160,7 @@ class Dataflow(Record, eq=False, dict=True):
             return Source.VARIABLES
         if RANDOM.search(operation.type):
             return Source.RANDOM
-        if operation.sources or operation.captured or operation.type in CONSTANT:
-            return None
-        return Source.BATCH
+        return None if operation.sources or operation.captured or operation.type in CONSTANT else Source.BATCH
 
     def _before(self, name: str) -> tuple[str, ...]:
         operation = self.program.by_name.get(name)

@@ -35,9 +35,7 @@ class EnergyMeter(CounterPower, kw_only=True):
     @property
     def busy_w(self) -> float | None:
         """The mean power while kernels run; None where it is unknown."""
-        if self.waiting_w is None or not self.busy:
-            return None
-        return (self.power_w - self.waiting_w) / self.busy
+        return None if self.waiting_w is None or not self.busy else (self.power_w - self.waiting_w) / self.busy
 
 
 class Energy(Record):

@@ -7,8 +7,7 @@ from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
 from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.host_events import Positions, enclosing, is_named, matching, spans_of, trainers
-from tfdoctor.trace.intervals import Times
+from tfdoctor.facts.timeline.host_events import enclosing, is_named, matching, spans_of, trainers
 from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
 
 # Keras' own loops: what Python does around their calls is the cost of a call.
@@ -154,11 +153,7 @@ class PartEvents(Record):
         parts = {Stage.HOST: calls - works, Stage.BETWEEN: pauses - works}
         times: dict[Stage, list[tuple[tuple[str, str], float]]] = {stage: [] for stage in parts}
         for line in lines:
-            kinds, starts, ends, around = _held(line, *Intervals.any_of(parts.values()).bounds_ps)
-            for stage, part in parts.items():
-                covered = part.covered(starts, ends)
-                passed = np.bincount(kinds, covered)  # exact below 2.5 hours
-                passed -= np.bincount(kinds[around[around >= 0]], covered[around >= 0], len(passed))
+            for stage, passed in zip(parts, own_ps(line, parts.values()), strict=True):
                 for kind in np.flatnonzero(passed).tolist():
                     name, thread = AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]
                     times[stage].append(((name, thread), float(passed[kind])))
@@ -170,11 +165,12 @@ class PartEvents(Record):
         return cls(found)
 
 
-def _held(line: Line, start: int, end: int) -> tuple[NDArray[np.int32], Times, Times, Positions]:
-    """Return kinds, starts and ends of a thread's events, and the one around each, with which it ends; or -1."""
+def own_ps(line: Line, parts: Collection[Intervals]) -> Iterator[NDArray[np.number[Any]]]:
+    """Yield what a thread's events take of each part, by their kinds, without the events in them."""
+    start, end = Intervals.any_of(parts).bounds_ps
     starts, until = np.maximum(line.start_ps, start), np.minimum(line.start_ps + line.duration_ps, end)
     rows = np.flatnonzero(starts < until)
-    starts, ends = starts[rows], until[rows]
+    kinds, starts, ends = line.kind[rows], starts[rows], until[rows]
     around = enclosing(starts, ends, [len(rows)])
     if (np.append(ends, end)[around] < ends).any():  # some overlap without one in the other
         stack: list[int] = []
@@ -184,4 +180,7 @@ def _held(line: Line, start: int, end: int) -> tuple[NDArray[np.int32], Times, T
             ends[row] = min(ends[row], ends[stack[-1]] if stack else end)
             stack.append(row)
         around = enclosing(starts, ends, [len(rows)])
-    return line.kind[rows], starts, ends, around
+    for part in parts:
+        covered = part.covered(starts, ends)
+        passed = np.bincount(kinds, covered)  # exact below 2.5 hours
+        yield passed - np.bincount(kinds[around[around >= 0]], covered[around >= 0], len(passed))

@@ -61,9 +61,9 @@ def check(
     total_ms = sum(line.ms for line in lines.lines)
     body_ms, time_ms = max(0.0, lines.body_ms - syncs_ms), max(0.0, total_ms - syncs_ms)
     if body_ms >= least_ms and lines.sample_count < limits.stack_samples:
-        taken = f"{milliseconds(body_ms)} of Python in the body of the loop"
-        few = counted(lines.sample_count, "stack sample")
-        return NotApplicable(reason=f"{few} cannot tell which lines take {taken}")
+        taken = f"Python in the body of the loop takes {milliseconds(body_ms)}"
+        few = f"{counted(lines.sample_count, 'stack sample')} of it, too few to tell its lines"
+        return NotApplicable(reason=f"{taken}, and the trace has {few}")
     share = time_ms / breakdown.step_ms
     measures = (
         Measure.share("share of the step in the loop's own Python", share, limits.share),

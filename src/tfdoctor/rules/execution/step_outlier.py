@@ -67,21 +67,24 @@ class Pattern(Record):
 
     steps: tuple[tuple[Step, str, float], ...]
     cause: str  # the part that grew, and accounts for most of each long step's growth; "" where they differ
-    steady_ms: float
+    steady_ms: float | None  # None: whole steps are not longer than all others, but this part of them is
     share: float  # what they add to the traced time, 0 to 1
     occasions: int  # runs of adjacent steps
     summary: str
 
     @classmethod
-    def of(cls, steps: Steps, grown: Mapping[int, tuple[str, float, float]], cause: str, steady_ms: float) -> Self:
+    def of(
+        cls, steps: Steps, grown: Mapping[int, tuple[str, float, float]], cause: str, steady_ms: float | None
+    ) -> Self:
         """Return long steps by their places, each with its growth and with what it takes beyond steady steps."""
         every = steps.steps
         whole = sum(step.total_ms * step.calls for step in every)
         beyond = sum(more * every[at].calls for at, (*_, more) in grown.items())
+        took = "took longer" if steady_ms is None else "took much longer"
         return cls(
             tuple((every[at], part, growth_ms) for at, (part, growth_ms, _) in grown.items()), cause, steady_ms,
             beyond / whole if whole else 0.0, sum(at - 1 not in grown for at in grown),
-            f"{len(grown)} of {len(every)} steps took much longer than the others",
+            f"{len(grown)} of {with_noun(len(every), 'step')} {took} than the others",
         )  # fmt: skip
 
     @classmethod
@@ -110,10 +113,7 @@ class Pattern(Record):
         usual_ms = median(time for at, time in enumerate(times) if at not in shown)
         least_ms = ALIKE * min(times[at] - usual_ms for at in shown)
         grown = {at: (part, t - usual_ms, t - usual_ms) for at, t in enumerate(times) if t - usual_ms >= least_ms}
-        if least_ms <= 0.0 or len(grown) * MINORITY > len(times):
-            return None
-        others = median(step.total_ms for at, step in enumerate(steps.steps) if at not in grown)
-        return cls.of(steps, grown, part, others)
+        return None if least_ms <= 0.0 or len(grown) * MINORITY > len(times) else cls.of(steps, grown, part, None)
 
     @property
     def period(self) -> str:
@@ -228,9 +228,9 @@ def _outliers(  # noqa: PLR0911, PLR0913, PLR0917 - the facts of check
 ) -> Verdict:  # fmt: skip
     """Judge the outliers among the traced steps."""
     long = [at for at, steady in enumerate(steps.steady) if not steady]
-    some = f"{len(long)} of {len(steps.steps)} steps"
+    some = f"{len(long)} of {with_noun(len(steps.steps), 'step')}"
     if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):
-        return NotApplicable(reason=f"{some} in the trace are long: {TOO_FEW}")
+        return NotApplicable(reason=f"{some} in the trace {'is' if len(long) == 1 else 'are'} long: {TOO_FEW}")
     if long and compiling and compiling.apart.issuperset(long):
         return NotApplicable(reason=f"XLA compiled in all long steps ({some}); see recompilation")
     found = Pattern.of_outliers(steps, breakdown, long)
@@ -242,7 +242,7 @@ def _outliers(  # noqa: PLR0911, PLR0913, PLR0917 - the facts of check
         main = None
     others = ""
     if cores and cores.contended and not (main and main.callback):
-        used = f"{number(cores.others)} of {number(cores.usable)} cores"
+        used = f"{number(cores.others)} of {with_noun(cores.usable, 'core')}"
         others = f", while other programs used {used}, which may be the cause: record on an idle machine"
     if others and not found.period:
         return NotApplicable(reason=f"{found.summary}{others}")
@@ -288,7 +288,10 @@ def _found(
         return NotApplicable(reason=f"{pattern.summary}, but the untraced steps lack such long ones")
     mostly = f", mostly {_named(main)} at {location(main.at)}" if main else ""
     longest = milliseconds(max(step.total_ms for step, *_ in pattern.steps))
-    durations = f"up to {longest} instead of {milliseconds(pattern.steady_ms)}{pattern.period}"
+    more = milliseconds(max(growth_ms for *_, growth_ms in pattern.steps))
+    usual = pattern.steady_ms
+    grew = f"{more} more of it" if usual is None else f"{longest} instead of {milliseconds(usual)}"
+    durations = f"up to {grew}{pattern.period}"
     table = Table.of(
         pattern.steps,
         ("step", lambda row: count(row[0].number)),
@@ -306,11 +309,12 @@ def _found(
         ("share of them", lambda line: ratio(line.seen / sum(one.seen for one in lines))),
         most=SHOWN_ROWS,
     )
-    share = Measure.share(OF_LONG, pattern.share, limits.share)
+    measures = [Measure.share(OF_LONG, pattern.share, limits.share)]
+    measures += [] if usual is None else [Measure("steady step", ms(usual))]
     return Finding(
         concern=Concern.LONG_STEPS,
         summary=f"{pattern.summary} because of {PARTS[pattern.cause][0]}{mostly}: {durations}",
-        evidence=(share, Measure("steady step", ms(pattern.steady_ms)), table, *((of_lines,) if lines else ())),
+        evidence=(*measures, table, *((of_lines,) if lines else ())),
         remedies=(remedy,),
         severity=Severity.of(pattern.share),
     )

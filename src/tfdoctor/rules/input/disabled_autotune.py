@@ -61,8 +61,10 @@ def _consequences(
         left = 1.0 / max(1.0, threads / pool)  # by as much as the stages' threads grow without the pool
         full = sum(stage.work_ms for stage in stages) / (pool * breakdown.step_ms)
         if stages and left < 1.0 and full >= limits.full:
-            busy = Measure.share("share of time the pool is busy", min(1.0, full), limits.full)
-            summary = f"A private pool of {counted(pool, 'thread')} is always busy and limits the pipeline"
+            full = min(1.0, full)
+            busy = Measure.share("share of time the pool is busy", full, limits.full)
+            of_pool = f"A private pool of {counted(pool, 'thread')} is busy for {percent(full)} of the time"
+            summary = f"{of_pool} and limits the pipeline"
             effects = tuple(stage.scaled(left, bound_by(cores), spreads=True) for stage in stages)
             evidence = Measure("threads of the private pool", count(pool)), busy
             yield summary, "threading.private_threadpool_size", pool, effects, evidence

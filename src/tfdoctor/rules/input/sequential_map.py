@@ -25,7 +25,7 @@ def check(
     stage = heaviest(pipeline.limiting, MAPS)
     if stage is None or stage.concurrency > limits.threads:
         parallel = sum(one.concurrency > limits.threads or one.asynchronous for one in maps)
-        ran = f"{parallel} of {len(maps)} maps ran in parallel"
+        ran = f"{parallel} of {with_noun(len(maps), 'map')} ran in parallel"
         return Healthy(summary=f"No sequential map limits the pipeline ({ran})")
     given = stage.dataset.parameters.num_parallel_calls if stage.dataset else None
     reason = why_not(

@@ -93,11 +93,12 @@ def check(dropped: DroppedWork, operations: Operations, limits: Limits = Limits(
     if dropped.of_gradients:
         what, code, action = "gradients", "trained", "Take gradients only for the weights that train"
     part = operations.part(dropped.ms)
+    factors = counted(dropped.factors, "multiplication by zero drops", "multiplications by zero drop")
     return spared(
         part, limits.share, "for results that are multiplied by zero",
         [(row, 0.0) for row in dropped.rows if row.ms],
         healthy=f"Work for {what} times zero takes {part}",
-        finding=f"{counted(dropped.factors, 'multiplication')} by zero drop {what}, which take {part}",
+        finding=f"{factors} {what}, which take {part}",
         remedies=[Remedy(action, CODE[code], dropped.at)],
         more=[Measure("multiplications by zero", count(dropped.factors)),
               Measure("operations for them per step", count(dropped.calls))],

@@ -15,7 +15,7 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
     """Find lines that save so often that a failure could not lose as much."""
     made = calls.of(RunCall.SAVE)
     if not made:
-        return none_seen(phases, calls, "saves nothing")
+        return none_seen(phases, calls, "saved nothing")
     training = (call for call in made if not (call.before_training or call.after_training))
     saves = []
     for call in (call for call in training if call.at and calls.within_epochs(call)):

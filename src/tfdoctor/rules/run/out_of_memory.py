@@ -11,6 +11,7 @@ ENDED = {EndKind.EXIT: "by itself", EndKind.EXCEPTION: "by an exception", EndKin
 # Phases as the object of "during"; the others are called by their names.
 DURING = {
     Phase.START: "the start",
+    Phase.PREPARING: "the preparation of data",
     Phase.STEPS: "the training steps",
     Phase.BUILDING: "the building of the model",
     Phase.BOUNDARIES: "the boundary of an epoch",

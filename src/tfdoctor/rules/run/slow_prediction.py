@@ -15,7 +15,7 @@ PREDICTIONS = CallRule(
     phase=Phase.PREDICTION,
     noun="prediction",
     results="Predictions",
-    nothing="makes no predictions",
+    nothing="made no predictions",
     batches=Remedy("Predict in larger batches", CODE["large"]),
     calls=(Remedy(ONE_CALL, CODE["all"]), Remedy(DEPENDENT, CODE["compiled"], changes=TOGETHER)),
     model=Remedy(f"{ONE_CALL}, or call the model in a tf.function", f"{CODE['all']}\n# or\n{CODE['compiled']}"),

@@ -65,8 +65,7 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
             places.append(loop)
     for place in small_calls(calls, RunCall.ADAPT) if calls else ():
         rows, batches = rows_per_batch(place.call) or 0.0, (place.call and place.call.batches) or 0.0
-        examples = "one example" if number(rows) == "1" else f"{number(rows)} examples"
-        says = f"{{name}} reads {number(batches)} batches of {examples} at {PLACE}"
+        says = f"{{name}} reads {number(batches)} batches of {with_noun(rows, 'example')} at {PLACE}"
         once = replace(place, says=says, remedies=(IN_LARGE_BATCHES,), recurs=Recurrence.ONCE, times=1)
         places.append(once)
     places.sort(key=lambda place: -place.ms)
@@ -79,7 +78,8 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
         text = f"Preparing data takes {milliseconds(time_ms)} ({percent(phases.share(Phase.PREPARING))} of the run)"
         if first and first.ms * 2 >= time_ms:
             work = f" in {first.calls}" if first.calls else ""
-            text += f", mostly{work} at {location(first.at)}, which is not seen to work item by item"
+            text += f", mostly{work} at {location(first.at)}"
+            text += "" if first.work in ADVICE else ", which is not seen to work item by item"
         return Healthy(summary=text, evidence=measures, concern=Concern.RUN)
     timed = {place.at for place in slow.places if place.call}
     adapted = Table.of(

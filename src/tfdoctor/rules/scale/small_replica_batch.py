@@ -27,7 +27,7 @@ def check(replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limi
     each = replicas.each or 0.0
     parts = {stage: breakdown[stage] for stage in (Stage.HOST, Stage.COLLECTIVE)}
     fixed = breakdown.share(sum(parts.values()))
-    examples = f"{replicas.count} replicas with {each:g} examples each per step"
+    examples = f"{replicas.count} replicas with {with_noun(each, 'example')} each per step"
     return judged(
         Measure("examples per replica", count(each), count(limits.examples)),
         Measure("replicas", count(replicas.count or 0)),

@@ -316,9 +316,7 @@ def _leaves(value: object) -> list[Foreign]:
     """Return what a nested structure holds, in TensorFlow's order: a dictionary's by its sorted keys."""
     if isinstance(value, dict):
         return [leaf for key in sorted(value) for leaf in _leaves(value[key])]
-    if isinstance(value, (list, tuple)):
-        return [leaf for each in value for leaf in _leaves(each)]
-    return [value]
+    return [leaf for each in value for leaf in _leaves(each)] if isinstance(value, (list, tuple)) else [value]
 
 
 def _nothing() -> None:

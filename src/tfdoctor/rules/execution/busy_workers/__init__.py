@@ -38,7 +38,7 @@ def check(
         little = f"used {percent(share)} of its core time" if helpers else "used no core"
         return Healthy(summary=f"Other processes of the job {little}", evidence=evidence)
     what = ("worker process", "worker processes") if of_data else ("other process", "other processes")
-    took = f"{counted(len(helpers), *what)} used {number(processes.helping)} cores"
+    took = f"{counted(len(helpers), *what)} used {with_noun(processes.helping, 'core')}"
     if not cores.crowded:
         return Healthy(summary=f"{took}, but cores were free", evidence=evidence)
     if breakdown.waits_for_input:

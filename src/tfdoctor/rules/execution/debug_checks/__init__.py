@@ -14,7 +14,8 @@ def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) 
     host_ms = checks.python_ms + checks.starting_ms
     taken = checks.ms + host_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
-    summary = f"{counted(round(checks.calls), 'operation')} that only check values take {milliseconds(taken)}"
+    which = "operation that only checks values takes", "operations that only check values take"
+    summary = f"{counted(round(checks.calls), *which)} {milliseconds(taken)}"
     at = next((row.at for row in checks.rows if row.at), None)
     remedy = Remedy("Remove the checks from the training function", CODE["rarely"], at)
     if checks.everywhere:

@@ -19,7 +19,7 @@ def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits
     looped = layers.looped
     if not looped:
         ran = counted(layers.ran, "recurrent layer")
-        return Healthy(summary=f"{ran} ran, none of them off cuDNN")
+        return Healthy(summary=f"{ran} ran, and none was off cuDNN")
     device_ms, launching_ms = sum(one.ms for one in looped), sum(one.launching_ms for one in looped)
     taken = device_ms + launching_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0

@@ -69,12 +69,12 @@ def check(
 ) -> Verdict:
     """Look for idle cores beside operations that would use them."""
     if setting.origin is None:
-        return Healthy(summary=f"No setting keeps operations from the {number(setting.offered)} cores")
-    said = f"{setting.origin} allows {number(setting.limit)} of {number(setting.offered)} cores"
+        return Healthy(summary=f"No setting keeps operations from the {with_noun(setting.offered, 'core')}")
+    said = f"{setting.origin} allows {number(setting.limit)} of {with_noun(setting.offered, 'core')}"
     if not cores.sampled:
         return NotApplicable(reason=f"{said}, but the load of the cores was not sampled")
     if not cores.certain:
-        others = f"other programs used {number(cores.others)} cores: the limit may be there for them"
+        others = f"other programs used {with_noun(cores.others, 'core')}: the limit may be there for them"
         return NotApplicable(reason=f"{said}, but {others}; record again on an otherwise idle machine")
     idle = max(0.0, setting.offered - cores.busy - cores.others)
     effects = work.effects(setting.limit, setting.offered)
@@ -82,7 +82,7 @@ def check(
     whole = setting.origin in {LimitOrigin.AFFINITY, LimitOrigin.QUOTA}
     why = ""  # the limit costs nothing
     if idle < limits.idle:
-        why = f"but only {number(idle)} cores were idle"
+        why = f"with only {with_noun(idle, 'core')} idle"
     elif share < limits.share:
         why = f"but more threads would save at most {percent(share)} of the step"
     elif whole and cores.busy < CROWDED * setting.limit:
@@ -93,7 +93,7 @@ def check(
         Measure("operations that more threads would share", ms(sum(row.ms for row in work.rows))),
         Measure.share("largest share of the step that more threads save", share, limits.share),
         healthy=f"{said}, {why}",
-        finding=f"{said}, and {number(idle)} cores were idle",
+        finding=f"{said}, with {with_noun(idle, 'core')} idle",
         wrong=not why,
         remedies=[replace(REMEDIES[setting.origin], at=setting.at)],
         effects=effects,

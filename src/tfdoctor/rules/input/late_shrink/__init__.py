@@ -151,8 +151,11 @@ def check(
     late = [one for one in work.shrinkings if one.kept * limits.pixels <= 1.0]
     costly = [one for one in late if work.matters(one, limits.share, limits.taken)]
     if not costly:
+        if not late or not isinstance(held, Healthy):
+            return held
         measure = Measure(DROPPED, ms(sum(one.spared_ms for one in late)))
-        return replace(held, evidence=(*held.evidence, measure)) if late and isinstance(held, Healthy) else held
+        said = f"{held.summary}; {milliseconds(measure.value.value)} are {DROPPED}"
+        return replace(held, summary=said, evidence=(*held.evidence, measure))
     worst = max(costly, key=lambda one: one.spared_ms)
     spared = sum(one.spared_ms for one in costly)
     rows = [(one, shrinking.kept) for shrinking in costly for one in shrinking.work]
@@ -201,7 +204,8 @@ def _of_buffers(buffers: Buffers | Unavailable, memory: HostMemory | None, limit
         unknown = f"the memory that the {kinds} of the pipeline takes is unknown: {why}" if kinds else ""
         take = f"of the pipeline {'takes' if len(known) == 1 else 'take'} at most"
         most = quantity(nbytes(sum(buffer.nbytes for buffer in known)))
-        healthy = f"{counted(len(known), 'buffer').capitalize()} {take} {most}"
+        spares = "another place would spare too little of it"
+        healthy = f"{counted(len(known), 'buffer').capitalize()} {take} {most}; {spares}"
         none = "No shuffle, cache or large prefetch buffer takes memory of its own"
         return nothing(healthy if known else none, unknown)
     largest = max(late, key=lambda buffer: buffer.spared)

@@ -34,12 +34,12 @@ def check(
         if cores is None or not contention.crowds_out(worst.spared_ms, breakdown.step_ms, limits.taken):
             return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
         if not cores.certain:
-            others = f"other programs used {number(cores.others)} of {number(cores.usable)} cores"
+            others = f"other programs used {number(cores.others)} of {with_noun(cores.usable, 'core')}"
             why = (
                 "whether decoding takes cores from the model is unknown; record again on an otherwise idle machine"
             )
             return NotApplicable(reason=f"{breakdown.little_wait}, and {others}: {why}")
-        busy = f"the run keeps {number(round(cores.busy, 1))} of its {number(cores.usable)} cores busy"
+        busy = f"the run keeps {number(round(cores.busy, 1))} of its {with_noun(cores.usable, 'core')} busy"
         outcome += f", on cores that the model's operations need: {busy}"
         least = ms(limits.taken * breakdown.step_ms)
         label = "time that this takes from the model's operations at most, per step"

@@ -147,10 +147,11 @@ def _remedies(
         "" if of_rows else "\n".join(CODE[name] for name in (*names, *number)).format(**values)
         for names in PADDINGS[source.maker]
     )
+    own = Remedy(OWN, padded, source.at, changes="a model without a mask sees less padding")
+    if len(worst.buckets) == 1:  # all have about one length
+        return (own,)
     if not own_is_enough:
         return (Remedy(ACTION, by_length, source.at),)
-    changes = "a model without a mask sees less padding"
-    own = Remedy(OWN, padded, source.at, changes=changes)
     return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
 
 

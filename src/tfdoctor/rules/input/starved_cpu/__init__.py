@@ -26,8 +26,10 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     at, title = (critical.at, critical.title) if critical else (None, "the pipeline")
     offered = cores.usable * breakdown.step_ms
     share = work / offered if offered else 0.0
-    offer = f"{number(cores.usable)} cores offer {milliseconds(offered)} per step"
-    summary = f"Each batch takes {milliseconds(work)} of core time; {offer}"
+    usable = with_noun(cores.usable, "core")
+    summary = (
+        f"Each batch takes {milliseconds(work)} of core time; a step has {milliseconds(offered)} of it on {usable}"
+    )
     kernel = pressure or CpuPressure()
     measures = [
         Measure.share("share of core time taken by the input", share, limits.needed),
@@ -46,11 +48,11 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     # Why busy stages do not prove busy cores, or are not the fault to name.
     own = [one for one in decodes.images if critical and one.stage.path == critical.path] if decodes else []
     runs_python = critical and critical.python_ms > critical.work_ms / 2
-    waits_else = f"only {number(cores.busy)} of {number(cores.usable)} cores were busy: {ELSE}"
+    waits_else = f"only {number(cores.busy)} of {usable} had work: {ELSE}"
     doubt = why_not(
         (runs_python, f"{title} runs Python, which uses one core at a time; see python-input"),
         (not cores.sampled, "the load of the cores was not sampled; record with `tfdoctor profile`"),
-        (not cores.certain, f"other programs used {number(cores.others)} cores during the recording; {IDLE}"),
+        (not cores.certain, f"other programs used {with_noun(cores.others, 'core')} during the recording; {IDLE}"),
         (cores.share < limits.busy, f"the pipeline's threads are always inside their stages, but {waits_else}"),
         (any(one.times >= OVERSIZED_TIMES and one.share >= limits.images for one in own), DECODING),
     )

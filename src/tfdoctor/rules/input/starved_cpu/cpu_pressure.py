@@ -21,7 +21,7 @@ class CpuPressure(Record):
     @property
     def throttling(self) -> str:
         """A clause that names the quota."""
-        quota = f" of {number(self.quota)} cores" if self.quota else ""
+        quota = f" of {with_noun(self.quota, 'core')}" if self.quota else ""
         return f"the control group's quota{quota} throttles the run"
 
     @classmethod

@@ -46,7 +46,7 @@ def check(
         Measure("time in such loops, per step", ms(taken)),
         Measure.share("share of the step in such loops", share, limits.share),
         table,
-        healthy=f"{summary}, which take little of the step",
+        healthy=f"{summary}; this takes {percent(share)} of the step",
         finding=summary,
         wrong=share >= limits.share or on_gpu,
         remedies=[Remedy("Write the function for a whole batch", CODE["batched"], at)],

@@ -4,7 +4,7 @@ from tfdoctor.rules.run.kernel_compilation.start_compiling import StartCompiling
 __doc__, CODE = page(__file__)
 PRECONDITIONS = (whole_run,)
 
-UNTIMED = "CUDA compiles kernels from PTX and keeps none, which nothing in the recording times"
+UNTIMED = "CUDA compiles kernels from PTX and keeps none, and the recording does not show how long this takes"
 KEPT = "CUDA's cache held the kernels that it compiles from PTX for this GPU"
 BUILD = Remedy("Install a build of TensorFlow with kernels for this GPU", CODE["build"])
 KEEP_CUDA = Remedy("Keep CUDA's cache where the next run finds it", CODE["keep-cuda"])
@@ -47,7 +47,9 @@ def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()
             Measure("size of CUDA's cache", nbytes(kernels.cache.nbytes), nbytes(kernels.limit)),
         ]
         compiling = f"CUDA compiled kernels from PTX within {milliseconds(kernels.ms)}"
-        healthy = UNTIMED if kernels.cache.disabled else compiling if kernels.cache.written else KEPT
+        if kernels.cache.disabled and not said:
+            return NotApplicable(reason=UNTIMED)
+        healthy = compiling if kernels.cache.written else KEPT
     return judged(
         *evidence,
         healthy=healthy,

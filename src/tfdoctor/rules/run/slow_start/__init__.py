@@ -55,7 +55,7 @@ def check(
     imports = milliseconds(phases.of(Phase.IMPORTS))
     if load and load.contended and needed != slow.places:
         if not needed:
-            busy = f"other programs used {number(load.others)} of {number(load.usable)} cores meanwhile"
+            busy = f"other programs used {number(load.others)} of {with_noun(load.usable, 'core')} meanwhile"
             return NotApplicable(reason=f"imports take {imports}, but {busy}; record on an idle machine")
         slow = replace(slow, places=needed)
     longest = "longest time of a line that need not take it"

@@ -14,8 +14,8 @@ def check(workers: WorkerThreads, cores: Cores | Unavailable, limits: Limits = L
         return NotApplicable(reason=str(cores))
     each = workers.workers * workers.threads / cores.usable
     said = (
-        f"{number(workers.workers)} processes have {number(workers.threads)} threads each "
-        f"for {number(cores.usable)} cores"
+        f"{number(workers.workers)} processes have {with_noun(workers.threads, 'thread')} each "
+        f"for {with_noun(cores.usable, 'core')}"
     )
     many = workers.workers != 1 and each >= limits.threads
     part = max(1, int(cores.usable / workers.workers)) if many else 1

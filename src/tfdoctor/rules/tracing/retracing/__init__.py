@@ -123,7 +123,7 @@ def _of_older(run: RunTracing | None, retracing: Retracing, breakdown: Breakdown
     if not found:
         calls = sum(function.calls for function in retracing.functions)
         why = "" if retracing.functions else "the trace contains no call of a tf.function"
-        return nothing(f"No tf.function was retraced repeatedly in {calls} calls", why)
+        return nothing(f"No tf.function was retraced repeatedly in {with_noun(calls, 'call')}", why)
     found.sort(key=lambda function: -function.step_ms)
     worst, total_ms = found[0], sum(function.step_ms for function in found)
     made, remedy = "", _for_change(worst.name, worst.changed, worst.at)
