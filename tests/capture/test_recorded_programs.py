@@ -10,7 +10,10 @@ from tests.capture.running import *
 from tests.capture.spans import Mark, iterator_names, marks, numbers
 from tfdoctor.capture.agent.program.given import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of
+from tfdoctor.edits.by_id import CHECKS
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.source_code.splice import Declined
+from tfdoctor.source_code.tree import SyntaxTree
 from tfdoctor.terms.verdict import Finding, Healthy
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
@@ -28,6 +31,8 @@ def trainer(weights, loss_of, rate=0.01):
     return step
 weight = tf.Variable(tf.ones([8, 8]))
 train = trainer(weight, lambda x: tf.reduce_sum(x @ weight))
+def noise(x):
+    return x + tf.random.uniform(())
 """
 
 AGAIN = """
@@ -59,6 +64,43 @@ step = trainer(weights, lambda x: tf.reduce_mean(tf.matmul(tf.reshape(x, (4, 64)
 for _ in range(4):
     for x in data:
         step(x)
+"""
+
+MAPPED = """
+import keras, numpy as np, tensorflow as tf
+from shared import noise, train
+layers, rng, numbers = keras.layers, tf.random.Generator.from_seed(1), np.random.default_rng(1)
+augment = keras.Sequential([layers.RandomFlip()])
+plain = keras.Sequential([layers.Rescaling(2.0), layers.Resizing(4, 4)])
+table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1], [2]), 0)
+def helped(x):
+    return noise(x)
+def python(x):
+    return x + numbers.normal(size=x.shape).astype("float32")
+d = tf.data.Dataset.from_tensor_slices(tf.zeros((4, 8, 8, 3)))
+kept = [
+    d.map(lambda x: x + rng.normal(())),  # draws
+    d.map(lambda x: augment(x[None], training=True)),  # draws
+    d.map(lambda x: tf.nn.dropout(x, 0.5)),  # draws
+    d.map(noise),  # draws
+    d.map(helped),  # draws
+    d.map(lambda x: tf.cond(x[0, 0, 0] > 2, lambda: x, lambda: noise(x))),  # draws
+    d.interleave(lambda x: tf.data.Dataset.from_tensors(x).map(noise)),  # draws
+    d.map(lambda x: tf.image.stateless_random_flip_up_down(x, rng.make_seeds()[:, 0])),  # draws
+    d.map(lambda x: tf.numpy_function(python, [x], tf.float32)),  # draws
+    d.map(lambda x: tf.py_function(python, [x], tf.float32)),  # draws
+    d.map(lambda x: x + tf.cast(tf.timestamp(), tf.float32)),  # draws
+    tf.data.Dataset.sample_from_datasets([d, d]).map(tf.identity),  # draws
+    d.rejection_resample(lambda x: 0, [1.0]).map(lambda _, x: x),  # draws
+    d.map(plain),
+    d.map(lambda x: augment(x[None], training=False)),
+    d.map(lambda x: tf.image.resize(tf.cast(x, tf.float32) / 255.0, (4, 4))),
+    d.map(lambda x: tf.io.decode_image(tf.io.read_file("a.png"))),
+    d.map(lambda x: table.lookup(tf.constant(1))),
+    d.map(lambda x: x + numbers.normal()),  # Python draws once, when the graph is traced
+]
+for _ in range(9):
+    train(tf.ones([8, 8]))
 """
 
 CALLS = """
@@ -299,6 +341,7 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
     "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], TWENTY),
     "fit": ([TRAINING, "fit"], None),
     "broken_agent": ([TRAINING, "broken_agent"], TWENTY),
+    "mapped": (MAPPED, {"warmup": 2, "steps": 3}),
     "deterministic": (DETERMINISTIC, {"warmup": 2, "steps": 3}),  # last: it changes operations for good
 }
 
@@ -359,6 +402,20 @@ def test_each_stage_is_described(kind: str, path: str, expected: object, dataset
     for name in path.split(" "):
         found = found.get(name)
     assert found == expected
+
+
+def test_a_cache_may_stand_behind_what_draws_nothing(runs: dict[str, Run]) -> None:
+    program, declined = sure(runs["mapped"].recording.program), []
+    paths = {one.at[0] for one in program.datasets if one.at and one.at[0].endswith("train_mapped.py")}
+    lines = MAPPED.splitlines()
+    first = 1 + lines.index("kept = [")
+    for number in range(first + 1, 1 + lines.index("]")):
+        try:
+            CHECKS["cache"](program, SyntaxTree(MAPPED, *paths), number, "")
+        except Declined as why:
+            declined.append((number, str(why)))
+    assert [number for number, _ in declined] == [at for at, line in enumerate(lines, 1) if "# draws" in line]
+    assert not [why for _, why in declined if "no dataset" in why]
 
 
 def test_operations_have_the_attributes_that_their_cost_depends_on(runs: dict[str, Run]) -> None:

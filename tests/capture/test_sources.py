@@ -175,23 +175,30 @@ def test_what_is_kept_and_what_only_seems_to_be(tmp_path: Path, golden: Callable
     golden("sources.txt", "\n".join(lines))
 
 
-@cases(("MOST_TOLD", 7, 7), ("MOST_S", 0.0, 1))
-def test_the_number_of_statements_and_the_time_are_bounded(
-    limit: str, most: float, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, limit, most)
+def test_the_number_of_statements_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MOST_TOLD", 7)
     many = "\n".join(f"{LOOP}history.append(loss)  # {number}" for number in range(10))
-    assert len(told(tmp_path, f"{EMPTY}\n{many}")) == count
+    assert len(told(tmp_path, f"{EMPTY}\n{many}")) == 7
+
+
+@cases((900_000, 1), (1_000_000, 0))
+def test_a_file_that_is_too_long_is_told(length: int, read: int, tmp_path: Path) -> None:
+    """Trap: what somebody wrote by hand is read, however long it is."""
+    kept = told(tmp_path, f"{SCRIPT}#{'-' * length}")
+    log = run_log(tmp_path, Notes())
+    assert (len(kept), len(sure(log).unread)) == (read, 1 - read)
 
 
 SCRIPT = f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n"
 
 
-@each("", "def broken(:\n", "# coding: hex\n00\n", "history = []\n" * 20_000, "x = 1\n" * 9)
+MAIN = f"def main():\n    {EMPTY}\n    for x in data:\n        history.append(step(x))\nmain()"
+
+
+@each("", "def broken(:\n", "# coding: hex\n00\n", "x = 1\n" * 9, MAIN.replace("main", "other"))
 def test_another_source_than_the_one_that_ran_says_nothing(text: str, tmp_path: Path) -> None:
-    script = f"def main():\n    {EMPTY}\n    for x in data:\n        history.append(step(x))\nmain()"
-    assert found(tmp_path, script)
-    assert told(tmp_path, script, written=text) == ()
+    assert found(tmp_path, MAIN)
+    assert told(tmp_path, MAIN, written=text) == ()
 
 
 def pipe(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from tests.edits.kit import *
 from tfdoctor.edits.by_id import CHECKS
-from tfdoctor.recording.program import RecordedDataset
+from tfdoctor.recording.program import RecordedDataset, RecordedFunction
 
 MARKS = {"prefetch": ".batch", "parallel-batch": ".batch", "cache": ".map", "cache-before-repeat": ".cache"}
 
@@ -26,21 +26,12 @@ LINES = {
         "d = files.map(f).map(f)",  # which of them?
         "d = (\n    files\n    .map(f)\n    .batch(2)\n)",
         *("d = files.shuffle(9).map(f)", "d = files.repeat().shuffle(9).map(f)"),
-        "d = files.shuffle(9).interleave(g).map(f)",  # nine files are not nine examples
-        "d = files.shuffle(9).batch(2).map(f)",  # other batches in each pass
         "d = files.map(f).cache().map(f, 2)",
         "d = (\n    files\n    .shuffle(9)\n    .map(f)\n    .batch(2)\n)",
         "d = (\n    files\n    .shuffle(9)  # a few\n    .map(f)\n)",
         *("d = names()\nd = d.shuffle(9)\nd = d.map(f)", "d = names().shuffle(9)\nd = d.map(f)"),
         "d = (\n    names()\n    .shuffle(9)\n    .repeat()\n)\nd = d.map(f).batch(2)",
         "d = names()\nd = d.repeat()\nd = d.shuffle(9)\nd = d.map(f)",
-        "d = d.shuffle(9)\nprint(d)\nd = d.map(f)",  # used in between
-        "n = 1; d = d.shuffle(9)\nd = d.map(f)",  # the line has more than the stage that moves
-        "d = d.shuffle(9)\nv = d.take(2)\nd = d.map(f)",
-        "n = tf.data.Dataset.list_files(p)\nd = n.map(f)",  # in another order in each epoch
-        "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f)",
-        "e = files.shuffle(9)\nc = e\nd = c.map(f)",  # shuffled under another name
-        "e = files.take(9)\nc = e\nd = c.map(f)",
     ],
     "cache-before-repeat": [
         *("d = d.repeat().cache()", "d = d.repeat().cache('x').batch(2)", "d = d.repeat().map(f).cache()"),
@@ -162,17 +153,73 @@ MODELS.make(
 )
 cached = partial(MODELS.make, "cache", "image_dataset", example="dataset = dataset.cache()")
 cached((LIBRARY + "{}").format, "", "print(d.class_names)\n")
-cached(replacing(LIBRARY), ("=False", "=True"), (", shuffle=False", ""), ("d = keras", "d, e = keras"))
+cached(replacing(LIBRARY), ("d = keras", "d, e = keras"))
 test_edits_of_models_functions_and_datasets = MODELS.test("by_id.models")
 
 
 @each("parallel-map", "parallel-batch", "parallel-interleave")
 def test_examples_keep_their_order_by_the_recorded_options(edit_id: str) -> None:
-    CHECKS[edit_id](_with_options(None, {"deterministic": True}), SyntaxTree(""), "")
+    CHECKS[edit_id](_with_options(None, {"deterministic": True}), SyntaxTree(""), 1, "")
     with pytest.raises(Declined, match="order of its examples would change"):
-        CHECKS[edit_id](_with_options({"deterministic": False}), SyntaxTree(""), "")
+        CHECKS[edit_id](_with_options({"deterministic": False}), SyntaxTree(""), 1, "")
 
 
 def _with_options(*options: dict[str, bool | int | float | str] | None) -> ProgramRecord:
     stages = [RecordedDataset(number, "_MapDataset", options=chosen) for number, chosen in enumerate(options)]
     return ProgramRecord(datasets=tuple(stages))
+
+
+# Lines, and the recorded stages of their pipelines: kinds, or functions with the types of their operations.
+RECORDED = [
+    ("d = d.map(f)", "f:Cast"),
+    ("d = d.map(f).map(flip)", "f:Cast flip:RandomUniform"),
+    ("d = d.map(flip).map(f)", "flip:RandomUniform f:Cast"),
+    ("d = d.map(lambda x: f(x)).map(flip)", "f:Cast flip:RandomUniform"),  # which of them?
+    ("d = d.map(f)", "f:EagerPyFunc"),
+    ("d = d.map(f)", "f:"),  # its graph was not recorded
+    ("d = d.map(f)", ""),
+    ("d = d.map(f)", "DirectedInterleave f:Cast"),
+    ("d = d.map(f)", "Random f:Cast"),
+    ("def make(f):\n    return d.map(f)", "f:Cast"),
+    *(("def make(g):\n    return d.map(g)\nmake(f)", stages) for stages in ("f:Cast", "f:Cast flip:RandomUniform")),
+    ("def make(g):\n    return d.map(g)\nmake(f)\nmake(flip)", "f:Cast"),
+    ("def make(g):\n    return d.map(lambda x: g(x))", "f:Cast"),
+    ("def make(n):\n    return d.map(lambda x: f(x, n), n)", "f:Cast"),
+    ("d = names().shuffle(9).repeat().map(f)", "Shuffle Repeat f:Cast"),
+    ("d = names().map(f)", "Shuffle f:Cast"),  # shuffled out of sight, as by list_files()
+    ("e = files.shuffle(9)\nc = e\nd = c.map(f)", "Shuffle f:Cast"),  # under another name
+    ("d = d.shuffle(9).interleave(f).map(f)", "Shuffle f:Cast f:Cast"),  # nine files are not nine examples
+    ("d = d.shuffle(9).batch(2).map(f)", "Shuffle Batch f:Cast"),  # other batches in each pass
+    ("d = d.shuffle(9)\nprint(d)\nd = d.map(f)", "Shuffle f:Cast"),  # used in between
+    ("n = 1; d = d.shuffle(9)\nd = d.map(f)", "Shuffle f:Cast"),  # the line has more than the stage that moves
+    ("d = d.shuffle(9)\nv = d.take(2)\nd = d.map(f)", "Shuffle f:Cast"),
+    ("d = d.shuffle(9).cache().map(f)", "Shuffle Cache f:Cast"),
+    ("d = d.cache().shuffle(9).map(f)", "Cache Shuffle f:Cast"),
+    ("d = d.cache('file').map(f)", "Cache f:Cast"),  # the file holds other elements by now
+    *(
+        ("d = image_dataset_from_directory(p)", f"load:DecodePng {more}")
+        for more in ("Batch", "Shuffle", "Shuffle Batch")
+    ),
+]
+
+
+def cached_as_recorded(text: str, stages: str) -> str:
+    """Cache the pipeline of the line that maps, or that makes it, after the check of what was recorded."""
+    mark = next(mark for mark in (".map", "directory") if mark in text)
+    line, datasets = 1 + text[: text.index(mark)].count("\n"), list[RecordedDataset]()
+    for number, (name, colon, kind) in enumerate(stage.partition(":") for stage in stages.split()):
+        kinds = frozenset([kind]) if kind else None
+        function = RecordedFunction(name, python=kind == "EagerPyFunc", types=kinds, stateful=kinds and frozenset())
+        before, at = (number - 1,), ("t.py", line)
+        made = RecordedDataset(number, f"_{'Map' if colon else name}Dataset", inputs=before, at=at)
+        datasets.append(replace(made, function=function if colon else None))
+    program = ProgramRecord(datasets=tuple(datasets))
+    CHECKS["cache"](program, SyntaxTree(text, "t.py"), line, EXAMPLES["cache"])
+    return edited("cache", text, mark)
+
+
+OF_RECORDS = Edits()
+for text, stages in RECORDED:
+    shown = text.replace("\n", "\\n")
+    OF_RECORDS.add(f"{shown} ({stages})", partial(change, partial(cached_as_recorded, stages=stages), text))
+test_a_cache_follows_what_is_recorded_to_be_the_same = OF_RECORDS.test("by_id.recorded")

@@ -38,6 +38,7 @@ TOLD.make(
     *(", y, 32, 4, 2, [EveryBatch()]", ", **settings", ", callbacks=[*several]", ", validation_steps=7"),
     ", callbacks=[keras.callbacks.TerminateOnNaN()]",
     ", callbacks=[keras.callbacks.LambdaCallback(on_train_batch_start=tick)]",
+    *(f", callbacks=[stop])\nMine.on_{batch} = (tick" for batch in ("batch_end", "batch_begin", "train_batch_end")),
     ", callbacks=[keras.callbacks.LambdaCallback(tick, None, tick)]",
     ", callbacks=[keras.callbacks.ModelCheckpoint('x', save_freq=50)]",
     ", callbacks=[keras.callbacks.ModelCheckpoint(**settings)]",

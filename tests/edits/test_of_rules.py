@@ -75,11 +75,7 @@ TOLD.make(
 without_size = "dataset.shuffle(100).repeat()"  # the example of an order of repetitions
 TOLD.make("earlier-shuffle", "d", str, "d = d.repeat().shuffle(100).map(f)\n", example=without_size)
 TOLD.make("layer-width", "Dense", WIDTH.replace("130", "{}").format, "130", "131")
-TOLD.make(
-    *("cache", ".cache", replacing(CACHED)),
-    *(("tf.abs(x)", "tf.abs(x)"), ("tf.abs(x)", "tf.random.normal([])"), (".cache()", ".cache().shuffle(8)")),
-    (".cache()", ".cache('/tmp/file')"),  # holds other elements by now
-)
+TOLD.make(*("cache", ".cache", replacing(CACHED)), ("tf.abs(x)", "tf.abs(x)"))
 norm = partial(TOLD.make, "fused-batch-norm", "BatchNormalization(")
 norm(
     (BATCH_NORM + "{}").format,

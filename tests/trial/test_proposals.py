@@ -97,17 +97,17 @@ FLIPS = "import tensorflow as tf\ndata = data.map(flip)\ndata = data.map(scale)\
 
 
 @cases(
-    (2, ("RandomUniform",), True),
-    (3, ("RandomUniform",), False),  # another map
-    (2, (), False),  # stateless, or no random numbers
-    (2, ("LookupTableFindV2",), False),
+    (2, frozenset({"RandomUniform"}), True),
+    (3, frozenset({"RandomUniform"}), False),  # another map
+    (2, frozenset(), False),  # stateless, or no random numbers
+    (2, frozenset({"LookupTableFindV2"}), False),
     (2, None, False),  # not recorded
 )
 def test_a_map_that_draws_random_numbers_draws_them_in_another_order_when_parallel(
-    line: int, stateful: tuple[str, ...] | None, *, reorders: bool, tmp_path: Path
+    line: int, stateful: frozenset[str] | None, *, reorders: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "train.py").write_text(FLIPS)
-    made, function = recorded(tmp_path), RecordedFunction("flip", stateful=stateful)
+    made, function = (recorded(tmp_path), RecordedFunction("flip", stateful=stateful))
     stage = RecordedDataset(0, "_MapDataset", function=function, at=(str(tmp_path / "train.py"), 2))
     recording = replace(made, program=replace(sure(made.program), datasets=(stage,)))
     found = finding("sequential-map", remedy("parallel-map", line=line))

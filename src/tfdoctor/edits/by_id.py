@@ -5,17 +5,9 @@ A rule that is a package brings its own edits: ``EDITS`` in its ``edit.py``.
 
 from collections.abc import Callable
 
+from tfdoctor.edits import pipelines
 from tfdoctor.edits.execution import jit_compile, must_fill_epochs, run_eagerly_off, steps_per_execution
 from tfdoctor.edits.graph import must_be_traceable, tf_function
-from tfdoctor.edits.pipelines import (
-    cache,
-    cache_before_repeat,
-    must_keep_order,
-    parallel_batch,
-    parallel_interleave,
-    parallel_map,
-    prefetch,
-)
 from tfdoctor.edits.sizes import must_be_the_only_file
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.source_code.splice import Splice
@@ -25,24 +17,26 @@ from tfdoctor.source_code.tree import SyntaxTree
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]
 
 KINDS: dict[str, Kind] = {
-    "prefetch": prefetch,
-    "parallel-map": parallel_map,
-    "parallel-batch": parallel_batch,
-    "parallel-interleave": parallel_interleave,
-    "cache": cache,
-    "cache-before-repeat": cache_before_repeat,
+    "prefetch": pipelines.prefetch,
+    "parallel-map": pipelines.parallel_map,
+    "parallel-batch": pipelines.parallel_batch,
+    "parallel-interleave": pipelines.parallel_interleave,
+    "cache": pipelines.cache,
+    "cache-before-repeat": pipelines.cache_before_repeat,
     "jit-compile": jit_compile,
     "steps-per-execution": steps_per_execution,
     "run-eagerly-off": run_eagerly_off,
     "tf-function": tf_function,
 }
 
-# Take the program record, a file and the rule's example; raise Declined where the record excludes the edit.
-CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
+# Take the program record, a file, a line and the rule's example; raise Declined where the record excludes the edit.
+CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, int, str], None]] = {
     "steps-per-execution": must_fill_epochs,
     "run-eagerly-off": must_be_traceable,
-    "parallel-map": must_keep_order,
-    "parallel-batch": must_keep_order,
-    "parallel-interleave": must_keep_order,
+    "cache": pipelines.must_be_cacheable,
+    "cache-before-repeat": pipelines.must_be_repeatable,
+    "parallel-map": pipelines.must_keep_order,
+    "parallel-batch": pipelines.must_keep_order,
+    "parallel-interleave": pipelines.must_keep_order,
     "layer-width": must_be_the_only_file,
 }

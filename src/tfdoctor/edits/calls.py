@@ -77,27 +77,6 @@ def methods_of(call: ast.Call) -> list[str]:
     return [tail(call) for call in calls_of(call)]
 
 
-def assigned_before(module: SyntaxTree, call: ast.Call) -> list[ast.Call]:
-    """Return the calls assigned, above a chain, to the name that the chain starts with."""
-    above = [assignment for assignment in module.all(ast.Assign) if place(assignment.value) <= place(call)]
-    names, calls = [module.written(start_of(call))], list[ast.Call]()
-    for name in names:  # grows by the earlier names of the dataset
-        for assignment in above:
-            if module.written(assignment.targets[0]) != name:
-                continue
-            calls += [assignment.value] if isinstance(assignment.value, ast.Call) else []
-            earlier = module.written(start_of(assignment.value))
-            names += [earlier] if earlier not in names else []
-    return calls
-
-
-def mapped_before(module: SyntaxTree, call: ast.Call) -> list[ast.AST]:
-    """Return the chains up to a call, and the functions of the file that they name."""
-    chains = [call, *assigned_before(module, call)]
-    names = {last_name(node) for chain in chains for node in ast.walk(chain)}
-    return [*chains, *(function for function in module.functions if function.name in names)]
-
-
 def assigned(statement: ast.stmt | None) -> tuple[str, ast.Call | None]:
     """Return the name and the call of ``d = files.map(f)``; nothing of other statements."""
     match statement:

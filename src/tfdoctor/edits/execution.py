@@ -71,7 +71,7 @@ def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Spl
     return [setting(module, call, "steps_per_execution", number[1], instead_of=("None",))]
 
 
-def must_fill_epochs(program: ProgramRecord, _: SyntaxTree, example: str) -> None:
+def must_fill_epochs(program: ProgramRecord, _: SyntaxTree, __: int, example: str) -> None:
     """Decline a number of steps per call that does not divide the recorded steps of an epoch."""
     number, steps = in_example(_STEPS, example, "the number of steps")[1], program.run.steps_per_epoch
     if not steps:

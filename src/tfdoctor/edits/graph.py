@@ -103,7 +103,7 @@ def _decorated(module: SyntaxTree, function: Function) -> Splice:
     return insert(start, f"{module.lines.indent(start)}@{name}{module.lines.newline}")
 
 
-def must_be_traceable(program: ProgramRecord, module: SyntaxTree, _: str) -> None:
+def must_be_traceable(program: ProgramRecord, module: SyntaxTree, _: int, __: str) -> None:
     """Decline unless a graph can hold all layers of the run, and its model: those of Keras, and the file's own."""
     traceable = Traceable(module, batch_is_known=False)
     if program.layers is None:

@@ -63,7 +63,7 @@ class Draft:
     def __init__(self, recording: Recording) -> None:
         self.sources, self.rules = Sources(recording), list[str]()
         self.changed: dict[str, tuple[SourceFile, set[Splice]]] = {}  # by the name of the file in the patch
-        self._module = cache(lambda source: SyntaxTree(source.text))
+        self._module = cache(lambda source: SyntaxTree(source.text, self.sources.recorded(source.path)))
 
     def edit(self, remedy: Remedy, rule: Rule) -> tuple[Edit, SourceFile, list[Splice]]:
         """Return the edit of one remedy, alone.
@@ -78,7 +78,7 @@ class Draft:
         kind = known({**KINDS, **rule.edits()}.get(remedy.edit_id), rule.by_hand)
         module = self._module(source)
         if remedy.edit_id in CHECKS:
-            CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
+            CHECKS[remedy.edit_id](self.sources.program, module, at.line, remedy.code)
         try:
             splices = kind(module, at.line, remedy.code)
         except RecursionError as error:  # a = f(b) and b = f(a), or a function that returns its own result

@@ -5,16 +5,20 @@ A cache stands before what differs from pass to pass.
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import takewhile
 
 from tfdoctor.edits.kit import *
+from tfdoctor.facts.input.cacheable import MOVABLE
+from tfdoctor.facts.input.dataset_properties import repeatable
+from tfdoctor.facts.run.program import Dataset, Places, kind_of, upstream_of
+from tfdoctor.terms.verdict import Location
 
 AUTOTUNE = "tensorflow.data.AUTOTUNE"
 
 _KEEPS_ORDER = ("deterministic", "experimental_deterministic")
 _ORDER = "the pipeline is not deterministic, so the order of its examples would change"
 
-# After these the elements differ in each epoch, and a cache would freeze them.
-RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
+MAPPING = frozenset(["filter", "flat_map", "interleave", "map"])  # Stages that call a function for each element
 MOVES = frozenset(["shuffle", "repeat"])  # Stages that may stand behind the cache of single elements instead
 # Stages that pass on each element, so that a shuffle or a repetition may move behind them.
 PASSING = frozenset(["map", "filter", "with_options", "prefetch"])
@@ -48,25 +52,68 @@ parallel_batch = partial(_parallel, "batch", 2)
 parallel_interleave = partial(_parallel, "interleave", 3)
 
 
-def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
+def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: int, ___: str) -> None:
     """Decline parallel calls where the recorded options let them change the order of the examples."""
     options = [dataset.options or {} for dataset in program.datasets]
     if any(option.get(name) is False for option in options for name in _KEEPS_ORDER):
         raise Declined(_ORDER)
 
 
+def must_be_repeatable(program: ProgramRecord, module: SyntaxTree, line: int, example: str) -> None:
+    """Decline a cache where a dataset of its line, or one before, is not recorded to be the same in every pass.
+
+    The graphs tell all that a function draws: what its Python drew while it was traced is a constant in them.
+    """
+    for one in (one for chain in _recorded(program, module, line, example) for one in chain):
+        if kind_of(one) not in MOVABLE and not (same := repeatable(one)):
+            does = "may give another result in each pass" if same is None else "draws random numbers"
+            raise Declined(f"{one.function or kind_of(one)} {does}, and a cache would keep the first one")
+
+
+def must_be_cacheable(program: ProgramRecord, module: SyntaxTree, line: int, example: str) -> None:
+    """Decline a cache also where more before it differs from pass to pass than what moves."""
+    must_be_repeatable(program, module, line, example)
+    library = MADE.match(example) or _from_folder(module, line)
+    call = None if library else _stage(module, line, example)
+    cached = call is not None and _behind_cache(module, call) is not None
+    moved = len(_moving(module, call)) if call and not cached else 0
+    for chain in _recorded(program, module, line, example):
+        same = takewhile(lambda one: not (cached and kind_of(one) == "Cache"), chain)
+        kinds = [kind_of(one) for one in same if kind_of(one) != "Shuffle" or not repeatable(one)]
+        if "Cache" in kinds or sum(kind in MOVABLE for kind in kinds) > moved:
+            raise Declined("the stages before it are shuffled, repeated or already cached")
+
+
+def _recorded(program: ProgramRecord, module: SyntaxTree, line: int, example: str) -> list[list[Dataset]]:
+    """Return what a cache of a line may follow, each dataset with those before: all, where a library made them."""
+    given = [one for call in calls_on(module, line, MAPPING) for one in arguments(call)[:1]]
+    called = [*given, *(call.func for call in module.inside(ast.Call, *given))]
+    bound = {one: module.bound(one) for one in called if isinstance(one, ast.Name)}
+    datasets = [Dataset.of(one, Places()) for one in program.datasets]
+    made = [one for one in datasets if one.at == Location(module.path, line)]
+    stages = [one for one in made if one.function or not calls_on(module, line, TRANSFORMATIONS | MAKERS)] or made
+    if (mapped := MAPPED.match(example)) and any(
+        one in given and one.id == mapped[1] and all(isinstance(node, Function | ast.alias) for node in nodes)
+        for one, nodes in bound.items()
+    ):  # of several stages on the line, this one
+        stages = [one for one in stages if one.function == mapped[1]]
+    elif any(isinstance(one, ast.arg) and not module.source(one) for nodes in bound.values() for one in nodes):
+        raise Declined("the mapped function is a parameter, and other calls may pass one that draws random numbers")
+    if not stages:
+        raise Declined("the recording has no dataset of this line")
+    return [[one, *upstream_of(datasets, one.inputs)] for one in stages]
+
+
 def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Insert ``.cache()`` after the stage that is written on a line, and move shuffle and repeat behind it."""
     if made := MADE.match(example):
         return [appended(module, _library_call(module, line, made[1]), ".cache()")]
-    if (whole := _unshuffled(module, line)) is not None:
+    if (whole := _from_folder(module, line)) is not None:
         return [appended(module, whole, ".cache()")]
     call = _stage(module, line, example)
     if (exchanged := _behind_cache(module, call)) is not None:
         return exchanged
-    statements = [call, *_statements_before(module, call)]
-    moved = [part for statement in statements for part in _moved(module, statement)]
-    _must_be_the_same(module, call, moved)
+    moved = _moving(module, call)
     removed = [_removed(module, statement, part) for statement, part in moved]
     within = all(statement is call for statement, _ in moved)
     behind = [part.new if within else part.new.strip() for _, part in reversed(moved)]
@@ -84,17 +131,10 @@ def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 def _behind_cache(module: SyntaxTree, call: ast.Call) -> list[Splice] | None:
     """Change ``.cache().map(f)`` to ``.map(f).cache()``; None where no cache in memory stands directly before."""
-    before = receiver(call)
-    cached = isinstance(before, ast.Call) and method_of(before) == "cache" and not arguments(before)
-    if not isinstance(before, ast.Call) or not cached or method_of(call) != "map":
-        return None
-    _must_draw_nothing(module, call)
-    return exchanged(module, before, call)
-
-
-def _must_draw_nothing(module: SyntaxTree, call: ast.Call) -> None:
-    if any("random" in module.written(node) for node in mapped_before(module, call)):
-        raise Declined("a function mapped before it uses random numbers")
+    before = receiver(call) if method_of(call) == "map" else None
+    if isinstance(before, ast.Call) and method_of(before) == "cache" and not arguments(before):
+        return exchanged(module, before, call)
+    return None
 
 
 def _stage(module: SyntaxTree, line: int, example: str) -> ast.Call:
@@ -109,14 +149,12 @@ def _stage(module: SyntaxTree, line: int, example: str) -> ast.Call:
     return only_call(module, line, TRANSFORMATIONS | MAKERS)
 
 
-def _unshuffled(module: SyntaxTree, line: int) -> ast.Call | None:
-    """Return the call of a library on a line with no stage of the file, which is told not to shuffle."""
+def _from_folder(module: SyntaxTree, line: int) -> ast.Call | None:
+    """Return the call of a library on a line with no stage of the file."""
     if not line or calls_on(module, line, TRANSFORMATIONS | MAKERS):
         return None
     made = [name for name in map(tail, module.on(ast.Call, line)) if name.endswith("dataset_from_directory")]
-    call = _library_call(module, line, made[0]) if len(made) == 1 else None
-    plain = call is not None and written(module, call, "shuffle") == "False"
-    return call if plain else None
+    return _library_call(module, line, made[0]) if len(made) == 1 else None
 
 
 def _library_call(module: SyntaxTree, line: int, name: str) -> ast.Call:
@@ -130,27 +168,13 @@ def _library_call(module: SyntaxTree, line: int, name: str) -> ast.Call:
     return call
 
 
-def _moved(module: SyntaxTree, chain: ast.Call) -> Iterator[tuple[ast.Call, Splice]]:
-    """Yield the shuffles and repetitions of a chain that may move behind its end, the last first."""
-    for call in calls_of(chain):
-        if tail(call) in MOVES:
-            yield chain, segment(module, call)
-        elif tail(call) not in PASSING:
-            return
-
-
-def _must_be_the_same(module: SyntaxTree, call: ast.Call, moved: list[tuple[ast.Call, Splice]]) -> None:
-    """Decline where more before the cache differs from pass to pass than what moves."""
-    chains = [call, *assigned_before(module, call)]
-    methods = [method for chain in chains for method in methods_of(chain)]
-    random = [method for method in methods if method in RANDOM | {"repeat", "cache"}]
-    if len(random) > len(moved):
-        raise Declined("the stages before it are random, repeated or already cached")
-    stages = [stage for chain in chains for stage in calls_of(chain)]
-    listing = [stage for stage in stages if tail(stage) == "list_files"]
-    if any(written(module, stage, "shuffle") != "False" for stage in listing):
-        raise Declined("list_files() shuffles the names in each epoch, and a cache would keep one order")
-    _must_draw_nothing(module, call)
+def _moving(module: SyntaxTree, call: ast.Call) -> list[tuple[ast.Call, Splice]]:
+    """Return the shuffles and repetitions that may move behind a call, each with its chain, the last first."""
+    moved = []
+    for chain in (call, *_statements_before(module, call)):
+        for stage in takewhile(lambda one: tail(one) in MOVES | PASSING, calls_of(chain)):
+            moved += [(chain, segment(module, stage))] if tail(stage) in MOVES else []
+    return moved
 
 
 def _statements_before(module: SyntaxTree, call: ast.Call) -> Iterator[ast.Call]:

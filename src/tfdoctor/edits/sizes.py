@@ -49,7 +49,7 @@ def width(module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequen
     return [_replaced(module, value, widths, _width, others) for value in given]
 
 
-def must_be_the_only_file(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
+def must_be_the_only_file(program: ProgramRecord, _: SyntaxTree, __: int, ___: str) -> None:
     """Decline a number that another file of the run may import."""
     if len(program.sources) > 1:
         raise Declined("the run has other files, which may use the same number")

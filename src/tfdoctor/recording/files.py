@@ -174,6 +174,7 @@ def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> Run
         assigned=of["assigned"],
         makers=of["makers"],
         kept=of["kept"],
+        unread=of["unread"],
         frameworks=of["framework"],
         end=next(iter(of["end"]), None),
         dropped=of["dropped"][-1].dropped if of["dropped"] else 0,

@@ -136,8 +136,8 @@ class RecordedFunction(Record):
     name: str = ""
     at: SourceLine | None = None
     python: bool = False
-    types: tuple[str, ...] | None = None
-    stateful: tuple[str, ...] | None = None
+    types: frozenset[str] | None = None
+    stateful: frozenset[str] | None = None
 
 
 class DatasetParameters(Record):

@@ -6,8 +6,8 @@ alone. ``bucket`` adds up what happened from its start to its end; buckets follo
 their width grows with the run, so that the file of a week stays small. ``run-now.json`` holds the bucket that was
 open when the file was last written. ``trace`` is a call that traced a tf.function, ``trains`` one that trains,
 ``framework`` one that was imported, ``end`` how the process ended. Of the source, tfdoctor itself adds afterwards
-``assigned``, the line of a number that was traced, ``makers``, what makes the arguments of a call that trains, and
-``kept``, a statement of a loop around training that keeps what it is given.
+``assigned``, the line of a number that was traced, ``makers``, what makes the arguments of a call that trains,
+``kept``, a statement of a loop around training that keeps what it is given, and ``unread``, a file too large.
 """
 
 from collections.abc import Mapping
@@ -210,6 +210,12 @@ class KeptStatement(Record):
     each: bool = False  # no condition is around it in the innermost loop
 
 
+class UnreadSource(Record):
+    """A file of the user's that was not read, since it is too long."""
+
+    path: str
+
+
 class LongStep(Record):
     """A training call that took more than 1.5 times the usual one: its number, start in s and duration in ms."""
 
@@ -241,8 +247,8 @@ class DroppedCalls(Record):
 KINDS: dict[str, type] = {
     "process": RunProcess, "call": CallPlace, "stack": SeenStack, "bucket": Bucket, "span": Span,
     "trace": FunctionTrace, "long": LongStep, "census": Census, "trains": TrainingCall, "makers": LoopMakers,
-    "assigned": AssignedNumber, "kept": KeptStatement, "framework": RunFramework, "end": ProcessEnd,
-    "dropped": DroppedCalls,
+    "assigned": AssignedNumber, "kept": KeptStatement, "unread": UnreadSource, "framework": RunFramework,
+    "end": ProcessEnd, "dropped": DroppedCalls,
 }  # fmt: skip
 
 
@@ -261,6 +267,7 @@ class RunLog(Record):
     assigned: tuple[AssignedNumber, ...] = ()
     makers: tuple[LoopMakers, ...] = ()
     kept: tuple[KeptStatement, ...] = ()
+    unread: tuple[UnreadSource, ...] = ()
     frameworks: tuple[RunFramework, ...] = ()
     end: ProcessEnd | None = None  # None: killed, or still running
     dropped: Count = 0  # see DroppedCalls

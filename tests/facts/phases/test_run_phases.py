@@ -2,6 +2,7 @@
 
 from tests.facts.kit import *
 from tests.run_logs import *
+from tfdoctor.recording.run_log import UnreadSource
 
 FIT, LOOP = "train.py:20", "train.py:12"
 WORKER: dict[str, Any] = {"runs": "threading.Condition.wait", "children": True}
@@ -271,6 +272,12 @@ def other_processes_and_clocks_are_mentioned() -> object:
     times = RunTimes(START_NS, None, pid=PID, suspended_ns=20 * 10**9, clock_jump_ns=-3 * 10**9)
     others = (EndedProcess(PID, ("train.py",)), EndedProcess(9, ("worker.py",), why="it trains nothing"))
     return fields(phases(own_loop(), times=times, processes=others), "others notes")
+
+
+@told
+def source_that_is_too_long_is_mentioned() -> object:
+    unread = UnreadSource("/job/train.py"), UnreadSource("/job/data.py")
+    return RunPhases.measure(replace(recording(), run=replace(own_loop().log(), unread=unread)), None).notes
 
 
 def costly(steps: int, too_long: bool, start_s: float = 0.5) -> object:  # noqa: FBT001 - a row of values

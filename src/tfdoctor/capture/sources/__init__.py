@@ -7,7 +7,6 @@ where it is unchanged since the run began.
 import json
 import linecache
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +20,7 @@ from tfdoctor.capture.sources.kept import keeping
 from tfdoctor.capture.sources.makers import assigned, makers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import Notes, run_log
-from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, LoopMakers, RunLog
+from tfdoctor.recording.run_log import RUN_LOG, AssignedNumber, LoopMakers, RunLog, UnreadSource
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.source_code.tree import SyntaxTree, decoded
 from tfdoctor.terms.files import content
@@ -29,8 +28,7 @@ from tfdoctor.terms.files import content
 Files = Callable[[str], SyntaxTree | None]  # By their recorded paths
 
 MOST_TOLD = 20  # Statements that are told of a run
-MOST_BYTES = 60_000  # Bytes of a file that is read: some 1,700 lines, which take 35 ms; one of 100 lines takes 2 ms
-MOST_S = 2.0  # CPU time after which nothing more is read
+MOST_BYTES = 1_000_000  # Of a file that is read: some 30,000 lines, which take 2 s and 0.2 GB
 
 
 def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
@@ -45,8 +43,8 @@ def tell(folder: Path, names: Mapping[str, str] | None = None) -> None:
         read = with_sources(log, names or {})
         lines = [
             json.dumps({"kind": kind, **to_builtins(one)}, separators=(",", ":"))
-            for kind, found in (("assigned", read.assigned), ("makers", read.makers), ("kept", read.kept))
-            for one in found
+            for kind in ("assigned", "makers", "kept", "unread")
+            for one in getattr(read, kind)
         ]
         with (folder / RUN_LOG).open("a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
@@ -62,8 +60,8 @@ def completed(recording: Recording) -> Recording:
 
 def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
     """Return an account with what the source says of its calls; what it has already stays."""
-    began, since = time.thread_time(), log.process.started_unix_ns / 1e9 + log.process.began
-    files = cache(lambda path: _source(path, names.get(path, ""), since))
+    since, unread = log.process.started_unix_ns / 1e9 + log.process.began, list[UnreadSource]()
+    files = cache(lambda path: _source(path, names.get(path, ""), since, unread))
     made, kept = {one.at: one for one in log.makers}, {one.at: one for one in log.kept}
     for call in reversed(log.training):  # of two calls in a loop, the last one knows what its line holds
         with suppress(RecursionError):  # an expression of hundreds of parts
@@ -74,10 +72,9 @@ def with_sources(log: RunLog, names: Mapping[str, str]) -> RunLog:
             if len(frames) == len(call.frames) and len(kept) < MOST_TOLD:
                 for one in keeping(frames, fits=call.fits, direct=call.direct):
                     kept.setdefault(one.at, one)
-        if time.thread_time() - began > MOST_S:
-            break
     numbers = log.assigned or tuple(_numbers(log, files))
-    return replace(log, assigned=numbers, makers=tuple(made.values()), kept=tuple(kept.values())[:MOST_TOLD])
+    told = tuple(kept.values())[:MOST_TOLD]
+    return replace(log, assigned=numbers, makers=tuple(made.values()), kept=told, unread=tuple(unread))
 
 
 def _numbers(log: RunLog, files: Files) -> Iterator[AssignedNumber]:
@@ -104,12 +101,14 @@ def _frames(frames: tuple[tuple[str, int, str], ...], files: Files) -> Iterator[
         yield at
 
 
-def _source(path: str, name: str, since: float) -> SyntaxTree | None:
+def _source(path: str, name: str, since: float, unread: list[UnreadSource]) -> SyntaxTree | None:
     """Return the source of a file, or of code by its name; None where it has changed since, or cannot be read."""
     try:
         file, text = Path(path).resolve(), "".join(linecache.getlines(name)).encode() if name else b""
         if not name and file.stat().st_mtime <= since:
-            text = content(file, MOST_BYTES)
-        return SyntaxTree(decoded(text)[1], path) if text and len(text) <= MOST_BYTES else None
+            text = content(file)
+        if len(text) > MOST_BYTES:
+            unread.append(UnreadSource(path))
+        return SyntaxTree(decoded(text)[1], path) if 0 < len(text) <= MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, LookupError, Declined):
         return None

@@ -1,10 +1,10 @@
 """Which lines make the arguments of a call: read from the source, never run."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tfdoctor.capture.sources.frames import At
-from tfdoctor.source_code.syntax import arguments, root_name, spread, tail
+from tfdoctor.source_code.syntax import Function, arguments, root_name, spread, tail
 from tfdoctor.source_code.tree import SyntaxTree, place
 
 Span = tuple[int, int]  # The first and the last line of a statement
@@ -23,7 +23,9 @@ def makers(source: SyntaxTree, line: int) -> tuple[Span, ...] | None:
     call = next((statement for statement in simple if source.covers(statement, line)), None)
     if loop is source.tree or call is None:
         return None
-    chosen, wanted = _origins(call, simple, _outliving(source, loop, call), _readings(source, call))
+    trains = {root_name(node.func) for node in source.inside(ast.Call, call)}
+    functions = {one.name: one for one in source.functions if one.name not in trains}
+    chosen, wanted = _origins(call, simple, _outliving(source, loop, call), functions)
     spans = [(statement.lineno, statement.end_lineno or 0) for statement in chosen]
     if isinstance(loop, ast.For) and _names(loop.target, ast.Store) & wanted:
         spans.append((loop.lineno, loop.iter.end_lineno or 0))
@@ -37,7 +39,7 @@ def assigned(at: At, function: str, given: int, from_last: int) -> int | None:
     is the one at a place from the last on, of so many; None where it is no name, or the call is not certain.
     """
     source, statement = at.source, at.source.statement(at.scope, at.line)
-    every = [call for call in _calls(statement) if source.covers(call, at.line)] if statement else []
+    every = [call for call in source.on(ast.Call, at.line) if statement and source.within(call, statement)]
     calls = [call for call in every if len(arguments(call)) == given and not spread(call)]
     calls = [call for call in calls if tail(call) == function] or calls
     value = arguments(calls[0])[-from_last] if len(calls) == 1 and 0 < from_last <= given else None
@@ -45,26 +47,23 @@ def assigned(at: At, function: str, given: int, from_last: int) -> int | None:
         return None
     scope = source.scope_of_name(value.id, at.scope)
     stores = [one for one in source.stores(scope, value.id) if source.scope_of(one) is at.scope]
+    block = isinstance(statement, ast.For | ast.With)  # else what the statement itself assigns comes after
     for loop in (*reversed(at.loops), source.tree):
         within = sorted((one for one in stores if source.within(one, loop)), key=place)
-        above = [one for one in within if place(one) < place(value) and not _gets(one, statement, source)]
+        before = (one for one in within if place(one) < place(value))
+        above = [one for one in before if block or source.statement_of(one) is not statement]
         if above or (within and loop is not source.tree):
             return (above or within)[-1].lineno
     return None
 
 
-def _gets(target: ast.Name, statement: ast.stmt | None, source: SyntaxTree) -> bool:
-    """Say whether a target gets what a statement computes."""
-    return source.statement_of(target) is statement and not isinstance(statement, ast.For | ast.With)
-
-
 def _origins(
-    call: ast.stmt, simple: Iterable[ast.stmt], outliving: set[str], readings: Mapping[str, set[str]]
+    call: ast.stmt, simple: Iterable[ast.stmt], outliving: set[str], functions: Mapping[str, Function]
 ) -> tuple[Sequence[ast.stmt], set[str]]:
     """Return a statement with all that it depends on, and the names they read, also in functions of the file."""
     chosen, wanted, grown = [call], _names(call, ast.Load), True
     while grown:
-        wanted = wanted.union(*(readings.get(name, ()) for name in wanted))
+        wanted = wanted.union(*(_readings(functions[name]) for name in wanted if name in functions))
         more = [
             statement
             for statement in simple
@@ -76,22 +75,19 @@ def _origins(
     return chosen, wanted
 
 
-def _readings(source: SyntaxTree, call: ast.stmt) -> dict[str, set[str]]:
-    """Return what the functions of a file read besides their own names, without those that a statement calls."""
-    trains = {root_name(node.func) for node in _calls(call)}
-    return {
-        one.name: _names(one, ast.Load) - _names(one, ast.Store) - {arg.arg for arg in one.args.args}
-        for one in source.functions
-        if one.name not in trains
-    }
+def _readings(function: Function) -> set[str]:
+    """Return what a function reads besides its own names."""
+    own = _names(function, ast.Store) | {arg.arg for arg in function.args.args}
+    return _names(function, ast.Load) - own
 
 
 def _outliving(source: SyntaxTree, loop: ast.AST, call: ast.stmt) -> set[str]:
     """Return the names of objects that a loop only reads, without modules and what the call is called on."""
     modules = {(alias.asname or alias.name).partition(".")[0] for alias in source.all(ast.alias)}
-    parts = [part for node in _calls(call) for part in (*node.args, *node.keywords)]
+    calls = source.inside(ast.Call, call)
+    parts = [part for node in calls for part in (*node.args, *node.keywords)]
     given = set[str]().union(*(_names(part, ast.Load) for part in parts))
-    on = set[str]().union(*(_names(node.func, ast.Load) for node in _calls(call))) - given
+    on = set[str]().union(*(_names(node.func, ast.Load) for node in calls)) - given
     return _names(loop, ast.Load) - _names(loop, ast.Store) - modules - on
 
 
@@ -106,10 +102,6 @@ def _changed(statement: ast.stmt) -> set[str]:
             return {root_name(target)}
         case _:
             return set()
-
-
-def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(statement) if isinstance(node, ast.Call))
 
 
 def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:

@@ -144,7 +144,7 @@ class RunPhases(Record, kw_only=True):
             # Training goes unseen without TensorFlow, in other processes, or later.
             unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),
             others=tuple(f"{name} ({why})" if why else name for name, why in named),
-            notes=tuple(_notes(manifest, log)),
+            notes=tuple(_notes(manifest, log, place)),
         )  # fmt: skip
 
     @property
@@ -175,7 +175,7 @@ def _times(parts: Iterable[Stretch]) -> dict[Phase, float]:
     return {phase: times[phase] for phase in Phase if times.get(phase, 0.0) > 0}
 
 
-def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
+def _notes(manifest: Manifest | None, log: RunLog, place: Places) -> Iterator[str]:
     times = manifest.times if manifest else None
     slept = times.suspended_ns / 1e6 if times else 0.0
     jumped = abs(times.clock_jump_ns / 1e6) if times else 0.0
@@ -193,6 +193,8 @@ def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
             yield f"To start and to stop the profiler took {took}: {fewer}--no-trace traces nothing."
     if log.dropped:
         yield f"{counted(log.dropped, 'call')} of the run were counted, but not recorded one by one."
+    if names := ", ".join(place.shown(one.path) for one in log.unread):
+        yield f"The source of {names} is too long to be read, so findings may name fewer of its lines."
 
 
 @dataclass(slots=True)

@@ -78,6 +78,14 @@ class Dataset(recorded.AnyDataset[Location]):
     stateful: frozenset[str] | None = None  # those of them whose result may change each time
     element: str = ""  # its element_spec
 
+    @classmethod
+    def of(cls, one: recorded.RecordedDataset, place: "Places") -> Self:
+        """Take it from the record."""
+        same, function = _shown(one, place), one.function or recorded.RecordedFunction()
+        same |= {"function": function.name, "function_at": place(function.at)}
+        same |= {name: getattr(function, name) for name in ("python", "types", "stateful")}
+        return cls(element=same.pop("element_spec"), **same)
+
 
 class Program(Record, eq=False, dict=True):
     """The operations, layers and datasets that the run built, and its settings."""
@@ -112,13 +120,7 @@ class Program(Record, eq=False, dict=True):
             why = "the trace does not contain the program (shapes, layers, lines)"
             raise Unavailable(why + "; record with `tfdoctor profile`")
         training, place = _training(record), Places.of(recording)
-        datasets = []
-        for one in record.datasets:
-            same, function = _shown(one, place), one.function or recorded.RecordedFunction()
-            same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
-            for name, kinds in (("types", function.types), ("stateful", function.stateful)):
-                same[name] = None if kinds is None else frozenset(kinds)
-            datasets.append(Dataset(element=same.pop("element_spec"), **same))
+        datasets = [Dataset.of(one, place) for one in record.datasets]
         circular = False  # as in a damaged record
         try:
             TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
