@@ -5,7 +5,7 @@ from tests.report.diagnoses import told
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.step import Account, AccountState
+from tfdoctor.diagnosis.step import AccountState
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import Collectives
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
@@ -20,7 +20,6 @@ from tfdoctor.report import sentences, words
 from tfdoctor.report.page import prospects
 from tfdoctor.report.sentences import steps_matter
 from tfdoctor.terms.humanize import about_ms, milliseconds, share
-from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Stage
 
 CLOSE = 0.05
@@ -120,17 +119,6 @@ def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
         }
         if not says[account.state]:
             yield f"{account.part} is {account.state} without a reason"
-    yield from seen_beyond(found)
-
-
-def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
-    """Yield each part of which more time was seen than there is unexplained."""
-    for account in found:
-        amounts = account.seen
-        time = sum(one.value for one in amounts if one.unit is Unit.MILLISECONDS)
-        share = sum(one.value for one in amounts if one.unit is Unit.RATIO)
-        if time > (1 + CLOSE) * account.unexplained_ms or share > 1 + CLOSE:
-            yield f"{account.part}: {time:.3f} ms seen in {account.unexplained_ms:.3f} ms"
 
 
 def calls_healthy(diagnosis: Diagnosis) -> bool:

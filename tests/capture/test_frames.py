@@ -158,3 +158,13 @@ def test_listeners_that_rest_are_told_nothing() -> None:
     later = stream.wrap(streams.Point(None, len, "len"), [(Listener("c", told), "rests")])
     assert later("xyz") == 3
     assert len(told) == 6
+
+
+def test_all_lines_that_lead_to_an_operation_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the function's own frame around a body of AutoGraph's, and once for one that calls itself."""
+    stack = agent.load("process.stack")
+    monkeypatch.setattr(stack, "user_file", lambda path: path if path == "t.py" else None)
+    lines = ("<module>", 90), ("main", 80), ("step", 40), ("deep", 31), ("deep", 30), ("body", 21), ("body", 20)
+    trace = [SimpleNamespace(filename="t.py", name=name, lineno=line) for name, line in lines]
+    trace.insert(4, SimpleNamespace(filename="keras/layer.py", name="__call__", lineno=1))
+    assert stack.traced_line(trace)[0] == tuple(("t.py", line) for line in (20, 30, 40, 80, 90))

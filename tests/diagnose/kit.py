@@ -36,14 +36,14 @@ from tfdoctor.diagnose.order import in_order, order
 from tfdoctor.diagnose.rating import RunPricing
 from tfdoctor.diagnose.summary import devices, machine
 from tfdoctor.diagnose.summary.account import run_account
-from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile
+from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile, step_rows
 from tfdoctor.diagnose.summary.timeline import NEITHER, TimelineWork, about, few, marks_of, timeline
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.hosts import Hosts
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import *
-from tfdoctor.diagnosis.step import PARTS, Account, AccountState, Seen
+from tfdoctor.diagnosis.step import PARTS, Account, AccountState
 from tfdoctor.diagnosis.work import Profile, RunAccount
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime

@@ -8,7 +8,7 @@ TRACES = Path(__file__).parents[2].parent / "shared" / "traces"
 NAMES = sorted(p.name for p in TRACES.glob("*") if list(p.rglob("*.xplane.pb")))
 READABLE = [name for name in NAMES if "corrupt" not in name]
 OF_THE_HOST = {"between-steps", "eager-step", "memory-headroom", "recompilation", "retracing"}
-OF_THE_INPUT = {"hot-stage", "input-bound", "missing-prefetch", "per-element-map", "python-input", "sequential-map"}
+OF_THE_INPUT = {"input-bound", "missing-prefetch", "per-element-map", "python-input", "sequential-map"}
 OF_THE_INPUT |= {"serial-batch", "serial-reads", "slow-storage", "small-files"}
 real = pytest.mark.skipif(not NAMES, reason="the real traces are not here")
 

@@ -73,12 +73,12 @@ def test_results_are_read_as_they_were_and_those_of_some_pairs_leave_the_others(
 
 
 def test_the_page_is_computed_from_the_stored_results(path: Path) -> None:
-    rules = [rule.name for rule in all_rules() if rule.name != "hot-line"]
+    rules = [rule.name for rule in all_rules() if rule.name != "hot-operation"]
     path.write_text(json.dumps({**json.loads(path.read_text()), "rules": rules}))
     (page,) = document.accuracy(path)
     for words in (
         "Timed 2026-11-21 to 2026-11-24 on two cores, up to 2 rounds.",
-        "did not judge these recordings: hot-line.",
+        "did not judge these recordings: hot-operation.",
         "- precision: 0.667",
         "(idle-device), so that it is unknown whether they are true: 1 of 1",
         "more than 5 % of the step: 1 of 2 (wide_mlp)",

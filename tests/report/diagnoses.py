@@ -13,9 +13,9 @@ from tfdoctor.diagnosis.hosts import Hosts
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
-from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepsSummary
+from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingMatch, TrainingState, Trial, Trials
-from tfdoctor.diagnosis.work import OperationRow, PhaseRow, Profile, ProfileRow, RunAccount, WorkKind
+from tfdoctor.diagnosis.work import LargePlace, OperationRow, PhaseRow, Profile, ProfileRow, RunAccount, WorkKind
 from tfdoctor.report import sentences
 from tfdoctor.report.formats import html, render
 from tfdoctor.report.page import page, prospects
@@ -25,7 +25,7 @@ from tfdoctor.stored import report as stored_report
 from tfdoctor.terms.kinds import DeviceKind, Part, Phase, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment, SlowStepsSummary
-from tfdoctor.terms.units import Unit, ms, ratio
+from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
     Edit,
@@ -277,7 +277,6 @@ def hostile() -> Diagnosis:
         unexplained_ms=43.1,
         rules=(HOSTILE,),
         why=(evil,),
-        seen=(Seen(evil, 1.0, Unit.MILLISECONDS, where), Seen(LONG, 0.5, Unit.RATIO)),
     )
     base = full()
     known = sure(base.timeline)
@@ -296,6 +295,7 @@ def hostile() -> Diagnosis:
         ),
         trust=Trust(level=TrustLevel.LOW, reasons=(evil, LONG)),
         profile=Profile(rows=(row,)),
+        large=(LargePlace(at=where, what=evil, phase=Phase.STEPS, ms=1.0),),
         results=(
             Result(rule=bad[0], outcome=finding, saving=saving, severity=Severity.CRITICAL),
             Result(rule=bad[1], outcome=Healthy(summary=evil, evidence=(table,))),

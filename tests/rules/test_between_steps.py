@@ -69,7 +69,6 @@ def test_verdicts(told: Cases) -> None:
     told["90 % of the samples are on the lines that make arguments, new in each step"] = check(8.0, *BATCH, **NEW)
     told[...] = check(12.0, *BATCH, **NEW)
     told["what stays the same is no batch"] = check(8.0, *BATCH[:1])
-    # So that hot-line does not name it again
     told["a checkpoint every fourth batch, which the mean has in each step"] = check(3.0, logs(9), with_it=10)
     told[...] = check(3.0, logs(9), with_it=11)
     told["ModelCheckpoint saves every batch of the run's 1000, which leaves less than a twentieth, or more"] = [

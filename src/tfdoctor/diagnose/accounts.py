@@ -1,18 +1,15 @@
 """What explains the time of each large part of the step: findings, necessary work, or nothing."""
 
-import math
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnose.summary.profile import FEW, OF_HOST, WITHIN_CALL, events, sampled
+from tfdoctor.diagnose.summary.profile import OF_HOST
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.step import Account, AccountState, Seen
+from tfdoctor.diagnosis.step import Account, AccountState
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.savings.step_model import StepModel
@@ -21,11 +18,9 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number, with_noun
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import Unit
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, PartTime, Stage
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, PartTime, Stage
 
 WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
-SEEN = 3  # Lines, operations or stages that were seen: enough to know where to look
 
 
 class StepParts(Record):
@@ -138,49 +133,8 @@ def _account(chart: Chart, of_step: StepParts, part: str, results: Sequence[Resu
     if not of_step.is_large(left):
         return replace(account, state=AccountState.NECESSARY, why=why)
     return replace(
-        account,
-        state=AccountState.UNEXPLAINED,
-        why=(*why, *_disturbed(chart, part)),
-        unexplained_ms=left,
-        seen=tuple(_seen(chart, part, left, of_step.kept[part], findings.values())),
+        account, state=AccountState.UNEXPLAINED, why=(*why, *_disturbed(chart, part)), unexplained_ms=left
     )
-
-
-def _seen(chart: Chart, part: str, left_ms: float, kept: float, findings: Iterable[Finding]) -> Iterator[Seen]:
-    """Yield what takes most of the unexplained time of a part: lines of Python, operations or stages of the input.
-
-    Rows are shares of the time that is left where all together take longer, as where threads overlap or a finding
-    names time without its operations. The share ``kept`` of their traced times is not the profiler's.
-    """
-    rows, named = list[tuple[str, float, Location | None]](), dict[str, float]()
-    for effect in (e for finding in findings for e in finding.effects):  # what they name of operations and stages
-        if effect.stage == part and effect.names and effect.subject:
-            time = effect.of.value if effect.of else math.inf
-            named[effect.subject] = max(named.get(effect.subject, 0.0), time)
-            named |= dict.fromkeys(effect.parts, math.inf)
-    if part in OF_HOST:
-        lines: Counter[tuple[str, Location | None]] = Counter()  # by samples, all of a line together
-        for line in sampled(chart, part):
-            lines[line.callback or WITHIN_CALL.get(line.work, "Python"), line.at] += line.seen
-        if lines.total() >= FEW:
-            yield from (Seen(what, n / lines.total(), Unit.RATIO, at) for (what, at), n in lines.most_common(SEEN))
-            return
-        rows = [(what, time, None) for what, time in events(chart, part)]
-    elif part == Stage.DEVICE and (operations := chart.get(Operations)):
-        times, places = defaultdict[str, float](float), dict[str, Location | None]()
-        for row in operations.rows:
-            if (left := row.ms - named.get(row.name, 0.0)) > 0:
-                times[row.type] += left
-                places.setdefault(row.type, row.at)  # of the longest operation of the type
-        rows = [(kind, time, places[kind]) for kind, time in times.items()]
-    elif part == Stage.INPUT and (pipeline := chart.get(InputPipeline)):
-        stages = (stage for stage in pipeline.stages if not stage.is_root and stage.path not in named)
-        rows = [(stage.title, stage.work_ms, stage.at) for stage in stages]
-    whole = kept * sum(time for _, time, _ in rows)
-    scale = kept * min(1.0, left_ms / whole) if whole else 0.0
-    for what, time, at in sorted(rows, key=lambda row: -row[1])[:SEEN]:
-        if time:
-            yield Seen(what, time * scale, Unit.MILLISECONDS, at)
 
 
 def _disturbed(chart: Chart, part: str) -> Iterator[str]:

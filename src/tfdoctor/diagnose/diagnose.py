@@ -15,7 +15,8 @@ from tfdoctor.diagnose.summary import devices, machine, run
 from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnose.summary.hosts import Examined
-from tfdoctor.diagnose.summary.profile import profile
+from tfdoctor.diagnose.summary.largest import large_places
+from tfdoctor.diagnose.summary.profile import profile, step_rows
 from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
 from tfdoctor.diagnosis.gates import Settings
@@ -152,6 +153,7 @@ def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int |
     )
     results = tuple(_priced(results, together, chart.get(Price)))
     results = placed(recording, with_energy(chart, results))
+    step = step_rows(chart)
     results, patch = edited(recording, ordering.in_order(results, order), order)
     return replace(
         found,
@@ -160,7 +162,8 @@ def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int |
         patch=patch,
         repository=repository_paths(recording, results),
         lines=line_hashes(recording, results),
-        profile=profile(chart),
+        profile=profile(chart, step),
+        large=large_places(chart, step, results),
         timeline=timeline(chart, results),
         accounts=accounts(chart, results),
         trust=run.trust(chart, results),  # last, as it names the facts that failed

@@ -116,6 +116,7 @@ class Diagnosis(Record, kw_only=True, dict=True):
     xprof: SecondOpinion | None = None
     timeline: Timeline | None = None  # of a typical step
     profile: Profile = field(default_factory=Profile)  # of the step, by lines, operations and stages
+    large: Sometimes[tuple[LargePlace, ...]] = ()  # places that no finding explains, the largest first
     pipeline: tuple[PipelineStage, ...] = ()
     pipeline_missing: str = ""
     operations: tuple[OperationRow, ...] = ()  # heaviest first

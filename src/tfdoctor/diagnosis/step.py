@@ -12,7 +12,6 @@ from tfdoctor.terms.json_form import (
     Count,
     Json,
     Ms,
-    Number,
     Positive,
     Signed,
     Start,
@@ -24,8 +23,6 @@ from tfdoctor.terms.json_form import (
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.run_time import SlowStepsSummary
-from tfdoctor.terms.units import Unit
-from tfdoctor.terms.verdict import Location
 
 # The parts of a step, in display order.
 PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
@@ -112,15 +109,6 @@ class AccountState(StrEnum):
     UNEXPLAINED = "unexplained"
 
 
-class Seen(Record):
-    """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
-
-    what: str
-    value: Number  # ms per step, or the share of the stack samples
-    unit: Unit
-    at: Location | None = None
-
-
 class Account(Record, kw_only=True):
     """What explains the time of a large part of the step; each such part has one account."""
 
@@ -130,7 +118,6 @@ class Account(Record, kw_only=True):
     rules: tuple[str, ...] = ()  # whose findings name time of the part
     why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: Ms = 0.0  # what neither findings nor necessary work explain
-    seen: tuple[Seen, ...] = ()  # in a part without a finding
 
 
 US_PER_MS = 1000.0

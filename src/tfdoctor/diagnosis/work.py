@@ -115,6 +115,28 @@ class ProfileRow(Record, kw_only=True):
     # Its FLOP/s over the highest that this run reaches in an operation of its type.
     of_fastest: Sometimes[Number | None] = None
     unknown: Sometimes[str] = ""
+    within: Sometimes[bool] = False  # the framework's own work in a call of a compiled function
+
+
+class LargePlace(Record, kw_only=True):
+    """A line, or a loop by its largest line, that takes much of the run and that no finding explains.
+
+    ``ms`` is its time in the run and ``share`` that of the run, where ``of_run``; else both are of the shown step.
+    ``recurring`` is the share of what recurs in a longer run, where it is the larger one. ``times`` is how often a
+    step calls the same layers from there. ``attained`` and ``of_fastest`` are as in ProfileRow.
+    """
+
+    at: Location
+    what: str  # what takes most of its time: a function of a library, a type of operations; "" is its own Python
+    phase: Phase
+    part: Sometimes[str] = ""  # of PARTS, where it is known by the profile of the step
+    ms: Ms
+    share: Share = 0.0
+    recurring: Sometimes[Share | None] = None
+    of_run: Sometimes[bool] = False
+    times: Sometimes[Count] = 0
+    attained: Number | None = None
+    of_fastest: Sometimes[Number | None] = None
 
 
 class PythonPart(Record, kw_only=True):

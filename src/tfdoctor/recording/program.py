@@ -46,6 +46,7 @@ class AnyOperation(Record, Generic[At]):
     layer: str = ""
     at: At | None = None
     by: At | None = None  # the user's line that calls the function of `at`
+    around: tuple[At, ...] = ()  # the lines that call the function of `by`, and those that call theirs
     direct: bool = False  # the line calls no Keras layer that made the operation
     computes: str = ""  # a digest of type and attributes; "": equal inputs may give other results
     ports: tuple[int, ...] = ()  # which result of each of `sources`; () are the first ones

@@ -29,7 +29,7 @@ def prospects(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return what would change it, or that nothing was found, the most important sentence first."""
     findings = [one for one in diagnosis.results if one.finding and not words.is_about_money(one)]
     if not findings:
-        return tuple(filter(None, [_nothing_found(diagnosis), _heaviest(diagnosis)]))
+        return tuple(filter(None, [_nothing_found(diagnosis), _largest(diagnosis) or _heaviest(diagnosis)]))
     run, few = whole_run(diagnosis), diagnosis.steps.too_few
     # Where the whole run is known, findings about it are judged, however few the steps.
     why_none = TOO_FEW if run is None else FEW_STEPS if diagnosis.steps.rows else ""
@@ -48,7 +48,24 @@ def prospects(diagnosis: Diagnosis) -> tuple[str, ...]:
         told = (*of_step, of_run, *long) if is_of_steps(diagnosis) else (of_run, *of_step, *long)
     else:
         told = of_step if few else (*long, *(of_step or (_best_alone(findings, words.each(diagnosis)),)))
-    return tuple(filter(None, told))
+    return tuple(filter(None, (_largest(diagnosis), *told)))
+
+
+def _largest(diagnosis: Diagnosis) -> str:
+    """Return the largest place without a known change, where it takes more than all changes save; else ""."""
+    if not diagnosis.large:
+        return ""
+    first, results = diagnosis.large[0], diagnosis.results
+    if first.of_run:
+        savings = [one.ms for one in (diagnosis.run_together, *(one.run for one in results)) if one]
+    else:
+        savings = [one.ms_per_step for one in (diagnosis.together, *(one.saving for one in results)) if one]
+    most = max(savings, default=0.0)
+    if first.ms <= most:
+        return ""
+    where, time, what = sections.large_cells(first)
+    than = ", more than the known changes save" if most > 0 else ""
+    return f"The largest place without a known change is {where} ({what}): {time}{than}."
 
 
 def _found(findings: Sequence[Result], told: str, alone: str = "") -> str:

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, LimitSet
 from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
-from tfdoctor.diagnosis.work import ProfileRow
+from tfdoctor.diagnosis.work import LargePlace, ProfileRow
 from tfdoctor.report.tables import Grid, texts
-from tfdoctor.report.words import at_most, joined
+from tfdoctor.report.words import PART_LABELS, at_most, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import (
     UNKNOWN,
     counted,
     dollars,
+    duration,
     energy,
     location,
     milliseconds,
@@ -148,6 +149,22 @@ def reached_told(row: ProfileRow) -> str:
     """Return how near a row is, and why no more of that is known."""
     why = f"({text.prose(row.unknown)})" if row.unknown else ""
     return joined(reached(row), why, by=" ")
+
+
+# Places that take much, without a finding that explains them.
+LARGE = "Largest places without a known change"
+LARGE_CAPTION = "No rule has a change for this time. A change saves at most the time that a line takes."
+
+
+def large_cells(place: LargePlace) -> tuple[str, str, str]:
+    """Return the line of a large place, its time, and what takes that."""
+    time = f"{duration(place.ms)} of the run" if place.of_run else f"{milliseconds(place.ms)} of a step"
+    recurring = f"{share(place.recurring)} of what recurs" if place.recurring is not None else ""
+    rate = f"{percent(place.attained)} of what the hardware allows" if place.attained is not None else ""
+    rate = rate or (f"{percent(place.of_fastest)} of this run's fastest" if place.of_fastest is not None else "")
+    takes = f"the same layers, {place.times} times in each step" if place.times else text.name(place.what, 80)
+    what = joined(PART_LABELS.get(place.part) or str(place.phase), takes, rate)
+    return location(place.at), f"{time} ({joined(share(place.share), recurring)})", what
 
 
 # Energy, where a counter measured it: what it counts, and whose it is.

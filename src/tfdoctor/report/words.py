@@ -10,8 +10,7 @@ from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving,
 from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, untraced_beside
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import duration, location, milliseconds, quantity, share, with_noun
-from tfdoctor.terms.units import Quantity, Unit
+from tfdoctor.terms.humanize import duration, milliseconds, share, with_noun
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Recurrence, Severity
 
 # The parts of a step: the label in the bar, the charts and the tables; the largest part in the verdict, "including
@@ -241,7 +240,7 @@ def accounts(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
 
 
 def _account(account: Account, profiled: frozenset[str]) -> str:
-    """Return what is said of a part; what was seen in it where the profile has no row of it."""
+    """Return what is said of a part."""
     named = f"named by {', '.join(map(text.name, account.rules))}" if account.rules else ""
     why = [text.sentence(reason) for reason in account.why]
     if account.state is not AccountState.UNEXPLAINED:
@@ -249,11 +248,6 @@ def _account(account: Account, profiled: frozenset[str]) -> str:
     # Of the rest, necessary work may be a part, which the reasons name.
     rest = f"{'; part of the rest is' if why else ', the rest'} {named}" if named else ""
     told = [f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why]
-    seen: list[str] = []
-    for one in account.seen:
-        of = " of the stack samples" if one.unit is Unit.RATIO else ""
-        what = joined(text.name(one.what), location(one.at), by=" at ")
-        seen.append(f"{what} ({quantity(Quantity(one.value, one.unit))}{of})")
     if account.part not in profiled:
-        told.append(f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it.")
+        told.append("The profile of the step has no row of it.")
     return " ".join(told)

@@ -346,12 +346,16 @@ class Finding(Record, kw_only=True):
     alike: Sometimes[Count] = 0
 
     @property
-    def at(self) -> Location | None:
-        """The first place that a remedy names, else the first that a table lists."""
-        named = [remedy.at for remedy in self.remedies if remedy.at]
+    def lines(self) -> list[Location]:
+        """The lines that it names: those of the remedies, then those that tables list."""
         rows = [row for item in self.evidence if isinstance(item, Table) for row in item.rows]
         listed = [value for row in rows for value in row if isinstance(value, Location)]
-        return next(iter(named + listed), None)
+        return [remedy.at for remedy in self.remedies if remedy.at] + listed
+
+    @property
+    def at(self) -> Location | None:
+        """The first line that it names."""
+        return next(iter(self.lines), None)
 
     def edited(self, edits: Iterable[Edit | None]) -> Self:
         """Return the finding with these edits of its remedies, one of each."""

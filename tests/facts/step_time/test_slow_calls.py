@@ -124,9 +124,10 @@ told[host_lines] = {
 
 def test_a_part_is_divided_among_its_lines() -> None:
     lines = host_lines(seen_each(3, 1.0, 1.2, 7.0), seen_each(4, 7.5), seen_each(5, 9.0))
-    assert [one.ms for one in lines.own(Stage.HOST)] == pytest.approx([3.75, 1.25], rel=0.03)
+    assert [one.ms for one in lines.parts[Stage.HOST]] == pytest.approx([3.75, 1.25], rel=0.03)
     lines = host_lines(seen_each(3, 1.0, 4.5, **ENTERS), seen_each(3, 7.0))
-    assert sorted(one.work for one in lines.own(Stage.HOST)) == [LineWork.ENTERING, LineWork.PYTHON]
+    expected = [LineWork.DISPATCHING, LineWork.ENTERING, LineWork.PYTHON]
+    assert sorted(one.work for one in lines.parts[Stage.HOST]) == expected
 
 
 SAMPLED_MS = (20, 20, 20, 400, 20, 20, 20, 20, 20)
@@ -168,14 +169,6 @@ told[sampled_in] = {
     "nor those of one that had no batch": later(4, 4, 1.0, 9.0, 19.0),
     "nor those of the last one, after which the loop may have been left": later(4, 8, 1.0, 9.0, 19.0),
 }
-
-
-@cases((5, [Location("train.py", 90)]), (6, []))
-def test_the_line_around_the_training_call_holds_the_training(called: int, around: list[Location]) -> None:
-    main = ["/home/me/train.py", 90]
-    fed = {"at": ["/home/me/train.py", called], "arguments": []}
-    lines = host_lines(seen_each(5, 1.0, caller=main), seen_each(4, 9.0, caller=main), fed=fed)
-    assert [*lines.around] == around
 
 
 test_what_a_line_does_follows_from_the_functions_below_it = answers(

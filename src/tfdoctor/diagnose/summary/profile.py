@@ -1,7 +1,7 @@
 """What takes most of a step, and how far that is from what the hardware can do."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnosis.work import Profile, ProfileRow, PythonPart, WorkKind
@@ -56,37 +56,53 @@ def events(chart: Chart, part: str) -> list[tuple[str, float]]:
     return [(f"{event.name} (thread {event.thread})", event.ms) for event in found]
 
 
-def profile(chart: Chart) -> Profile:
-    """Return what takes most of the shown step, the longest first, in its time without the profiler's cost."""
-    breakdown, model = chart.get(Breakdown), chart.get(StepModel)
+def profile(chart: Chart, rows: Sequence[ProfileRow]) -> Profile:
+    """Return what takes most of the shown step, of all ``step_rows``, with the lines of Python."""
+    shown = [row for row in rows[:SHOWN] if row.share >= LEAST]
+    left = rows[len(shown) :]
+    omitted_ms = sum(row.ms for row in left if not row.beside)
+    omitted, python = sum(1 for row in left if row.ms), tuple(_python(chart))
+    return Profile(rows=tuple(shown), omitted=omitted, omitted_ms=omitted_ms, python=python)
+
+
+def step_rows(chart: Chart) -> list[ProfileRow]:
+    """Return what takes time in the shown step, the longest first, in its time without the profiler's cost."""
+    breakdown, rows = chart.get(Breakdown), list[ProfileRow]()
     if breakdown is None or not breakdown.step_ms:
-        return Profile()
-    step_ms = model.step_ms if model else breakdown.step_ms
-    rows, python = list[ProfileRow](), list[PythonPart]()
+        return rows
     for part in OF_HOST:
         lines = sampled(chart, part, breakdown[part])
-        often = _often(lines)
-        for line in often:
+        for line in _often(lines):
             what = line.callback or WITHIN_CALL.get(line.work) or line.main_call or "Python"
-            rows.append(_row(WorkKind.LINE, what, part, line.ms, OF_PYTHON, at=line.at))
-        if often:
-            kept = model.kept(part) if model else 1.0
-            called = sorted((one for line in often for one in _calls(line, kept)), key=lambda one: -one.ms)
-            python.append(PythonPart(part=part, ms=breakdown[part] * kept, lines=tuple(called)))
+            row = _row(WorkKind.LINE, what, part, line.ms, OF_PYTHON, at=line.at)
+            rows.append(replace(row, within=line.work in WITHIN_CALL))
         unplaced = [] if lines else events(chart, part)  # each its share of the part's time: threads overlap
         whole_ms = sum(time for _, time in unplaced)
         scale = min(1.0, breakdown[part] / whole_ms) if whole_ms else 0.0
         rows += [_row(WorkKind.LINE, what, part, time * scale, OF_EVENT) for what, time in unplaced]
-    rows += [*_operations(chart), *_stages(chart, breakdown, model)]
-    times = [row.ms * (model.kept(row.part) if model else 1.0) for row in rows]
+    rows += [*_operations(chart), *_stages(chart, breakdown)]
+    model, kept = chart.get(StepModel), kept_of(chart)
+    step_ms = model.step_ms if model else breakdown.step_ms
+    times = [row.ms * kept(row.part) for row in rows]
     rows = [replace(row, ms=time, share=time / step_ms) for row, time in zip(rows, times, strict=True)]
-    rows.sort(key=lambda row: -row.ms)
-    shown = [row for row in rows[:SHOWN] if row.share >= LEAST]
-    left = rows[len(shown) :]
-    omitted_ms = sum(row.ms for row in left if not row.beside)
-    return Profile(
-        rows=tuple(shown), omitted=sum(1 for row in left if row.ms), omitted_ms=omitted_ms, python=tuple(python)
-    )
+    return sorted(rows, key=lambda row: -row.ms)
+
+
+def kept_of(chart: Chart) -> Callable[[str], float]:
+    """Return what gives the share of a part's time that is no cost of the profiler."""
+    model = chart.get(StepModel)
+    return model.kept if model else lambda _: 1.0
+
+
+def _python(chart: Chart) -> Iterator[PythonPart]:
+    """Yield the parts of the step in which Python runs, with their lines and what these call."""
+    breakdown, kept = chart.get(Breakdown), kept_of(chart)
+    for part in OF_HOST if breakdown else ():
+        part_ms = breakdown[part] if breakdown else 0.0
+        often = _often(sampled(chart, part, part_ms))
+        called = sorted((one for line in often for one in _calls(line, kept(part))), key=lambda one: -one.ms)
+        if often:
+            yield PythonPart(part=part, ms=part_ms * kept(part), lines=tuple(called))
 
 
 def _row(
@@ -138,9 +154,9 @@ def _operations(chart: Chart) -> Iterator[ProfileRow]:
         )
 
 
-def _stages(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iterator[ProfileRow]:
+def _stages(chart: Chart, breakdown: Breakdown) -> Iterator[ProfileRow]:
     """Yield the stages of the input: those that steps wait for, and those that work beside them."""
-    pipeline = chart.get(InputPipeline)
+    pipeline, model = chart.get(InputPipeline), chart.get(StepModel)
     if pipeline is None:
         return
     waits = model.waits if model else breakdown.waits_for_input

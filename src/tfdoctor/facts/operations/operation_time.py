@@ -31,6 +31,7 @@ class OperationTime(Record, kw_only=True):
     ran_ms: tuple[float, ...] = ()  # the part of ``ms`` of each of ``ran``; () is unknown
     layer: str = ""
     at: Location | None = None
+    around: tuple[Location, ...] = ()  # the user's lines that lead to ``at``, from the inside outwards
     operation: Operation | None = None  # as the program built it
     category: str = ""  # XLA's, on TPU
     flops: float | None = None  # per call

@@ -179,6 +179,13 @@ class Program(Record, eq=False, dict=True):
         layer = self.layer_by_name.get(operation.layer)
         return (layer.at if layer else None) or operation.at
 
+    def lines_of(self, operation: Operation | None) -> tuple[Location, ...]:
+        """Return the lines that lead to an operation: the one that chose it, and then from the inside outwards."""
+        if operation is None:
+            return ()
+        lines = self.line_of(operation), operation.at, operation.by, *operation.around
+        return tuple(dict.fromkeys(line for line in lines if line))
+
     def metrics_of(self, origin: KerasPart | None) -> tuple[Metric, ...]:
         """Return the metrics of a class that made an operation; () where none is known."""
         if origin is None or origin.kind != "metric" or not origin.name:
@@ -266,6 +273,7 @@ def _operations(
         separable = {kernel.name for kernel in graph.kernels if kernel.separable}
         for one in graph.operations:
             same = _shown(one, place)
+            same["around"] = tuple(at for line in one.around if (at := place(line)))
             same["direct"] = one.direct and not GRADIENT.search(one.name) and (fit_at is None or one.at != fit_at)
             same["origin"] = KerasPart(*one.origin) if one.origin else None
             inside = (at if at is not None and 0 <= at < len(names) else -1 for at in one.sources)

@@ -216,15 +216,18 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
     A gradient's own line is the one that asks for all gradients: where the user's line calls the operation itself,
     that counts. TensorFlow inlines the bodies of loops and branches: the names in them begin with those of these.
     """
-    made = next((metric.at for metric in program.metrics_of(origin_of(row)) if metric.at), None)
-    if made:
-        return replace(row, at=made)
+    of_metric = next((metric.at for metric in program.metrics_of(origin_of(row)) if metric.at), None)
+    if of_metric:
+        return replace(row, at=of_metric)
     _, scope, name = row.name.partition(GRADIENT_SCOPE)
     forward = _innermost(name, program) if scope and not loop_of(row.name) else None
-    if forward and forward.direct and forward.at:
-        return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
-    outer = None if row.at or row.layer else _innermost(row.name.rpartition("/")[0], program)
-    return replace(row, layer=outer.layer, at=program.line_of(outer)) if outer else row
+    made = forward if forward and forward.direct and forward.at else None
+    if made is None and not row.at and not row.layer:
+        made = _innermost(row.name.rpartition("/")[0], program)
+    if made:
+        row = replace(row, layer=row.layer or made.layer, at=program.line_of(made))
+    lines = program.lines_of(forward or made or row.operation)
+    return replace(row, around=tuple(line for line in lines if line != row.at))
 
 
 def _innermost(name: str, program: Program) -> Operation | None:

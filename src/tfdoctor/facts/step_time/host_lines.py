@@ -32,12 +32,10 @@ class HostLines(Record):
     """The lines of each part of the step in which Python works, the most frequent first.
 
     Samples count while neither the device nor a copy works and no batch is awaited, as Breakdown divides the
-    step: a line that waits for the device is not the host's. ``around`` are the lines that call the function in
-    which the training call is: they hold the training, so that the lines of that function are not theirs.
+    step: a line that waits for the device is not the host's.
     """
 
     parts: Mapping[Stage, tuple[TimedLine, ...]]
-    around: frozenset[Location] = frozenset()
 
     @classmethod
     def measure(cls, recording: Recording, table: SampleTable, breakdown: Breakdown) -> Self:
@@ -45,14 +43,7 @@ class HostLines(Record):
 
         What a line does itself and its waits within a compiled function are two entries.
         """
-        locate, python = Places.of(recording), recording.program.python if recording.program else None
-        calls = {fed.at for fed in (python.fed, python.feeds) if fed} if python else set()
-        if recording.manifest:
-            calls.add(recording.manifest.steps.at)
-        places = (row.place for row in table.rows)
-        seen = (*places, *(recording.run.stacks.values() if recording.run else ()))
-        around = frozenset(at for one in seen if one.at and one.at in calls and (at := locate(one.caller)))
-        parts = {}
+        locate, parts = Places.of(recording), dict[Stage, tuple[TimedLine, ...]]()
         for stage in PARTS:
             divided = list[Samples]()
             for row in table.steady_rows:
@@ -61,11 +52,7 @@ class HostLines(Record):
                 divided.append((row.place, LineWork.DISPATCHING, int(waits.sum())))
                 divided.append((row.place, work if work in WITHIN else None, int((here & ~waits).sum())))
             parts[stage] = lines_of(divided, locate, breakdown[stage], shown)
-        return cls(parts, around)
-
-    def own(self, stage: Stage) -> tuple[TimedLine, ...]:
-        """Return the lines of a part that work themselves, without those that wait for a function's operations."""
-        return tuple(line for line in self.parts.get(stage, ()) if line.work is not LineWork.DISPATCHING)
+        return cls(parts)
 
     @property
     def dispatching_ms(self) -> float:

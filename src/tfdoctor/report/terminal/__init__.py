@@ -139,15 +139,21 @@ def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
         yield _tried("Measured by running the changes", trials.changes_grid(tried), notes, width)
     if tried and tried.parts:
         yield _tried(trials.PARTS_TITLE, trials.parts_grid(tried), () if tried.rows else notes, width)
-    if shown.fixes:
-        fixes = ((f"{rank}.", _fix(entry, shown)) for rank, entry in enumerate(shown.fixes[:FIXES], start=1))
-        yield _titled("What to change", _grid(fixes, gap=1), *more(len(shown.fixes) - FIXES, "in the report"))
+    yield from _changes(shown)
     told = ("\n".join(shown.order), "\n".join(sections.baseline(diagnosis)))
     energy = sections.energy_brief(diagnosis)
     yield from map(Text, (*told, f"Energy: {energy}" if energy else "", words.cost(diagnosis.results)))
     reasons = " ".join(shorten(reason, MOST_LETTERS) for reason in sentences.trust(diagnosis))
     yield Text.assemble((f"Trust: {name(diagnosis.trust.level)}", "bold"), f". {reasons}")
     yield Text("\n".join(_rest(diagnosis)))
+
+
+def _changes(shown: Page) -> Iterator[RenderableType]:
+    if shown.fixes:
+        fixes = ((f"{rank}.", _fix(entry, shown)) for rank, entry in enumerate(shown.fixes[:FIXES], start=1))
+        yield _titled("What to change", _grid(fixes, gap=1), *more(len(shown.fixes) - FIXES, "in the report"))
+    if large := shown.diagnosis.large:
+        yield _titled(sections.LARGE, *(Text(" · ".join(sections.large_cells(place))) for place in large))
 
 
 def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:

@@ -241,6 +241,7 @@ def public_name(function: Function | None) -> str | None:
 
 
 # Where Keras 3 and Keras 2 call a layer.
+MOST_CALLERS = 8  # Of the user's lines that lead to a graph operation: deeper ones are of recursion
 LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")
 
 
@@ -251,11 +252,11 @@ def calls_layers(file: str) -> bool:
 
 
 def traced_line(trace: Traceback | None) -> tuple[tuple[Line, ...], bool, Sequence[TracedFrame]]:
-    """Return a graph operation's two innermost user frames, whether the first calls no Keras layer, and how.
+    """Return the user's lines that lead to a graph operation, whether the first calls no Keras layer, and how.
 
-    A line that calls a layer did not choose the operation: the line that made the layer did. The second frame
-    calls the function of the first; where a function is called from several lines it says which. The last result
-    are the frames of others that the first line calls, the innermost last.
+    A line that calls a layer did not choose the operation: the line that made the layer did. The innermost line is
+    the first; each other one calls the function of the line before. The last result are the frames of others that
+    the first line calls, the innermost last.
     """
     if trace is None:
         return (), False, ()
@@ -266,25 +267,27 @@ def traced_line(trace: Traceback | None) -> tuple[tuple[Line, ...], bool, Sequen
         file = frames[at].filename
         path = user_file(file)
         if path is not None:
-            return ((path, frames[at].lineno), *_caller(frames[: at + 1])), direct, frames[at + 1 :]
+            return ((path, frames[at].lineno), *_callers(frames[: at + 1])), direct, frames[at + 1 :]
         direct = direct and not calls_layers(file)
     return (), False, frames
 
 
-def _caller(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
-    """Return the user's frame that calls the function of the innermost one, as a tuple; () where none does.
+def _callers(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
+    """Return the user's lines that call the function of the innermost frame, and those that call theirs.
 
     AutoGraph makes functions of the bodies of loops and branches: their frames have the name of the user's
     function, whose own frame around them is no caller. Of a function that calls itself it is the first caller.
     """
+    found: list[Line] = []
     callee: tuple[str, str] | None = None
     for frame in reversed(frames):
         path = user_file(frame.filename)
-        if path is not None:
-            callee = callee or (path, frame.name)
-            if callee != (path, frame.name):
-                return ((path, frame.lineno),)
-    return ()
+        if path is None:
+            continue
+        if callee is not None and callee != (path, frame.name):
+            found.append((path, frame.lineno))
+        callee = path, frame.name
+    return tuple(found[:MOST_CALLERS])
 
 
 def callbacks_in(frame: FrameType | None) -> Iterator[str]:

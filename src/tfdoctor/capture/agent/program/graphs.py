@@ -108,6 +108,8 @@ def _operation(
         "origin": _origin(called) if layer is None else None,
         "computes": "" if differs or node is None else _digest(node),
     }
+    if lines[2:]:
+        described["around"] = lines[2:]
     ports = [getattr(tensor, "value_index", 0) for tensor in op.inputs]
     return described | {"ports": ports} if any(ports) else described
 

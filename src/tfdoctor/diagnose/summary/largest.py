@@ -1,0 +1,150 @@
+"""The largest places of a run, or of a step, that no finding explains and the hardware does not bound."""
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from math import inf
+
+from tfdoctor.diagnose.summary.profile import kept_of
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.work import LargePlace, ProfileRow
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.kit import by_key, summed
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.savings.layer_work import LayerCalls
+from tfdoctor.facts.savings.operation_groups import OperationGroups
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import common
+from tfdoctor.terms.verdict import Location, Severity, Stage
+
+SHOWN = 3  # Places: a reader looks at few, and those below the third rarely take a tenth
+LEAST = 0.1  # Share of the run, or of the step, from which a place is named: as of what a verdict speaks of
+SEVERAL = 3  # Calls of one layer in a step from which a loop makes them: networks that share weights have two
+NEARLY = 0.8  # Share of the work of such layers that one line leads to
+MOST = 0.5  # Share of a place's time from which findings explain it, or the hardware's rates do
+
+# Phases that are no work of the script's, or whose lines only begin or end it.
+NO_PLACES = {Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END, Phase.UNNAMED}
+# Phases of the call that trains: what takes their time is in the profile of the step.
+TRAINING = {Phase.STEPS, Phase.BOUNDARIES}
+
+# Phases that a longer run has more of.
+RECURRING = {Phase.STEPS, Phase.BOUNDARIES, Phase.EVALUATION, Phase.PREDICTION, Phase.SAVING}
+
+
+def large_places(chart: Chart, step: Sequence[ProfileRow], results: Iterable[Result]) -> tuple[LargePlace, ...]:
+    """Return the places of a tenth of the run, or of what recurs in a longer one; of the step without a run.
+
+    ``step`` is all that takes time in a typical step, which counts in all steps of the run. The largest is the
+    first. Lines of one loop are one place. Places are left out that a finding of a warning or more names, for which
+    findings save half of the time, or whose operations run at half of the hardware's rate or of this run's highest.
+    """
+    phases, step_ms = chart.get(RunPhases), next((row.ms / row.share for row in step if row.share), 0.0)
+    whole = phases if phases is not None and phases.whole and phases.total_ms > 0 else None
+    total_ms = whole.total_ms if whole else step_ms
+    loops = _loops(chart.fact(Recording))
+    trains = loops | {row.at for row in step if row.within}  # the profile resolves what runs in these calls
+    steps = whole.of(Phase.STEPS) / step_ms if whole and step_ms else 1.0
+    rows = [row for row in step if row.at and row.at not in loops and not (row.beside or row.within)]
+    found, within = _repeated(chart, trains)
+    for place in _in_step(rows):
+        left_ms = place.ms - within.get(place.at, 0.0)
+        if place.at not in found and left_ms > 0:
+            found[place.at] = replace(place, ms=left_ms)
+    found = {at: replace(place, ms=place.ms * steps) for at, place in found.items()}
+    own_lines = dict[Location, set[Location]]()
+    for group in _groups(whole, trains) if whole else ():
+        if group.at and group.ms > (found[group.at].ms if group.at in found else 0.0):
+            found[group.at] = LargePlace(at=group.at, what=group.calls, phase=group.phase, ms=group.ms)
+            own_lines[group.at] = {line.at for line in group.lines if line.at}
+    explained = _explained(results)
+    large = [
+        place
+        for place in (_shared(one, whole, total_ms) for one in found.values() if total_ms)
+        if _rated(place) >= LEAST
+        and sum(explained[line] for line in own_lines.get(place.at, {place.at})) < MOST * place.ms
+        and max(place.attained or 0.0, place.of_fastest or 0.0) < MOST
+    ]
+    return tuple(sorted(large, key=_rated, reverse=True)[:SHOWN])
+
+
+def _rated(place: LargePlace) -> float:
+    """Return its share of the run, or of what recurs in it, as the severity of findings follows them."""
+    return max(place.share, place.recurring or 0.0)
+
+
+def _repeated(
+    chart: Chart, trains: Container[Location | None]
+) -> tuple[dict[Location, LargePlace], dict[Location, float]]:
+    """Return the line below which a step calls the same layers again and again, and their ms by their own lines.
+
+    It is the innermost one that leads to nearly all of their work.
+    """
+    layers, groups = chart.get(LayerCalls), chart.get(OperationGroups)
+    calls = {one.name: len(one.calls) for one in layers.layers if len(one.calls) >= SEVERAL} if layers else {}
+    rows = [row for group in groups.groups for row in group.rows if row.layer in calls] if groups else []
+    kept = kept_of(chart)(Stage.DEVICE)
+    leading = [(line, row) for row in rows for line in takewhile(lambda at: at not in trains, row.around)]
+    by_line = summed((line, kept * row.ms) for line, row in leading)
+    most = [at for at, time in by_line.items() if time >= NEARLY * max(by_line.values())]
+    if not most:
+        return {}, {}
+    at = min(most, key=lambda line: by_line[line])
+    below = [row for line, row in leading if line == at]
+    times = next(iter(summed((calls[row.layer], row.ms) for row in below)))
+    place = LargePlace(at=at, what="", phase=Phase.STEPS, part=Stage.DEVICE, ms=by_line[at], times=times)
+    return {at: place}, summed((row.at, kept * row.ms) for row in below if row.at)
+
+
+def _shared(place: LargePlace, run: RunPhases | None, total_ms: float) -> LargePlace:
+    """Return a place with its share of the run, and of what recurs in a longer one where that is larger."""
+    share, recurring = place.ms / total_ms, None
+    if run and place.phase in RECURRING and 0 < run.recurring_ms < total_ms:
+        recurring = min(1.0, place.ms / run.recurring_ms)
+    return replace(place, share=share, recurring=recurring, of_run=bool(run))
+
+
+def _in_step(rows: Iterable[ProfileRow]) -> Iterator[LargePlace]:
+    """Yield the lines of a step with what takes most of each."""
+    for own in by_key((row.at, row) for row in rows).values():
+        yield common(
+            LargePlace, own[0], ms=sum(row.ms for row in own), phase=Phase.STEPS,
+            attained=_mean(own, lambda row: row.attained), of_fastest=_mean(own, lambda row: row.of_fastest),
+        )  # fmt: skip
+
+
+def _mean(rows: Sequence[ProfileRow], of: Callable[[ProfileRow], float | None]) -> float | None:
+    """Return the mean by time of a figure that rows have; None where it is unknown for half of their time."""
+    known = [(row.share, figure) for row in rows if (figure := of(row)) is not None]
+    time = sum(share for share, _ in known)
+    enough = time > MOST * sum(row.share for row in rows)
+    return sum(share * figure for share, figure in known) / time if enough else None
+
+
+def _loops(recording: Recording) -> set[Location | None]:
+    """Return the lines of the loops and calls that train."""
+    manifest, at = recording.manifest or Manifest(), Places.of(recording)
+    loops = [manifest.steps.at, *(loop.at for loop in manifest.steps.candidates)]
+    return {at(one) for one in [*loops, *([manifest.window.at] if manifest.window else [])]} - {None}
+
+
+def _groups(phases: RunPhases, trains: Container[Location | None]) -> Sequence[LineGroup]:
+    lines = (line for line in phases.lines if line.at and line.phase not in NO_PLACES)
+    return line_groups(line for line in lines if line.at not in trains or line.phase not in TRAINING)
+
+
+def _explained(results: Iterable[Result]) -> Mapping[Location, float]:
+    """Return what findings save at each line that they name, in ms; all of it where one is a warning or more."""
+    explained: dict[Location, float] = defaultdict(float)
+    for result in results:
+        saved = result.run.ms if result.run else 0.0
+        if result.severity is not None and result.severity > Severity.NOTE:
+            saved = inf
+        for line in dict.fromkeys(result.finding.lines if result.finding else ()):
+            explained[line] += saved
+    return explained
