@@ -50,7 +50,7 @@ KNOWN = recording(manifest=manifest(steps=StepsSeen(at=("/home/me/train.py", FIT
 
 
 def again(calls: int, *around: int) -> object:
-    """The places of a step of 10 ms, so many of which are calls of a layer of line 5 from the first of these lines."""
+    """The places of a step of 10 ms, so many of which are calls of the layer of line 5 from the first line."""
     rows = tuple(
         OperationTime(
             name=f"cell_{n}/MatMul", type="MatMul", ms=1.0, layer="cell", at=at(5), around=(*map(at, around),)
