@@ -1,22 +1,42 @@
-"""Real TensorFlow in runs of a trial: what they see, what they show, and how they go wrong."""
-
-from contextlib import AbstractContextManager
+"""Real TensorFlow in runs of a trial: what they see and show, which settings arrive, and how they go wrong."""
 
 from tests.e2e.kit import *
+from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part
 from tfdoctor.trial.clock import Enough
+from tfdoctor.trial.layer import why_not
 from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
+from tfdoctor.trial.settings import CLUSTERING
 from tfdoctor.trial.training import compare
+from tfdoctor.trial.trial_run import TrialRun
+
+COMPILED = "Compiled cluster using XLA"
+ON = "oneDNN custom operations are on"
 
 
-def stage_of(folder: Path, *words: object) -> AbstractContextManager[Runner]:
-    """Return a stage on which a script runs."""
-    program = RecordedProgram((sys.executable, *map(str, words)), folder, Kind.SCRIPT, QUIET)
-    return Runner.of(program, layer=False)
+@pytest.fixture(scope="module", autouse=True, name="settings")
+def fixture_of_settings() -> Iterator[None]:
+    """Let TensorFlow log what it does, and choose everything itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        for name in ("TF_ENABLE_ONEDNN_OPTS", "TF_XLA_FLAGS"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+def tried(
+    folder: Path, words: Sequence[object], *variants: Variant, enough: Enough = Enough(), layer: bool = False
+) -> tuple[tuple[TrialRun, ...], str]:
+    """Run a script once for each variant; return the runs, and what TensorFlow and the script printed in the first."""
+    program = RecordedProgram((sys.executable, *map(str, words)), folder, Kind.SCRIPT)
+    with Runner.of(program, layer=layer) as stage:
+        runs = stage.runs(variants, enough)
+        return runs, (stage.folder / "run0" / "log").read_text(errors="replace")
 
 
 @pytest.mark.tensorflow
@@ -27,24 +47,16 @@ def test_a_parallel_map_that_draws_random_numbers_is_no_fault(tmp_path: Path) ->
     other = f"{text.replace('.map(augment)', '.map(augment, num_parallel_calls=4)')}print('changed')\n"
     changed = Variant("parallel", {script: other.encode()}, exact=True, reorders=True)
     enough = Enough(compare_at=4, fewest=6, steps=6, seconds=0.0)
-    with stage_of(tmp_path, "train.py", 60) as stage:
-        *as_is, first, second = stage.runs([ORIGINAL, ORIGINAL, changed, changed], enough)
-    for run in (*as_is, first, second):
+    runs, _ = tried(tmp_path, ["train.py", 60], ORIGINAL, ORIGINAL, changed, changed, enough=enough)
+    for run in runs:
         assert (run.error, run.finite) == ("", True)
         assert run.times, run.why
         assert run.times.loop.examples == 24  # all that there are, whatever the batch is
-    assert compare(changed, (first, second), as_is).state is TrainingState.REORDERED
+    assert compare(changed, runs[2:], runs[:2]).state is TrainingState.REORDERED
     assert script.read_text() == text
 
 
-@pytest.mark.tensorflow
-def test_weights_that_become_infinite_are_told(tmp_path: Path) -> None:
-    with stage_of(tmp_path, SCRIPTS / "goes_wrong.py") as stage:
-        enough = Enough(compare_at=4, fewest=6, steps=6, seconds=1.0)
-        assert stage.runs([ORIGINAL], enough)[0].finite is False
-
-
-READS = """
+GOES_WRONG = """
 import keras
 import numpy as np
 import tensorflow as tf
@@ -57,41 +69,80 @@ def pair(n):
     x, y = tf.numpy_function(read, [n], (tf.float32, tf.float32))
     return tf.ensure_shape(x, (4,)), tf.ensure_shape(y, (1,))
 
-data = tf.data.Dataset.range(400).map(pair).batch(4)
+data = tf.data.Dataset.range(24).map(pair).batch(48).repeat(50)
 model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
+model.compile(keras.optimizers.SGD(1e30), "mse", jit_compile=False)
 model.fit(data, epochs=2, verbose=0)
 print("done", flush=True)
 """
 
 
 @pytest.mark.tensorflow
-def test_the_input_is_read_for_the_first_batches_only(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(READS)
-    variant = Variant("without", without=RunPart(part=Part.INPUT, name="input", ms=1.0))
-    with stage_of(tmp_path, "script.py") as stage:
-        (run,) = stage.runs([variant], Enough.whole(300.0))
-        log = (stage.folder / "run0" / "log").read_text(errors="replace")
-    assert (run.error, run.ineffective) == ("", "")
-    assert log.rstrip().endswith("done")
-    assert 8 * 4 <= log.count("read") < 100  # of 800
+def test_a_run_with_xla_for_all_graphs_and_without_its_input_tells_that_weights_are_infinite(
+    tmp_path: Path,
+) -> None:
+    """In a layer, where there is one; the input is read for the first batches only."""
+    (tmp_path / "script.py").write_text(GOES_WRONG)
+    without = RunPart(part=Part.INPUT, name="input", ms=1.0)
+    variant = Variant("without", environment={"TF_XLA_FLAGS": CLUSTERING}, without=without)
+    enough, layer = Enough(seconds=300.0, most_seconds=300.0), not why_not(tmp_path)
+    (run,), log = tried(tmp_path, ["script.py"], variant, enough=enough, layer=layer)
+    assert (run.error, run.ineffective, run.finite) == ("", "", False)
+    assert run.times, run.why
+    assert run.times.loop.examples == 24
+    lines = log.splitlines()
+    assert "done" in lines
+    assert 8 * 24 <= lines.count("read") < 600  # of 2400
+    assert COMPILED in log
 
+
+# Settings
+
+
+def threads(log: str, name: str) -> int:
+    rows = (line.split() for line in log.splitlines() if line.startswith("threads "))
+    return sum(int(row[-1]) for row in rows if row[1] == name)
+
+
+@pytest.mark.tensorflow
+def test_each_setting_arrives_in_the_program_or_its_run_has_no_figure() -> None:
+    """The number of intra-op threads, to which TensorFlow gives no name, is the difference of two runs."""
+    names, intra = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS"), "TF_NUM_INTRAOP_THREADS"
+    only_one = Variant("one thread, and no XLA where there is none", {}, {intra: "1"}, {NO_XLA: 1})
+    (run,), before = tried(SCRIPTS, ["set_up.py"], only_one)
+    assert (run.times, run.why) == (None, "no function was compiled with XLA")
+
+    environment, runner = dict(zip(names, "05", strict=True)) | {intra: "1"}, {POOL_THREADS: 40, NO_XLA: 1}
+    (run,), after = tried(SCRIPTS, ["set_up.py", "xla"], Variant("all at once", {}, environment, runner))
+    assert run.times, run
+    assert run.times.loop.examples == 4  # of the loop that trains
+    assert threads(before, "tf_Compute") != 5
+    assert threads(after, "tf_Compute") == 5
+    assert (ON in before, ON in after) == (True, False)
+    assert COMPILED not in after
+    assert threads(after, "python") > threads(before, "python") + 35
+
+    replaced = Variant("of the program's own", {}, {intra: "9", **dict.fromkeys(names, "0")})
+    (run,), nine = tried(SCRIPTS, ["set_up.py", "sets"], replaced)
+    assert (run.times, run.why) == (None, f"the program sets {' and '.join(names)} itself")
+    assert threads(nine, "python") - threads(before, "python") == 8
+
+
+# Ctrl-C
 
 TRY = """
 import sys
 from pathlib import Path
-from tests.trial.made import join
 from tfdoctor import cli
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import trial
 from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
-from tfdoctor.trial.training import compare
 
 def conduct():
     program = RecordedProgram((sys.executable, "-c", "import time; time.sleep(60)"), Path.cwd(), Kind.SCRIPT)
     with Runner.of(program, layer=False) as stage:
-        trial.conduct(stage, trial.Agenda([Variant("no")], join, say=lambda text: print(text, flush=True)))
+        trial.conduct(stage, trial.Agenda([Variant("no")], min, say=lambda text: print(text, flush=True)))
 
 cli.app = lambda **_: conduct()
 cli.main()
@@ -103,11 +154,11 @@ def test_ctrl_c_before_a_round_has_ended_is_one_sentence(tmp_path: Path) -> None
     folder.mkdir()
     temporary.mkdir()
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    variables = environment(PYTHONPATH=f"{ROOT}{os.pathsep}{SOURCES}", TMPDIR=str(temporary))
+    variables = environment(PYTHONPATH=str(SOURCES), TMPDIR=str(temporary))
     child = subprocess.Popen([sys.executable, "-c", TRY], cwd=folder, env=variables, **streams)
     assert child.stdout is not None
     child.stdout.readline()  # a run begins
-    time.sleep(1)
+    until(lambda: len(processes_in(folder)) == 3)  # with the program, and what ends it when tfdoctor is gone
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
     assert (child.returncode, errors) == (130, "tfdoctor: Nothing was measured before the interrupt.\n")
@@ -115,12 +166,12 @@ def test_ctrl_c_before_a_round_has_ended_is_one_sentence(tmp_path: Path) -> None
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Return the commands of processes that run in a folder."""
+    """Return the numbers of processes that run in a folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").resolve() == folder:
-                found.append((process / "cmdline").read_text())
+                found.append(process.name)
         except OSError:  # it has ended meanwhile, or is another user's
             continue
     return found
