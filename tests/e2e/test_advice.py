@@ -200,7 +200,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         for path in (folder / f"{name}.py", folder / "edited" / f"{name}.py"):
             path.write_text(text, "utf-8")
     git_apply(Path(__file__).with_name("golden").joinpath("patched.txt").read_bytes(), folder / "edited")
-    short, sampled = {"steps": 4, "warmup": 2}, {"sample_every_ms": 200}
+    short, sampled = {"steps": 4, "warmup": 2}, {"steps": 8, "warmup": 4, "sample_every_ms": 200}
     asked: dict[str, tuple[list[str], Any]] = {name: ([f"{name}.py"], short) for name in CASES}
     asked |= {kind: ([INPUT, kind], sampled) for kind in ("workers", "generator")}
     asked["advice"] = ["advice.py"], None

@@ -3,15 +3,13 @@
 from tests.e2e.kit import *
 from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part
 from tfdoctor.trial.clock import Enough
 from tfdoctor.trial.layer import why_not
-from tfdoctor.trial.program import ORIGINAL, RecordedProgram, Variant
+from tfdoctor.trial.program import RecordedProgram, Variant
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.settings import CLUSTERING
-from tfdoctor.trial.training import compare
 from tfdoctor.trial.trial_run import TrialRun
 
 COMPILED = "Compiled cluster using XLA"
@@ -30,30 +28,13 @@ def fixture_of_settings() -> Iterator[None]:
 
 
 def tried(
-    folder: Path, words: Sequence[object], *variants: Variant, enough: Enough = Enough(), layer: bool = False
-) -> tuple[tuple[TrialRun, ...], str]:
-    """Run a script once for each variant; return the runs, and what TensorFlow and the script printed in the first."""
-    program = RecordedProgram((sys.executable, *map(str, words)), folder, Kind.SCRIPT)
+    folder: Path, words: Sequence[str], variant: Variant, most_s: float = 40.0, *, layer: bool = False
+) -> tuple[TrialRun, str]:
+    """Run a script once; return what the run gave, and what TensorFlow and the script printed."""
+    program = RecordedProgram((sys.executable, *words), folder, Kind.SCRIPT)
     with Runner.of(program, layer=layer) as stage:
-        runs = stage.runs(variants, enough)
-        return runs, (stage.folder / "run0" / "log").read_text(errors="replace")
-
-
-@pytest.mark.tensorflow
-def test_a_parallel_map_that_draws_random_numbers_is_no_fault(tmp_path: Path) -> None:
-    """The script repeats bit by bit, the change does not: that is its order of random numbers."""
-    script, text = tmp_path / "train.py", SCRIPTS.joinpath("random_flips.py").read_text()
-    script.write_text(text)
-    other = f"{text.replace('.map(augment)', '.map(augment, num_parallel_calls=4)')}print('changed')\n"
-    changed = Variant("parallel", {script: other.encode()}, exact=True, reorders=True)
-    enough = Enough(compare_at=4, fewest=6, steps=6, seconds=0.0)
-    runs, _ = tried(tmp_path, ["train.py", 60], ORIGINAL, ORIGINAL, changed, changed, enough=enough)
-    for run in runs:
-        assert (run.error, run.finite) == ("", True)
-        assert run.times, run.why
-        assert run.times.loop.examples == 24  # all that there are, whatever the batch is
-    assert compare(changed, runs[2:], runs[:2]).state is TrainingState.REORDERED
-    assert script.read_text() == text
+        (run,) = stage.runs([variant], Enough(seconds=most_s, most_seconds=most_s))
+        return run, (stage.folder / "run0" / "log").read_text(errors="replace")
 
 
 GOES_WRONG = """
@@ -85,11 +66,10 @@ def test_a_run_with_xla_for_all_graphs_and_without_its_input_tells_that_weights_
     (tmp_path / "script.py").write_text(GOES_WRONG)
     without = RunPart(part=Part.INPUT, name="input", ms=1.0)
     variant = Variant("without", environment={"TF_XLA_FLAGS": CLUSTERING}, without=without)
-    enough, layer = Enough(seconds=300.0, most_seconds=300.0), not why_not(tmp_path)
-    (run,), log = tried(tmp_path, ["script.py"], variant, enough=enough, layer=layer)
+    run, log = tried(tmp_path, ["script.py"], variant, 300.0, layer=not why_not(tmp_path))
     assert (run.error, run.ineffective, run.finite) == ("", "", False)
     assert run.times, run.why
-    assert run.times.loop.examples == 24
+    assert run.times.loop.examples == 24  # all that there are, whatever the batch is
     lines = log.splitlines()
     assert "done" in lines
     assert 8 * 24 <= lines.count("read") < 600  # of 2400
@@ -109,11 +89,11 @@ def test_each_setting_arrives_in_the_program_or_its_run_has_no_figure() -> None:
     """The number of intra-op threads, to which TensorFlow gives no name, is the difference of two runs."""
     names, intra = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS"), "TF_NUM_INTRAOP_THREADS"
     only_one = Variant("one thread, and no XLA where there is none", {}, {intra: "1"}, {NO_XLA: 1})
-    (run,), before = tried(SCRIPTS, ["set_up.py"], only_one)
+    run, before = tried(SCRIPTS, ["set_up.py"], only_one)
     assert (run.times, run.why) == (None, "no function was compiled with XLA")
 
     environment, runner = dict(zip(names, "05", strict=True)) | {intra: "1"}, {POOL_THREADS: 40, NO_XLA: 1}
-    (run,), after = tried(SCRIPTS, ["set_up.py", "xla"], Variant("all at once", {}, environment, runner))
+    run, after = tried(SCRIPTS, ["set_up.py", "xla"], Variant("all at once", {}, environment, runner))
     assert run.times, run
     assert run.times.loop.examples == 4  # of the loop that trains
     assert threads(before, "tf_Compute") != 5
@@ -123,7 +103,7 @@ def test_each_setting_arrives_in_the_program_or_its_run_has_no_figure() -> None:
     assert threads(after, "python") > threads(before, "python") + 35
 
     replaced = Variant("of the program's own", {}, {intra: "9", **dict.fromkeys(names, "0")})
-    (run,), nine = tried(SCRIPTS, ["set_up.py", "sets"], replaced)
+    run, nine = tried(SCRIPTS, ["set_up.py", "sets"], replaced)
     assert (run.times, run.why) == (None, f"the program sets {' and '.join(names)} itself")
     assert threads(nine, "python") - threads(before, "python") == 8
 
