@@ -1,7 +1,7 @@
-"""What tfdoctor advises runs in a real TensorFlow, in one process, and does what it says.
+"""What tfdoctor advises runs in a real TensorFlow and does what it says; all of it in one process.
 
-That is the code of pages and remedies as it is written, and scripts that are recorded, edited and run again. The line
-that takes the time of input made in Python is named, whichever thread runs it.
+That is the code of pages and remedies as it is written, and scripts that are recorded, edited and run again. Beside
+them, the line that takes the time of input made in Python is named, whichever thread runs it.
 """
 
 from tests.e2e.edited import CASES, patch
