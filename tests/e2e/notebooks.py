@@ -8,20 +8,20 @@ from tests.capture.running import environment
 from tests.kit import *
 
 
-def executed(folder: Path, *cells: str, failing: bool = False) -> Any:
-    """Return a notebook that a real kernel has executed in this folder; cells may fail if `failing`."""
-    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call] # nbformat has no types here
+def executed(folder: Path, *cells: str, last: Sequence[str] = ()) -> Any:
+    """Return a notebook that a real kernel has executed in this folder, up to the first of the last that fails."""
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in (*cells, *last)])  # type: ignore[no-untyped-call] # nbformat has no types here
+    for cell in notebook.cells[: len(cells)]:
+        cell.metadata["tags"] = ["raises-exception"]
     client = nbclient.NotebookClient(
-        notebook,
-        timeout=300,
-        kernel_name="python3",
-        allow_errors=failing,
-        resources={"metadata": {"path": str(folder)}},
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
     try:
         client.execute(env=environment(JUPYTER_PLATFORM_DIRS="1", IPYTHONDIR=str(folder / "ipython")))
     except (NoSuchKernel, nbclient.exceptions.DeadKernelError) as error:
         pytest.skip(f"no kernel can start here: {error}")
+    except nbclient.exceptions.CellExecutionError as error:
+        notebook.metadata["failed"] = error.ename
     return notebook
 
 

@@ -1,6 +1,12 @@
-"""The code that pages and remedies advise runs as it is written, in a real TensorFlow, and does what they say."""
+"""What tfdoctor advises runs in a real TensorFlow and does what it says; all of it in one process.
 
+That is the code of pages and remedies as it is written, and scripts that are recorded, edited and run again. Beside
+them, the line that takes the time of input made in Python is named, whichever thread runs it.
+"""
+
+from tests.e2e.edited import CASES, patch
 from tests.e2e.kit import *
+from tests.edits.kit import git_apply
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.input import padding_waste
@@ -38,6 +44,7 @@ x, y = tf.random.stateless_uniform([64, 784], [1, 2]), tf.range(64) % 10
 losses = [float(step(x, y)) for _ in range(30)]
 assert losses[-1] < losses[0] - 0.5, losses
 assert float(optimizer.dynamic_scale) > 1.0
+keras.mixed_precision.set_global_policy("float32")
 """,
     "choose-shapes": """
 found = tf.nn.softmax(without_padding(tf.zeros([2, 8]), 5))
@@ -161,30 +168,49 @@ def program(maker: BatchMaker, *, by_length: bool) -> str:
 PROGRAMS = {f"{maker}{' by length' * by}": (maker, by) for maker in BatchMaker for by in (False, True)}
 
 RUN = """
-import json, sys, traceback
-for name, text in json.load(sys.stdin).items():
+import json, traceback
+outcomes = {}
+for name, text in json.load(open("programs.json")).items():
     names, error = {"__name__": name}, ""
     try:
         exec(compile(text, name, "exec"), names)
     except Exception:
         error = traceback.format_exc()
-    print(json.dumps([name, error, names.get("seen")]), flush=True)
+    outcomes[name] = error, names.get("seen")
+json.dump(outcomes, open("outcomes.json", "w"))
 """
+
+INPUT = "python_input.py"
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Any]]:
-    """Run all in one process; return the error of each, and the lengths of its batches.
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Run all in one process; what sets the type of all layers comes last.
 
-    The page about types comes last, because it sets those of all layers.
+    Scripts are edited as the golden patch says, with which a test compares that of their recordings.
     """
+    folder = tmp_path_factory.mktemp("advice")
+    shutil.copy(SCRIPTS / INPUT, folder)
     programs = {name: program(maker, by_length=by) for name, (maker, by) in PROGRAMS.items()}
-    programs |= {"unfused-batch-norm": NORM, **{page: code_of(page) for page in GIVEN}}
-    words = [sys.executable, "-c", RUN]
-    done = ended(words, tmp_path_factory.mktemp("advice"), stdin=json.dumps(programs), env=environment())
-    assert done.returncode == 0, done.stderr
-    found = {name: (error, seen) for name, error, seen in map(json.loads, done.stdout.splitlines())}
-    assert found.keys() == programs.keys()
+    programs |= {"equivalents": (SCRIPTS / "equivalents.py").read_text("utf-8"), "unfused-batch-norm": NORM}
+    (folder / "programs.json").write_text(json.dumps(programs | {page: code_of(page) for page in GIVEN}))
+    (folder / "advice.py").write_text(RUN)
+    (folder / "edited").mkdir()
+    for name, (text, _) in CASES.items():
+        for path in (folder / f"{name}.py", folder / "edited" / f"{name}.py"):
+            path.write_text(text, "utf-8")
+    git_apply(Path(__file__).with_name("golden").joinpath("patched.txt").read_bytes(), folder / "edited")
+    short, sampled = {"steps": 4, "warmup": 2}, {"steps": 8, "warmup": 4, "sample_every_ms": 200}
+    asked: dict[str, tuple[list[str], Any]] = {name: ([f"{name}.py"], short) for name in CASES}
+    asked |= {kind: ([INPUT, kind], sampled) for kind in ("workers", "generator")}
+    asked["advice"] = ["advice.py"], None
+    return together(folder, asked | {f"edited {name}": ([f"edited/{name}.py"], None) for name in CASES})
+
+
+@pytest.fixture(scope="module")
+def outcomes(runs: dict[str, Run]) -> dict[str, tuple[str, Any]]:
+    """Return the error of each program of advice, and what it has seen: the lengths of its batches."""
+    found: dict[str, tuple[str, Any]] = json.loads(runs["advice"].out.with_name("outcomes.json").read_text())
     return found
 
 
@@ -202,3 +228,43 @@ def test_the_advice_against_padding_runs(name: str, outcomes: dict[str, tuple[st
     assert mean < 45 if by_length else mean > 50
     if maker in {BatchMaker.GIVEN, BatchMaker.LOOP}:
         assert len(set(shapes)) <= 4 + (not by_length)  # few shapes are traced
+
+
+def test_python_in_the_input_is_replaced_by_equal_operations(outcomes: dict[str, tuple[str, Any]]) -> None:
+    error, compared = outcomes["equivalents"]
+    assert error == ""
+    assert "numpy.convolve" in compared
+
+
+def test_all_edits_of_a_script_go_together_and_it_trains(
+    runs: dict[str, Run], golden: Callable[[str, str], None]
+) -> None:
+    """Of a fit; of a loop of one's own, beside a model that was debugged; and of a step of two models."""
+    golden("patched.txt", "".join(patch(runs[name].out.parent, name) for name in CASES))
+    said = re.sub(r"(?m)^traced [12] ", "traced ", runs["edited fit"].stdout)
+    assert said.splitlines()[-4:] == [
+        "traced compiled True",
+        "eager False",
+        "trained 24 True",
+        "steps 16 jit True types ['bfloat16', 'float32']",
+    ]
+
+
+# The line of the input
+
+TEXT = (SCRIPTS / INPUT).read_text(encoding="utf-8").splitlines()
+MAKES = Location(INPUT, next(n for n, line in enumerate(TEXT, 1) if "def __getitem__" in line))
+SLOW = Location(INPUT, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
+
+
+@cases(("workers", MAKES), ("generator", None))
+def test_the_line_in_the_input_is_named(kind: str, at: Location | None, runs: dict[str, Run]) -> None:
+    """Beside it that of a Keras dataset's own method, which is all that is known of worker processes."""
+    run = runs[kind]
+    assert run.manifest.agent_errors == ()
+    verdict = judged(run, "python-input")
+    assert isinstance(verdict, Finding)
+    first, line, *_ = verdict.remedies
+    assert f"{SLOW.path}:{SLOW.line}" in first.action or f"line {SLOW.line}" in first.action
+    assert line.at == SLOW
+    assert first.at == (at or first.at)

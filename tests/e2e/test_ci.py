@@ -6,16 +6,19 @@ from tests.e2e.kit import *
 pytestmark = pytest.mark.tensorflow
 
 TRAIN = """import time
-import keras, numpy as np
+import tensorflow as tf
 
-class Wait(keras.callbacks.Callback):
-    def on_train_batch_end(self, batch, logs=None):
-        time.sleep(WAIT)
+weights = tf.Variable(tf.zeros((4, 1)))
 
-x = np.zeros((640, 4), dtype="float32")
-model = keras.Sequential([keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(x, x[:, :1], batch_size=8, epochs=1, verbose=0, callbacks=[Wait()])
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weights - 1.0) ** 2)
+    weights.assign_sub(0.01 * tape.gradient(loss, weights))
+
+for x in tf.data.Dataset.from_tensor_slices(tf.ones((640, 4))).batch(8):
+    step(x)
+    time.sleep(WAIT)
 """
 
 FAST_S, SLOW_S = 0.002, 0.03
@@ -29,42 +32,40 @@ def git(folder: Path, *words: str) -> str:
 
 
 def commit(folder: Path, wait_s: float) -> str:
-    (folder / "model").mkdir(exist_ok=True)
     (folder / "model" / "train.py").write_text(TRAIN.replace("WAIT", str(wait_s)))
     git(folder, "add", ".")
     git(folder, "commit", "-qm", f"Wait {wait_s} s")
     return git(folder, "rev-parse", "HEAD")
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "-q")
-    return folder
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    return job_path(tmp_path)
-
-
-def test_a_slower_change_is_compared_with_its_base_and_refused(repository: Path, tmp_path: Path, path: str) -> None:
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    """Return a job for a change that makes steps slower, of which the steps until both are recorded have passed."""
+    folder = tmp_path_factory.mktemp("ci")
+    repository, temporary = folder / "repository", folder / "temp"
+    repository.mkdir()
+    git(repository, "init", "-q")
+    (repository / "model").mkdir()
+    (repository / "model" / "quick.py").write_text("print('no training')\n")
     base = commit(repository, FAST_S)
     commit(repository, SLOW_S)
-    given = inputs(command="'train.py'", base="record", max_regression="10%", steps="40")
+    given = inputs(command="'model/train.py'", base="record", max_regression="10%", steps="40")
     words = given | {
-        "runner.temp": str(tmp_path / "temp"),
+        "runner.temp": str(temporary),
         "github.token": "token",
         "github.event.pull_request.base.sha || github.event.before": base,
         "github.base_ref || github.event.repository.default_branch": "main",
         "github.event.pull_request.number": "7",
     }
-    job = Runner(repository / "model", tmp_path / "runner", words, path)
+    job = Runner(repository, folder / "runner", words, job_path(folder))
     assert job.run("Profile the change") == 0, job.printed
     assert job.outputs["steps.profile.outputs.code"] == "0", job.printed
     assert job.outputs["steps.profile.outputs.traced"] == "true"
     assert job.run("Get the run to compare with") == 0, job.printed
+    return job
+
+
+def test_a_slower_change_is_compared_with_its_base_and_refused(job: Runner) -> None:
     assert job.run("Compare") == 0, job.printed
     assert job.outputs["steps.diff.outputs.code"] == "3", job.printed
     assert job.run("Write the job summary") == 0
@@ -75,28 +76,38 @@ def test_a_slower_change_is_compared_with_its_base_and_refused(repository: Path,
         assert (Path(job.outputs["steps.profile.outputs.folder"]) / name).is_file()
 
 
-def test_a_push_that_makes_the_step_slower_is_refused(repository: Path, tmp_path: Path, path: str) -> None:
-    remote = tmp_path / "remote.git"
+def test_the_base_is_recorded_in_the_folder_of_the_change(job: Runner, tmp_path: Path) -> None:
+    words = job.words | {"runner.temp": str(tmp_path), "inputs.command": "'quick.py'"}
+    below = Runner(job.folder / "model", tmp_path / "runner", words, job.path)
+    assert below.run("Get the run to compare with") == 0, below.printed
+    found = Recording.open(Path(below.outputs["steps.base.outputs.path"])).manifest
+    assert found
+    assert (found.outcome.exit_code, Path(found.cwd).name, found.command[1:]) == (0, "model", ("quick.py",))
+
+
+def test_a_push_that_makes_the_step_slower_is_refused(job: Runner, tmp_path: Path) -> None:
+    """The first push trains nothing, and is recorded alone; then a recording of the base takes its place."""
+    repository, remote = job.folder, tmp_path / "remote.git"
     git(repository, "init", "-q", "--bare", str(remote))
-    hook = repository / ".git" / "hooks" / "pre-push"
+    hook, kept = (repository / ".git" / name for name in ("hooks/pre-push", "tfdoctor/before"))
     hook.parent.mkdir(exist_ok=True)
     hook.write_bytes((ROOT / "examples" / "ci" / "pre-push").read_bytes())
     hook.chmod(0o755)
-    env = os.environ | {"PATH": path, "TFDOCTOR_COMMAND": "model/train.py"}
 
-    def push(**variables: str) -> subprocess.CompletedProcess[str]:
-        words = ["git", "push", "-q", str(remote), "HEAD:refs/heads/main"]
-        return ended(words, repository, env=env | variables)
+    def push(revision: str, script: str, **more: str) -> subprocess.CompletedProcess[str]:
+        words = ["git", "push", "-q", str(remote), f"{revision}:refs/heads/main"]
+        return ended(words, repository, env={**os.environ, "PATH": job.path, "TFDOCTOR_COMMAND": script, **more})
 
-    commit(repository, FAST_S)
-    first = push()
+    first = push("HEAD~", "model/quick.py")
     assert first.returncode == 0, first.stderr
-    slower = commit(repository, SLOW_S)
-    refused = push()
+    assert Recording.open(kept).run is not None
+    shutil.rmtree(kept)
+    shutil.copytree(job.outputs["steps.base.outputs.path"], kept)
+    refused = push("HEAD", "model/train.py")
     assert refused.returncode != 0
     assert "Regression gate: failed" in refused.stderr
-    assert git(remote, "rev-parse", "main") != slower
-    (repository / "model" / "quick.py").write_text("print('no training')\n")
-    accepted = push(TFDOCTOR_ACCEPT="1", TFDOCTOR_COMMAND="model/quick.py")
+    slower = git(repository, "rev-parse", "HEAD")
+    assert git(remote, "rev-parse", "main") == git(repository, "rev-parse", "HEAD~") != slower
+    accepted = push("HEAD", "model/quick.py", TFDOCTOR_ACCEPT="1")
     assert accepted.returncode == 0, accepted.stderr
     assert git(remote, "rev-parse", "main") == slower

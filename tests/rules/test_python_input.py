@@ -220,16 +220,3 @@ def test_crowded_cores(told: Cases) -> None:
     told["more processes are proposed where cores are free"] = crowded(0.0, wait=16.0, cores=False)
     told["a longer wait is told instead: it is what is measured"] = crowded(0.44, wait=16.0)
     told["a shorter wait is not"] = crowded(0.44, wait=8.0)
-
-
-# What replaces Python in the input: each expression runs, and its result is that of what it replaces.
-EQUIVALENTS = Path(__file__).parent / "python_input" / "run_equivalents.py"
-
-
-@pytest.mark.tensorflow
-def test_the_results_are_equal(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(EQUIVALENTS), str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "numpy.convolve" in done.stdout

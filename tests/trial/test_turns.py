@@ -2,7 +2,7 @@
 
 from tests.trial.kit import *
 
-TURN_S = 0.4
+TURN_S = 0.25
 
 BUSY = """
 import sys, threading, time
@@ -31,7 +31,7 @@ def stamps(path: Path) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def test_one_computes_at_a_time(tmp_path: Path) -> None:
     """Each of them has two threads, and stands whole while the other computes."""
     paths = [tmp_path / name for name in ("a", "b")]
-    runs = [TurningRun(starting("-c", BUSY, str(path), "1.5"), 60.0) for path in paths]
+    runs = [TurningRun(starting("-c", BUSY, str(path), "0.8"), 60.0) for path in paths]
     take_turns(runs, TURN_S)
     assert [run.code for run in runs] == [0, 0]
     a, b = map(stamps, paths)
@@ -45,7 +45,7 @@ def test_one_computes_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_run_alone_is_never_stopped(tmp_path: Path) -> None:
-    run = TurningRun(starting("-c", BUSY, str(tmp_path / "a"), "0.8"), 60.0)
+    run = TurningRun(starting("-c", BUSY, str(tmp_path / "a"), "0.3"), 60.0)
     take_turns([run])
     assert (run.code, len(run.turns)) == (0, 1)
     at = stamps(tmp_path / "a")
@@ -55,10 +55,10 @@ def test_a_run_alone_is_never_stopped(tmp_path: Path) -> None:
 def test_the_limit_is_of_its_own_time(tmp_path: Path) -> None:
     """A second run computes meanwhile, which counts for that one."""
     endless = TurningRun(starting("-c", "while True: pass"), 2.5 * TURN_S)
-    other = TurningRun(starting("-c", BUSY, str(tmp_path / "a"), "1"), 60.0)
+    other = TurningRun(starting("-c", BUSY, str(tmp_path / "a"), "0.6"), 60.0)
     take_turns([endless, other], TURN_S)
     assert (endless.code, other.code) == (None, 0)
-    assert endless.seconds == pytest.approx(2.5 * TURN_S, abs=0.4)
+    assert endless.seconds == pytest.approx(2.5 * TURN_S, abs=0.3)
 
 
 def test_an_error_between_turns_ends_stopped_processes(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-STEPS, SHAPE = 40, (8, 64)
+STEPS, SHAPE = 24, (8, 64)
 PACKED = zlib.compress(bytes(8_000_000))
 
 

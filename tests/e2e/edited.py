@@ -1,13 +1,13 @@
-"""A script is recorded, patched in several places at once by git, and trains as the patch says.
+"""Scripts that are edited in several places at once, with the words of the lines that each edit is asked for.
 
 The findings are made up, each at its line: what tfdoctor's own rules find depends on the machine.
 """
 
-from tests.e2e.kit import *
-from tests.edits.kit import EXAMPLES, finding, git_apply, remedy
-from tfdoctor.edits import edited
+from pathlib import Path
 
-pytestmark = pytest.mark.tensorflow
+from tests.edits.kit import EXAMPLES, finding, remedy
+from tfdoctor.edits import edited
+from tfdoctor.recording import Recording
 
 FIT = '''"""Trains a small model on files."""
 import tensorflow as tf
@@ -122,34 +122,15 @@ main()
 GAN_EDITS = {"tf-function": "for step, real"}
 
 CASES = {"loop": (LOOP, LOOP_EDITS), "gan": (GAN, GAN_EDITS), "fit": (FIT, FIT_EDITS)}
-"""The scripts, and the words of the lines that each edit is asked for; the last one sets the type of all layers."""
+"""The last one sets the type of all layers."""
 
 
-def patched(folder: Path, name: str) -> str:
-    """Patch a recorded script by all edits that are asked for; return the patch."""
-    script, (text, asked) = folder / f"{name}.py", CASES[name]
+def patch(folder: Path, name: str) -> str:
+    """Return the patch of a recorded script by all edits that are asked for."""
+    text, asked = CASES[name]
     lines = text.split("\n")
     at = {edit_id: 1 + next(at for at, one in enumerate(lines) if words in one) for edit_id, words in asked.items()}
-    findings = [finding(one, remedy(one, script.name, line, EXAMPLES.get(one, ""))) for one, line in at.items()]
-    results, patch = edited(Recording.open(folder / name), findings, None)
+    findings = [finding(one, remedy(one, f"{name}.py", line, EXAMPLES.get(one, ""))) for one, line in at.items()]
+    results, made = edited(Recording.open(folder / name), findings, None)
     assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
-    git_apply(patch, folder)
-    return patch.decode()
-
-
-def test_all_edits_of_a_script_go_together_and_it_trains(
-    tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
-    """Of a fit; of a loop of one's own, beside a model that was debugged; and of a step of two models."""
-    for name, (text, _) in CASES.items():
-        (tmp_path / f"{name}.py").write_text(text, "utf-8")
-    together(tmp_path, {name: ([f"{name}.py"], {"steps": 4, "warmup": 2}) for name in CASES})
-    golden("patched.txt", "".join(patched(tmp_path, name) for name in CASES))
-    runs = together(tmp_path, {f"patched {name}": ([f"{name}.py"], None) for name in CASES})
-    said = re.sub(r"(?m)^traced [12] ", "traced ", runs["patched fit"].stdout)
-    assert said.splitlines() == [
-        "traced compiled True",
-        "eager False",
-        "trained 24 True",
-        "steps 16 jit True types ['bfloat16', 'float32']",
-    ]
+    return made.decode()
