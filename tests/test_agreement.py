@@ -4,10 +4,14 @@ from tests import agreement
 from tests.kit import *
 from tfdoctor.diagnose.diagnose import chart_of, diagnose, diagnosed
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.gates import Settings
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
+from tfdoctor.report.formats import json as report_json
+from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
+from tfdoctor.stored.report import finished, read, write
 from tfdoctor.terms.kinds import TRACED_LONGER
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
@@ -15,6 +19,7 @@ TRACES = sorted((Path(__file__).parent / "facts" / "traces").glob("*.xplane.pb.g
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 
 
+@cache
 def examined(name: str) -> tuple[Chart, Diagnosis]:
     chart = chart_of(Recording.open(SAMPLES / name))
     return chart, diagnosed(chart, all_rules(), name)
@@ -32,6 +37,15 @@ def test_facts_agree_and_a_report_says_one_thing_of_every_large_part(name: str) 
     assert not list(agreement.unaccounted(chart, diagnosis.results))
     assert not list(agreement.other_steps(diagnosis))
     assert not agreement.calls_healthy(diagnosis)
+
+
+@each(*NAMES)
+def test_the_diagnosis_of_a_recording_is_stored_without_a_loss(name: str) -> None:
+    made = finished(replace(examined(name)[1], settings=Settings()))
+    content = json.loads(report_json.render(made))
+    assert read(json.loads(json.dumps(write(made), allow_nan=False)), all_rules()) == made
+    for kind in ("html", "md", "sarif"):
+        assert render(kind, read(content, all_rules())) == render(kind, made)  # also with the keys in order
 
 
 @each(*TRACES, ids=lambda path: path.name)

@@ -25,13 +25,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (docs.parent / folder).symlink_to(ROOT / folder)  # what pages link to
     for page in ROOT.glob("*.*"):
         (docs.parent / page.name).symlink_to(page)
+    for report in (docs / "gallery").glob("*.json.gz"):
+        report.unlink()  # one is enough to render
     made = gzip.compress(report_json.render(diagnoses.full()).encode())
     (docs / "gallery" / "made-up.json.gz").write_bytes(made)
     (docs / "gallery" / "made-up.md").write_text("## A report\n")
     with (docs / "gallery" / "index.md").open("a") as index:
         index.write("\n[report](made-up.json.gz), [Markdown](made-up.md)\n")
     out = docs.parent / "site"
-    done = build(docs, out, "-D", "html_theme=basic")
+    done = build(docs, out, "-D", "html_theme=basic", "-D", "smartquotes=0")
     assert done.returncode == 0, done.stderr
     return out
 

@@ -26,6 +26,9 @@ RUN_ID = -5_558_148_104_225_379_935
 FUNCTION_ID = 700_000
 """The id of the first call of the pipeline's function."""
 
+MOST_ELEMENTS = 32
+"""Elements of a batch that are recorded one by one; those of larger batches take longer instead."""
+
 
 class Host:
     """The plane of the host and its threads."""
@@ -108,11 +111,12 @@ class Host:
         """Record a batch and its elements on a thread, without work that ends after the trace."""
         if start + length + US <= until:
             _iterator(line, path, start, length, batch_size=self.batch)
-        element_ps = (length - 10 * US) // self.batch
-        for element in range(self.batch):
+        elements = min(self.batch, MOST_ELEMENTS)
+        element_ps = (length - 10 * US) // elements
+        for element in range(elements):
             at = start + 4 * US + element * element_ps
             if at + element_ps <= until:
-                call = FUNCTION_ID + number * self.batch + element
+                call = FUNCTION_ID + number * elements + element
                 self._element(line, path, call, at, element_ps)
 
     def _element(self, line: Line, batch: str, call: int, start: int, length: int) -> None:

@@ -1,6 +1,10 @@
 """The recipes for CI: valid by the published schemas, and their shell parts run."""
 
+import check_jsonschema  # type: ignore[import-untyped] # it has no types
+from click.testing import CliRunner
+
 from tests.ci.composite import ACTION, ROOT, STEPS, Runner, inputs, job_path
+from tests.command import tfdoctor
 from tests.kit import *
 
 SAMPLES = ROOT / "sample_traces"
@@ -14,18 +18,19 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fixed example with its reports."""
-    report = tmp_path_factory.mktemp("reported") / "report"
-    shutil.copytree(SAMPLES / "cpu-input-bound-fixed", report)
-    ran_command("-m", "tfdoctor", "report", report, "--format", "json,md,html", check=True)
-    return report
+    """The reports of both examples, in folders of their names."""
+    folder = tmp_path_factory.mktemp("reported")
+    for name in ("cpu-input-bound", "cpu-input-bound-fixed"):
+        words = ("report", str(SAMPLES / name), "--out", str(folder / name), "--format", "json,md,html")
+        assert tfdoctor(*words).returncode == 0
+    return folder
 
 
 @pytest.fixture
 def runner(tmp_path: Path, path: str, reported: Path) -> Runner:
-    """A runner whose job has profiled the fixed example, and has reports of it."""
+    """A runner whose job has reports of the fixed example."""
     report = tmp_path / "report"
-    shutil.copytree(reported, report)
+    shutil.copytree(reported / "cpu-input-bound-fixed", report)
     made = Runner(tmp_path, tmp_path / "runner", inputs(command="train.py"), path)
     made.outputs = {"steps.profile.outputs.folder": str(report)}
     made.words |= {"github.token": "token", "github.event.pull_request.number": "7"}
@@ -34,8 +39,8 @@ def runner(tmp_path: Path, path: str, reported: Path) -> Runner:
 
 def checked(schema: str, file: Path) -> tuple[int, str]:
     """Return the exit code of the validator, and what it says."""
-    done = ran_command("-m", "check_jsonschema", "--builtin-schema", schema, file)
-    return done.returncode, done.stdout + done.stderr
+    done = CliRunner().invoke(check_jsonschema.main, ["--builtin-schema", schema, str(file)])
+    return done.exit_code, done.output
 
 
 @cases(
@@ -92,9 +97,11 @@ def test_a_comparable_base_is_compared_and_the_gate_decides(runner: Runner) -> N
     ("10 percent", "2", "is not a percentage"),  # a gate that makes no sense fails the job
     ("0", "2", "is not"),
 )
-def test_a_base_that_is_not_alike_and_a_gate(allowed: str, code: str, said: str, runner: Runner) -> None:
+def test_a_base_that_is_not_alike_and_a_gate(
+    allowed: str, code: str, said: str, runner: Runner, reported: Path
+) -> None:
     runner.words["inputs.max-regression"] = allowed
-    runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound")
+    runner.outputs["steps.base.outputs.path"] = str(reported / "cpu-input-bound")
     assert runner.run("Compare") == 0
     assert (runner.outputs["steps.diff.outputs.code"], "::warning" in runner.printed) == (code, code == "0")
     assert said in runner.printed

@@ -38,6 +38,14 @@ def refused(line: str) -> str:
     return done.stderr.strip().removeprefix("tfdoctor: ").replace(f"{SAMPLES}/", "").replace(f"{Path.cwd()}/", "")
 
 
+@cache
+def report_of(sample: Path, *words: str) -> str:
+    """Return the report.json of a sample, made away from any settings."""
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        assert tfdoctor("report", str(sample), "--format", "json", "--out", folder, *words).returncode == 0
+        return Path(folder, "report.json").read_text()
+
+
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Go to a folder of its own, where nothing is asked of the screen."""

@@ -29,7 +29,8 @@ def test_the_page_is_opened_in_the_browser_or_named(tmp_path: Path) -> None:
     browser, asked, page = tmp_path / "browser", tmp_path / "asked", tmp_path / "report.html"
     browser.write_text(f'#!/bin/sh\necho "$1" > "{asked}"\n')
     browser.chmod(0o755)
-    words = ("report", str(SLOW), "--out", str(tmp_path), "--open")
+    (tmp_path / "report.json").write_text(report_of(SLOW))
+    words = ("report", str(tmp_path / "report.json"), "--format", "html", "--open")
     assert cli(*words, folder=tmp_path, BROWSER=f"{browser} %s").returncode == 0
     assert asked.read_text().strip() == page.as_uri()
     ran = cli(*words, folder=tmp_path, BROWSER=str(tmp_path / "none"), PATH=str(tmp_path))

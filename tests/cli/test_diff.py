@@ -8,8 +8,9 @@ from tfdoctor.report.formats.json import contract
 
 @pytest.fixture(autouse=True)
 def folder(alone: Path) -> None:
-    """Have reports of a sample and of a run that says nothing of itself, and copies of two samples."""
-    assert run("report", SLOW, "--format", "json", "--out", alone)[0] == 0
+    """Have reports of samples and of a run that says nothing of itself, and copies of two samples."""
+    for name, sample in (("report", SLOW), ("after", FIXED), ("convnet", CONVNET)):
+        (alone / f"{name}.json").write_text(report_of(sample))
     unknown = report([], conditions=Conditions(), subject=Subject(title=""))
     (alone / "empty.json").write_text(json.dumps(contract(unknown)))
     for name, sample in (("slow", SLOW), ("fixed", FIXED)):
@@ -19,12 +20,12 @@ def folder(alone: Path) -> None:
 told = Told()
 told[lambda *words: printed("diff", *words)] = {
     "a run and its report": (SLOW, "report.json", "--max-regression", "1%"),
-    "unlike runs are refused with what differs": (SLOW, FIXED, "--format", "json", "--out", "out"),
-    "shares are compared without times": (SLOW, FIXED, "--shares"),
-    "a regression": (FIXED, SLOW, "--anyway", "--max-regression", "5%"),
+    "unlike runs are refused with what differs": ("report.json", "after.json", "--format", "json", "--out", "out"),
+    "shares are compared without times": ("report.json", "after.json", "--shares"),
+    "a regression": ("after.json", "report.json", "--anyway", "--max-regression", "5%"),
     "several recordings": (SLOW, FIXED, "--before", "slow", "--after", "fixed", "--anyway"),
-    "a gate that cannot be checked does not pass": (SLOW, "empty.json", "--max-regression", "5%"),
-    "another kind of program is compared by shares": (SLOW, CONVNET, "--shares"),
+    "a gate that cannot be checked does not pass": ("report.json", "empty.json", "--max-regression", "5%"),
+    "another kind of program is compared by shares": ("report.json", "convnet.json", "--shares"),
 }
 
 

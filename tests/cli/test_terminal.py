@@ -59,7 +59,8 @@ def test_the_list_of_rules_is_no_wider_than_the_terminal() -> None:
 
 def reported(folder: Path, asked: Mapping[str, str], *, terminal: bool) -> str:
     """Return what `tfdoctor report` prints, on a terminal or elsewhere."""
-    words = ("report", str(TPU), "--format", "json", "--out", str(folder))
+    (folder / "report.json").write_text(report_of(TPU))
+    words = ("report", str(folder / "report.json"), "--format", "md")
     if terminal:
         return shown("-m", "tfdoctor", *words, **asked)
     with pytest.MonkeyPatch.context() as patch:

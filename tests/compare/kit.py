@@ -5,16 +5,8 @@ from tests.facts.kit import Told, fields, stated
 from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.comparison import (
-    WIDEST,
-    ChangeOfStep,
-    Direction,
-    FindingState,
-    PartChange,
-    RunComparison,
-    StepFigure,
-)
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, KnownFinding, Off, Settings
+from tfdoctor.diagnosis.comparison import WIDEST, ChangeOfStep, Direction, FindingState, PartChange, RunComparison
+from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, Off, Settings
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
 from tfdoctor.diagnosis.step import StepRow, StepsSummary

@@ -20,6 +20,7 @@ from tests.builders import (
     v100,
     wait,
 )
+from tests.cases import sure
 from tests.kit import *
 from tests.report.diagnoses import saving
 from tests.rules.run_facts import run_line
@@ -93,16 +94,8 @@ from tfdoctor.terms.verdict import *
 from tfdoctor.trace import Trace, xplane
 from tfdoctor.trace.xprof import InputVerdict, Opinion
 
-Known = TypeVar("Known")
-
 SEEN = Measure("what was seen", ms(1.0))
 COMPUTE: dict[str, Any] = {"device": 100.0}
-
-
-def sure(value: Known | None) -> Known:
-    """Return what must be there."""
-    assert value is not None
-    return value
 
 
 def shown(value: object) -> str:

@@ -149,8 +149,9 @@ def test_a_fault_of_any_host_counts_for_the_exit_code(tmp_path: Path) -> None:
 
 
 def test_reports_of_64_hosts_stay_readable(tmp_path: Path) -> None:
-    runs = {f"host{n:02}": replace(FAST, steps=14, network=Network(size=16)) for n in range(64)}
-    runs["host41"] = replace(runs["host41"], input_ms=5.0)
+    small = replace(FAST, steps=14, network=Network(batch=8, size=16, batch_norm="none"))
+    runs = {f"host{n:02}": small for n in range(64)}
+    runs["host41"] = replace(small, input_ms=5.0)
     job.write(runs, tmp_path)
     found = examined(tmp_path)
     assert sure(found.hosts).straggler == "host41"

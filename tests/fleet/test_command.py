@@ -7,8 +7,9 @@ from threading import Event
 import fsspec
 from pyarrow import parquet
 
-from benchmarks.fleet import cluster, examine, rows, scheduler_alone, start_process, until, worker_command
+from benchmarks.fleet import rows, scheduler_alone, start_process, until, worker_command
 from benchmarks.fleet_recordings import SAMPLES, recordings, slower
+from tests.cases import sure
 from tests.command import tfdoctor
 from tests.kit import *
 from tests.remote import servers
@@ -23,8 +24,10 @@ COUNT = 6
 Row = Mapping[str, Any]
 
 
-def command(*words: object, workers: int = 1) -> list[str]:
-    return [sys.executable, "-m", "tfdoctor", "fleet", "--workers", str(workers), *map(str, words)]
+def command(*words: object) -> "subprocess.Popen[str]":
+    """Start the command in a group of its own, as a terminal does."""
+    whole, pipe = [sys.executable, "-m", "tfdoctor", "fleet", *map(str, words)], subprocess.PIPE
+    return subprocess.Popen(whole, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
 def fleet(*words: object, workers: int = 1, code: int = 0) -> "subprocess.CompletedProcess[str]":
@@ -40,13 +43,10 @@ def fleet(*words: object, workers: int = 1, code: int = 0) -> "subprocess.Comple
 
 def interrupted(out: Path, *words: object, after: int) -> str:
     """Run the command, and press Ctrl-C when its table has so many lines; return what it printed."""
-    whole = [*command(*words, "--out", out)]
-    with subprocess.Popen(
-        whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    ) as run:
+    with command(*words, "--workers", 1, "--out", out) as run:
         until(lambda: rows(out / "runs.jsonl") >= after, 120)
         os.killpg(run.pid, signal.SIGINT)  # a terminal sends it to the whole group
-        shown, _ = run.communicate(timeout=60)
+        shown = "".join(run.communicate(timeout=60))
     assert run.returncode == 130
     return shown
 
@@ -145,37 +145,43 @@ def test_copies_are_known_by_their_content(examined: Path, out: Path, source: Pa
 
 
 def test_a_recording_that_needs_more_memory_costs_one_row(source: Path, tmp_path: Path) -> None:
+    """And a parser without memory does not call a trace damaged."""
     big = tmp_path / "runs" / "big" / "plugins" / "profile" / "run"
     big.mkdir(parents=True)
     trace = next((source / "job-0").rglob("run-00000/**/*.xplane.pb")).read_bytes()
-    size = bytes((400_000_000 >> shift & 127) | (128 if shift < 28 else 0) for shift in range(0, 35, 7))
+    size = bytes((280_000_000 >> shift & 127) | (128 if shift < 28 else 0) for shift in range(0, 35, 7))
     (big / "host.xplane.pb").write_bytes(trace + b"\x12" + size)
-    os.truncate(big / "host.xplane.pb", len(trace) + 6 + 400_000_000)  # zeros that take no room
-    shutil.copytree(source / "job-1", tmp_path / "runs" / "job-1")
-    fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "300MB", "--no-reports")
-    found = table(tmp_path / "out")
-    assert (found["big"]["failure"], found["run-00001"]["failure"]) == ("memory", "")
-    assert found["big"]["error"] == "It needs more than 300 MB of memory: raise --memory."
-
-
-def test_a_parser_without_memory_does_not_call_a_trace_damaged(tmp_path: Path) -> None:
+    os.truncate(big / "host.xplane.pb", len(trace) + 6 + 280_000_000)  # zeros that take no room
     shutil.copytree(SAMPLES / "cpu-input-bound", tmp_path / "runs" / "wide")
-    trace = next(tmp_path.rglob("*.xplane.pb"))
+    wide = next((tmp_path / "runs" / "wide").rglob("*.xplane.pb"))
     empty_plane = b"\x0a\x00"  # of which the parser makes an object fifty times as large
-    trace.write_bytes(trace.read_bytes() + 15_000_000 * empty_plane)
-    fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "270MB", "--no-reports", code=2)
-    (row,) = table(tmp_path / "out").values()
-    assert row["failure"] == "memory"
+    wide.write_bytes(wide.read_bytes() + 5_000_000 * empty_plane)
+    shutil.copytree(source / "job-1", tmp_path / "runs" / "job-1")
+    fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "270MB", "--no-reports")
+    found = table(tmp_path / "out")
+    failures = {name: row["failure"] for name, row in found.items()}
+    assert failures == {"big": "memory", "wide": "memory", "run-00001": ""}
+    assert found["big"]["error"] == "It needs more than 270 MB of memory: raise --memory."
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_continues(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    shown = interrupted(out, source, "--no-reports", after=1)
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_continues(out: Path, source: Path) -> None:
+    """Rows of other settings are not taken for examined."""
+    words = (source, "--select", "float32-matmul", "--no-reports")
+    shown = interrupted(out, *words, after=COUNT + 2)
     assert "Traceback" not in shown
     assert "the same command continues" in " ".join(shown.split())
-    assert len(table(out)) < COUNT + 1
-    fleet(source, "--out", out, "--no-reports")
-    assert set(table(out)) >= {f"run-{number:05}" for number in range(COUNT)}
+    before = table(out)
+    assert 0 < len(before) < COUNT + 1
+    fleet(*words, "--out", out)
+    assert set(table(out)) == {"broken", *(f"run-{number:05}" for number in range(COUNT))}
+    for found in (before, table(out)):
+        assert len({row["settings"] for row in found.values()}) == 1
+        assert {finding["rule"] for row in found.values() for finding in row["findings"]} <= {"float32-matmul"}
+
+
+def test_a_table_of_failures_has_an_exit_code(out: Path, source: Path) -> None:
+    fleet(source / "job-0" / "broken", "--out", out, code=2)
+    assert [*table(out)] == ["broken"]
 
 
 def test_scrubbed_tables_and_pages_name_nobody(source: Path, tmp_path: Path) -> None:
@@ -196,12 +202,6 @@ def test_scrubbed_tables_and_pages_name_nobody(source: Path, tmp_path: Path) -> 
     assert [path for path in out.rglob("*.*") if re.search(b"marigold|tulipbox", path.read_bytes())] == []
 
 
-def test_rows_of_other_settings_are_not_taken_for_examined(out: Path, source: Path) -> None:
-    interrupted(out, source, "--select", "float32-matmul", "--no-reports", after=COUNT + 2)
-    assert len({row["settings"] for row in table(out).values()}) == 1
-    assert {finding["rule"] for row in table(out).values() for finding in row["findings"]} <= {"float32-matmul"}
-
-
 def test_a_row_of_other_settings_is_no_answer_for_a_copy(out: Path, source: Path, tmp_path: Path) -> None:
     """The table has the same content under old settings at one place, and under present ones at another."""
     place = tmp_path / "copy"
@@ -216,26 +216,29 @@ def test_a_row_of_other_settings_is_no_answer_for_a_copy(out: Path, source: Path
     assert list(table(out)) == ["copy"]
 
 
-def test_a_lost_scheduler_is_no_fault_of_recordings(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_lost_worker_loses_no_recording_and_a_lost_scheduler_is_no_fault_of_recordings(
+    examined: Path, source: Path, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
     with contextlib.ExitStack() as stack:
         address, scheduler = stack.enter_context(scheduler_alone(tmp_path))
-        words = ["tfdoctor", "fleet", str(source), "--on", address, "--out", str(out), "--no-reports"]
-        run = stack.enter_context(
-            subprocess.Popen(
-                [sys.executable, "-m", *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-        )
-        assert run.stderr
-        assert "has no worker yet: waiting" in run.stderr.readline()
-        start_process(stack, *worker_command(address), "--local-directory", str(tmp_path))
-        until(lambda: rows(out / "runs.jsonl") >= 1, 120)
+
+        run = stack.enter_context(command(source, "--on", address, "--out", first, "--no-reports"))
+        assert "has no worker yet: waiting" in sure(run.stderr).readline()
+        words = (*worker_command(address), "--local-directory", str(tmp_path))
+        workers = [start_process(stack, *words) for _ in range(2)]
+        until(lambda: rows(first / "runs.jsonl") >= COUNT // 2, 120)
+        workers[0].kill()
+        run.communicate(timeout=120)
+        assert (run.returncode, workers[0].wait(10), workers[1].poll()) == (0, -signal.SIGKILL, None)
+        run = stack.enter_context(command(source, "--on", address, "--out", second, "--no-reports"))
+        until(lambda: rows(second / "runs.jsonl") >= 1, 120)
         scheduler.kill()
         _, errors = run.communicate(timeout=120)
     assert (run.returncode, "The Dask scheduler is gone" in errors) == (2, True)
-    found = table(out)
-    assert len(found) < COUNT + 1
-    assert {row["failure"] for row in found.values()} <= {"", "unreadable"}
+    assert table(first) == {name: {**row, "report": ""} for name, row in table(examined).items()}
+    assert len(table(second)) < COUNT + 1
+    assert {row["failure"] for row in table(second).values()} <= {"", "unreadable"}
 
 
 def test_nothing_goes_on_reading_after_the_command_was_killed() -> None:
@@ -250,10 +253,11 @@ def test_nothing_goes_on_reading_after_the_command_was_killed() -> None:
         with server:
             pickle.dump(slow, server.stdin)  # type: ignore[arg-type]  # a pipe
             server.stdin.flush()  # type: ignore[union-attr]  # same
-            time.sleep(2)
-            assert server.poll() is None
-            server.stdin.close()  # type: ignore[union-attr]  # same
-            assert server.wait(timeout=30) == 0
+            silent.settimeout(60)
+            with silent.accept()[0]:
+                assert server.poll() is None
+                server.stdin.close()  # type: ignore[union-attr]  # same
+                assert server.wait(timeout=30) == 0
 
 
 @cases(
@@ -274,14 +278,6 @@ def test_what_is_wrong_is_one_sentence(
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_a_worker_that_is_killed_loses_no_recording(examined: Path, source: Path, tmp_path: Path) -> None:
-    with cluster(tmp_path, 2) as (address, workers):
-        examine(source, tmp_path / "out", address, kill=workers[0])
-        assert workers[0].wait(timeout=10) == -signal.SIGKILL
-        assert workers[1].poll() is None
-    assert table(tmp_path / "out") == {name: {**row, "report": ""} for name, row in table(examined).items()}
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from tests.kit import *
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.history_report import History
+from tfdoctor.diagnosis.history_report import Accepted, History
 from tfdoctor.diagnosis.work import PhaseRow
-from tfdoctor.history.runs import KeptHistory, ReadRun
+from tfdoctor.history.runs import KeptHistory, ReadRun, named
 from tfdoctor.history.series import Demand, history
 from tfdoctor.terms.kinds import Phase
 
@@ -69,3 +69,12 @@ def followed(
     titles = {result.rule.name: result.rule.doc.title for one in reports for result in one.results}
     asked = Demand(**{"last": 20, **demand})
     return history(read(reports), kept or KeptHistory(), asked, titles, unread)
+
+
+def regressed() -> History:
+    """Return a history with a baseline, an accepted regression, a new one, and a report that cannot be read."""
+    runs = noisy([50.0] * 12 + [60.0] * 11 + [75.0])
+    accepted = Accepted("train.py", "step-ms", commit(12), "Ann", "2026-03-20", "larger crops")
+    kept = KeptHistory().with_entry(named("release-1", read(runs[:1])[0])).with_entry(accepted)
+    unread = [("runs/30/report.json", "runs/30/report.json is not JSON.")]
+    return followed(runs, kept, unread, limit=0.05)

@@ -65,8 +65,7 @@ def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
         assert "input_bound.py:" in difference  # as it is in the file system
         assert "input-bound" in difference
         assert not re.search("\u200b|&[a-z]+;", difference)
-        paths = ("../outside/secret", "link/secret", str(folder.parent / "outside" / "secret"), "/etc")
-        for tool, path in zip(("get_report", "get_patch") * 2, paths, strict=True):  # a process for each
+        for tool, path in (("get_report", "../outside/secret"), ("get_patch", "link/secret")):  # a process for each
             assert "is not in the folders of this server" in await refused(session, tool, run=path)
         await refused(session, "profile", script="train.py", out="new")
 
@@ -91,7 +90,8 @@ def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
 def test_a_path_is_in_the_folders_or_an_error(folder: Path) -> None:
     runs = ServedRuns([folder.resolve()])
     assert runs.inside("cpu-input-bound") == folder.resolve() / "cpu-input-bound"
-    for path in ("..", "link", "nowhere", "\0", "cpu-input-bound\0", "a" * 5000, "/etc/passwd"):
+    outside = ("..", "../outside/secret", "link", "link/secret", str(folder.parent / "outside" / "secret"))
+    for path in (*outside, "nowhere", "\0", "cpu-input-bound\0", "a" * 5000, "/etc", "/etc/passwd"):
         with pytest.raises(InputError, match="not in the folders"):
             runs.inside(path)
 

@@ -39,14 +39,7 @@ from tfdoctor.diagnosis.comparison import Direction, PartChange, RunComparison, 
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.diagnosis.gates import BaselineUse
-from tfdoctor.diagnosis.history_report import (
-    Accepted,
-    History,
-    HistoryRun,
-    MetricHistory,
-    RegressionCheck,
-    RunMetric,
-)
+from tfdoctor.diagnosis.history_report import History, HistoryRun, MetricHistory, RegressionCheck, RunMetric
 from tfdoctor.diagnosis.rank import with_measured_bounds
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
@@ -58,7 +51,6 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS as EXPOSED
-from tfdoctor.history.runs import KeptHistory
 from tfdoctor.recording import Recording
 from tfdoctor.report import comparison, findings, fleet, sentences, template, terminal, trials
 from tfdoctor.report import run as bar
@@ -89,9 +81,8 @@ from tfdoctor.stored.report import finished
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms import humanize, text
 from tfdoctor.terms.humanize import counted, energy, milliseconds, place
-from tfdoctor.terms.json_form import as_json, converted
+from tfdoctor.terms.json_form import converted
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase, RunCall, StepSource, TrustLevel
-from tfdoctor.terms.replacement import replace_file
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.text import legible
 from tfdoctor.terms.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio

@@ -1,19 +1,9 @@
 """The history in each format."""
 
-from tests.history.made import read, report
+from tests.history.made import regressed, report
 from tests.report.kit import *
-from tfdoctor.history.runs import named
 from tfdoctor.report import history_words as words
 from tfdoctor.report.history import render, sections
-
-
-def regressed() -> History:
-    """Return a history with a baseline, an accepted regression, a new one, and a report that cannot be read."""
-    runs = noisy([50.0] * 12 + [60.0] * 11 + [75.0])
-    accepted = Accepted("train.py", "step-ms", commit(12), "Ann", "2026-03-20", "larger crops")
-    kept = KeptHistory().with_entry(named("release-1", read(runs[:1])[0])).with_entry(accepted)
-    unread = [("runs/30/report.json", "runs/30/report.json is not JSON.")]
-    return followed(runs, kept, unread, limit=0.05)
 
 
 def few() -> History:
@@ -76,22 +66,6 @@ def test_every_field_of_the_json_is_documented() -> None:
     rules = {one.rule for series in regressed().series for one in series.findings}
     found = names(json.loads(render("json", regressed()))) - rules
     assert not {name for name in found if not re.search(rf"[`.]{name}(\[\])?`", text)}
-
-
-@pytest.mark.browser
-@cases((1280, "light"), (390, "dark"))
-def test_the_page_draws_its_charts(width: int, scheme: Any, browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "history.html"
-    file.write_text(render("html", regressed()), "utf-8")
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
-    page.goto(file.as_uri())
-    page.wait_for_selector("html[data-charts=drawn]", state="attached")
-    assert page.locator(".chart .main-svg").count() >= 3
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert not said
-    context.close()
 
 
 def test_a_column_that_is_empty_in_all_rows_is_not_shown() -> None:

@@ -1,7 +1,7 @@
 """The pictures of a page: what they show, by the diagnosis they are drawn from."""
 
+from tests.history.made import regressed
 from tests.report.kit import *
-from tests.report.test_history import regressed
 
 
 @cases(

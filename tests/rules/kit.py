@@ -7,7 +7,6 @@ from tests.rules.golden_cases import Cases, golden_cases, shown
 from tests.rules.run_facts import *
 from tests.rules.verdicts import (
     as_finding,
-    as_healthy,
     as_not_applicable,
     described,
     effects,
@@ -18,7 +17,6 @@ from tests.rules.verdicts import (
 )
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.host_syncs import Detour, Detours, HostSyncs
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
@@ -65,7 +63,6 @@ from tfdoctor.recording.manifest import EndedProcess, Manifest
 from tfdoctor.recording.program import *
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, RunLog, RunProcess, SeenStack, Span
 from tfdoctor.rules import all_rules
-from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms.kinds import DeviceKind, InputKind, KeptValue, Phase, RunCall, RunWork, StepSource
 from tfdoctor.terms.units import Quantity, Unit, ms, ratio
 from tfdoctor.terms.verdict import *

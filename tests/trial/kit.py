@@ -20,15 +20,14 @@ from tests.report.diagnoses import HELPS, NOISY, NOTHING, SLOW, full, tried, unt
 from tests.rules.verdicts import as_finding
 from tests.trial.made import *
 from tfdoctor import cli
-from tfdoctor.capture.agent.trial.settings import NO_XLA, POOL_THREADS
+from tfdoctor.capture.agent.trial.settings import NO_XLA
 from tfdoctor.capture.plan import Kind, agent_environment
 from tfdoctor.capture.sampler.rapl import RaplSampler
 from tfdoctor.cli import FOUND
 from tfdoctor.cli.gates import exit_code
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving
 from tfdoctor.diagnosis.trials import Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.edits import edited
@@ -46,7 +45,6 @@ from tfdoctor.source_code.splice import Declined
 from tfdoctor.terms import student_t
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Part
-from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.verdict import *
 from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import diffs, layer, of_recording, proposals, statistics, stored, taking_out, trial

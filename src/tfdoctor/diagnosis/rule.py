@@ -150,12 +150,11 @@ class Rule(Record):
         Raises:
             Unavailable: a fact that the rule needs is missing.
         """
-        check = self.bound()
-        facts = chart.supply(check, *given)  # first: what is missing is said before any verdict
+        facts = chart.supply(self.check, *given)  # first: what is missing is said before any verdict
         for verdict in [chart.call(precondition, *given) for precondition in self.preconditions]:
             if verdict is not None:
                 return verdict
-        return check(**facts)
+        return self.bound()(**facts)
 
     def edits(self) -> Mapping[str, Any]:
         """Return the edits of the rule's package, and of those it may use, by edit id: each a ``by_id.Kind``."""

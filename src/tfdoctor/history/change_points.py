@@ -97,34 +97,33 @@ def ranks(values: Floats) -> Floats:
 
 def at_one_place(sums: Floats) -> float:
     """Return the largest statistic of a place, by the sums of the first ranks, from none to all."""
-    count = len(sums) - 1
-    first = np.arange(1, count)
-    return float(_standardized(sums[1:-1], first, count).max())
+    expected, deviations = _by_chance(len(sums) - 1)
+    return float((np.abs(sums[1:-1] - expected) / deviations).max())
 
 
 def at_two_places(sums: Floats) -> tuple[float, int, int]:
     """Return the largest statistic of two places, and these: of the runs from the first to before the second."""
     count = len(sums) - 1
     found = (0.0, 0, count)
-    for length in range(1, count):
-        of_all = _standardized(sums[length:] - sums[:-length], length, count)
-        start = int(of_all.argmax())
-        found = max(found, (float(of_all[start]), start, start + length))
+    for length, (expected, deviation) in enumerate(zip(*_by_chance(count), strict=True), start=1):
+        apart = np.abs(sums[length:] - sums[:-length] - expected)
+        start = int(apart.argmax())
+        found = max(found, (float(apart[start] / deviation), start, start + length))
     return found
 
 
-def _standardized(sums: Floats, lengths: int | npt.NDArray[np.int_], count: int) -> Floats:
-    """Return how far the sums of so many of the ranks are from those of chance, in standard deviations."""
-    expected = np.asarray(lengths) * (count + 1) / 2
-    variance = np.asarray(lengths) * (count - lengths) * (count + 1) / 12
-    return np.asarray(np.abs(sums - expected) / np.sqrt(variance))
+def _by_chance(count: int) -> tuple[Floats, Floats]:
+    """Return the expected sums of one, two, … of so many ranks, not of all, and their standard deviations."""
+    lengths = np.arange(1, count)
+    return lengths * (count + 1) / 2, np.sqrt(lengths * (count - lengths) * (count + 1) / 12)
 
 
 def _nearest(logs: Floats) -> int:
     """Return where a series is divided so that both sides are nearest to their medians."""
 
     def distance(side: Floats) -> float:
-        return float(np.abs(side - np.median(side)).sum())
+        half, ordered = len(side) // 2, np.sort(side)  # the median lies between the halves
+        return float(ordered[-half:].sum() - ordered[:half].sum())
 
     places = range(LEVEL, len(logs) - LEVEL + 1)
     return min(places, key=lambda at: distance(logs[:at]) + distance(logs[at:]))

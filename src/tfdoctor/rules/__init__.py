@@ -5,11 +5,13 @@ The folder is a rule's topic, or says it as ``TOPIC``. A rule that is a package 
 """
 
 import importlib
+from functools import cache
 
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.terms.pages import built_in_pages
 
 
+@cache
 def all_rules() -> tuple[Rule, ...]:
     """Return every rule, ordered by name."""
     modules = [f"{__name__}.{page.parent.name}.{page.stem}" for page in built_in_pages().values()]

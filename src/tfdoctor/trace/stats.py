@@ -107,16 +107,14 @@ class EventStats(Record, eq=False):
         return np.flatnonzero(self.name == self.names.index(name))
 
     def _decoded(self, rows: slice | NDArray[np.intp]) -> list[Value]:
-        bits, forms = self.bits[rows], self.form[rows]
-        if len(forms) and (forms == TEXT).all():
-            return [self.texts[at] for at in bits.tolist()]
-        if len(forms) and (forms == UNSIGNED).all():
-            return list(bits.tolist())
-        readings = (bits.view(np.float64), bits, bits.view(np.int64))
-        return [
-            self.texts[int(bits[row])] if form == TEXT else readings[form][row].item()
-            for row, form in enumerate(forms.tolist())
-        ]
+        column, forms = self.bits[rows], self.form[rows].tolist()
+        bits: list[int] = column.tolist()
+        if (kinds := {*forms}) == {TEXT}:
+            return [self.texts[at] for at in bits]
+        if kinds == {UNSIGNED}:
+            return [*bits]
+        readings = column.view(np.float64).tolist(), bits, column.view(np.int64).tolist()
+        return [self.texts[bits[row]] if form == TEXT else readings[form][row] for row, form in enumerate(forms)]
 
 
 def _among(having: Events, events: Events) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

@@ -18,41 +18,10 @@ def seen(source: str) -> dict[str, tuple[CodeType, int, bool]]:
     return found
 
 
-CASES = {
-    "for": "mark('out')\nfor x in xs:\n    mark('in')\nmark('after')\n",
-    "for-else": "for x in xs:\n    mark('in')\nelse:\n    mark('after')\n",
-    "while": "n = 3\nwhile n:\n    n -= 1\n    mark('in')\nmark('after')\n",
-    "while-true": ("n = 3\nwhile True:\n    mark('in')\n    n -= 1\n    if not n:\n        break\nmark('after')\n"),
-    "condition": "n = [3]\nwhile mark('in', n[0]):\n    n[0] -= 1\nmark('after')\n",
-    "continue": "for x in xs:\n    if x == 1:\n        continue\n    mark('in')\nmark('after')\n",
-    "with": (
-        "import contextlib\nfor x in xs:\n    with contextlib.suppress(ValueError):\n        mark('in')\n"
-        "        raise ValueError\nmark('after')\n"
-    ),
-    "around-with": (
-        "import contextlib\nwith contextlib.nullcontext():\n    mark('out')\n    for x in xs:\n"
-        "        mark('in')\n    mark('after')\n"
-    ),
-    "try": ("for x in xs:\n    try:\n        mark('in')\n    except ValueError:\n        pass\nmark('after')\n"),
-    "handler": (
-        "for x in xs:\n    try:\n        1 / 0\n    except ZeroDivisionError:\n        mark('in')\nmark('after')\n"
-    ),
-    "finally": "for x in xs:\n    try:\n        pass\n    finally:\n        mark('in')\nmark('after')\n",
-    "around-try": "try:\n    for x in xs:\n        mark('in')\nfinally:\n    mark('after')\n",
-    "handler-after": (
-        "for x in xs:\n    mark('in')\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    mark('after')\n"
-    ),
-    "before-break": "for x in xs:\n    mark('in')\n    if x == 1:\n        mark('last')\n        break\n",
-    "comprehension": "[mark('in') for x in xs]\nmark('after')\n",
-    "generator": (
-        "def batches():\n    mark('out')\n    for x in xs:\n        mark('in')\n        yield x\n"
-        "    mark('after')\nlist(batches())\n"
-    ),
-    "match": (
-        "for x in xs:\n    match x:\n        case 1:\n            mark('in')\n        case _:\n"
-        "            pass\nmark('after')\n"
-    ),
-    "function": "def step():\n    mark('out')\nfor x in xs:\n    step()\n",
+PARTS = [one.partition("\n") for one in Path(__file__).with_name("loops.txt").read_text().split("## ")[1:]]
+TEXTS = {name: source for name, _, source in PARTS}
+"""Sources by their names; in those without a space, what is marked as "in" is in the loop."""
+CASES = {name: source for name, source in TEXTS.items() if " " not in name} | {
     "many-names": (
         "\n".join(f"a{n} = {n}" for n in range(300)) + "\nfor x in xs:\n    mark('in', (a1, a299))\nmark('after')\n"
     ),
@@ -67,10 +36,7 @@ def test_what_a_loop_holds(source: str) -> None:
 
 
 def test_the_innermost_loop_is_the_smallest() -> None:
-    marks = seen(
-        "for epoch in xs:\n    mark('epoch')\n    for x in xs:\n        mark('step')\n        mark('metric')\n"
-        "    for x in xs:\n        mark('validation')\n    mark('end')\n"
-    )
+    marks = seen(TEXTS["innermost loop"])
     inner = {name: loops.around(code, at)[0] for name, (code, at, _) in marks.items()}
     assert inner["step"] == inner["metric"]
     assert inner["epoch"] == inner["end"]
@@ -79,12 +45,7 @@ def test_the_innermost_loop_is_the_smallest() -> None:
 
 def test_what_follows_a_loop_with_a_handler_is_in_none() -> None:
     """Python 3.11 puts the handler behind what follows the loop."""
-    source = (
-        "def train():\n    for epoch in xs:\n        for x in xs:\n            try:\n                mark('step')\n"
-        "            except ValueError:\n                continue\n        mark('epoch')\n"
-        "    mark('export')\ntrain()\n"
-    )
-    marks = seen(source)
+    marks = seen(TEXTS["handler within a loop"])
     step, epoch = (loops.around(*marks[name][:2])[0] for name in ("step", "epoch"))
     assert step != epoch
     assert not loops.holds(step, marks["epoch"][1])
@@ -152,14 +113,8 @@ def looks(source: str, look: Callable[[Any, FrameType], object]) -> list[tuple[s
 
 
 def test_loops_around_calls_hold_what_is_beside_the_call_and_below_it() -> None:
-    source = (
-        "def batch():\n    step()\n    work('batch')\ndef metric():\n    work('metric')\n"
-        "for epoch in (1, 2):\n    work('epoch begins')\n    for x in (1, 2):\n        batch()\n        metric()\n"
-        "    work('epoch')\n    metric()\nwork('after')\n"
-    )
-    held = dict(
-        looks(source, lambda known, frame: known.hold(frame))
-    )  # of metric, the last time at the epoch's end
+    told = looks(TEXTS["beside the call and below"], lambda known, frame: known.hold(frame))
+    held = dict(told)  # of metric, the last time at the epoch's end
     assert held == {**dict.fromkeys(("metric", "epoch begins", "epoch", "after"), False), "batch": True}
 
 
@@ -175,14 +130,9 @@ def called(source: str) -> list[tuple[str, object]]:
 
 def test_the_function_that_the_loop_calls_and_that_trains_is_the_step() -> None:
     """Trap: the loop calls a function that makes the batches as well."""
-    source = (
-        "def inner():\n    step()\n    work('inner')\ndef trains():\n    inner()\n    work('step')\n"
-        "def batch():\n    work('batch')\n"
-        "for x in (1, 2):\n    batch()\n    trains()\n    work('loop')\nbatch()\nwork('after')\n"
-    )
     taken = ("trains", 4, 11)
     turn = [("batch", None), ("inner", taken), ("step", taken), ("loop", None)]
-    assert called(source) == [*turn, *turn, ("batch", None), ("after", None)]
+    assert called(TEXTS["calls of the loop"]) == [*turn, *turn, ("batch", None), ("after", None)]
 
 
 def test_a_step_that_the_loop_itself_takes_is_no_function() -> None:

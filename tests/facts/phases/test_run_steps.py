@@ -448,11 +448,11 @@ def test_a_graph_grows_also_while_no_step_runs() -> None:
     assert graph(*((500 + 100 * n, 0, 600.0) for n in range(40)), *[(4500, 40, 15.0)] * 3, run=run).steady
 
 
-told[lambda run: found(run, Grows.RESIDENT)] = {
-    "memory that grows with each step leaks": counted(leaks),
-    "data that are loaded before training are no leak": counted(lambda number: 10**10 + number % 3, LOADS),
-    "memory leaks although the loop waits for the end of its data": made(*WAITS, to=counted(leaks)),
-    "memory of a program that trains nothing is seen as well": made(*LOADS[:120]),
+told[lambda make: found(make(), Grows.RESIDENT)] = {
+    "memory that grows with each step leaks": partial(counted, leaks),
+    "data that are loaded before training are no leak": partial(counted, lambda number: 10**10 + number % 3, LOADS),
+    "memory leaks although the loop waits for the end of its data": lambda: made(*WAITS, to=counted(leaks)),
+    "memory of a program that trains nothing is seen as well": lambda: made(*LOADS[:120]),
 }
 
 

@@ -129,9 +129,11 @@ class Trend(Record, kw_only=True):
 
 
 def _medians(times: Floats, values: Floats, number: int) -> tuple[Floats, Floats]:
-    groups = np.array_split(np.arange(len(times)), number)
-    at, level = ([np.median(column[group]) for group in groups] for column in (times, values))
-    return np.array(at), np.array(level)
+    both, (size, longer) = np.stack((times, values)), divmod(len(times), number)
+    end = longer * (size + 1)  # of the groups with one point more
+    parts = both[:, :end].reshape(2, -1, size + 1), both[:, end:].reshape(2, -1, size)
+    at, level = np.concatenate([np.median(part, axis=2) for part in parts], axis=1)
+    return at, level
 
 
 def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, float]:
