@@ -1,5 +1,7 @@
 """Runs scripts with and without tfdoctor, in real processes."""
 
+from functools import cached_property
+
 from tests.cases import sure
 from tests.kit import *
 from tfdoctor.diagnose.diagnose import diagnose
@@ -38,9 +40,15 @@ class Run:
         return {entry.what: entry.why for entry in self.manifest.missing}
 
 
+class Ended(Run):
+    """One of which no process goes on: what it recorded is read once."""
+
+    recording = cached_property(lambda self: Recording.open(self.out))
+
+
 def recorded(out: Path) -> Run:
     """Return what stands in a folder, of a run of which nothing else is known."""
-    return Run(0, "", "", out)
+    return Ended(0, "", "", out)
 
 
 def run_of(done: subprocess.CompletedProcess[str], out: Path) -> Run:
@@ -121,6 +129,10 @@ for out, (words, plan) in json.loads(sys.argv[1]).items():
     script = os.path.join(folder, words[0])
     sys.argv = [script, *words[1:]]
     sys.path[0] = os.path.dirname(script)
+    for number, stream in enumerate((sys.stdout, sys.stderr), 1):
+        stream.flush()
+        with open(os.path.join(folder, f"{out}.{number}"), "w") as file:
+            os.dup2(file.fileno(), number)
     context = tfdoctor.record(os.path.join(folder, out), **plan) if plan else contextlib.nullcontext()
     with context:
         for name, module in list(sys.modules.items()):
@@ -136,16 +148,17 @@ Programs = Mapping[str, tuple[Sequence[object], Mapping[str, object] | None]]
 """Where each program is recorded, its words, and the plan; one without a plan runs without being recorded."""
 
 
-def together(folder: Path, programs: Programs) -> dict[str, Run]:
+def together(folder: Path, programs: Programs, env: dict[str, str] | None = None) -> dict[str, Run]:
     """Record programs one after the other in one process, in which TensorFlow starts once."""
     given = {
         out: ([str(word) for word in words], plan and {"sample_every_ms": 0, **plan})
         for out, (words, plan) in programs.items()
     }
-    words, env = [sys.executable, "-c", TOGETHER, json.dumps(given)], environment(PYTHONPATH=str(SOURCES))
-    done = ended(words, folder, env=env, timeout_s=1200)
-    assert done.returncode == 0, done.stderr
-    return {out: run_of(done, folder / out) for out in programs}
+    words, env = [sys.executable, "-c", TOGETHER, json.dumps(given)], env or environment()
+    done = ended(words, folder, env=env | {"PYTHONPATH": str(SOURCES)}, timeout_s=1200)
+    said = {path.name: path.read_text() for path in folder.glob("*.[12]")}
+    assert done.returncode == 0, (done.stderr, said)
+    return {out: Ended(0, said[f"{out}.1"], said[f"{out}.2"], folder / out) for out in programs}
 
 
 def judged(run: Run, name: str) -> Outcome:

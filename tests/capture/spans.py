@@ -18,27 +18,33 @@ class Mark:
         return dict(self.stats)[name]
 
 
-def _events(trace: Path, wanted: str) -> Iterator[tuple[str, int, int, dict[str, Any], Any]]:
-    """Yield the name, start and duration of each event whose name matches, its stats by name, and these names."""
+@cache
+def _found(trace: Path) -> tuple[list[Mark], set[str]]:
+    """Return the markers of a trace by time, and what tf.data called the datasets of the pipelines that ran."""
+    found, named = [], set()
     for plane in xplane_pb2().XSpace.FromString(trace.read_bytes()).planes:
         stats = {key: value.name for key, value in plane.stat_metadata.items()}
-        names = {key: value.name for key, value in plane.event_metadata.items() if re.match(wanted, value.name)}
+        names = {key: value.name for key, value in plane.event_metadata.items() if WANTED.match(value.name)}
         for line, event in ((one, event) for one in plane.lines for event in one.events):
-            if event.metadata_id in names:
+            if event.metadata_id not in names:
+                continue
+            of_event = {stats[stat.metadata_id]: stat for stat in event.stats}
+            if (name := names[event.metadata_id]).startswith("Iterator::"):
+                named |= {one.str_value or stats.get(one.ref_value, "") for one in [of_event.get("name")] if one}
+            # One with other stats is a tf.function of the user's that is called train.
+            elif not event.duration_ps or not of_event or "_r" in of_event:
+                values = {key: stat.int64_value or stat.uint64_value for key, stat in of_event.items()}
                 start_ps = line.timestamp_ns * 1000 + event.offset_ps
-                of_event = {stats[stat.metadata_id]: stat for stat in event.stats}
-                yield names[event.metadata_id], start_ps, event.duration_ps, of_event, stats
+                found.append(Mark(start_ps, name, event.duration_ps, tuple(sorted(values.items()))))
+    return sorted(found), named
+
+
+WANTED = re.compile("Iterator::|(train|test|tfdoctor_end)$")
 
 
 def marks(trace: Path) -> list[Mark]:
     """Return the markers of a trace by time; the last one should be the end of the window."""
-    found = []
-    for name, start_ps, duration_ps, stats, _ in _events(trace, "(train|test|tfdoctor_end)$"):
-        # One with other stats is a tf.function of the user's that is called train.
-        if not duration_ps or not stats or "_r" in stats:
-            values = tuple(sorted((key, stat.int64_value or stat.uint64_value) for key, stat in stats.items()))
-            found.append(Mark(start_ps, name, duration_ps, values))
-    return sorted(found)
+    return _found(trace)[0]
 
 
 def numbers(run: Run) -> list[int]:
@@ -53,8 +59,4 @@ def numbers(run: Run) -> list[int]:
 
 def iterator_names(trace: Path) -> set[str]:
     """Return what tf.data called the datasets of the pipelines that ran."""
-    return {
-        stats["name"].str_value or texts.get(stats["name"].ref_value, "")
-        for _, _, _, stats, texts in _events(trace, "Iterator::")
-        if "name" in stats
-    }
+    return _found(trace)[1]

@@ -172,25 +172,26 @@ def test_samples_are_taken_by_a_process_that_ctrl_c_does_not_reach(*, kills: boo
     until(lambda: not beside(samples))
 
 
-WORKING = f"""{BUSY}
-work(1.0)
+RESTING = """
+import time
+time.sleep(1.0)
 with tfdoctor.record('first', trace=False):
-    work(0.8)
+    time.sleep(0.8)
 try:
     with tfdoctor.record('second'):
-        work(0.3)
+        time.sleep(0.3)
         raise ValueError('broken')
 except ValueError:
     pass
-work(1.0)
+time.sleep(1.0)
 """
 
 
 def test_a_block_has_an_account_of_its_own(script: Path) -> None:
-    lines = run(script, WORKING).stderr.splitlines()
+    lines = run(script, RESTING).stderr.splitlines()
     assert lines[0].startswith("tfdoctor: recorded the block without a trace in ")
     assert lines[1].startswith("tfdoctor: no training step was seen (ValueError: broken), recorded the block in ")
-    raised = WORKING[: WORKING.index("raise")].count("\n") + 2
+    raised = RESTING[: RESTING.index("raise")].count("\n") + 2
     for name, took, ending in (
         ("first", 0.8, ("exit", "", None)),
         ("second", 0.3, ("exception", "ValueError", (str(script), raised))),

@@ -1,11 +1,6 @@
-"""What the agent tells of the files of a pipeline: the sizes of images, and the file system, also in a run.
-
-The run has a GPU as well that TensorFlow does not get: what keeps it from that is in test_gpu_access.
-"""
+"""What the agent tells of the files of a pipeline: the sizes of images, and the file system."""
 
 from tests.capture.kit import *
-from tests.capture.running import *
-from tfdoctor.terms.verdict import Finding, Severity
 
 files = agent.load("program.input_files")
 
@@ -58,68 +53,3 @@ def test_the_innermost_and_latest_mount_holds_a_file(tmp_path: Path) -> None:
     mounted |= {"/with space": "fuse.gcsfuse", "/s3": "fuse.mountpoint-s3", "/twice": "lustre"}
     assert {path: files.file_system(f"{path}/a.tfrecord", str(table)) for path in mounted} == mounted
     assert files.file_system("/proc/self") == "proc"
-
-
-TRAIN = """
-import sys
-import tensorflow as tf
-weights = tf.Variable(tf.zeros((250, 1)))
-files = [f"{sys.argv[1]}/{number:02}.tfrecord" for number in range(40)]
-for file in files:
-    with tf.io.TFRecordWriter(file) as writer:
-        for _ in range(8):
-            writer.write(bytes(250))
-@tf.function
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
-    weights.assign_sub(1e-9 * tape.gradient(loss, weights))
-data = tf.data.Dataset.from_tensor_slices(files * 24)
-data = data.interleave(tf.data.TFRecordDataset, cycle_length=3, num_parallel_calls=3, block_length=8)
-data = data.map(lambda record: tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32))
-for x in data.batch(160, drop_remainder=True).prefetch(2):
-    step(x)
-"""
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a run whose files are slow, on a machine with a GPU whose driver does not answer.
-
-    It reads a few files at a time, each of whose reads takes 20 ms: most of the time no core is busy. A batch takes
-    20 files, so that each step waits for several rounds of reads, and all steps are alike. TensorFlow asks the
-    stand-in for the driver, NVML the one for its library.
-    """
-    folder = tmp_path_factory.mktemp("run").resolve()
-    data, train, table = folder / "data", folder / "train.py", folder / "mountinfo"
-    data.mkdir()
-    train.write_text(TRAIN)
-    table.write_text(f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {data} rw - nfs4 server:/data rw\n")
-    compiled("slow_files_stub.c", folder / "slow.so", "-ldl")
-    compiled("nvml_stub.c", folder / "lib" / "libnvidia-ml.so.1")
-    compiled("cuda_stub.c", folder / "lib" / "libcuda.so.1", "-DERROR=100")
-    slow = {"LD_PRELOAD": str(folder / "slow.so"), "SLOW_MS": "20", "SLOW_FOLDER": str(data)}
-    env = environment(**slow, MOUNTINFO=str(table), LD_LIBRARY_PATH=str(folder / "lib"))
-    del env["CUDA_VISIBLE_DEVICES"]
-    run = profiled(train, folder / "out", str(data), env=env, steps=20, warmup=3, sample_every_ms=50)
-    assert run.code == 0, run.stderr
-    return run
-
-
-@pytest.mark.tensorflow
-def test_reads_that_wait_for_a_server_are_found_in_a_run(run: Run) -> None:
-    kinds = {one["files"]["file_system"] for one in run.program["datasets"] if one["files"]}
-    assert kinds == {"nfs4"}, json.dumps(run.program["datasets"])
-    verdict = judged(run, "slow-storage")
-    assert isinstance(verdict, Finding), verdict
-    assert "NFS" in verdict.summary
-    assert sure(verdict.remedies[0].at).path.endswith("train.py")
-
-
-@pytest.mark.tensorflow
-def test_a_run_beside_a_gpu_that_tensorflow_does_not_get_is_told(run: Run) -> None:
-    verdict = judged(run, "missing-gpu")
-    assert isinstance(verdict, Finding), verdict
-    why = "the driver does not answer (CUDA_ERROR_NO_DEVICE (100))"
-    assert verdict.summary == f"The run computes on the CPU beside Stub 0: {why}"
-    assert verdict.severity is Severity.WARNING

@@ -226,31 +226,36 @@ if __name__ == "__main__":
 """
 
 FORKS = """
-import os, tensorflow, train
-early = os.fork()
+import os, shutil, sys
+os.chdir(sys.argv[1])
+shutil.rmtree(sys.argv[1])
+import tensorflow, train
+parent, os.environ["RANK"] = os.getpid(), "1"
+early = [os.fork() for _ in range(2) if os.getpid() == parent]
 train.main()
-if early:
-    os.waitpid(early, 0)
+if os.getpid() == parent:
+    for child in early:
+        os.waitpid(child, 0)
     if os.fork() == 0:
         os._exit(0)
     os.wait()
-"""
-
-RANKS = f"""
-export WORLD_SIZE=2
-RANK=0 {sys.executable} -O -X dev -W ignore spawns.py r0 & RANK=1 {sys.executable} forks.py &
-wait
+    sys.stdout.flush()
+    os._exit(5)
 """
 
 
 @pytest.mark.tensorflow
-def test_each_process_that_trains_is_recorded_however_it_was_started(tmp_path: Path) -> None:
-    """Below a shell script: by multiprocessing with flags of Python's, by a fork before TensorFlow is in use."""
+def test_each_process_that_trains_is_recorded_where_a_program_forks(tmp_path: Path) -> None:
+    """Below a shell script, and before TensorFlow is in use: two of them have a rank of their own.
+
+    The program leaves its folder, which is no longer there, forks once more, and exits hard.
+    """
     training(tmp_path)
-    for name, text in (("run.sh", RANKS), ("spawns.py", SPAWNS), ("forks.py", FORKS)):
-        (tmp_path / name).write_text(text)
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "forks.py").write_text(FORKS)
+    (tmp_path / "run.sh").write_text(f"WORLD_SIZE=2 RANK=0 {sys.executable} forks.py $PWD/gone\n")
     run = shell(["bash", "run.sh"], tmp_path / "out", tmp_path, sample_every_ms=100)
-    assert (run.code, sorted(run.stdout.splitlines())) == (0, ["trained"] * 2 + ["trained r0"])
+    assert (run.code, run.stdout) == (5, f"trained {tmp_path / 'gone'}\n" * 3)
     assert "tfdoctor: 3 processes trained" in run.stderr
     workers = [path.name for path in run.recording.workers]
     assert (workers[:2], workers[2].partition("-1-")[0]) == (["worker-0", "worker-1"], "worker")
@@ -274,12 +279,20 @@ def complete(recording: Recording) -> None:
 
 @pytest.mark.tensorflow
 def test_the_default_report_is_the_chiefs(tmp_path: Path) -> None:
-    """From the command line, with a report, by the rank in tfdoctor's own environment."""
+    """From the command line, with a report, by the rank in tfdoctor's own environment.
+
+    One trains as a module, one in a process of multiprocessing below a Python with flags.
+    """
     training(tmp_path)
-    words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "shared", "--format", "json", "-qm", "train"]
+    (tmp_path / "spawns.py").write_text(SPAWNS)
+    words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "shared", "--format", "json", "-q"]
+    flags = ["--", sys.executable, "-O", "-X", "dev", "-W", "ignore", "spawns.py"]
     given: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "cwd": tmp_path}
     env = environment(PYTHONPATH=str(SOURCES), WORLD_SIZE="2")
-    runs = [subprocess.Popen([*words, f"r{rank}"], env=env | {"RANK": str(rank)}, **given) for rank in range(2)]
+    runs = [
+        subprocess.Popen([*words, *own, f"r{rank}"], env=env | {"RANK": str(rank)}, **given)
+        for rank, own in enumerate((flags, ["-m", "train"]))
+    ]
     assert [(run.communicate()[0], run.returncode) for run in runs] == [("trained r0\n", 0), ("trained r1\n", 0)]
     shared = tmp_path / "shared"
     assert [len(list(shared.glob(f"plugins/profile/{one}"))) for one in ("*", "*/worker-*.xplane.pb")] == [1, 2]

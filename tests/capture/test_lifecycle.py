@@ -132,7 +132,7 @@ TRACED = "import loop\nprint('ready', flush=True)\nloop.main(10**9)\n"
 @pytest.mark.tensorflow
 @cases(
     (TRACED, signal.SIGKILL, 0.5, {"trace", "program"}, "SIGKILL during tracing, so there is no trace"),
-    (f"{BUSY}work(0.5)\nprint('ready', flush=True)\nwork(60)\n", signal.SIGTERM, 1.0, {"trace"}, "SIGTERM"),
+    ("import time\nprint('ready', flush=True)\ntime.sleep(60)\n", signal.SIGTERM, 1.0, {"trace"}, "SIGTERM"),
     ids=["while it is traced", "without TensorFlow"],
 )
 def test_a_killed_script_says_so_and_leaves_its_account_up_to_its_last_second(
@@ -177,7 +177,7 @@ def test_ctrl_c_is_the_scripts(times: int, script: Path) -> None:
     source = (
         f"{BUSY}try:\n    print('ready', flush=True)\n    work(60)\nfinally:\n    print('cleaning', flush=True)\n"
     )
-    process = waiting(script, source + "    work(0.6)\n    print('clean', flush=True)\n")
+    process = waiting(script, source + "    time.sleep(0.6)\n    print('clean', flush=True)\n")
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
     assert sure(process.stdout).readline() == "cleaning\n"
@@ -208,7 +208,7 @@ if __name__ == "__main__":
         work(0.2)
         os._exit(0)
     os.wait()
-    work(0.8)
+    time.sleep(0.8)
     sys.exit(4)
 """
 
@@ -222,30 +222,6 @@ def test_the_account_is_of_the_script_that_replaces_itself_and_not_of_its_forks(
     assert (done.log.process.pid, pids.count(done.times.pid)) == (done.times.pid, 2)
     assert (done.manifest.agent_errors, last(done.log)) == ((), ("exit", None))
     assert lasted(done.log) > 1.0
-
-
-AWAY = """
-import os, shutil, sys
-os.chdir(sys.argv[1])
-shutil.rmtree(sys.argv[1])
-print(sys.stdin.read())
-import loop
-if os.fork() == 0:
-    os._exit(0)
-os.wait()
-loop.main(20)
-sys.stdout.flush()
-os._exit(5)
-"""
-
-
-@pytest.mark.tensorflow
-def test_a_script_may_leave_its_folder_fork_and_exit_hard(script: Path) -> None:
-    looped(script)
-    (gone := script.with_name("gone")).mkdir()
-    done = ran(script, AWAY, str(gone), stdin="typed", sample_every_ms=200)
-    assert (done.code, done.stdout) == (5, f"typed\ntrained {gone}\n")
-    assert (done.manifest.agent_errors, done.missing(), done.window.steps > 0) == ((), {}, True)
 
 
 def test_a_script_without_tensorflow_has_an_account_and_a_report(script: Path) -> None:
@@ -321,13 +297,14 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-FILLS = f"""{BUSY}
-work(1.2)
+FILLS = """
+import contextlib, sys, time
+time.sleep(1.2)
 with open(sys.argv[1], "wb", buffering=0) as file, contextlib.suppress(OSError):
     while file.write(bytes(4096)) == 4096:
         pass
 print("full", flush=True)
-work(1.2)
+time.sleep(1.2)
 sys.exit(3)
 """
 
@@ -350,7 +327,7 @@ def test_a_disk_that_is_full_from_the_start_is_said_before_the_run(script: Path)
     assert (done.code, done.stdout, "choose another folder" in done.stderr) == (2, "", True)
 
 
-EATS = f"{BUSY}work(1.0)\nheld = []\nwhile True:\n    held.append(bytearray(b'x' * (1 << 22)))\n"
+EATS = "import time\ntime.sleep(1.0)\nheld = []\nwhile True:\n    held.append(bytearray(b'x' * (1 << 22)))\n"
 
 
 @contextlib.contextmanager

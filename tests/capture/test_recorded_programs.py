@@ -1,377 +1,66 @@
-"""What the agent writes of programs that train: pipelines, lines, learning rates, and what calls are given.
+"""What is recorded of programs that train, in whatever style, and that they train as they would alone.
 
-One process records all of them one after the other: TensorFlow starts once.
+One process records all of them one after the other: TensorFlow starts once. The times of an account are those of a
+plain timer in the script; what the agent takes out of a program is answered as if it had worked.
 """
 
 from collections import Counter
 
 from tests.capture.kit import *
+from tests.capture.programs import *
 from tests.capture.running import *
 from tests.capture.spans import Mark, iterator_names, marks, numbers
+from tests.capture.timed_programs import BEGIN, ONE_LINE, TIMED_LOOPS, Account, agrees
+from tests.e2e.kit import feeding, text_of
 from tfdoctor.capture.agent.program.given import BATCHES
 from tfdoctor.diagnose.diagnose import chart_of
 from tfdoctor.edits.by_id import CHECKS
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.source_code.splice import Declined
 from tfdoctor.source_code.tree import SyntaxTree
-from tfdoctor.terms.verdict import Finding, Healthy
+from tfdoctor.terms.kinds import Part
+from tfdoctor.terms.verdict import Finding, Healthy, Severity
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import SAMPLED
 
 pytestmark = pytest.mark.tensorflow
 
-SHARED = """
-import tensorflow as tf
-def trainer(weights, loss_of, rate=0.01):
-    @tf.function
-    def step(*given):
-        with tf.GradientTape() as tape:
-            loss = loss_of(*given)
-        weights.assign_sub(rate * tf.convert_to_tensor(tape.gradient(loss, weights)))
-    return step
-weight = tf.Variable(tf.ones([8, 8]))
-train = trainer(weight, lambda x: tf.reduce_sum(x @ weight))
-def noise(x):
-    return x + tf.random.uniform(())
-"""
 
-AGAIN = """
-import tensorflow as tf
-from shared import train
-for _ in range(60):
-    train(tf.ones([8, 8]))
-"""
-
-DATASETS = """
-import pathlib
-import tensorflow as tf
-from shared import trainer
-for number in range(20):
-    pathlib.Path(f"{number}.raw").write_bytes(bytes(64 + number))
-def load(path):
-    raw = tf.cast(tf.io.decode_raw(tf.io.read_file(path), tf.uint8)[:64], tf.float32)
-    return tf.cond(raw[0] > 9, lambda: raw, lambda: raw + tf.random.uniform(()))
-options = tf.data.Options()
-options.threading.private_threadpool_size = 1
-options.autotune.enabled = False
-paths = [str(path.resolve()) for path in sorted(pathlib.Path().glob("*.raw"))]
-pairs = tf.data.Dataset.from_tensors([paths[:2], paths[2:4]])
-far = tf.data.TFRecordDataset(["gs://bucket/a.tfrecord", "gs://bucket/b.tfrecord"])
-data = tf.data.Dataset.from_tensor_slices(paths).shuffle(20, reshuffle_each_iteration=False)
-data = data.map(load).batch(4).with_options(options)
-weights = tf.Variable(tf.zeros((64, 1)))
-step = trainer(weights, lambda x: tf.reduce_mean(tf.matmul(tf.reshape(x, (4, 64)), weights)))
-for _ in range(4):
-    for x in data:
-        step(x)
-"""
-
-MAPPED = """
-import keras, numpy as np, tensorflow as tf
-from shared import noise, train
-layers, rng, numbers = keras.layers, tf.random.Generator.from_seed(1), np.random.default_rng(1)
-augment = keras.Sequential([layers.RandomFlip()])
-plain = keras.Sequential([layers.Rescaling(2.0), layers.Resizing(4, 4)])
-table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1], [2]), 0)
-def helped(x):
-    return noise(x)
-def python(x):
-    return x + numbers.normal(size=x.shape).astype("float32")
-d = tf.data.Dataset.from_tensor_slices(tf.zeros((4, 8, 8, 3)))
-kept = [
-    d.map(lambda x: x + rng.normal(())),  # draws
-    d.map(lambda x: augment(x[None], training=True)),  # draws
-    d.map(lambda x: tf.nn.dropout(x, 0.5)),  # draws
-    d.map(noise),  # draws
-    d.map(helped),  # draws
-    d.map(lambda x: tf.cond(x[0, 0, 0] > 2, lambda: x, lambda: noise(x))),  # draws
-    d.interleave(lambda x: tf.data.Dataset.from_tensors(x).map(noise)),  # draws
-    d.map(lambda x: tf.image.stateless_random_flip_up_down(x, rng.make_seeds()[:, 0])),  # draws
-    d.map(lambda x: tf.numpy_function(python, [x], tf.float32)),  # draws
-    d.map(lambda x: tf.py_function(python, [x], tf.float32)),  # draws
-    d.map(lambda x: x + tf.cast(tf.timestamp(), tf.float32)),  # draws
-    tf.data.Dataset.sample_from_datasets([d, d]).map(tf.identity),  # draws
-    d.rejection_resample(lambda x: 0, [1.0]).map(lambda _, x: x),  # draws
-    d.map(plain),
-    d.map(lambda x: augment(x[None], training=False)),
-    d.map(lambda x: tf.image.resize(tf.cast(x, tf.float32) / 255.0, (4, 4))),
-    d.map(lambda x: tf.io.decode_image(tf.io.read_file("a.png"))),
-    d.map(lambda x: table.lookup(tf.constant(1))),
-    d.map(lambda x: x + numbers.normal()),  # Python draws once, when the graph is traced
-]
-for _ in range(9):
-    train(tf.ones([8, 8]))
-"""
-
-CALLS = """
-import tensorflow as tf
-from shared import trainer
-weights, x = tf.Variable(tf.ones((64, 64))), tf.ones((8, 64))
-step = trainer(weights, lambda x: tf.reduce_mean((x @ weights) ** 2), 1e-6)
-def log():
-    return sum(n * n % 7 for n in range(60_000))
-for _ in range(300):
-    step(x)
-    log()
-"""
-
-GRADIENTS = """
-import tensorflow as tf
-def weights(*shapes):
-    return [tf.Variable(tf.random.normal(shape) * 0.1) for shape in shapes]
-body, head = weights((64, 64), (64, 64)), weights((64, 8), (8,))
-x, kept, rate = tf.random.normal((16, 64)), [], tf.constant(0.01)
-def features(body):
-    return tf.nn.relu(tf.nn.relu(x @ body[0]) @ body[1])
-def loss_of(body, head, found=None):
-    return tf.reduce_mean(((features(body) if found is None else found) @ head[0] + head[1]) ** 2)
-def apply(gradients, variables):
-    for gradient, variable in zip(gradients, variables):
-        variable.assign_sub(rate * gradient)
-def all_taken():
-    with tf.GradientTape() as tape:
-        loss = loss_of(body, head)
-    return tape.gradient(loss, body + head)
-def only_head_applied():
-    apply(all_taken()[2:], head)
-def only_head_taken():
-    with tf.GradientTape() as tape:
-        loss = loss_of(body, head)
-    apply(tape.gradient(loss, head), head)
-def features_before():
-    found = features(body)
-    with tf.GradientTape() as tape:
-        loss = loss_of(body, head, found)
-    apply(tape.gradient(loss, head), head)
-def two_optimizers():
-    gradients = all_taken()
-    apply(gradients[:2], body)
-    apply(gradients[2:], head)
-def clipped():
-    gradients, _ = tf.clip_by_global_norm(all_taken(), 1.0)
-    apply(gradients[2:], head)
-def norms_logged():
-    unit = 1.0
-    gradients = all_taken()
-    apply(gradients[2:], head)
-    return [unit * float(tf.norm(gradient)) for gradient in gradients]
-def values_logged():
-    gradients = all_taken()
-    apply(gradients[2:], head)
-    return [gradient.numpy().mean() for gradient in gradients]
-def accumulated():
-    kept.append(all_taken())
-    if len(kept) == 4:
-        apply([tf.add_n(each) for each in zip(*kept)], body + head)
-        kept.clear()
-    else:
-        apply(kept[-1][2:], head)
-def penalized():
-    with tf.GradientTape() as outer:
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            loss = loss_of(body, head)
-        penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)
-        loss = loss_of(body, head) + penalty
-    apply(outer.gradient(loss, body + head), body + head)
-def inner_steps():
-    with tf.GradientTape() as outer:
-        with tf.GradientTape() as inner:
-            loss = loss_of(body, head)
-        gradients = inner.gradient(loss, body + head)
-        fast = [w - rate * g for w, g in zip(body + head, gradients)]
-        loss = loss_of(fast[:2], fast[2:])
-    apply(outer.gradient(loss, body + head), body + head)
-for step in (only_head_applied, only_head_taken, features_before, two_optimizers, clipped, norms_logged,
-             values_logged, accumulated, penalized, inner_steps):
-    for _ in range(9):
-        step()
-for _ in range(60):
-    only_head_applied()
-"""
-
-OPTIMIZERS = """
-import keras, numpy as np
-optimizers = keras.optimizers
-never = optimizers.Adam(0.0, name="never")
-later = optimizers.SGD(learning_rate=0.0, name="later")
-until = optimizers.SGD(0.1, name="until")
-scaled = optimizers.LossScaleOptimizer(optimizers.Adam(0.1, name="inner"), name="scaled")
-model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
-model.compile(scaled, "mse")
-later.learning_rate = 0.1
-until.learning_rate = 0.0
-model.fit(np.ones((160, 8), "float32"), np.ones((160, 1), "float32"), batch_size=8, verbose=0)
-"""
-
-TEXTS = """
-import numpy as np
-import tensorflow as tf
-rng = np.random.default_rng(3)
-def batches():
-    for _ in range(30):
-        tokens = np.zeros((8, 120), "int32")
-        for row in tokens:
-            length = rng.integers(5, 60)
-            row[:length] = rng.integers(1, 50, length)
-        yield tokens, np.ones((8, 1), "float32")
-"""
-
-KERAS = """
-layers = keras.layers
-model = keras.Sequential([layers.Embedding(50, 8), layers.GlobalAveragePooling1D(), layers.Dense(1)])
-model.compile("sgd", "mse")
-for tokens, y in batches():
-    model.train_on_batch(tokens, y)
-"""
-
-LOOPS = {
-    "function": """
-from shared import trainer
-table = tf.Variable(tf.random.normal((50, 8)))
-def loss_of(batch, scale):
-    return scale * tf.reduce_mean((tf.gather(table, batch["tokens"]) - batch["y"][:, None]) ** 2)
-step = trainer(table, loss_of, 0.1)
-for tokens, y in batches():
-    step({"tokens": tokens, "y": y}, tf.constant(1.0))
-""",
-    "train_on_batch": "import keras\n" + KERAS,
-    "tf_keras": "import tf_keras as keras\n" + KERAS,
-    "session": """
-tf1 = tf.compat.v1
-tf1.disable_eager_execution()
-tokens, y = tf1.placeholder(tf.int32, (8, 120)), tf1.placeholder(tf.float32, (8, 1))
-table = tf1.get_variable("table", (50, 8))
-loss = tf.reduce_mean((tf.gather(table, tokens) - y[:, None]) ** 2)
-train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)  # writes rows by ResourceScatterAdd
-with tf1.Session() as session:
-    session.run(tf1.global_variables_initializer())
-    for given, wanted in batches():
-        session.run(train, feed_dict={tokens: given, y: wanted})
-""",
-}
-
-SCALED = """
-import keras, numpy as np, tensorflow as tf
-keras.mixed_precision.set_global_policy("mixed_float16")
-model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4), keras.layers.Dense(1, dtype="float32")])
-optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.01))
-@tf.function
-def step(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(model(x, training=True) ** 2)
-        loss = optimizer.scale_loss(loss)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-for _ in range(30):
-    step(np.ones((4, 8), "float32"))
-keras.mixed_precision.set_global_policy("float32")
-"""
-
-# The step has eight times the pipeline's work: of two loops that take as long, each hides what the end of the other
-# saves, and which one the step waits for differs from run to run.
-HISTOGRAMS = """
-import tensorflow as tf
-from shared import trainer
-weights = tf.Variable(tf.zeros((16, 1)))
-def histogram(image):
-    return tf.cast(tf.histogram_fixed_width(image, [0.0, 1.0], nbins=16), tf.float32)
-def features(images):
-    return images, tf.vectorized_map(histogram, images)
-def loss_of(images, first):
-    again = tf.vectorized_map(histogram, tf.tile(images, [8, 1, 1, 1]))[:64]
-    return tf.reduce_mean((tf.matmul(first + again, weights) - 1.0) ** 2)
-images = tf.random.uniform((512, 32, 32, 1))
-data = tf.data.Dataset.from_tensor_slices(images).repeat().batch(64).map(features).take(60)
-step = trainer(weights, loss_of, 1e-7)
-for images, first in data:
-    step(images, first)
-"""
-
-DETERMINISTIC = """
-import tensorflow as tf
-tf.keras.utils.set_random_seed(1)
-tf.config.experimental.enable_op_determinism()
-layers = tf.keras.layers
-lstm = layers.LSTM(4, recurrent_dropout=0.5, activation="relu")
-model = tf.keras.Sequential([layers.Embedding(9, 4, mask_zero=True), lstm, layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(tf.ones((32, 5)), tf.ones((32, 1)), batch_size=4, verbose=0)
-"""
-
-# Without a crash of TensorFlow's profiler beside collectives: activities have no number while a trace is open.
-UNNUMBERED = """
-import ctypes
-from _tfdoctor_agent.window import collectives
-known, collectives.present = collectives.present, lambda: True
-unnumbered = collectives.Unnumbered()
-unnumbered.begin()
-slot = ctypes.c_uint64.from_address(unnumbered.slot)
-seen = [unnumbered.before, slot.value]
-for _ in range(2):
-    unnumbered.end()
-    seen.append(slot.value)
-print("functions", *map(seen.index, seen), "number", ctypes.CFUNCTYPE(ctypes.c_int64)(seen[1])())
-collectives.present = known
-"""
-
-SCRIPTS = Path(__file__).parents[1] / "e2e" / "scripts"
-TRAINING, STYLES = SCRIPTS / "training.py", SCRIPTS / "loops.py"
-TWENTY, FEW = {"steps": 20}, {"warmup": 8, "steps": 5}
-
-PROGRAMS: dict[str, tuple[Any, Any]] = {
-    "mirrored": ([TRAINING, "mirrored"], TWENTY),  # first: it divides the CPU
-    "on_batch": ([TRAINING, "on_batch"], TWENTY),
-    "execution": ([TRAINING, "execution"], {"steps": 6}),
-    "unnumbered": (UNNUMBERED, None),
-    "pipelines": ([TRAINING, "pipelines"], TWENTY),
-    "custom": ([TRAINING, "custom"], {"warmup": 4, "steps": 25}),
-    **{name: ([STYLES, name], TWENTY) for name in ("repeated", "gradient_tape", "gan", "in_graph")},
-    "keras_2": ([STYLES, "keras_2", "4"], TWENTY),
-    "without": (AGAIN, {"steps": 5, "trace": False}),
-    "with": (AGAIN, {"steps": 5}),
-    "calls": (CALLS, TWENTY),
-    "datasets": (DATASETS, {"warmup": 2, "steps": 3}),
-    "gradients": (GRADIENTS, {"warmup": 30, "steps": 5}),
-    "optimizers": (OPTIMIZERS, FEW),
-    **{name: (TEXTS + loop, FEW) for name, loop in LOOPS.items() if name != "session"},
-    "scaled": (SCALED, FEW),
-    "histograms": (HISTOGRAMS, {"warmup": 3, "steps": 20, "sample_every_ms": 500}),
-    "warm_up_only": ([TRAINING, "warm_up_only"], TWENTY),
-    "own_profiler": ([TRAINING, "own_profiler_first", "theirs"], TWENTY),
-    "fit": ([TRAINING, "fit"], None),
-    "broken_agent": ([TRAINING, "broken_agent"], TWENTY),
-    "mapped": (MAPPED, {"warmup": 2, "steps": 3}),
-    "deterministic": (DETERMINISTIC, {"warmup": 2, "steps": 3}),  # last: it changes operations for good
-}
-
-ALONE: dict[str, tuple[Any, Any]] = {
-    "plain": ([STYLES, "session"], None),
-    "sessions": ([STYLES, "session"], TWENTY),
-    "session": (TEXTS + LOOPS["session"], FEW),
-}
-"""Programs that make TensorFlow's functions graphs for good."""
-
-
-def written(folder: Path, programs: dict[str, tuple[Any, Any]]) -> Programs:
-    """Write the scripts of programs that are texts; return all with their words."""
-    texts = {name: text for name, (text, _) in programs.items() if isinstance(text, str)}
-    for name, text in texts.items():
-        (folder / f"train_{name}.py").write_text(text)
-    return {
-        name: ([f"train_{name}.py"] if name in texts else words, plan) for name, (words, plan) in programs.items()
-    }
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all programs are and write."""
+    return tmp_path_factory.mktemp("programs").resolve()
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """Return the recordings of all programs: those that run eagerly, in one process."""
-    folder = tmp_path_factory.mktemp("programs")
+def runs(folder: Path) -> dict[str, Run]:
+    """Return the recordings of all programs, in one process."""
     (folder / "shared.py").write_text(SHARED)
-    runs = together(folder, written(folder, PROGRAMS)) | together(folder, written(folder, ALONE))
+    shutil.copy(BLOCKS, folder)
+    programs = written(folder, PROGRAMS)
+    plans = [plan(part, name, folder / "train_taken out.py") for part, names in PLANS.items() for name in names]
+    (folder / "plans.json").write_text(json.dumps(plans))
+    runs = together(folder, programs, slow_and_without_gpu(folder) if shutil.which("cc") else None)
     recorded = {name: run for name, run in runs.items() if run.out.exists()}
     assert [name for name, run in recorded.items() if run.manifest.agent_errors] == ["broken_agent"]
     return runs
+
+
+def slow_and_without_gpu(folder: Path) -> dict[str, str]:
+    """Return the environment of a machine whose files in `data` are slow, with a GPU whose driver does not answer.
+
+    TensorFlow asks the stand-in for the driver, NVML the one for its library.
+    """
+    data, table = folder / "data", folder / "mountinfo"
+    data.mkdir()
+    table.write_text(f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {data} rw - nfs4 server:/data rw\n")
+    compiled("slow_files_stub.c", folder / "slow.so", "-ldl")
+    compiled("nvml_stub.c", folder / "lib" / "libnvidia-ml.so.1")
+    compiled("cuda_stub.c", folder / "lib" / "libcuda.so.1", "-DERROR=100")
+    slow = {"LD_PRELOAD": str(folder / "slow.so"), "SLOW_MS": "20", "SLOW_FOLDER": str(data)}
+    env = environment(**slow, MOUNTINFO=str(table), LD_LIBRARY_PATH=str(folder / "lib"))
+    del env["CUDA_VISIBLE_DEVICES"]
+    return env
 
 
 @pytest.fixture(scope="module")
@@ -581,8 +270,7 @@ def test_datasets_are_named_as_in_the_trace(runs: dict[str, Run]) -> None:
 
 def test_a_session(runs: dict[str, Run]) -> None:
     run = runs["sessions"]
-    plain, recorded = run.stdout.split()
-    assert (recorded, [*run.missing()]) == (plain, ["samples"])
+    assert (run.stdout, [*run.missing()]) == (runs["plain"].stdout, ["samples"])
     types = {operation["type"] for graph in run.program["graphs"] for operation in graph["operations"]}
     assert "ResourceApplyAdam" in types
 
@@ -613,8 +301,8 @@ def test_the_users_running_profiler_is_marked_and_its_trace_used(runs: dict[str,
 
 def test_a_broken_hook_is_recorded_and_never_raised(runs: dict[str, Run]) -> None:
     run = runs["broken_agent"]
-    digests = [line for line in run.stdout.splitlines() if len(line) == 64]
-    assert max(Counter(digests).values()) == 3  # this fit, the one without recording, and that of their profiler
+    assert run.stdout == runs["fit"].stdout == runs["own_profiler"].stdout  # the digests of their weights
+    assert len(run.stdout) == 65
     assert {error.where for error in run.manifest.agent_errors} <= {"dataset", "layer", "fit", "metric"}
     assert "training broke" in run.manifest.agent_errors[0].error
     assert numbers(run)
@@ -638,3 +326,228 @@ def test_the_call_and_recurrent_arguments_are_recorded(runs: dict[str, Run]) -> 
     assert (lstm.recurrent_dropout, lstm.activation, lstm.recurrent_activation) == (0.5, "relu", "sigmoid")
     assert (lstm.unroll, lstm.use_bias, lstm.use_cudnn) == (False, True, "auto")
     assert (layers["Embedding"].masks, layers["Dense"].recurrent) == (True, None)
+
+
+# Input from slow files, beside a GPU
+
+
+def slow_files(runs: dict[str, Run]) -> Run:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    return runs["files"]
+
+
+def test_reads_that_wait_for_a_server_are_found_in_a_run(runs: dict[str, Run]) -> None:
+    run = slow_files(runs)
+    kinds = {one["files"]["file_system"] for one in run.program["datasets"] if one["files"]}
+    assert kinds == {"nfs4"}, json.dumps(run.program["datasets"])
+    verdict = judged(run, "slow-storage")
+    assert isinstance(verdict, Finding), verdict
+    assert "NFS" in verdict.summary
+    assert sure(verdict.remedies[0].at).path.endswith("train_files.py")
+
+
+def test_a_run_beside_a_gpu_that_tensorflow_does_not_get_is_told(runs: dict[str, Run]) -> None:
+    run = slow_files(runs)
+    verdict = judged(run, "missing-gpu")
+    assert isinstance(verdict, Finding), verdict
+    why = "the driver does not answer (CUDA_ERROR_NO_DEVICE (100))"
+    assert verdict.summary == f"The run computes on the CPU beside Stub 0: {why}"
+    assert verdict.severity is Severity.WARNING
+
+
+# Blocks: what was there before, and block after block
+
+
+def without_logs(stderr: str) -> str:
+    """Leave out what TensorFlow's C++ says, and that a callback of the script which records is slow."""
+    logs = r"^.*(oneDNN|cudart|absl::|cpu_feature|instructions|is slow compared).*\n"
+    return re.sub(logs, "", stderr, flags=re.MULTILINE)
+
+
+def test_training_is_the_same_to_the_last_bit(runs: dict[str, Run]) -> None:
+    plain, recorded = runs["plain blocks"], runs["blocks"]
+    assert recorded.stdout == plain.stdout != ""
+    assert without_logs(own_lines(recorded.stderr)) == without_logs(plain.stderr)
+
+
+EAGER, FITS = "earlier between raising short lent", "fit part inner callback broken on_top outer"
+BLOCKS_OF = [*EAGER.split(), *(f"{keras}/{name}" for keras in ("keras 3", "keras 2") for name in FITS.split())]
+
+
+@pytest.fixture(scope="module")
+def blocks(runs: dict[str, Run], folder: Path) -> Path:
+    """The script that recorded its blocks, beside their recordings."""
+    assert runs
+    return folder / BLOCKS.name
+
+
+def told_of(run: Run, script: Path) -> dict[str, object]:
+    """Return what is recorded of a block: of a place the text of its line, of names in a trace whether they ran."""
+    manifest, window, program = run.manifest, run.manifest.window, run.program
+    ran = iterator_names(run.recording.traces[0]) if window else set[str]()
+    told: dict[str, object] = {
+        "traced": window and (window.source, window.first_step, window.steps, window.stopped_by, window.profiler),
+        "steps seen": manifest.steps.seen,
+        "ended": (manifest.finished, manifest.outcome.exit_code, manifest.outcome.error, *manifest.agent_errors),
+        "command": [text_of([script.name, int(one.partition(":")[2])], script) for one in manifest.command],
+        "missing": run.missing(),
+        "graphs": [one["name"] for one in program["graphs"] if not re.search(r"_\d+$", one["name"])],
+        "layers": {one["name"]: text_of(one["at"], script) for one in program["layers"]},
+        "optimizer": program["run"]["optimizer"],
+    }
+    for number, one in enumerate(feeding(program)):
+        named = one["trace_name"] and any(one["trace_name"] in name for name in ran)
+        told[f"fed by {number} {one['class']}"] = text_of(one["at"], script), named
+    return told
+
+
+def test_each_block_is_a_recording_of_its_own(blocks: Path, golden: Callable[[str, str], None]) -> None:
+    """What was made before has no line and no name, and what is made inside has both.
+
+    What stands on nameless datasets loses its name, else the stages below it would be taken for parts of it, with
+    its line; models that do not train are left out, for an operation of theirs may have the name of one that ran.
+    """
+    told = {name: told_of(recorded(blocks.parent / name), blocks) for name in BLOCKS_OF}
+    told["keras 2/part"].pop("traced")  # Keras 2 has begun its marker already, perhaps
+    ours = (name for name in BLOCKS_OF if name not in ("between", "lent") and "part" not in name)
+    for run in (recorded(blocks.parent / name) for name in ours):
+        first, steps = run.window.first_step or 0, run.window.steps
+        assert numbers(run) == list(range(first, first + steps))
+    golden("blocks.json", json.dumps(told, indent=1) + "\n")
+    part = recorded(blocks.parent / "keras 2/part").window
+    assert (part.source, part.steps, part.first_step in (3, 4)) == ("keras-fit", 5, True)
+
+
+def test_a_block_can_be_traced_by_time(blocks: Path) -> None:
+    window = recorded(blocks.parent / "timed").window
+    assert (window.stopped_by, window.steps > 0) == ("time", True)
+
+
+def test_the_users_own_profiler_comes_first_and_a_recorder_inside_a_block_steps_aside(
+    runs: dict[str, Run], blocks: Path
+) -> None:
+    assert len(list((blocks.parent / "record logs").rglob("*.xplane.pb"))) == 1
+    assert not list(blocks.parent.glob("*/within"))
+    assert runs["blocks"].stderr.count("outer is still running: end it before you start another.\n") == 2
+
+
+def test_a_function_that_was_traced_before_is_known_by_its_gradients(blocks: Path) -> None:
+    (step,) = (graph for graph in recorded(blocks.parent / "earlier").program["graphs"] if graph["name"] == "step")
+    lines = {operation["type"]: operation["at"] for operation in step["operations"]}
+    assert lines["AssignSubVariableOp"] == line_of(blocks, "weights.assign_sub(")
+    assert {operation["layer"] or None for operation in step["operations"]} == {None}
+
+
+# What is taken out
+
+
+def test_what_is_taken_out_is_answered_as_if_it_had_worked(
+    runs: dict[str, Run], golden: Callable[[str, str], None]
+) -> None:
+    found = json.loads(runs["taken out"].out.with_name("found.json").read_text())
+    assert set(range(16)) <= set(found.pop("drawn")) <= set(range(24))  # eight, and what tf.data makes ahead
+    assert min(found["loss"]) > 0
+    reached = found.pop("reached")
+    found["reached"] = {part: reached[part] for part in (Part.EVALUATION, Part.PREDICTION)}  # at their lines alone
+    assert reached[f"{Part.SUMMARIES} tf.summary"] >= 2, reached
+    assert found.pop("predicted") != 7  # it is a copy of the last one of the same shapes
+    for name in ("loss", "evaluated", "dict"):
+        found[name] = sorted(found[name]) if name == "dict" else len(found[name])
+    golden("without.json", json.dumps(found, indent=1, sort_keys=True))
+
+
+def test_the_padding_of_batches_that_fit_takes_is_seen(runs: dict[str, Run]) -> None:
+    """The agent takes them from fit's iterator before the window; they are trained on as if it did not."""
+    run = runs["reviews"]
+    (entry,) = [entry for entry in run.program["sequences"] if not entry["leading"]]
+    assert (entry["batches"], entry["steps"]) == (True, [40] * len(entry["lengths"]))
+    assert all(4 <= length < 12 for batch in entry["lengths"] for length in batch)
+    assert not run.manifest.agent_errors
+
+
+def test_training_and_the_users_generator_are_the_same_to_the_last_bit(runs: dict[str, Run]) -> None:
+    assert runs["reviews"].stdout == runs["plain reviews"].stdout != ""
+
+
+# The times of the account
+
+
+@pytest.fixture(scope="module")
+def accounts(runs: dict[str, Run], folder: Path) -> dict[str, Account]:
+    return {
+        name: Account(runs[f"timed {name}"].out, folder / f"{name}.json")
+        for name in ("keras", "tf_keras", "loops", "threads", "session")
+    }
+
+
+@each("keras", "tf_keras")
+def test_times_of_keras(keras: str, accounts: dict[str, Account]) -> None:
+    found = accounts[keras]
+    for kind in ("compile", "fit", "save"):
+        agrees(found.seconds(kind), found.timed[kind])
+    entered = {"fit": 3, "epoch": 6, "compile": 2, "predict": 12, "evaluate": 5}
+    assert found.entered(*entered) == entered
+    assert found.spans() == {**entered, "save": 1}
+    traced = found.of("trace")
+    assert sum(line["name"] != "f" for line in traced) >= 4
+    assert found.entered("step") == 6 * 20 + 20
+    counted = found.count("keras-fit") + found.count("keras-train-on-batch")
+    assert counted + len(traced) >= found.entered("step") > counted - 1
+    assert found.seconds("predict") >= found.timed["predict"] - 0.03
+    found.is_whole()
+
+
+def timed_line(text: str) -> int:
+    """Return the number of a line of the script that trains in loops."""
+    return BEGIN.count("\n") + 1 + (TIMED_LOOPS + ONE_LINE).splitlines().index(text)
+
+
+def test_times_of_loops(accounts: dict[str, Account]) -> None:
+    loops = accounts["loops"]
+    counts: Counter[int] = Counter()
+    for step in loops.steps():
+        counts[step["at"][1]] += step["steps"]
+    loop = timed_line("        step(a, b, 0.1)")
+    gan = timed_line("        other(a, b, 0.1)") - 1
+    eager = timed_line("    w.assign_sub(rate * tape.gradient(loss, w))")
+    one_line = timed_line("    return step(x, training).numpy()")
+    assert counts == {loop: 59, gan: 20, gan + 1: 19, gan + 2: 20, eager: 60, one_line: 180}  # three were traced
+    assert loops.entered("step") == 60 + 60 + 60 + 181
+    first, second = (line for line in loops.of("trace") if line["name"] == "train")
+    assert (first["at"][1], second["at"][1]) == (loop, gan + 1)
+    assert (first["numbers"], first["given"]) == ([{"name": "rate", "value": "0.1", "place": 1}], 3)
+    agrees(loops.took(at=eager), loops.timed["eager"])
+    agrees(loops.took(at=loop) + first["ms"] / 1e3, loops.timed["loop"])
+    loops.is_whole()
+
+
+def test_a_validation_by_the_function_and_at_the_line_of_the_training(accounts: dict[str, Account]) -> None:
+    loops = accounts["loops"]
+    assert loops.entered("test") >= 12
+    agrees(loops.seconds("test"), loops.timed["validation"], calls=2)
+    agrees(loops.took(at=timed_line("    return step(x, training).numpy()")), loops.timed["training"], calls=5)
+
+
+def test_times_of_sessions(accounts: dict[str, Account]) -> None:
+    found = accounts["session"]
+    assert found.count("session-run") == 100
+    agrees(found.took(), found.timed["loop"])
+    agrees(found.seconds("save"), found.timed["save"])
+    assert found.entered("function") >= 51
+    assert any(bucket["counters"].get("graph", 0) > 10 for bucket in found.of("bucket"))
+
+
+def test_training_in_threads_and_then_in_the_main_thread(accounts: dict[str, Account]) -> None:
+    found = accounts["threads"]
+    assert (found.count("repeated-call"), found.count("eager-gradient")) == (2 * 51, 80)
+    assert found.entered("step") == 2 * 51 + 80 + 20
+    agrees(found.seconds("fit"), found.timed["fit"])
+    in_threads = {
+        number
+        for number, call in found.calls.items()
+        if call["call"] == "trace" and found.calls[call["parent"]]["call"] == "script"
+    }
+    traced = sum(ms / 1e3 for number, ms in found.parts("calls") if number in in_threads)
+    assert traced >= found.timed["tracing"] > 0.1
+    agrees(found.took("repeated-call") + traced, found.timed["training"], calls=4)

@@ -2,6 +2,7 @@
 
 import hashlib
 
+from tests.capture.timed_programs import Account
 from tests.e2e.kit import *
 from tfdoctor.recording.program import DIGITS
 
@@ -109,13 +110,20 @@ def test_sources_are_hashed(fit: Run, script: Path) -> None:
 # Ends
 
 
-def test_ctrl_c_in_the_window_of_a_fit_of_arrays(profile: Profile, script: Path) -> None:
-    run = profile("arrays")
+def test_ctrl_c_in_the_window_of_a_fit_of_arrays_after_the_users_own_profiler(
+    profile: Profile, script: Path, tmp_path: Path
+) -> None:
+    """The profiler's messages stand in the script's output for theirs, and not for our windows before and after."""
+    theirs = tmp_path / "theirs"
+    run = profile("arrays", str(theirs), env=environment(TF_CPP_MIN_LOG_LEVEL="0"))
     assert (run.code, run.window.stopped_by, run.program["input_kind"]) == (130, "interrupt", "arrays")
-    assert numbers(run) == list(range(10, 15))
+    assert numbers(run) == list(range(18, 30))  # theirs is over, and ours begins anew
     datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
     assert datasets[run.program["feeds"]]["at"] == line_of(script, "batch_size=4, epochs=1")
     assert run.program["run"]["batch_size"] == 4
+    assert list(theirs.glob("plugins/profile/*/*.xplane.pb"))
+    assert run.stderr.count("Profiler session started") == 1
+    assert re.findall("Collecting XSpace to repository: (.*)/plugins", run.stderr) == [str(theirs)]
 
 
 def test_stop_after_ends_the_run_and_runs_finally(profile: Profile, tmp_path: Path) -> None:
@@ -127,26 +135,102 @@ def test_stop_after_ends_the_run_and_runs_finally(profile: Profile, tmp_path: Pa
     assert 7 <= run.manifest.steps.seen <= 7 + 5 * 4  # those that are sampled
 
 
-# The user's own profiler comes first
+# Failures
+
+FAILS = """
+import sys, traceback
+import keras, numpy as np, tensorflow as tf
+from training import FEATURES, build, digest, pipeline
+keras.utils.set_random_seed(7)
+x = np.random.default_rng(0).normal(size=(640, 16)).astype("float32")
+y = x[:, :1] * 2
+def graph_error():
+    model = build()
+    weight = tf.Variable(tf.ones([FEATURES, 1]))
+    @tf.function
+    def train(x, y, number):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) @ tf.ones([1, 1]) + x @ weight - y) ** 2)
+        tf.debugging.assert_less(number, 15)
+        weight.assign_sub(0.001 * tape.gradient(loss, weight))
+    try:
+        for number, (x, y) in enumerate(pipeline(40)):
+            train(x, y, tf.constant(number))
+    finally:
+        digest(model, weight.numpy())
+def broken():
+    yield x[:32], y[:32]
+    raise ValueError("no more rows")
+def train(x):
+    with tf.GradientTape():
+        tf.reduce_mean(x @ w)
+    raise RuntimeError("in the loop")
+class Stops(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        raise KeyError("callback")
+m = keras.Sequential([keras.layers.Dense(32, activation="relu"), keras.layers.Dense(1)])
+m.compile("sgd", "mse")
+w = tf.Variable(tf.zeros((16, 1)))
+FAILING = {
+    "fit": lambda: m.fit(broken(), verbose=0),
+    "callback": lambda: m.fit(x, y, epochs=3, verbose=0, callbacks=[Stops()]),
+    "evaluate": lambda: m.evaluate(x[:, :3], y, verbose=0),
+    "predict": lambda: m.predict(x[:, :3], verbose=0),
+    "load": lambda: keras.models.load_model("nowhere.keras"),
+    "weights": lambda: m.load_weights("nowhere.weights.h5"),
+    "batch": lambda: m.train_on_batch(x[:, :3], y),
+    "function": lambda: tf.function(train)(x),
+    "eager": lambda: train(x),
+    "compile": lambda: m.compile(loss="no such loss"),
+    "checkpoint": lambda: tf.train.Checkpoint(w=w).restore("/nowhere/ckpt"),
+}
+try:
+    graph_error()
+except tf.errors.InvalidArgumentError as error:
+    sys.excepthook(type(error), error, error.__traceback__)  # as if nobody had caught it
+for name, call in FAILING.items():
+    try:
+        call()
+        print(name, "passed")
+    except Exception as error:
+        print(name, type(error).__name__, str(error))
+        print("".join(traceback.format_exception(error)))
+m.compile("sgd", "mse")
+try:
+    raise ValueError
+except ValueError:
+    m.fit(x, y, verbose=0)  # while an exception is handled
+m.predict(x[:, :3], verbose=0)  # ends the run
+"""
 
 
-def test_the_users_profiler_ends_our_window(profile: Profile, tmp_path: Path) -> None:
-    """The profiler's messages stand in the script's output for theirs, and not for our windows before and after."""
-    theirs = tmp_path / "theirs"
-    run = profile("own_profiler_later", str(theirs), env=environment(TF_CPP_MIN_LOG_LEVEL="0"))
-    assert run.code == 0
-    assert numbers(run) == list(range(18, 38))  # theirs is over, and ours begins anew
-    assert list(theirs.glob("plugins/profile/*/*.xplane.pb"))
-    assert run.stderr.count("Profiler session started") == 1
-    assert re.findall("Collecting XSpace to repository: (.*)/plugins", run.stderr) == [str(theirs)]
-
-
-def test_training_is_bit_identical_and_the_message_of_a_failed_operation_the_same(
-    profile: Profile, script: Path
-) -> None:
-    alone, run = plain(script, "graph_error"), profile("graph_error")
+def test_exceptions_are_the_scripts_and_end_the_call_they_come_from(script: Path, tmp_path: Path) -> None:
+    """What was trained until then is the same to the last bit, and the message of an operation that fails."""
+    (fails := script.with_name("fails.py")).write_text(FAILS)
+    shutil.copy(script, script.with_name("training.py"))
+    alone, run = plain(fails), clean(profiled(fails, tmp_path / "out"))
     assert run.code == alone.returncode == 1
-    assert run.stdout == alone.stdout
     assert len(alone.stdout.split()[0]) == 64
+    assert without_hooks(run.stdout) == GENERATED.sub("generated", alone.stdout)
     assert "Detected at node" in alone.stderr
-    assert STAMP.sub("", own_lines(run.stderr)) == STAMP.sub("", alone.stderr)
+    assert STAMP.sub("", tracebacks(own_lines(run.stderr))) == STAMP.sub("", tracebacks(alone.stderr))
+    found = Account(run.out)
+    assert (found.end["why"], found.end["at"]) == ("exception", line_of(fails, "# ends the run"))
+    assert found.within(found.end["call"], "predict")
+    assert not (run.out / "run-now.json").exists()
+    assert (found.spans()["fit"], found.spans()["epoch"]) == (3, 2)  # the first one failed before its epoch
+    assert max(step["calls"] for step in found.steps()) >= 19
+
+
+HOOK = re.compile(r'  File ".*\(tfdoctor\)", line \d+, in \w+\n(    .*\n)*')
+GENERATED = re.compile(r"__autograph_generated_file\w+")
+
+
+def without_hooks(text: str) -> str:
+    """Return tracebacks without the frames of hooks, which Python cannot hide where the script prints them."""
+    return GENERATED.sub("generated", HOOK.sub("", text))
+
+
+def tracebacks(stderr: str) -> str:
+    """Return a stderr from its first traceback on: before that TensorFlow's own messages may differ."""
+    return stderr[stderr.index("Traceback") :]

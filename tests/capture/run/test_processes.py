@@ -82,7 +82,7 @@ PROGRAMS = [
         id="our thread is none that it can see",
     ),
     pytest.param(
-        "gc.disable(); gc.freeze(); sys.setswitchinterval(0.01)\nwork(1.2)\n"
+        "gc.disable(); gc.freeze(); sys.setswitchinterval(0.01)\ntime.sleep(1.2)\n"
         "print(gc.isenabled(), gc.get_freeze_count() > 100, sys.getswitchinterval())\n"
         "gc.enable(); gc.set_threshold(5, 6, 7); work(0.3)\nprint(gc.isenabled(), gc.get_threshold())\n"
         "print(signal.getsignal(signal.SIGTERM), signal.pthread_sigmask(signal.SIG_BLOCK, []))\n"
@@ -240,7 +240,7 @@ def test_python_warns_of_no_threads_at_a_fork(tmp_path: Path) -> None:
 
 def test_an_exit_at_any_moment_of_the_sampler_is_quiet(tmp_path: Path) -> None:
     def run(number: int) -> tuple[str, str]:
-        done = recorded(f"work({number * 0.04})\n", tmp_path / str(number))
+        done = recorded(f"time.sleep({number * 0.04})\n", tmp_path / str(number))
         return done.stdout, done.stderr
 
     for number in range(16):
@@ -266,7 +266,7 @@ def test_a_hard_end_is_told(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_leaves_what_was_written(tmp_path: Path) -> None:
-    done = recorded("work(2.5)\nos.kill(os.getpid(), 9)\n", tmp_path)
+    done = recorded("time.sleep(2.5)\nos.kill(os.getpid(), 9)\n", tmp_path)
     assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
     assert {line["kind"] for line in lines(tmp_path)} >= {"process", "stack", "bucket"}
     assert lines(tmp_path, "bucket")[-1]["end"] > 0.8
@@ -293,8 +293,8 @@ def test_threads_that_end_leave_the_account_to_the_main_thread(tmp_path: Path) -
 
 def test_a_program_that_replaced_another_begins_anew(tmp_path: Path) -> None:
     source = (
-        "if len(sys.argv) == 1:\n    work(1.0)\n    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n"
-        "work(0.4)\n"
+        "if len(sys.argv) == 1:\n    time.sleep(1.0)\n"
+        "    os.execv(sys.executable, [sys.executable, __file__, 'again'])\nwork(0.4)\n"
     )
     done = recorded(source, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

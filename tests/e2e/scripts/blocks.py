@@ -4,12 +4,14 @@ import contextlib
 import hashlib
 import sys
 import time
+import warnings
 
 import keras
 import tensorflow as tf
 import tf_keras
 
 RECORDS = sys.argv[1] == "record"
+warnings.simplefilter("default")  # also those that this process has given before
 
 
 def record(path, **options):
@@ -77,7 +79,7 @@ def loops(data):
         several(data.take(6))
 
     with record("lent"):
-        tf.profiler.experimental.start("logs")
+        tf.profiler.experimental.start(f"{sys.argv[1]} logs")
         several(data)
         tf.profiler.experimental.stop()
 
@@ -135,6 +137,7 @@ def fits(keras, where, data, early):
 
 
 for each in (keras, tf_keras):
+    each.backend.clear_session()  # as if nothing ran before in this process
     each.utils.set_random_seed(7)
 data = pipeline(60)
 early = {"keras 3": compiled(keras), "keras 2": compiled(tf_keras)}
@@ -149,3 +152,4 @@ digest = hashlib.sha256()
 for array in trained:
     digest.update(array.numpy().tobytes())
 print(digest.hexdigest())
+del data, early, trained, array  # functions that TensorFlow keeps hold all names of this module

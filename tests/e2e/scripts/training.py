@@ -66,9 +66,12 @@ def fit():
 
 
 def arrays():
-    model = build()
+    """The user's profiler runs during our window, and Ctrl-C comes during the next."""
+    model, start = build(), functools.partial(tf.profiler.experimental.start, sys.argv[2])
     x = np.ones([160, FEATURES], "float32")
-    model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0, callbacks=[At(step15=interrupt)])
+    time.sleep(6)  # a busy machine starts the profiler slowly: of a longer run, that is not too much
+    at = At(step15=start, step18=tf.profiler.experimental.stop, step30=interrupt)
+    model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0, callbacks=[at])
 
 
 def execution():
@@ -97,14 +100,6 @@ def finally_runs():
         build().fit(Fed(), verbose=0)
     finally:
         print("cleaned up")
-
-
-def own_profiler_later():
-    start = functools.partial(tf.profiler.experimental.start, sys.argv[2])
-    model = build()
-    time.sleep(6)  # a busy machine starts the profiler slowly: of a longer run, that is not too much
-    model.fit(pipeline(40), verbose=0, callbacks=[At(step15=start, step18=tf.profiler.experimental.stop)])
-    return model
 
 
 def own_profiler_first():
@@ -146,25 +141,6 @@ def custom():
         for x, y in held_out:
             check(x, y)
     return model
-
-
-def graph_error():
-    """An operation that fails inside a tf.function that a layer was traced in."""
-    model = build()
-    weight = tf.Variable(tf.ones([FEATURES, 1]))
-
-    @tf.function
-    def train(x, y, number):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((model(x) @ tf.ones([1, 1]) + x @ weight - y) ** 2)
-        tf.debugging.assert_less(number, 15)
-        weight.assign_sub(0.001 * tape.gradient(loss, weight))
-
-    try:
-        for number, (x, y) in enumerate(pipeline(40)):
-            train(x, y, tf.constant(number))
-    finally:
-        digest(model, weight.numpy())
 
 
 def mirrored():
