@@ -61,16 +61,19 @@ def pytest_collection() -> Iterator[None]:
         gc.set_threshold(100_000)  # as on the command line
 
 
-LONG = ("fleet/test_command", "report/test_browser", "tests/test_site")
-"""Files beside those that train that take long: each more than 10 s of a processor."""
+LONG = (
+    "test_recorded_programs", "e2e/test_profile", "e2e/test_try", "e2e/test_advice", "fleet/test_command",
+    "report/test_browser", "test_launchers", "test_lifecycle", "tests/test_site",
+)  # fmt: skip
+"""Files that take long: each more than 10 s of a processor."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that train, and other long ones: at the end both workers have something short left."""
+    """Begin with the long files, and then those that train: at the end all workers have something short left."""
     slow = {item.path for item in items if item.get_closest_marker("tensorflow")}
 
     def place(item: pytest.Item) -> tuple[bool, bool]:
-        return item.path not in slow, not str(item.path.with_suffix("")).endswith(LONG)
+        return not str(item.path.with_suffix("")).endswith(LONG), item.path not in slow
 
     items.sort(key=place)
 
