@@ -14,8 +14,7 @@ def test_the_host_is_sampled_with_the_run_in_it(tmp_path: Path) -> None:
         busy.kill()
     assert (said.status, said.count, said.cost_ms > 0) == ("on", len(lines), True)
     hosts, times = [line["host"] for line in lines], [line["unix_ns"] for line in lines]
-    assert min(host["run_cpu_pct"] for host in hosts[1:]) > 0
-    assert max(host["run_cpu_pct"] for host in hosts) > 5
+    assert max(host["run_cpu_pct"] for host in hosts[1:]) > 5
     assert hosts[2]["run_rss_bytes"] > 1_000_000
     assert hosts[0]["memory_used_bytes"] < hosts[0]["memory_total_bytes"]
     assert times == sorted(times)

@@ -46,7 +46,7 @@ def test_every_signal_arrives_once(send: Callable[[int, int], None], tmp_path: P
     process = started(tmp_path, COUNTS, *map(str, numbers))
     for number in numbers:
         send(process.pid, number)
-        time.sleep(0.05)
+        time.sleep(0.1)
     assert over(process) == (f"{sorted((number, 1) for number in numbers)}\n", 7)
 
 

@@ -7,6 +7,7 @@ from tests.rules.golden_cases import Cases, golden_cases, shown
 from tests.rules.run_facts import *
 from tests.rules.verdicts import (
     as_finding,
+    as_healthy,
     as_not_applicable,
     described,
     effects,
