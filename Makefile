@@ -21,7 +21,7 @@ demo: $(READY) ## Profile a slow example and print the path of its report.
 	@echo "Open the report: $(CURDIR)/demo/report.html"
 
 test: $(READY) chromium ## Run the tests.
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 check: $(READY) ## Check style, types, the direction of imports, and that the generated docs are fresh.
 	@$(BIN)/ruff check

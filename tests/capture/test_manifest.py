@@ -170,6 +170,7 @@ MISSING: dict[str, tuple[int, Any] | tuple[int, Any, dict[str, Any]]] = {
     "a damaged state": (0, None),
     # A run that failed is to be mended first.
     "failed at an import": (1, WANTED | END),
+    "interrupted at an import": (-2, WANTED | END),
     "failed before tracing": (3, WANTED),
     "failed before TensorFlow": (1, {}),
     "failed before a step": (2, TF),

@@ -1,14 +1,15 @@
 """Places that take much and that no finding explains: of each case all that is said is in golden/largest.txt."""
 
 from tests.diagnose.kit import *
-from tests.facts.kit import Told
+from tests.facts.kit import Run, Told
 from tfdoctor.diagnose.summary.largest import large_places
 from tfdoctor.diagnosis.work import LargePlace, ProfileRow, WorkKind
 from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.recording.agent import *
+from tfdoctor.recording.run_log import TrainingCall
 
 TIMES = {Phase.IMPORTS: 30_000.0, Phase.STEPS: 40_000.0, Phase.EVALUATION: 20_000.0, Phase.PREPARING: 10_000.0}
-FIT = 50
+FIT, CALL = 50, 51
 
 
 def at(line: int) -> Location:
@@ -28,11 +29,14 @@ def row(line: int, share: float, what: str = "Conv2D", **more: Any) -> ProfileRo
     return replace(made, **more)
 
 
-def found(*lines: int, severity: Severity | None = Severity.WARNING, saves_ms: float = 0.0) -> Result:
+def found(
+    *lines: int, severity: Severity | None = Severity.WARNING, saves_ms: float = 0.0, of_step: float = 0.0
+) -> Result:
     table = Table(("line",), tuple((at(line),) for line in lines))
     saving = replace(saving_of_run, ms=saves_ms) if saves_ms else None
     made = Finding(summary="Slow", evidence=(table,), remedies=())
-    return Result(rule=rule(lambda: made), outcome=made, severity=severity, run=saving)
+    step = Saving(ms_per_step=1.0, share=of_step, bound=Bound.EXPECTED, how="") if of_step else None
+    return Result(rule=rule(lambda: made), outcome=made, severity=severity, run=saving, saving=step)
 
 
 saving_of_run = RunSaving(
@@ -46,7 +50,11 @@ def places(
     return large_places(run_chart(phases, None, KNOWN), step, results)
 
 
-KNOWN = recording(manifest=manifest(steps=StepsSeen(at=("/home/me/train.py", FIT))))
+CALLS = TrainingCall(frames=(("/home/me/train.py", CALL, "main"), ("/home/me/train.py", 70, "<module>")))
+KNOWN = replace(
+    recording(manifest=manifest(steps=StepsSeen(at=("/home/me/train.py", FIT)))),
+    run=replace(Run().log(), training=(CALLS,)),
+)
 
 
 def again(calls: int, *around: int) -> object:
@@ -86,6 +94,16 @@ told[places] = {
         run_of(of(7, 20_000.0)),
         found(7, severity=Severity.NOTE, saves_ms=6_000.0),
         found(7, 8, severity=Severity.NOTE, saves_ms=4_000.0),
+    ),
+    "a note without a figure names the line": (run_of(of(7, 20_000.0)), found(7, severity=Severity.NOTE)),
+    "a change leaves less of the steps than half of the line's time": (
+        run_of(of(7, 20_000.0, Phase.STEPS)),
+        found(8, of_step=0.76),
+    ),
+    "a change leaves more of the steps": (run_of(of(7, 20_000.0, Phase.STEPS)), found(8, of_step=0.74)),
+    "a line that calls the training function": run_of(of(CALL, 40_000.0, Phase.STEPS)),
+    "the loop's own time between epochs": run_of(
+        of(FIT, 40_000.0, Phase.STEPS), of(FIT, 12_000.0, Phase.BOUNDARIES)
     ),
     "a note that saves less": (run_of(of(7, 20_000.0)), found(7, severity=Severity.NOTE, saves_ms=9_999.0)),
 }

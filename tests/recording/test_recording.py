@@ -206,7 +206,7 @@ def test_damaged_samples(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_bytes(lines)
     recording = Recording.open(tmp_path)
     assert [sample.unix_ns for sample in recording.samples] == [1, 2]
-    assert recording.notes == ("5 damaged line(s) of samples.jsonl were left out",)
+    assert recording.notes == ("5 damaged lines were left out of samples.jsonl",)
 
 
 def test_an_unfinished_recording_takes_the_agents_word(tmp_path: Path) -> None:

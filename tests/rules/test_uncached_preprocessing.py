@@ -68,7 +68,8 @@ def measured(*operations: tuple[str, list[int], float]) -> str:
     rows = (("Placeholder", "Placeholder", []), *((f"{k}_{at}", k, s) for at, (k, s, _) in enumerate(operations)))
     outputs = (("float32", (1000,)),)
     graph = RecordedGraph(tuple(RecordedOperation(n, k, outputs=outputs, sources=tuple(s)) for n, k, s in rows))
-    data = mapped(1, "DecodePng", "RandomUniform", name="load")
+    kept = frozenset(("AssignAddVariableOp", "RandomUniform"))
+    data = mapped(1, "DecodePng", "RandomUniform", name="load", stateful=kept)
     work = InputPipeline.of(StageTime(path="Root::1", kind="Map", work_ms=20.0, operations=times, dataset=data))
     cacheable = Cacheable.measure(DatasetProperties((data, SOURCE), 4.0))
     (found,) = RepeatablePrefixes.measure(cacheable, work, FunctionGraphs({1: graph})).prefixes
@@ -178,6 +179,9 @@ def test_repeatable_parts(told: Cases) -> None:
     told["work before the first draw"] = measured(("DecodePng", [0], 9.0), draw, ("Mul", [1, 2], 0.5))
     told["work on a random result"] = measured(draw, ("Add", [0, 1], 0.5), ("ResizeBilinear", [2], 9.0))
     told["what branches call is not recorded"] = measured(("If", [0], 5.0), ("DecodePng", [1], 5.0))
+    told["a count is another one in each pass"] = measured(
+        ("DecodePng", [0], 9.0), ("AssignAddVariableOp", [], 0.5), ("Mul", [1, 2], 0.5), ("RandomUniform", [3], 0.5)
+    )
     told["a result that needs no draw is cached too"] = measured(("Cast", [0], 5.0), ("RandomUniform", [0], 5.0))
 
 

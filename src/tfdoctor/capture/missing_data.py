@@ -134,7 +134,7 @@ def _no_tensorflow(done: Manifest, process: Process) -> str:
     if hiding:
         prefix = f"{failed}: " if failed else ""
         return f"{prefix}{hiding} in the folder of the script hides TensorFlow: rename it"
-    if failed and attempted:
+    if failed and attempted and not done.outcome.signal:
         return (
             f"{failed}: importing TensorFlow failed; install it for that Python, or name another "
             "interpreter with --python"

@@ -218,7 +218,7 @@ def _lines(rows: list[str], file: str, kind_of: Callable[[Any], Any], notes: Not
         except (ValueError, TypeError, KeyError, RecursionError, Misfit):
             damaged += 1
     if damaged:
-        notes.damaged(f"{damaged} damaged line(s) of {file} were left out")
+        notes.damaged(f"{damaged} damaged {'line was' if damaged == 1 else 'lines were'} left out of {file}")
     notes.left_out(file, faults)
     return found
 

@@ -229,7 +229,7 @@ def _notes(run: RunAccount) -> Iterator[str]:
     if run.ended_early and run.planned_epochs and run.epochs:
         yield f"The run was ended in epoch {run.epochs:,} of {run.planned_epochs:,}."
     elif run.planned_epochs and run.epochs < run.planned_epochs:
-        yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} began."
+        yield f"{run.epochs:,} of {run.planned_epochs:,} planned epochs began."
     at_end = (line for row in run.rows if row.phase is Phase.END for line in row.lines)
     silent_ms = run.of(Phase.END) - sum(line.ms for line in at_end if line.at and is_known(line.ms))
     if silent_ms > max(LONG_END * run.total_ms, LONG_END_MS):

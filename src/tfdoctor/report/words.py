@@ -227,19 +227,18 @@ def accounts(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
     """
     # The bars leave the profiler's cost out where that is much; what rules say of work is as it was traced.
     traced = " These are times of traced steps." if diagnosis.steps.untraced_ms else ""
-    profiled = frozenset(row.part for row in diagnosis.profile.rows)
     return [
         (
             text.name(one.part),
             PART_LABELS.get(one.part, text.name(one.part)),
-            _account(one, profiled) + (traced if one.state is AccountState.NECESSARY else ""),
+            _account(one) + (traced if one.state is AccountState.NECESSARY else ""),
         )
         for one in diagnosis.accounts
         if one.state is not AccountState.NAMED
     ]
 
 
-def _account(account: Account, profiled: frozenset[str]) -> str:
+def _account(account: Account) -> str:
     """Return what is said of a part."""
     named = f"named by {', '.join(map(text.name, account.rules))}" if account.rules else ""
     why = [text.sentence(reason) for reason in account.why]
@@ -247,7 +246,4 @@ def _account(account: Account, profiled: frozenset[str]) -> str:
         return joined(text.sentence(named), " ".join(why), by=" ")
     # Of the rest, necessary work may be a part, which the reasons name.
     rest = f"{'; part of the rest is' if why else ', the rest'} {named}" if named else ""
-    told = [f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why]
-    if account.part not in profiled:
-        told.append("The profile of the step has no row of it.")
-    return " ".join(told)
+    return " ".join((f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why))

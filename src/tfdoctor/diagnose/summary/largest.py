@@ -30,47 +30,53 @@ MOST = 0.5  # Share of a place's time from which findings explain it, or the har
 
 # Phases that are no work of the script's, or whose lines only begin or end it.
 NO_PLACES = {Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END, Phase.UNNAMED}
-# Phases of the call that trains: what takes their time is in the profile of the step.
-TRAINING = {Phase.STEPS, Phase.BOUNDARIES}
-
 # Phases that a longer run has more of.
 RECURRING = {Phase.STEPS, Phase.BOUNDARIES, Phase.EVALUATION, Phase.PREDICTION, Phase.SAVING}
 
 
-def large_places(chart: Chart, step: Sequence[ProfileRow], results: Iterable[Result]) -> tuple[LargePlace, ...]:
+def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Result]) -> tuple[LargePlace, ...]:
     """Return the places of a tenth of the run, or of what recurs in a longer one; of the step without a run.
 
     ``step`` is all that takes time in a typical step, which counts in all steps of the run. The largest is the
     first. Lines of one loop are one place. Places are left out that a finding of a warning or more names, for which
-    findings save half of the time, or whose operations run at half of the hardware's rate or of this run's highest.
+    findings save half of the time, or whose operations run at half of the hardware's rate or of this run's highest;
+    and those of steps of which a change leaves less than half of the place.
     """
     phases, step_ms = chart.get(RunPhases), next((row.ms / row.share for row in step if row.share), 0.0)
     whole = phases if phases is not None and phases.whole and phases.total_ms > 0 else None
-    total_ms = whole.total_ms if whole else step_ms
-    loops = _loops(chart.fact(Recording))
-    trains = loops | {row.at for row in step if row.within}  # the profile resolves what runs in these calls
-    steps = whole.of(Phase.STEPS) / step_ms if whole and step_ms else 1.0
-    rows = [row for row in step if row.at and row.at not in loops and not (row.beside or row.within)]
-    found, within = _repeated(chart, trains)
-    for place in _in_step(rows):
-        left_ms = place.ms - within.get(place.at, 0.0)
-        if place.at not in found and left_ms > 0:
-            found[place.at] = replace(place, ms=left_ms)
-    found = {at: replace(place, ms=place.ms * steps) for at, place in found.items()}
+    total_ms, steps_ms = (whole.total_ms, whole.of(Phase.STEPS)) if whole else (step_ms, step_ms)
+    # The profile resolves what runs in these calls.
+    trains = {*_training(chart.fact(Recording)), *(row.at for row in step if row.within)}
+    found = {at: replace(one, ms=one.ms * steps_ms / step_ms) for at, one in _of_step(chart, step, trains).items()}
     own_lines = dict[Location, set[Location]]()
     for group in _groups(whole, trains) if whole else ():
         if group.at and group.ms > (found[group.at].ms if group.at in found else 0.0):
             found[group.at] = LargePlace(at=group.at, what=group.calls, phase=group.phase, ms=group.ms)
             own_lines[group.at] = {line.at for line in group.lines if line.at}
     explained = _explained(results)
+    shares = (one.saving.share for one in results if one.saving and one.severity is not Severity.NOTE)
+    left_ms = steps_ms * (1.0 - max(shares, default=0.0))
     large = [
         place
         for place in (_shared(one, whole, total_ms) for one in found.values() if total_ms)
         if _rated(place) >= LEAST
         and sum(explained[line] for line in own_lines.get(place.at, {place.at})) < MOST * place.ms
         and max(place.attained or 0.0, place.of_fastest or 0.0) < MOST
+        and (place.phase is not Phase.STEPS or left_ms > (1.0 - MOST) * place.ms)
     ]
     return tuple(sorted(large, key=_rated, reverse=True)[:SHOWN])
+
+
+def _of_step(
+    chart: Chart, step: Sequence[ProfileRow], trains: Container[Location | None]
+) -> dict[Location, LargePlace]:
+    """Return the places of a step, with their times in it; what works beside the step costs it nothing."""
+    found, within = _repeated(chart, trains)
+    for place in _in_step(row for row in step if row.at and not (row.beside or row.within)):
+        left_ms = place.ms - within.get(place.at, 0.0)
+        if place.at not in found and left_ms > 0:
+            found[place.at] = replace(place, ms=left_ms)
+    return found
 
 
 def _rated(place: LargePlace) -> float:
@@ -81,10 +87,7 @@ def _rated(place: LargePlace) -> float:
 def _repeated(
     chart: Chart, trains: Container[Location | None]
 ) -> tuple[dict[Location, LargePlace], dict[Location, float]]:
-    """Return the line below which a step calls the same layers again and again, and their ms by their own lines.
-
-    It is the innermost one that leads to nearly all of their work.
-    """
+    """Return the innermost line below which a step calls the same layers again and again, and their ms by line."""
     layers, groups = chart.get(LayerCalls), chart.get(OperationGroups)
     calls = {one.name: len(one.calls) for one in layers.layers if len(one.calls) >= SEVERAL} if layers else {}
     rows = [row for group in groups.groups for row in group.rows if row.layer in calls] if groups else []
@@ -126,25 +129,26 @@ def _mean(rows: Sequence[ProfileRow], of: Callable[[ProfileRow], float | None]) 
     return sum(share * figure for share, figure in known) / time if enough else None
 
 
-def _loops(recording: Recording) -> set[Location | None]:
-    """Return the lines of the loops and calls that train."""
+def _training(recording: Recording) -> Iterator[Location | None]:
+    """Yield the lines of the loops and of the calls that train."""
     manifest, at = recording.manifest or Manifest(), Places.of(recording)
-    loops = [manifest.steps.at, *(loop.at for loop in manifest.steps.candidates)]
-    return {at(one) for one in [*loops, *([manifest.window.at] if manifest.window else [])]} - {None}
+    yield from (at(manifest.steps.at), at(manifest.window.at) if manifest.window else None)
+    yield from (at(loop.at) for loop in manifest.steps.candidates)
+    for call in recording.run.training if recording.run else ():
+        yield at(call.frames[0][:2]) if call.frames else None
 
 
 def _groups(phases: RunPhases, trains: Container[Location | None]) -> Sequence[LineGroup]:
     lines = (line for line in phases.lines if line.at and line.phase not in NO_PLACES)
-    return line_groups(line for line in lines if line.at not in trains or line.phase not in TRAINING)
+    return line_groups(line for line in lines if line.phase is not Phase.STEPS or line.at not in trains)
 
 
 def _explained(results: Iterable[Result]) -> Mapping[Location, float]:
-    """Return what findings save at each line that they name, in ms; all of it where one is a warning or more."""
+    """Return what findings save at each line that they name, in ms: all of it for a warning, or where unknown."""
     explained: dict[Location, float] = defaultdict(float)
     for result in results:
-        saved = result.run.ms if result.run else 0.0
-        if result.severity is not None and result.severity > Severity.NOTE:
-            saved = inf
+        small = result.severity is Severity.NOTE and (result.run or result.saving)
+        saved = (result.run.ms if result.run else 0.0) if small else inf
         for line in dict.fromkeys(result.finding.lines if result.finding else ()):
             explained[line] += saved
     return explained

@@ -49,13 +49,6 @@ def sampled(chart: Chart, part: str, part_ms: float = 0.0) -> tuple[TimedLine, .
     return tuple(replace(place, ms=place.seen * each_ms) for place in places)
 
 
-def events(chart: Chart, part: str) -> list[tuple[str, float]]:
-    """Return what threads did in a part where no line is known, each with its ms per step."""
-    known = chart.get(PartEvents)
-    found = known.by_part.get(part, ()) if known else ()
-    return [(f"{event.name} (thread {event.thread})", event.ms) for event in found]
-
-
 def profile(chart: Chart, rows: Sequence[ProfileRow]) -> Profile:
     """Return what takes most of the shown step, of all ``step_rows``, with the lines of Python."""
     shown = [row for row in rows[:SHOWN] if row.share >= LEAST]
@@ -67,7 +60,7 @@ def profile(chart: Chart, rows: Sequence[ProfileRow]) -> Profile:
 
 def step_rows(chart: Chart) -> list[ProfileRow]:
     """Return what takes time in the shown step, the longest first, in its time without the profiler's cost."""
-    breakdown, rows = chart.get(Breakdown), list[ProfileRow]()
+    breakdown, threads, rows = chart.get(Breakdown), chart.get(PartEvents), list[ProfileRow]()
     if breakdown is None or not breakdown.step_ms:
         return rows
     for part in OF_HOST:
@@ -76,9 +69,10 @@ def step_rows(chart: Chart) -> list[ProfileRow]:
             what = line.callback or WITHIN_CALL.get(line.work) or line.main_call or "Python"
             row = _row(WorkKind.LINE, what, part, line.ms, OF_PYTHON, at=line.at)
             rows.append(replace(row, within=line.work in WITHIN_CALL))
-        unplaced = [] if lines else events(chart, part)  # each its share of the part's time: threads overlap
+        known = () if lines or not threads else threads.by_part.get(part, ())
+        unplaced = [(f"{event.name} (thread {event.thread})", event.ms) for event in known]
         whole_ms = sum(time for _, time in unplaced)
-        scale = min(1.0, breakdown[part] / whole_ms) if whole_ms else 0.0
+        scale = min(1.0, breakdown[part] / whole_ms) if whole_ms else 0.0  # threads overlap
         rows += [_row(WorkKind.LINE, what, part, time * scale, OF_EVENT) for what, time in unplaced]
     rows += [*_operations(chart), *_stages(chart, breakdown)]
     model, kept = chart.get(StepModel), kept_of(chart)

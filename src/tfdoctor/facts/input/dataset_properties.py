@@ -174,8 +174,13 @@ def repeatable(dataset: Dataset) -> bool | None:
         return None
     if any(RANDOM.search(name) for name in dataset.types):
         return False
-    states = {name for name in dataset.stateful - REPEATABLE if not READ_BY_DATASET.fullmatch(name)}
-    return None if states else True
+    return None if states_of(dataset) else True
+
+
+def states_of(dataset: Dataset) -> set[str]:
+    """Return the types of a function's operations that keep a state which may differ from pass to pass."""
+    stateful = (dataset.stateful or frozenset()) - REPEATABLE
+    return {name for name in stateful if not READ_BY_DATASET.fullmatch(name)}
 
 
 def _taken(recording: Recording, program: Program) -> int | None:

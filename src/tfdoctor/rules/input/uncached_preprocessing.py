@@ -1,4 +1,5 @@
 from tfdoctor.facts.input.cacheable import CacheablePart, RepeatedWork
+from tfdoctor.facts.input.dataset_properties import states_of
 from tfdoctor.facts.input.map_functions import CONTROL, FunctionGraphs, tensor_bytes
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
@@ -52,18 +53,18 @@ class RepeatablePrefix(Record):
     def of(cls, part: CacheablePart, pipeline: InputPipeline, graphs: FunctionGraphs) -> Self | None:
         """Follow the data from the random operations of a function; what they do not reach is repeatable.
 
-        Operations that call functions count as random: what they call is not recorded. Stateful ones that are
-        neither are excluded before: their function is not known to be random.
+        Operations that call functions, or keep a state, count as random: their results may differ in each pass.
         """
         graph = graphs.of(part.last)
         stage = next((one for one in pipeline.stages if one.dataset == part.last and one.work_ms), None)
         if not graph or not stage:
             return None
+        states = states_of(part.last)
         operations, drawn, varies = graph.operations, list[bool](), list[bool]()
         taken, by_random = set[int](), set[int]()
         for at, operation in enumerate(operations):
             sources = {source for source in operation.sources if source is not None}
-            draws = bool(RANDOM.search(operation.type)) or operation.type in CONTROL
+            draws = bool(RANDOM.search(operation.type)) or operation.type in CONTROL or operation.type in states
             later = None in operation.sources or any(source >= at for source in sources)
             drawn.append(draws or later or any(drawn[source] for source in sources))
             varies.append(operation.type == ARGUMENT or any(varies[one] for one in sources if one < at))
@@ -77,7 +78,7 @@ class RepeatablePrefix(Record):
         longest = sorted((operations[at] for at in kept), key=lambda one: -times[one.name])[:3]
         # What random operations take, or nothing takes: results. What does not vary with the element is constant.
         passed = (operations[at] for at in kept if varies[at] and (at in by_random or at not in taken))
-        outputs = [output for operation in passed for output in operation.outputs]
+        outputs = [output for operation in passed for output in operation.outputs if output[0] != "resource"]
         sizes = [tensor_bytes(*output) if output[0] in WIDTHS else None for output in outputs]
         size = None if None in sizes else sum(filter(None, sizes))
         share = total / ran_ms if ran_ms else 0.0
