@@ -2,6 +2,7 @@
 
 from tests.rules.kit import *
 from tfdoctor.rules.run.slow_evaluation import check
+from tfdoctor.terms.run_time import PhaseSegment
 
 AT = Location("evaluate.py", 31)
 
@@ -48,6 +49,9 @@ def test_verdicts(told: Cases) -> None:
     told["evaluation after each of 40 epochs"] = judged(evaluated(40, 200.0, looped=True), epochs=40)
     for phase in (Phase.EVALUATION, Phase.END):
         told[f"metrics in Python: {phase}"] = judged(lines=(at_line(phase, 50, 30_000.0),))
+    segment = PhaseSegment(Phase.EVALUATION, 0.0, 1.0)
+    often = replace(divided_run(1e5, {}, at_line(Phase.EVALUATION, 50, 30_000.0)), spans=(segment, segment))
+    told["metrics in Python in two evaluations"] = check(often, RunCalls(()), None)
     for calls, repeats in (
         ("sklearn.metrics._ranking.roc_auc_score", False),
         ("", False),

@@ -1,5 +1,6 @@
 """Rules about calls of the model that are made too often, in too small batches, or in Python: a row for each."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from tfdoctor.families.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.terms.humanize import counted, milliseconds, percent, with_noun
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Concern, Healthy, Remedy, Verdict
+from tfdoctor.terms.verdict import Concern, Healthy, Recurrence, Remedy, Verdict
 
 WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)  # Calls around a validation, which epoch-boundary checks
 
@@ -45,16 +46,15 @@ class CallRule(Record, kw_only=True):
         made = [one for one in calls.of(self.call) if not (self.outside_fit and one.within in WITHIN_FIT)]
         small = small_calls(calls, self.call, phases.at(self.phase), steps.count if steps else 0)
         called = [self._called(one) for one in small if one.work == CALL or one.call in made]
-        groups = line_groups(phases.at(self.phase, *self.after))
-        loops = [self._loop(group) for group in groups if group.at and _one_by_one(group)]
+        groups, turns = line_groups(phases.at(self.phase, *self.after)), Counter(one.phase for one in phases.spans)
+        loops = [self._loop(one, turns[one.phase]) for one in groups if one.at and _one_by_one(one)]
         least_ms = max(limits.least_ms, limits.share * phases.total_ms)
         slow = SlowPlaces.of(phases, [*called, *loops], least_ms)
         own = [place.call for place in slow.places if place.call]
         python = [place.group for place in slow.places if place.group]
         if not made and not python and not phases.of(self.phase):
             return none_seen(phases, calls, self.nothing)
-        longest = "longest time that a change at one line saves"
-        measures = slow.measures(f"time of {self.noun}", longest, self.phase)
+        measures = slow.measures(f"time of {self.noun}", "longest time that a change at one line saves", self.phase)
         if not slow.places:
             return Healthy(summary=self._usual(phases, made), evidence=measures, concern=Concern.RUN)
         return slow.finding(
@@ -74,12 +74,13 @@ class CallRule(Record, kw_only=True):
         says = f"{{name}} at {{at}} works in batches of {rows}, which takes {PART}{each}"
         return replace(place, says=says, remedies=(self.batches,))
 
-    def _loop(self, group: LineGroup) -> RunPlace:
+    def _loop(self, group: LineGroup, turns: int) -> RunPlace:
         says, remedy = f"{self.results} are processed one by one in Python at {{at}}: {PART}", self.python
         if group.work is CalledWork.MODEL:
             says = f"A loop calls the model from Python at {{at}}, operation by operation: {PART}"
             remedy = self.model
-        return RunPlace(at=group.at, phase=group.phase, ms=group.ms, says=says, remedies=(remedy,), group=group)
+        place = RunPlace(at=group.at, phase=group.phase, ms=group.ms, says=says, remedies=(remedy,), group=group)
+        return replace(place, recurs=Recurrence.PER_CALL, times=0) if turns > 1 else place  # not counted
 
     def _usual(self, phases: RunPhases, made: Sequence[MadeCall]) -> str:
         time, share = milliseconds(phases.of(self.phase)), percent(phases.share(self.phase))
