@@ -153,7 +153,9 @@ def reached_told(row: ProfileRow) -> str:
 
 # Places that take much, without a finding that explains them.
 LARGE = "Largest places without a known change"
-LARGE_CAPTION = "No rule has a change for this time. A change saves at most the time that a line takes."
+LARGE_CAPTION = (
+    "No finding explains this time, which need not be necessary. A change saves at most what a line takes."
+)
 
 
 def large_cells(place: LargePlace) -> tuple[str, str, str]:

@@ -22,6 +22,8 @@ from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import common
 from tfdoctor.terms.verdict import Location, Severity, Stage
 
+Lines = Container[Location | None]
+
 SHOWN = 3  # Places: a reader looks at few, and those below the third rarely take a tenth
 LEAST = 0.1  # Share of the run, or of the step, from which a place is named: as of what a verdict speaks of
 SEVERAL = 3  # Calls of one layer in a step from which a loop makes them: networks that share weights have two
@@ -67,9 +69,7 @@ def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Res
     return tuple(sorted(large, key=_rated, reverse=True)[:SHOWN])
 
 
-def _of_step(
-    chart: Chart, step: Sequence[ProfileRow], trains: Container[Location | None]
-) -> dict[Location, LargePlace]:
+def _of_step(chart: Chart, step: Sequence[ProfileRow], trains: Lines) -> dict[Location, LargePlace]:
     """Return the places of a step, with their times in it; what works beside the step costs it nothing."""
     found, within = _repeated(chart, trains)
     for place in _in_step(row for row in step if row.at and not (row.beside or row.within)):
@@ -84,12 +84,10 @@ def _rated(place: LargePlace) -> float:
     return max(place.share, place.recurring or 0.0)
 
 
-def _repeated(
-    chart: Chart, trains: Container[Location | None]
-) -> tuple[dict[Location, LargePlace], dict[Location, float]]:
+def _repeated(chart: Chart, trains: Lines) -> tuple[dict[Location, LargePlace], dict[Location, float]]:
     """Return the innermost line below which a step calls the same layers again and again, and their ms by line."""
     layers, groups = chart.get(LayerCalls), chart.get(OperationGroups)
-    calls = {one.name: len(one.calls) for one in layers.layers if len(one.calls) >= SEVERAL} if layers else {}
+    calls = {one.name: one.calls for one in layers.layers if len(one.calls) >= SEVERAL} if layers else {}
     rows = [row for group in groups.groups for row in group.rows if row.layer in calls] if groups else []
     kept = kept_of(chart)(Stage.DEVICE)
     leading = [(line, row) for row in rows for line in takewhile(lambda at: at not in trains, row.around)]
@@ -99,7 +97,8 @@ def _repeated(
         return {}, {}
     at = min(most, key=lambda line: by_line[line])
     below = [row for line, row in leading if line == at]
-    times = next(iter(summed((calls[row.layer], row.ms) for row in below)))
+    longest, names = next(iter(summed((row.layer, row.ms) for row in below))), {row.built for row in below}
+    times = sum(not names.isdisjoint(call.operations) for call in calls[longest])  # those that the line leads to
     place = LargePlace(at=at, what="", phase=Phase.STEPS, part=Stage.DEVICE, ms=by_line[at], times=times)
     return {at: place}, summed((row.at, kept * row.ms) for row in below if row.at)
 
@@ -134,11 +133,10 @@ def _training(recording: Recording) -> Iterator[Location | None]:
     manifest, at = recording.manifest or Manifest(), Places.of(recording)
     yield from (at(manifest.steps.at), at(manifest.window.at) if manifest.window else None)
     yield from (at(loop.at) for loop in manifest.steps.candidates)
-    for call in recording.run.training if recording.run else ():
-        yield at(call.frames[0][:2]) if call.frames else None
+    yield from (at(one.frames[0][:2]) for one in (recording.run.training if recording.run else ()) if one.frames)
 
 
-def _groups(phases: RunPhases, trains: Container[Location | None]) -> Sequence[LineGroup]:
+def _groups(phases: RunPhases, trains: Lines) -> Sequence[LineGroup]:
     lines = (line for line in phases.lines if line.at and line.phase not in NO_PLACES)
     return line_groups(line for line in lines if line.phase is not Phase.STEPS or line.at not in trains)
 
