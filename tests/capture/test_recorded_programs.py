@@ -550,4 +550,6 @@ def test_training_in_threads_and_then_in_the_main_thread(accounts: dict[str, Acc
     }
     traced = sum(ms / 1e3 for number, ms in found.parts("calls") if number in in_threads)
     assert traced >= found.timed["tracing"] > 0.1
-    agrees(found.took("repeated-call") + traced, found.timed["training"], calls=4)
+    # A busy machine takes longer for what of a first call is neither tracing nor a step: making its kernels.
+    training, first = found.timed["training"], found.timed["first"] - found.timed["tracing"]
+    assert training - first - 0.12 <= found.took("repeated-call") + traced <= training + 0.12
