@@ -27,14 +27,14 @@ from tfdoctor.facts.operations.step_parts import OptimizerWork, is_small
 from tfdoctor.facts.phases import run_course
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces
 from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, UPDATES
 from tfdoctor.facts.run.program import Dataset, Operation, Places, Program, Shape, kind_of
-from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, line_groups
+from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
 from tfdoctor.facts.savings.given import SHARE, Unexplained
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown

@@ -62,6 +62,7 @@ class SeenStack(Record):
     call: Count = 0  # the number of the call under way
     at: Line | None = None  # the innermost line of the user's
     caller: Line | None = None  # the user's line that called its function
+    around: tuple[Line, ...] = ()  # all that lead to its function, the innermost first
     calls: str | None = None  # "pandas.DataFrame.iterrows": what the line calls; the module that it imports
     runs: str | None = None  # the innermost function of others
     function: str = ""  # the user's function that holds `at`; "<module>"
@@ -119,6 +120,8 @@ class Bucket(Record):
     entered: Mapping[str, int] = field(default_factory=dict)  # how often it was entered
     stacks: Mapping[str, float] = field(default_factory=dict)  # number of a SeenStack: ms
     samples: Mapping[str, int] = field(default_factory=dict)  # how many samples
+    # Calls that these show, of different steps, with known arguments; and those that had an earlier one's:
+    given: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     steps: tuple[BucketSteps, ...] = ()
     counters: RunCounters = RunCounters()
 

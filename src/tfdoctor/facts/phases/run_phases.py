@@ -12,11 +12,12 @@ from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.run_calls import first_tracings_ms
 from tfdoctor.facts.phases.run_course import MS, RunCourse
 from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch, begin_and_end, first_steps, stretches
+from tfdoctor.facts.phases.step_lines import alike
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import SourceLine
-from tfdoctor.recording.run_log import TENSORFLOW, RunLog
+from tfdoctor.recording.run_log import TENSORFLOW, RunLog, SeenStack
 from tfdoctor.terms.humanize import counted, duration
 from tfdoctor.terms.run_time import PhaseLine, PhaseSegment
 from tfdoctor.terms.text import shorten
@@ -44,7 +45,9 @@ class RunLine(PhaseLine, kw_only=True):
     line that calls it, or a library that calls the user's function again and again; None is unknown. ``loops`` is
     how many loops of the user's functions hold the line, without those around a call that trains. ``exact`` says
     that calls at the line were timed, so that few samples do not make it uncertain. ``executes_ms`` is the part of
-    ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for.
+    ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for. ``around``
+    are the user's lines that lead to the function of ``at``, the innermost first. Of ``given`` calls that samples
+    show, in different steps and with arguments that could be compared, ``again`` had those of an earlier one.
     """
 
     phase: Phase
@@ -55,6 +58,9 @@ class RunLine(PhaseLine, kw_only=True):
     loops: int = 0
     exact: bool = False
     executes_ms: float = 0.0
+    around: tuple[Location, ...] = ()
+    given: int = 0
+    again: int = 0
 
     @property
     def sure(self) -> bool:
@@ -62,15 +68,16 @@ class RunLine(PhaseLine, kw_only=True):
         return self.exact or self.samples >= ENOUGH
 
 
-def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
+def run_lines(pieces: Iterable[RunPiece], place: Places, log: RunLog) -> tuple[RunLine, ...]:
     """Return the lines of all phases, the largest first."""
-    seen = ((piece.phase, piece.seen, piece) for piece in pieces)
-    held = by_key(((of, one.at, one.caller, one.calls or "", one.function), piece) for of, one, piece in seen)
-    lines = []
-    for own in held.values():
+    held = by_key(((piece.phase, _same(piece.seen)), piece) for piece in pieces)
+    given, lines = _given(log), []
+    for (_, same), own in held.items():
         phase, line = own[0].phase, own[0].seen
         ms, runs = sum(piece.ms for piece in own), summed((piece.seen.runs or "", piece.ms) for piece in own)
         repeats = [piece.seen.repeats for piece in own if piece.seen.repeats is not None]
+        around = next(iter(summed((piece.seen.around, piece.ms) for piece in own)))
+        calls, again = given.get(same, (0, 0))
         lines.append(
             RunLine(
                 phase=phase, at=place(line.at), ms=ms, samples=round(sum(piece.samples for piece in own)),
@@ -79,9 +86,26 @@ def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
                 repeats=any(repeats) if repeats else None, loops=max(piece.seen.loops for piece in own),
                 executes_ms=sum(ms for name, ms in runs.items() if name.rpartition(".")[2] in EXECUTING),
                 exact=sum(piece.ms for piece in own if piece.exact) > HALF * ms,
+                around=tuple(at for one in around if (at := place(one))), given=calls, again=again,
             )
         )  # fmt: skip
     return tuple(sorted(lines, key=lambda line: -line.ms)[:MOST_LINES])
+
+
+def _same(seen: SeenStack) -> tuple[object, ...]:
+    """Return what the stacks of one line have in common."""
+    return seen.at, seen.caller, seen.calls or "", seen.function
+
+
+def _given(log: RunLog) -> dict[tuple[object, ...], tuple[int, int]]:
+    """Return the calls whose arguments could be compared, and those that repeat an earlier one's, by line."""
+    found: dict[tuple[object, ...], tuple[int, int]] = {}
+    for number, (given, again) in (row for bucket in log.buckets for row in bucket.given.items()):
+        stack = log.stacks.get(int(number)) if number.isdecimal() else None
+        if stack is not None:
+            before = found.get(_same(stack), (0, 0))
+            found[_same(stack)] = before[0] + given, before[1] + again
+    return found
 
 
 class RunPhases(Record, kw_only=True):
@@ -104,6 +128,7 @@ class RunPhases(Record, kw_only=True):
     unseen: bool = False  # what trains may be where the recorder did not look
     others: tuple[str, ...] = ()  # other processes of the run, which this account does not contain
     notes: tuple[str, ...] = ()  # sentences: suspended for 20 s, clocks that jumped
+    alike: float | None = None  # share of the steps' time that is divided as near the traced ones (see `alike`)
 
     @classmethod
     def measure(cls, recording: Recording, steps: Steps | None) -> Self:
@@ -138,13 +163,13 @@ class RunPhases(Record, kw_only=True):
         named = [(shorten(" ".join(one.argv), COMMAND) or f"process {one.pid}", one.why) for one in others]
         return cls(
             total_ms=sum(times.values()), times=times, spans=phase_spans(parts, course, place),
-            lines=run_lines((piece for part in parts for piece in part.pieces), place),
+            lines=run_lines((piece for part in parts for piece in part.pieces), place, log),
             once_ms=once + min(times.get(Phase.TRACING, 0.0), first_tracings_ms(course)),
             finished=log.end is not None, ended_early=bool(manifest and manifest.ended_early),
             # Training goes unseen without TensorFlow, in other processes, or later.
             unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),
             others=tuple(f"{name} ({why})" if why else name for name, why in named),
-            notes=tuple(_notes(manifest, log, place)),
+            notes=tuple(_notes(manifest, log, place)), alike=alike(parts, log),
         )  # fmt: skip
 
     @property

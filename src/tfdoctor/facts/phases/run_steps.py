@@ -4,7 +4,8 @@ from statistics import median
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
-from tfdoctor.facts.phases.run_phases import ENOUGH
+from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
+from tfdoctor.facts.phases.step_lines import AROUND, training_lines
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
@@ -17,12 +18,8 @@ from tfdoctor.terms.run_time import LongStepTime, PhaseLine
 # all choices of three steps among 20, 8 % are equally far apart, of four 1 %; five of 20 are no outliers.
 OCCASIONS, REGULAR = 4, 0.8
 WITHIN = 1  # Steps by which a distance may differ: a checkpoint that is due in a step may run after the next one
-# The calls that a step is in, at whose lines the stack of every step is.
-TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
 # Times the usual traced step within which a step is like it; from 1.5 on the recorder tells it as a long one.
 LIKE = (0.67, 1.5)
-# Buckets on either side of the traced ones whose untraced steps say what a step takes without the profiler.
-AROUND = 2
 MOST = 0.5  # Share of the samples in long steps from which they are like the traced ones where these wait
 ENOUGH_STEPS = 5  # Steps from which a median is one (see Steps.too_few)
 
@@ -85,7 +82,7 @@ class RunLongLines(Record):
             raise Unavailable("the run outside of the traced steps was not recorded")
         long = [((place(one.at), one.calls or "", one.work), ms, n) for one, ms, n in sampled(log) if one.long]
         counts = summed((key, number) for key, _, number in long)
-        training = {place(call.at) for call in log.calls.values() if call.call in TRAINING}
+        training = {place(at) for at in training_lines(log)}
         lines = [
             LongLine(
                 at=at, ms=ms, samples=int(counts[at, calls, work]), calls=calls, work=work,
@@ -115,7 +112,8 @@ class RunSteps(Record, kw_only=True):
     Calls that trace a function are none of them (see RunTraces). Where input comes in bursts, every second or third
     step takes long, and ``long`` has only those that took much longer than the traced ones.
     ``window_share`` is the share of the time of all steps that is in steps like the traced ones (between 0.67 and
-    1.5 times their median), None without a window; of all loops' steps where those of another loop were traced.
+    1.5 times their median, or divided into lines as near them), None without a window; of all loops' steps where
+    those of another loop were traced.
     ``wait_longer`` says that the traced steps wait for input more than they do anything else, and that the stack in
     long ones is where they wait: then these are like them, too.
     """
@@ -136,8 +134,9 @@ class RunSteps(Record, kw_only=True):
 
     @classmethod
     def measure(
-        cls, recording: Recording, in_trace: Steps | None, breakdown: Breakdown | None, seen: RunLongLines | None
-    ) -> Self:
+        cls, recording: Recording, in_trace: Steps | None, breakdown: Breakdown | None, seen: RunLongLines | None,
+        phases: RunPhases,
+    ) -> Self:  # fmt: skip
         """Add up the steps of the log.
 
         Raises:
@@ -162,8 +161,8 @@ class RunSteps(Record, kw_only=True):
         parts = breakdown.median if breakdown and breakdown.waits_for_input else {}
         waits = bool(parts) and parts[Stage.INPUT] == max(parts.values())  # more than anything else
         waiting = seen.waiting if seen and long and waits and of_main else 0.0
-        if long and share is not None:
-            share = min(1.0, share + waiting * long.ms / total)
+        if share is not None:
+            share = min(1.0, max(share, phases.alike or 0.0) + (waiting * long.ms / total if long else 0.0))
         return cls(
             at=Places.of(recording)(at), source=source, count=count, total_ms=total, mean_ms=total / count,
             median_ms=times.quantile(MIDDLE), p10_ms=times.quantile(0.1), p90_ms=times.quantile(0.9), long=long,

@@ -233,6 +233,7 @@ class TrainingCalls(KnownCalls):
     def __init__(self) -> None:
         super().__init__(self.MOST)
         self.told: collections.deque[dict[str, object]] = collections.deque()  # for the log
+        self.codes: set[CodeType] = set()  # of the user's functions around them
 
     def add(self, frame: FrameType | None, *, fits: bool = False) -> None:
         """Note a call that the frame makes, unless its line is known."""
@@ -242,6 +243,8 @@ class TrainingCalls(KnownCalls):
         frames: list[tuple[str, int, str]] = []
         for at in outward(users):
             path, name = user_file(at.f_code.co_filename), at.f_code.co_name
+            if path is not None:
+                self.codes.add(at.f_code)
             if path is not None and name not in WITHIN:
                 frames.append((path, line_number(at), name))
         told = {"kind": "trains", "frames": frames[: self.MOST_FRAMES], "fits": fits, "direct": users is frame}

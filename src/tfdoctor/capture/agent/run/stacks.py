@@ -7,10 +7,12 @@ import re
 
 from ..process.all_threads import OtherThreads
 from ..process.stack import (
+    MOST_CALLERS,
     Stack,
     callbacks_in,
     function_of,
     instructions,
+    line_number,
     outward,
     public_name,
     user_file,
@@ -18,6 +20,7 @@ from ..process.stack import (
     user_line,
 )
 from .compiled_calls import compiled_call
+from .given_again import GivenAgain
 from .kinds import BUILDING, IMPORTING, INPUT, MODEL, OTHER, SAVING, TRACING, WEIGHTS
 from .loops import loops_around, repeats
 from .switching import SwitchInterval
@@ -27,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from ..process.stack import Instructions
+    from ..process.stack import Instructions, Line
     from .clock import CallClock
 
     # Whether in a long step, and whether the process waited for children:
@@ -40,8 +43,8 @@ MOST_STACKS = 4000  # Stacks that the file tells apart; of later ones the line a
 
 # What the file says of a stack, where that is unknown or left out.
 UNKNOWN: dict[str, object] = {
-    "at": None, "caller": None, "calls": None, "runs": None, "function": "", "callback": "", "work": OTHER,
-    "looped": False, "tested": False, "repeats": None, "loops": 0, "step": None, "step_call": None,
+    "at": None, "caller": None, "around": (), "calls": None, "runs": None, "function": "", "callback": "",
+    "work": OTHER, "looped": False, "tested": False, "repeats": None, "loops": 0, "step": None, "step_call": None,
 }  # fmt: skip
 # What is left in it of stacks that share a number with others.
 SHORT = ("callback", "work", "looped", "tested")
@@ -69,6 +72,7 @@ class SampledStack:
             **UNKNOWN,
             "at": stack.line,
             "caller": stack.caller,
+            "around": lines_around(users),
             "calls": named or public_name(stack.calls),
             "runs": public_name(stack.runs),
             "function": function_of(users)[1] if users is not None else "",
@@ -96,6 +100,8 @@ class Stacks:
         self.new: list[dict[str, object]] = []
         self.ns: dict[int, int] = {}  # by the number of a stack
         self.samples: dict[int, int] = {}
+        self.given = GivenAgain()
+        self.again: dict[int, list[int]] = {}  # calls with known arguments, and those that had an earlier one's
         self.forget()
 
     def forget(self) -> None:
@@ -116,12 +122,13 @@ class Stacks:
         clock.sampled()
         if self.loops != self._loops():
             self.forget()
-        seen = self._seen(clock.thread)
+        seen, again = self._seen(clock.thread)
         if seen is None:
             return
         rests = clock.rests()
         if seen.waits and rests:
-            seen = self._seen(self.cpu.working(clock.thread, now)) or seen
+            working, again_there = self._seen(self.cpu.working(clock.thread, now))
+            seen, again = (working, again_there) if working else (seen, again)
         self.interval.sampled(imports=seen.told["work"] == IMPORTING)
         children = self.cpu.awaits_children(ns, now) and rests
         key = clock.current.number, (clock.in_long_step(now), children)
@@ -130,13 +137,21 @@ class Stacks:
             number = seen.numbers[key] = self._number(*key, seen.told)
         self.ns[number] = self.ns.get(number, 0) + ns
         self.samples[number] = self.samples.get(number, 0) + 1
+        if again is not None:
+            counts = self.again.setdefault(number, [0, 0])
+            counts[0] += 1
+            counts[1] += again
 
-    def _seen(self, thread: int | None) -> SampledStack | None:
-        """Return what the stack of a thread shows; None where there is no such thread."""
+    def _seen(self, thread: int | None) -> tuple[SampledStack | None, bool | None]:
+        """Return what the stack of a thread shows, and whether it repeats a call; None is unknown, or no thread."""
         with OtherThreads() as frames:
             self.interval.look(frames, self.clock.thread)
             frame = frames.get(thread or 0)
-            return None if frame is None else self._known(frame)
+            if frame is None:
+                return None, None
+            seen, clock = self._known(frame), self.clock
+            again = self.given.seen(frame, clock.stepped, clock.kept.codes) if seen.told["at"] is not None else None
+            return seen, again
 
     def _known(self, frame: FrameType) -> SampledStack:
         """Return what a stack shows, once read: reading all its lines takes longer than all else does."""
@@ -164,6 +179,16 @@ class Stacks:
             said = {"kind": "stack", "id": number, "call": call, **told, "long": times[0], "children": times[1]}
             self.new.append(said)
         return number
+
+
+def lines_around(frame: FrameType | None) -> tuple[Line, ...]:
+    """Return the user's lines that lead to the function of a frame, the innermost first and at most so many."""
+    found: list[Line] = []
+    for at in outward(frame and frame.f_back):
+        path = user_file(at.f_code.co_filename)
+        if path is not None and len(found) < MOST_CALLERS:
+            found.append((path, line_number(at)))
+    return tuple(found)
 
 
 # What a stack is doing, by the functions of Python, TensorFlow and Keras on it

@@ -1,0 +1,164 @@
+"""Whether calls that take time are given what an earlier one was given: they may compute the same again.
+
+Samples show single calls, and their arguments stand in the frame. Those of two are alike where all are numbers,
+texts, arrays or tables with the same content, as far as it is compared. Of a call with any other one, such as a
+model, nothing is known. Calls within one step count as one: a frame does not say whether it is the same call.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from ..process.stack import OURS, outward, user_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from types import CodeType, FrameType
+    from typing import Any
+
+    # The innermost user's code and its instruction, and the code that it calls:
+    Call = tuple[CodeType, int, CodeType]
+
+OPTIMIZED = 0x3  # CO_OPTIMIZED and CO_NEWLOCALS: the variables of a function, not those of a module or a class
+NESTED = 0x10  # CO_NESTED: as decorators' wrappers are
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+OWN = frozenset(("locals", "vars", "dir", "eval", "exec"))
+MOST_ITEMS = 64  # Of a dictionary that is compared, or arrays of a table
+LOOKS = 32  # Elements of an array or a list that are compared, evenly spaced
+DEEPEST = 3
+LONGEST = 100_000  # Characters of a text that is compared: Python reads all of them once
+MOST_CALLS, MOST_GIVEN = 500, 200  # Places, and different arguments of each, that are remembered
+MOST_HELD = 20_000  # Objects that were told apart by themselves
+# Objects that are told apart by themselves alone: few programs change them.
+EAGER = "tensorflow.python.framework.ops.EagerTensor"
+HELD = ("pandas.", "scipy.sparse", EAGER, "builtins.function", "builtins.type")
+STARS = 0x4, 0x8  # CO_VARARGS, CO_VARKEYWORDS
+
+
+class Unknown(Exception):  # noqa: N818 - it is an answer, not a fault
+    """What an argument is cannot be compared."""
+
+
+class GivenAgain:
+    """The arguments that sampled calls had, by where they are made."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Call, set[object]] = {}
+        self.last: dict[Call, int] = {}  # the step in which a call was seen last
+        self.held: dict[int, weakref.ref[object]] = {}
+
+    def seen(self, frame: FrameType, step: int, trains: Container[CodeType]) -> bool | None:
+        """Say whether a call that no sample showed before has the arguments of an earlier one; None is unknown.
+
+        ``trains`` are functions that are under way for many steps.
+        """
+        found = called(frame)
+        if found is None:
+            return None
+        call, made = found
+        if self.last.get(call, -1) == step or made.f_code in trains:
+            return None
+        try:
+            given = self._arguments(made)
+        except Exception:  # an argument that is not compared, or that changes while it is read
+            return None
+        known = self.calls.setdefault(call, set()) if len(self.calls) < MOST_CALLS else self.calls.get(call)
+        if known is None:
+            return None
+        self.last[call], repeats = step, given in known
+        if len(known) < MOST_GIVEN:
+            known.add(given)
+        return repeats
+
+    def _arguments(self, frame: FrameType) -> object:
+        code = frame.f_code
+        stars = sum(code.co_flags & star > 0 for star in STARS)
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
+        values: dict[str, object] = frame.f_locals
+        try:
+            given = tuple((name, self._content(values.get(name, Unknown))) for name in names)
+        finally:
+            # Before Python 3.13 the frame keeps this copy: it would keep alive what the function lets go.
+            if type(values) is dict:
+                values.clear()
+        if not given:
+            raise Unknown
+        return given
+
+    def _content(self, value: Any, depth: int = 0) -> object:  # noqa: ANN401  # any argument of the user's
+        kind = type(value)
+        if kind in PLAIN:
+            return kind, self._short(value)
+        if depth < DEEPEST and kind in (tuple, list):
+            some = value[:: max(1, len(value) // LOOKS)]
+            return kind, len(value), tuple(self._content(one, depth + 1) for one in some)
+        if depth < DEEPEST and kind is dict and len(value) <= MOST_ITEMS:
+            return kind, tuple((self._content(k, depth + 1), self._content(v, depth + 1)) for k, v in value.items())
+        return self._of_library(value, f"{kind.__module__}.{kind.__qualname__}", depth)
+
+    def _of_library(self, value: Any, name: str, depth: int) -> object:  # noqa: ANN401  # same
+        kind = type(value)
+        if name == "numpy.ndarray":
+            return self._array(value)
+        if name == "builtins.module" or hasattr(kind, "_member_map_"):
+            return id(value)  # of which there is one, as of an enumeration's members
+        if name.startswith("numpy.") and hasattr(value, "dtype") and hasattr(value, "item"):  # one number
+            return name, value.item()
+        if name.startswith("pandas.") and hasattr(kind, "__dict__"):
+            return name, self._table(vars(value), depth)
+        if name.startswith((*HELD, "numpy.dtypes")):
+            return self._held(value)
+        raise Unknown
+
+    def _table(self, parts: dict[str, Any], depth: int) -> object:
+        """Return the content of a table, or of the groups of one, whose parts these are."""
+        if "obj" in parts:
+            return self._content(parts["obj"], depth + 1), self._content(parts.get("keys"), depth + 1)
+        blocks = parts["_mgr"].blocks
+        return len(blocks), tuple(self._content(block.values, depth + 1) for block in blocks[:MOST_ITEMS])
+
+    @staticmethod
+    def _short(value: object) -> object:
+        if not isinstance(value, (str, bytes)):
+            return value
+        if len(value) > LONGEST:
+            raise Unknown
+        return hash(value)
+
+    def _array(self, value: Any) -> object:  # noqa: ANN401  # an array of NumPy
+        if value.dtype.kind not in "biufcSU":
+            return self._held(value)
+        each = max(1, value.size // LOOKS)
+        items = tuple(value.item(at) for at in range(0, value.size, each))
+        # Equal elements are of no content that could be told from another's.
+        own = self._held(value) if len(set(items)) <= 1 else None
+        return value.shape, str(value.dtype), items, own
+
+    def _held(self, value: object) -> object:
+        known = self.held.get(id(value))
+        if known is None or known() is not value:
+            if len(self.held) >= MOST_HELD:
+                raise Unknown
+            try:
+                known = self.held[id(value)] = weakref.ref(value)
+            except TypeError:
+                raise Unknown from None
+        return id(known)
+
+
+def called(frame: FrameType) -> tuple[Call, FrameType] | None:
+    """Return the call that the user's innermost line makes, and its frame; None where none can be read.
+
+    Where it calls no function that is written in Python, that is the call of the user's function itself. A function
+    that may hold the dictionary of its variables is left out: to read them changes it.
+    """
+    made: FrameType | None = None
+    for at in outward(frame):
+        code, users = at.f_code, user_file(at.f_code.co_filename) is not None
+        plain = code.co_flags & OPTIMIZED == OPTIMIZED and at.f_trace is None and OWN.isdisjoint(code.co_names)
+        if plain and not (users and made) and not (code.co_flags & NESTED or code.co_filename.startswith(OURS)):
+            made = at
+        if users:
+            return ((code, at.f_lasti, made.f_code), made) if made else None
+    return None
