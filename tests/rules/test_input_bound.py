@@ -14,7 +14,12 @@ def example(
     waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
     slow = (PREFETCH, StageTime.of("Root::Prefetch::Map", 50.0))
     made = stages if breakdown else slow
-    return input_bound.check(breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost)
+    pipeline, at_next = (
+        InputPipeline.of(*made) if made else None,
+        at_line(Phase.STEPS, 74, 900.0, "Iterator.__next__"),
+    )
+    phases = RunPhases(total_ms=1e4, times={}, lines=(at_next,))
+    return input_bound.check(breakdown or waits, pipeline, cacheable, steps, cost, phases)
 
 
 def check(wait_ms: float, step_ms: float = 100.0, *stages: StageTime, **more: Any) -> Verdict:
@@ -76,4 +81,11 @@ def test_verdicts(told: Cases) -> None:
     waits = line("tf_data_iterator_get_next/1", wait(0, 490), *(wait(at, at + 0.1) for at in starts))
     kernels = line("Stream #1", *(("k", at + 1, at + 9) for at in starts[1:]))
     facts = chart(trace([line("python", *steps), waits], gpus=[v100(kernels)]))
+    shuffled = Dataset(id=1, kind="Shuffle", parameters=DatasetParameters(buffer_size=2_000))
+    for name, made_of in (
+        ("next(iter(dataset)) fills the buffer anew", 6_196.0),
+        ("as many come in as go out", 200.0),
+    ):
+        parts = stage("Shuffle", 383.0, calls=196.0, dataset=shuffled), stage("Shuffle::Map", 640.0, calls=made_of)
+        told[name] = check(952.0, 1_050.0, *parts)
     told["a first step that filled a shuffle buffer is no waiting"] = examined(input_bound, facts).outcome

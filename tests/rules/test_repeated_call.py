@@ -1,4 +1,4 @@
-"""repeated-call: lines whose calls in later steps have an earlier one's arguments; what draws numbers is left out."""
+"""repeated-call: lines whose calls in later steps have an earlier one's arguments, without what draws numbers."""
 
 from tests.rules.kit import *
 from tfdoctor.rules.run.repeated_call import check

@@ -120,10 +120,10 @@ class Bucket(Record):
     entered: Mapping[str, int] = field(default_factory=dict)  # how often it was entered
     stacks: Mapping[str, float] = field(default_factory=dict)  # number of a SeenStack: ms
     samples: Mapping[str, int] = field(default_factory=dict)  # how many samples
-    # Calls that these show, of different steps, with known arguments; and those that had an earlier one's:
-    given: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     steps: tuple[BucketSteps, ...] = ()
     counters: RunCounters = RunCounters()
+    # Calls that samples show, of different steps, with known arguments; and those that had an earlier one's:
+    given: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class Span(Record):

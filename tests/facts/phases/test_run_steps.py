@@ -4,8 +4,12 @@ from collections import Counter
 
 from tests.facts.kit import *
 from tests.run_logs import *
+from tfdoctor.facts.phases.run_pieces import RunPiece, Stretch
+from tfdoctor.facts.phases.step_lines import alike
+from tfdoctor.recording.run_log import SeenStack
 
 LOOP = "train.py:12"
+NO_PHASES = RunPhases(total_ms=0.0, times={})
 told = Told()
 
 
@@ -16,7 +20,7 @@ def of(*loops: tuple[int, float] | tuple[int, float, bool]) -> Run:
 
 def measured(run: Run, log: RunLog | None = None, **told: Any) -> RunSteps:
     given = run.recording(**told)
-    return RunSteps.measure(replace(given, run=log or given.run), None, None, None)
+    return RunSteps.measure(replace(given, run=log or given.run), None, None, None, NO_PHASES)
 
 
 def short() -> Run:
@@ -93,7 +97,7 @@ def the_long_steps_of_bursts_are_no_long_steps() -> object:
     given = replace(run.recording(), run=replace(run.log(), long_steps=told))
     return {
         "in bursts": bursts.in_bursts,
-        **fields(RunSteps.measure(given, bursts, None, None), "window_share long"),
+        **fields(RunSteps.measure(given, bursts, None, None, NO_PHASES), "window_share long"),
     }
 
 
@@ -104,7 +108,7 @@ def waits(**parts: float) -> object:
     given = replace(run.recording(), run=replace(run.log(), long_steps=told))
     at = LongLine(at=Location("train.py", 9), ms=800.0, samples=16, trains=True)
     other = LongLine(at=Location("train.py", 3), ms=200.0, samples=4)
-    found = RunSteps.measure(given, None, Breakdown.of(**parts), RunLongLines((at, other)))
+    found = RunSteps.measure(given, None, Breakdown.of(**parts), RunLongLines((at, other)), NO_PHASES)
     return fields(found, "wait_longer window_share")
 
 
@@ -207,7 +211,7 @@ told[lambda *acts: {one.call for one in RunCalls.measure(made(*acts, to=fits(2))
 
 told.add("no line is known where no step takes long", lambda: lines(Bucket(0, 1, {}, {}, {"3": 700.0}, {"3": 14})))
 told.add("a run that is too short has no growth", lambda: growth(short()))
-told.add("without a log no steps are known", lambda: RunSteps.measure(recording(), None, None, None))
+told.add("without a log no steps are known", lambda: RunSteps.measure(recording(), None, None, None, NO_PHASES))
 told[lambda kind: kind.measure(recording())] = {
     "nor long lines": RunLongLines,
     "nor calls": RunCalls,
@@ -480,3 +484,26 @@ def steps_that_were_only_counted_have_a_trend() -> object:
 
 
 test_run_steps = told.test("run_steps")
+
+
+def near_traced(*buckets: dict[int, tuple[float, bool]]) -> float | None:
+    """Compare ms at lines, in long steps or not, of the buckets; the first one is traced, and line 12 trains."""
+    log = made(steps(20, 5.0, LOOP, traced=True)).log()
+    first = next(b for b in log.buckets if any(one.traced for one in b.steps))
+    pieces = [
+        tuple(RunPiece(phase=Phase.STEPS, ms=ms, seen=SeenStack(0, at=("train.py", at), long=long), samples=ms)
+              for at, (ms, long) in lines.items())
+        for lines in buckets
+    ]  # fmt: skip
+    far = [4 * number for number in range(len(pieces))]
+    log = replace(log, buckets=(first,), calls={1: CallPlace(1, RunCall.STEP, ("train.py", 12))})
+    return alike([Stretch(0.0, 1.0, own, at) for at, own in zip(far, pieces, strict=True)], log)
+
+
+A = {5: (100.0, False)}
+told[near_traced] = {
+    "slower steps of the same lines are alike": ({**A, 6: (50.0, False)}, {5: (600.0, True), 6: (300.0, False)}),
+    "another line takes half of all": (A, {**A, 9: (200.0, True)}),
+    "what long steps do at the call that trains is not seen": ({12: (100.0, False)}, {12: (300.0, True)}),
+    "too few samples": ({5: (19.0, False)}, {5: (600.0, False)}),
+}

@@ -7,6 +7,10 @@ __doc__, CODE = page(__file__)
 
 FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
 LATE = "the wait is for a thread that wakes up late, not for the pipeline's work"
+TAKES = frozenset({"__next__", "get_next"})  # Methods of iterators by which a program takes a batch
+REFILLED = (
+    0.5  # Fillings of a shuffle buffer in each step, from which the steps have a new iterator each, or nearly
+)
 HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
 
 
@@ -17,9 +21,9 @@ class Limits(RuleLimits):
     ahead: float = share_limit(0.25)
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - the wait, and all facts that explain or excuse it
     breakdown: Breakdown, pipeline: InputPipeline | None, cacheable: Cacheable | None, steps: Steps | None,
-    cost: TracingCost | None, limits: Limits = Limits(),
+    cost: TracingCost | None, phases: RunPhases | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Compare the exposed wait for input with the step, as it was traced and without the profiler's cost."""
     wait, step = breakdown["input"], breakdown.step_ms
@@ -51,22 +55,49 @@ def check(
     if clause:
         excuse = PartTime(Stage.INPUT, ms(wait), sentence)
         return Healthy(summary=f"{waits} for input{clause}", evidence=(*measures, measure), necessary=(excuse,))
-    critical = pipeline.critical if pipeline else None
-    cause, remedy = "", Remedy(FIND_OUT, CODE["without-model"])
-    if critical and not critical.is_root:  # no user can change tf.data's root
-        cause, remedy = f"; {critical.title} limits the pipeline", _remedy(critical, cacheable)
+    cause, remedy, filled = _cause(pipeline, cacheable, phases)
     stages = [stage for stage in pipeline.stages if not stage.is_root] if pipeline else []
     table = [stage_table(stages, "work per step", lambda stage: stage.work_ms)] if pipeline else []
     return Finding(
         summary=f"{waits} for input{cause}",
-        evidence=(*measures, *table),
+        evidence=(*measures, *filled, *table),
         remedies=(remedy,),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
     )
 
 
+def _cause(
+    pipeline: InputPipeline | None, cacheable: Cacheable | None, phases: RunPhases | None
+) -> tuple[str, Remedy, tuple[Measure, ...]]:
+    """Return what limits the pipeline, as a clause, what to change, and what shows it beside the stages' times."""
+    fillings = _fillings(pipeline) if pipeline else 0.0
+    if fillings >= REFILLED:
+        lines = phases.at(Phase.STEPS) if phases else ()
+        takes = next((line.at for line in lines if line.calls.rpartition(".")[2] in TAKES), None)
+        clause = f"; the shuffle buffer is filled {number(round(fillings, 1))} times in each step, by new iterators"
+        filled = Measure("fillings of the shuffle buffer per step", count(fillings), count(REFILLED))
+        remedy = Remedy("Make one iterator before the loop, and take all batches from it", CODE["one"], takes)
+        return clause, remedy, (filled,)
+    critical = pipeline.critical if pipeline else None
+    if critical and not critical.is_root:  # no user can change tf.data's root
+        return f"; {critical.title} limits the pipeline", _remedy(critical, cacheable), ()
+    return "", Remedy(FIND_OUT, CODE["without-model"]), ()
+
+
 def _little(wait_ms: float, step_ms: float, limits: Limits) -> bool:
     return wait_ms < limits.share * step_ms or wait_ms < limits.ready_ms
+
+
+def _fillings(pipeline: InputPipeline) -> float:
+    """Return how often a step fills a shuffle buffer: by what comes in beyond what goes out."""
+    found = 0.0
+    for stage in pipeline.stages:
+        size = stage.dataset.parameters.buffer_size if stage.dataset and stage.kind.startswith("Shuffle") else None
+        below = (one.calls for one in pipeline.stages if one.path.rpartition("::")[0] == stage.path)
+        surplus = next(below, 0.0) - stage.calls
+        if size and size > 0 and surplus > stage.calls:  # of a usual pipeline, as many come in as go out
+            found = max(found, surplus / size)
+    return found
 
 
 def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:

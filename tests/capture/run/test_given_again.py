@@ -1,0 +1,67 @@
+"""Whether a sampled call has the arguments of an earlier step's: real frames of functions, which are over."""
+
+import enum
+import queue
+import types
+
+import numpy as np
+
+from tests.capture.run.kit import *
+
+given_again = agent.load("run.given_again")
+Colour = enum.Enum("Colour", "RED BLUE")
+TABLE, WORDS = np.arange(90.0).reshape(30, 3), [str(n) for n in range(9_000)]
+
+
+def load(*values: object, **named: object) -> FrameType:  # noqa: ARG001 - they are what is compared
+    return sure(inspect.currentframe())
+
+
+def own(path: object) -> tuple[FrameType, dict[str, object]]:
+    return sure(inspect.currentframe()), locals()
+
+
+def seen(*calls: FrameType, trains: tuple[CodeType, ...] = ()) -> list[bool | None]:
+    """Return what is said of calls, one in each step."""
+    known = given_again.GivenAgain()
+    return [known.seen(frame, step, trains) for step, frame in enumerate(calls)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "again"),
+    [
+        ("a.csv", "a.csv", True),
+        ("a.csv", "b.csv", False),
+        ((1, [2.5, {"k": None}]), (1, [2.5, {"k": None}]), True),
+        ({"k": 1}, {"k": 2}, False),
+        (TABLE, TABLE.copy(), True),
+        (TABLE, TABLE + 1.0, False),
+        (TABLE, TABLE.T, False),
+        (np.zeros(9), np.zeros(9), False),  # of nothing but zeros another may follow
+        (WORDS, list(WORDS), True),
+        (WORDS, WORDS[1:], False),
+        (np.float32(2.0), np.float32(2.0), True),
+        (Colour.RED, Colour.RED, True),
+        (Colour.RED, Colour.BLUE, False),
+        (math, math, True),
+        ("a" * 200_000, "a" * 200_000, None),  # too long to be read
+        (queue.Queue(), queue.Queue(), None),
+        (types.SimpleNamespace(), 1, False),  # an unknown one is no call that was seen
+    ],
+)
+def test_arguments_of_two_calls(first: object, second: object, *, again: bool | None) -> None:
+    assert seen(load(first), load(second))[-1] is again
+
+
+def test_what_is_no_other_call() -> None:
+    frame = load(1)
+    assert seen(frame, frame, trains=(load.__code__,)) == [None, None]  # it is under way for many steps
+    assert given_again.GivenAgain().seen(load(), 0, ()) is not None
+    (holds, held), again = own("a"), own("a")[0]
+    assert seen(holds, again) == [None, None]  # to read its variables would change the dictionary that holds them
+    assert held == {"path": "a"}
+    known = given_again.GivenAgain()
+    assert [known.seen(load(1), step, ()) for step in (3, 3, 4)] == [False, None, True]
+    # What the function has let go is not kept alive by its frame.
+    assert given_again.GivenAgain().seen(frame, 0, ()) is False
+    assert frame.f_locals == {"values": (1,), "named": {}}
