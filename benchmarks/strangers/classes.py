@@ -1,0 +1,77 @@
+"""Whether a report names the lines of a fault, and whether what it advises there is the right kind of change.
+
+*Named*: a line of the fault is in a finding of a warning or more, or among the largest places without a known change.
+*Explained*: such a finding, or another one at the line, advises a change of the fault's class. The writer of a case
+declares the class; that of a rule is here, by what its remedies do.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from benchmarks.strangers.cases import Case
+
+NEAR = 2
+"""Lines between a place and the fault's: a call may span several."""
+
+LOUD = frozenset({"warning", "critical"})
+
+CLASSES: Mapping[str, frozenset[str]] = {
+    rule: frozenset(classes.split(", "))
+    for classes, rules in {
+        "hoist, keep": "repeated-call uncached-preprocessing cache-order",
+        "hoist, compile once": "repeated-conversion",
+        "hoist": "repeated-computation driver-start frozen-layers",
+        "less often, hoist, beside": "between-steps step-outlier",
+        "less often, hoist, batch, keep": "epoch-boundary",
+        "less often, hoist, compile, batch": "python-in-loop",
+        "less often": "frequent-saving host-sync",
+        "less often, batch": "slow-evaluation",
+        "batch, compile": "slow-prediction",
+        "batch, hoist, less often, compile": "slow-call",
+        "batch": "small-batch per-element-map serial-batch kernel-launch-bound column-slices fragmented-matmul"
+        " optimizer-overhead small-replica-batch recurrent-loop unvectorized-operation",
+        "batch, keep, parallel, cheaper form": "slow-preparation",
+        "parallel": "sequential-map serial-reads disabled-autotune thread-limit serial-transfer busy-workers",
+        "parallel, keep, cheaper form, beside": "python-input",
+        "parallel, beside, less data, keep, cheaper form, hoist": "input-bound starved-cpu",
+        "beside": "missing-prefetch",
+        "keep, less data": "small-files compressed-records slow-storage window-datasets",
+        "compile": "eager-step debug-checks device-placement",
+        "compile once": "retracing recompilation new-shapes kernel-compilation slow-start",
+        "compile once, bounded": "tuning-loop growing-step growing-memory out-of-memory",
+        "less data": "late-shrink oversized-decode padding-waste late-gather zero-factor unused-gradients"
+        " shuffle-order sample-weight-scan zero-learning-rate",
+        "cheaper form, batch, less data, hoist": "hot-operation",
+        "cheaper form, less data": "broadcast-cost embedding-gradient sparse-operand layout-change slow-random"
+        " depthwise-convolution grouped-convolution max-pool-gradient slow-cudnn-path deterministic-operations",
+        "numbers": "float32-matmul float64-compute float16-on-cpu float16-without-tensor-cores loss-scaling"
+        " unaligned-dimension unfused-batch-norm unfused-elementwise idle-matrix-unit",
+    }.items()
+    for rule in rules.split()
+}
+
+
+def named(case: Case, report: Mapping[str, Any]) -> bool:
+    """Say whether a report names a line of the fault, loudly enough to be read."""
+    found = [result for result in _findings(report) if result["severity"] in LOUD]
+    return any(_at(case, one) for one in (found, report.get("large", [])))
+
+
+def explained(case: Case, report: Mapping[str, Any], kinds: Iterable[str]) -> bool:
+    """Say whether a finding at a line of the fault advises a change of one of these classes."""
+    right = frozenset(kinds)
+    return any(_at(case, one) for one in _findings(report) if right & CLASSES.get(one["rule"], frozenset()))
+
+
+def _findings(report: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (one for one in report["results"] if one["outcome"] == "finding" and one["topic"] != "recording")
+
+
+def _at(case: Case, node: object) -> bool:
+    """Say whether a place anywhere in a part of a report is one of the fault's."""
+    if isinstance(node, Mapping):
+        line, path = node.get("line"), node.get("path")
+        near = isinstance(line, int) and any(abs(line - fault) <= NEAR for fault in case.where)
+        same = not case.where_file or str(path).rpartition("/")[2] == case.where_file.rpartition("/")[2]
+        return (near and path is not None and same) or any(_at(case, one) for one in node.values())
+    return isinstance(node, list | tuple) and any(_at(case, one) for one in node)
