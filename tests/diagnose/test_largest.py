@@ -90,6 +90,11 @@ told[places] = {
     "of the call that trains evaluation alone is a place": (
         run_of(of(FIT, 40_000.0, Phase.STEPS), of(FIT, 20_000.0)),
     ),
+    "lines of functions that one line calls": run_of(
+        *(of(line, 3_000.0, around=(at(30), at(CALL))) for line in (100, 120, 140, 160)),
+        of(200, 15_000.0, around=(at(31), at(CALL))),
+        of(220, 2_000.0, around=(at(31), at(CALL))),
+    ),
     "imports are no place": run_of(of(1, 30_000.0, Phase.IMPORTS)),
     "a window of steps has no places of a run": run_of(of(7, 20_000.0), whole=False),
     "a warning names the line": (run_of(of(7, 20_000.0)), found(7)),

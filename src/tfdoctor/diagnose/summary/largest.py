@@ -51,10 +51,12 @@ def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Res
     trains = {*_training(chart.fact(Recording)), *(row.at for row in step if row.within)}
     found = {at: replace(one, ms=one.ms * steps_ms / step_ms) for at, one in _of_step(chart, step, trains).items()}
     own_lines = dict[Location, set[Location]]()
-    for group in _groups(whole, trains) if whole else ():
-        if group.at and group.ms > (found[group.at].ms if group.at in found else 0.0):
-            found[group.at] = LargePlace(at=group.at, what=group.calls, phase=group.phase, ms=group.ms)
-            own_lines[group.at] = {line.at for line in group.lines if line.at}
+    groups, recurring_ms = _groups(whole, trains) if whole else (), whole.recurring_ms if whole else 0.0
+    outer = _outer(groups, trains, LEAST * (recurring_ms or total_ms))
+    for at, group in (*((group.at, group) for group in groups), *outer):
+        if at and group.ms > (found[at].ms if at in found else 0.0):
+            found[at] = LargePlace(at=at, what=group.calls, phase=group.phase, ms=group.ms)
+            own_lines[at] = {at, *(line.at for line in group.lines if line.at)}
     explained = _explained(results)
     shares = (one.saving.share for one in results if one.saving and one.severity is not Severity.NOTE)
     left_ms = steps_ms * (1.0 - max(shares, default=0.0))
@@ -139,6 +141,22 @@ def _training(recording: Recording) -> Iterator[Location | None]:
 def _groups(phases: RunPhases, trains: Lines) -> Sequence[LineGroup]:
     lines = (line for line in phases.lines if line.at and line.phase not in NO_PLACES)
     return line_groups(line for line in lines if line.phase is not Phase.STEPS or line.at not in trains)
+
+
+def _outer(groups: Sequence[LineGroup], trains: Lines, least_ms: float) -> Iterator[tuple[Location, LineGroup]]:
+    """Yield the innermost lines below which lines take so many ms that are no place of that size themselves.
+
+    A line below which such a one was found counts without what that has.
+    """
+    left = [line for group in groups if group.ms < least_ms for line in group.lines]
+    below = by_key((at, line) for line in left for at in takewhile(lambda at: at not in trains, line.around))
+    depth = {at: min(line.around.index(at) for line in lines) for at, lines in below.items()}
+    taken = set[int]()
+    for at in sorted(below, key=lambda at: (depth[at], sum(line.ms for line in below[at]))):
+        lines = [line for line in below[at] if id(line) not in taken]
+        if sum(line.ms for line in lines) >= least_ms:
+            taken.update(map(id, lines))
+            yield at, LineGroup(tuple(sorted(lines, key=lambda line: -line.ms)))
 
 
 def _explained(results: Iterable[Result]) -> Mapping[Location, float]:
