@@ -116,6 +116,7 @@ class ProfileRow(Record, kw_only=True):
     of_fastest: Sometimes[Number | None] = None
     unknown: Sometimes[str] = ""
     within: Sometimes[bool] = False  # the framework's own work in a call of a compiled function
+    inner: Sometimes[Location | None] = None  # the line, in a stage's function, of its slowest operation
 
 
 class LargePlace(Record, kw_only=True):
@@ -123,7 +124,7 @@ class LargePlace(Record, kw_only=True):
 
     ``ms`` is its time in the run and ``share`` that of the run, where ``of_run``; else both are of the shown step.
     ``recurring`` is the share of what recurs in a longer run, where it is the larger one. ``times`` is how often a
-    step calls the same layers from there. ``attained`` and ``of_fastest`` are as in ProfileRow.
+    step calls the same layers from there. ``inner``, ``attained`` and ``of_fastest`` are as in ProfileRow.
     """
 
     at: Location
@@ -135,6 +136,7 @@ class LargePlace(Record, kw_only=True):
     recurring: Sometimes[Share | None] = None
     of_run: Sometimes[bool] = False
     times: Sometimes[Count] = 0
+    inner: Sometimes[Location | None] = None
     attained: Number | None = None
     of_fastest: Sometimes[Number | None] = None
 

@@ -132,7 +132,8 @@ def profile_rest(diagnosis: Diagnosis) -> str:
 def profile_cells(row: ProfileRow) -> tuple[str, str, str, str]:
     """Return what a row of the profile is, its line or layer, its time, and its share of the step."""
     part = "beside it" if row.beside else share(row.share)  # the step does not wait for it
-    return text.name(row.what, 80), location(row.at) or text.name(row.layer, 60), milliseconds(row.ms), part
+    inner = f" at {location(row.inner)}" if row.inner else ""
+    return text.name(row.what, 80) + inner, location(row.at) or text.name(row.layer, 60), milliseconds(row.ms), part
 
 
 def reached(row: ProfileRow, *, brief: bool = False) -> str:
@@ -165,6 +166,7 @@ def large_cells(place: LargePlace) -> tuple[str, str, str]:
     rate = f"{percent(place.attained)} of what the hardware allows" if place.attained is not None else ""
     rate = rate or (f"{percent(place.of_fastest)} of this run's fastest" if place.of_fastest is not None else "")
     takes = f"the same layers, {place.times} times in each step" if place.times else text.name(place.what, 80)
+    takes += f" at {location(place.inner)}" if place.inner else ""
     what = joined(PART_LABELS.get(place.part) or str(place.phase), takes, rate)
     return location(place.at), f"{time} ({joined(share(place.share), recurring)})", what
 

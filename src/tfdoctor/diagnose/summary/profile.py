@@ -159,5 +159,6 @@ def _stages(chart: Chart, breakdown: Breakdown) -> Iterator[ProfileRow]:
     beside = {path for segment in ahead for path in segment.stages} - awaited
     for stage in pipeline.stages:
         if not stage.is_root and stage.wall_ms:
-            row = _row(WorkKind.STAGE, stage.title, Stage.INPUT, stage.wall_ms, OF_STAGE, at=stage.at)
-            yield replace(row, beside=stage.path in beside)
+            what = f"{stage.title}, mostly {stage.slowest[0]}" if stage.slowest else stage.title
+            row = _row(WorkKind.STAGE, what, Stage.INPUT, stage.wall_ms, OF_STAGE, at=stage.at)
+            yield replace(row, beside=stage.path in beside, inner=stage.slowest[1] if stage.slowest else None)

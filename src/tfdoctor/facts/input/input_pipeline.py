@@ -6,6 +6,7 @@ segment; within a segment the stages work one after the other, so its time is th
 consumer waits for elements is not work.
 """
 
+from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.iterators import NUMBERED, Iterators, Node
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Dataset, Program
@@ -37,6 +38,7 @@ class StageTime(Record, kw_only=True):
     operations: Mapping[str, float] = field(default_factory=dict)  # of its function, by name
     asynchronous: bool = False
     dataset: Dataset | None = None
+    slowest: tuple[str, Location] | None = None  # type and line of the operation that takes most of its function
 
     @classmethod
     def of(cls, path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> Self:
@@ -102,6 +104,8 @@ def feeds(path: str, consumer: str) -> bool:
 
 def stage_table(stages: Iterable[StageTime], label: str, time_ms: Callable[[StageTime], float]) -> Table:
     """Return the table of stages with a time of each, in ms per training step, and what its label says of it."""
+    stages = tuple(stages)
+    inner = [("its slowest operation at", lambda stage: stage.slowest and stage.slowest[1])]
     return Table.of(
         stages,
         ("stage", lambda stage: stage.title),
@@ -109,6 +113,7 @@ def stage_table(stages: Iterable[StageTime], label: str, time_ms: Callable[[Stag
         (label, lambda stage: ms(time_ms(stage))),
         ("busy threads", lambda stage: count(stage.concurrency)),
         ("calls per step", lambda stage: count(stage.calls)),
+        *(inner if any(stage.slowest for stage in stages) else ()),
     )
 
 
@@ -121,7 +126,9 @@ class InputPipeline(Record):
     idle: tuple[Dataset, ...] = ()  # with a function that did not run in the traced steps
 
     @classmethod
-    def measure(cls, iterators: Iterators, steps: Steps, program: Program | None) -> Self:
+    def measure(
+        cls, iterators: Iterators, steps: Steps, program: Program | None, graphs: FunctionGraphs | None
+    ) -> Self:
         """Measure every stage, one that tf.data made inside another (such as a generator's) at its consumer's line.
 
         Keras makes the generator of a PyDataset in fit; what it runs is at ``batches_at``.
@@ -146,6 +153,8 @@ class InputPipeline(Record):
             if stage.dataset is None and above and not stage.injected and not stage.is_root:
                 at = (program.batches_at if stage.kind == GENERATOR else None) or above[-1].at
                 stage = replace(stage, dataset=Dataset(id=above[-1].id, kind="", at=at))
+            slowest = graphs.slowest(stage.dataset, stage.operations) if graphs and stage.operations else None
+            stage = replace(stage, slowest=slowest)
             stages.append(stage)
         ran = {name for stage in stages for name in NUMBERED.findall(stage.name)}
         idle = tuple(one for one in fed if one.function_at and one.trace_name not in ran)

@@ -1,13 +1,13 @@
 """What the functions of the pipeline's maps compute for each element, and the images that they decode."""
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import SHAPES
-from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program
+from tfdoctor.facts.run.program import WIDTHS, Program
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 
-NAMED = "Dataset_map_"  # The prefix of tf.data's name for the graph of a map's function
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))  # Types of operations that compute nothing
 # Kinds of datasets that may lie between a map and its batch, because they pass on single elements.
 BETWEEN = frozenset(
@@ -38,42 +38,6 @@ SAME_SIZE = frozenset(
 # Factor by which both sides of a decoded image exceed the used size when it is too large: JPEG's least ratio.
 OVERSIZED_TIMES = 2.0
 Size = tuple[int, int]  # Height and width in pixels
-
-
-class FunctionGraphs(Record):
-    """The graphs by the id of their dataset, without those whose names are ambiguous."""
-
-    by_dataset: Mapping[int, RecordedGraph] = field(default_factory=dict)
-    place: Places = field(default_factory=Places)
-
-    @classmethod
-    def measure(cls, program: Program, recording: Recording) -> Self:
-        """Match the recorded graphs of maps with the datasets, by the function's name.
-
-        Raises:
-            Unavailable: the record has no such graph.
-        """
-        recorded = recording.program.graphs if recording.program else ()
-        of_maps = (one for one in recorded if one.kind == "dataset" and one.name.startswith(NAMED))
-        graphs = by_key((graph.name.removeprefix(NAMED), graph) for graph in of_maps)
-        if not graphs:
-            raise Unavailable("the functions of the pipeline's maps were not recorded")
-        names = {dataset.id: dataset.function.strip("<>") for dataset in program.datasets}
-        # A function may be mapped over training and test data: then its graphs compute the same.
-        forms = {
-            name: {tuple((op.name, op.type, op.at, op.outputs) for op in graph.operations) for graph in found}
-            for name, found in graphs.items()
-        }
-        matched = {number: graphs[name][0] for number, name in names.items() if len(forms.get(name, ())) == 1}
-        return cls(matched, Places.of(recording))
-
-    def of(self, dataset: Dataset | None) -> RecordedGraph | None:
-        """Return the graph of a dataset's function; None is unknown."""
-        return self.by_dataset.get(dataset.id) if dataset else None
-
-    def at(self, operation: RecordedOperation) -> Location | None:
-        """Return the user's line of an operation."""
-        return self.place(operation.at)
 
 
 def tensor_bytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:

@@ -112,4 +112,6 @@ def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
         mapped = f"{CODE['mapped'].format(function)}\n" if function.isidentifier() else ""
         action, changes = f"Make {critical.title} cheaper, or cache its output", "the output has to fit into memory"
         return Remedy(action, f"{mapped}{CODE['cached']}", critical.at, "cache", changes=changes)
-    return Remedy(f"Make {critical.title} cheaper", CODE["cheaper"], critical.at)
+    what, at = critical.slowest or (critical.title, critical.at)
+    within = f" in {critical.title}" if critical.slowest else ""
+    return Remedy(f"Make {what}{within} cheaper", CODE["cheaper"], at)

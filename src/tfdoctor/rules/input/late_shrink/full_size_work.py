@@ -6,8 +6,9 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.input.map_functions import DECODERS, RESIZERS, FunctionGraphs
+from tfdoctor.facts.input.map_functions import DECODERS, RESIZERS
 from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.run.operation_types import RANDOM, SHAPES
 from tfdoctor.facts.run.program import Dataset, kind_of
