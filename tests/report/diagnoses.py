@@ -8,23 +8,14 @@ from itertools import zip_longest
 from tests.cases import sure
 from tests.kit import *
 from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
-from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
+from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust, work
 from tfdoctor.diagnosis.hosts import Hosts
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingMatch, TrainingState, Trial, Trials
-from tfdoctor.diagnosis.work import (
-    ImportedPackage,
-    LargePlace,
-    OperationRow,
-    PhaseRow,
-    Profile,
-    ProfileRow,
-    RunAccount,
-    WorkKind,
-)
+from tfdoctor.diagnosis.work import LargePlace, OperationRow, PhaseRow, Profile, ProfileRow, RunAccount, WorkKind
 from tfdoctor.report import sentences
 from tfdoctor.report.formats import html, render
 from tfdoctor.report.page import page, prospects
@@ -347,7 +338,7 @@ def hostile_run() -> Diagnosis:
             segments=tuple(replace(one, at=where) for one in run.segments),
             others=(evil, LONG),
             notes=(evil, LONG),
-            imports=(ImportedPackage(package=evil, at=None, ms=1.0, late=evil),),
+            imports=(work.ImportedPackage(package=evil, at=None, ms=1.0, late=evil),),
             missing=evil,
             long_steps=LongStepTime(count=1, ms=20.0, beyond_ms=15_000.0, lines=bad),
         ),

@@ -53,11 +53,9 @@ LATE = (
 
 
 def test_where_a_script_first_uses_what_it_imports(golden: Callable[[str, str], None]) -> None:
-    told = []
-    for text in LATE:
-        module = SyntaxTree(text)
-        trains = [call.lineno for call in module.calls("fit")]
-        told.append(f"{text}\n-> {LateUse(module, trains).clause('a') or 'early, or unclear'}\n")
+    modules = {text: SyntaxTree(text) for text in LATE}
+    used = {text: LateUse(one, [call.lineno for call in one.calls("fit")]) for text, one in modules.items()}
+    told = (f"{text}\n-> {one.clause('a') or 'early, or unclear'}\n" for text, one in used.items())
     golden("late_use.txt", "\n".join(told))
 
 
