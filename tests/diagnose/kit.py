@@ -206,5 +206,5 @@ def run_chart(phases: RunPhases | None, steps: RunSteps | None = None, *more: ob
     step = next((part for part in more if isinstance(part, StepModel)), None)
     if phases is not None:
         known.append(RunModel(phases, steps, step))
-    kinds = {RunPhases, RunSteps, StepModel, RunModel, RunCalls, RunEnding, RunLongLines, Samples}
+    kinds = {RunPhases, RunSteps, StepModel, RunModel, RunCalls, RunEnding, RunLongLines, Samples, Recording}
     return Chart(known, {kind: Unavailable("not recorded") for kind in kinds - {type(part) for part in known}})

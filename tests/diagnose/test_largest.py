@@ -39,6 +39,10 @@ def found(
     return Result(rule=rule(lambda: made), outcome=made, severity=severity, run=saving, saving=step)
 
 
+def said_of(result: Result, **effects: Any) -> Result:
+    return replace(result, outcome=replace(sure(result.finding), **effects))
+
+
 saving_of_run = RunSaving(
     ms=1.0, share=0.1, rated_share=0.1, recurs=Recurrence.PER_STEP, each_ms=1.0, times=1, bound=Bound.EXPECTED
 )
@@ -113,6 +117,14 @@ told[places] = {
     "a line that calls the training function": run_of(of(CALL, 40_000.0, Phase.STEPS)),
     "the loop's own time between epochs": run_of(
         of(FIT, 40_000.0, Phase.STEPS), of(FIT, 12_000.0, Phase.BOUNDARIES)
+    ),
+    "a note without a figure about steps, at a line that traces": (
+        replace(run_of(of(7, 20_000.0, Phase.TRACING)), times={Phase.TRACING: 20_000.0}),
+        said_of(found(7, severity=Severity.NOTE), effects=(Effect(Stage.HOST, 0.5, of=ms(1.0)),)),
+    ),
+    "a change at another line leaves less of the phase than half of the line's time": (
+        run_of(of(7, 20_000.0)),
+        said_of(found(8), run_effects=(RunEffect(phase=Phase.EVALUATION, of=ms(11_000.0)),)),
     ),
     "a note that saves less": (run_of(of(7, 20_000.0)), found(7, severity=Severity.NOTE, saves_ms=9_999.0)),
 }

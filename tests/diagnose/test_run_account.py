@@ -36,6 +36,20 @@ LINES = (
     PREPARES(ms=900.0, samples=18, calls="pandas.DataFrame.iterrows"),
     PREPARES(ms=200.0, samples=4, calls="json.loads"),
 )
+IMPORTS = partial(RunLine, phase=Phase.IMPORTS, samples=4)
+NAMES = ("sklearn.svm", "sklearn.manifold", "json", "importlib._bootstrap", "a", "b", "c", "d", "e", "f")
+
+
+def imports_of(total_ms: float) -> RunPhases:
+    """An eighth is imports: sklearn in two lines, json with too few samples, and six packages with enough."""
+    lines = [
+        IMPORTS(at=Location("train.py", at), ms=10.0 * at, calls=calls, samples=4 if at < 4 else 5)
+        for at, calls in enumerate(NAMES, start=1)
+    ]
+    times = {Phase.IMPORTS: total_ms / 8, Phase.STEPS: total_ms * 7 / 8}
+    return RunPhases(total_ms=total_ms, times=times, lines=tuple(reversed(lines)))
+
+
 PLANNED = RunCalls((), epochs=2, planned_epochs=30)
 EARLY = steps_of(32, 10.0), RunCalls((), epochs=1, planned_epochs=12, epoch_steps=80)
 WAITS = LongLine(at=AT, ms=3_000.0, samples=60, trains=True)
@@ -44,6 +58,8 @@ ACCOUNTS = {
     "a line is named by enough samples only": account_of(
         RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=LINES)
     ),
+    "imports by package, the largest first": account_of(imports_of(59_999.0)),
+    "imports of a longer run": account_of(imports_of(60_000.0)),
     **{
         name: account_of(STEPS_ALONE, None, *calls, epochs=asked)
         for name, asked, *calls in (

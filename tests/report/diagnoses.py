@@ -8,7 +8,7 @@ from itertools import zip_longest
 from tests.cases import sure
 from tests.kit import *
 from tfdoctor.diagnose.summary.timeline import TimelineWork, drawn
-from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
+from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust, work
 from tfdoctor.diagnosis.hosts import Hosts
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
@@ -338,6 +338,7 @@ def hostile_run() -> Diagnosis:
             segments=tuple(replace(one, at=where) for one in run.segments),
             others=(evil, LONG),
             notes=(evil, LONG),
+            imports=(work.ImportedPackage(package=evil, at=None, ms=1.0, late=evil),),
             missing=evil,
             long_steps=LongStepTime(count=1, ms=20.0, beyond_ms=15_000.0, lines=bad),
         ),

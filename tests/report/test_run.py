@@ -1,6 +1,7 @@
 """The account of the run: its sentences, its bar, its shares, and what changes save of it."""
 
 from tests.report.kit import *
+from tfdoctor.diagnosis.work import ImportedPackage
 
 
 def shown(run: RunAccount) -> RunSection:
@@ -55,6 +56,11 @@ texts[words_of] = {
     "a window: a saving of the step is told elsewhere": (saves(1.0, PER_STEP), STEP, WINDOW),
     "a window: once": (saves(0.2, ONCE, whole=1.2), None, WINDOW),
 }
+PACKAGES = (
+    ImportedPackage(package="tensorflow", at=Location("train.py", 3), ms=4e3),
+    ImportedPackage(package="sklearn", at=Location("train.py", 5), ms=1.2e3, late="its name is not used"),
+)
+texts.add("imports by package", lambda: shown(replace(OF_RUN, imports=PACKAGES)).notes)
 texts.add("notes of a run that was ended early", lambda: shown(EARLY).notes)
 test_a_saving_is_told_in_its_own_unit_and_of_the_run = texts.test("savings")
 

@@ -39,12 +39,14 @@ def test_verdicts(told: Cases) -> None:
         "less than 5 % of what recurs": {"ms": 1_000.0 + 999.0},
         "trap: a slow first epoch, until all lengths were seen": {"starts_s": (8.0, 9.0, 18.9)},
         "tracing goes on in the later half of the run": {"starts_s": (8.0, 9.0, 19.0)},
+        "the end of the process is no part of the run's later half": {"starts_s": (8.0, 9.0, 17.0)},
         "one function is traced twice": {
             "tracings": 2, "made": 1, "ms": 9_000.0, "first_ms": 8_000.0, "starts_s": (8.0, 9.0)
         },
     }  # fmt: skip
     for name, change in changes.items():
-        told[name] = check(replace(STEP, **change))
+        ends = {**PHASES.times, Phase.END: 6_000.0} if "the end of" in name else PHASES.times
+        told[name] = check(replace(STEP, **change), phases=replace(PHASES, times=ends))
     for models in (10, 3, 2):
         told[f"a function for each of {models} models: several are left to tuning-loop"] = check(
             STEP, calls=(COMPILED, replace(FITTED, models=models))

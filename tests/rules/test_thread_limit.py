@@ -19,7 +19,7 @@ def example(
 
 
 sick = example
-healthy = described("The threads that TensorFlow takes by itself.", example, ThreadSetting(2.0, 2.0))
+healthy = described("The threads that TensorFlow takes by itself.", applied, check, ThreadSetting(2.0, 2.0))
 
 
 @golden_cases

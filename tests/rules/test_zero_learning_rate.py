@@ -16,7 +16,7 @@ def example(useless: UselessWork = SERVING, total: float = 14.0) -> Verdict:
 
 
 sick = example
-healthy = described("All optimizers have a rate above 0.", example, UselessWork(()))
+healthy = described("All optimizers have a rate above 0.", applied, check, UselessWork(()))
 
 
 @golden_cases
@@ -43,6 +43,13 @@ ADAM = ZeroRate("adam", ("/home/me/train.py", 17))
 
 def of_run(*rates: ZeroRate, finished: bool = True) -> Manifest:
     return manifest(steps=StepsSeen(zero_rates=rates), finished=finished)
+
+
+def test_a_run_without_traced_steps_is_healthy_where_no_rate_is_zero() -> None:
+    untraced = Unavailable("no step was traced")
+    assert UselessWork.measure(recording(manifest=of_run()), untraced, untraced) == UselessWork(())
+    with pytest.raises(Unavailable, match="no step"):
+        UselessWork.measure(recording(manifest=of_run(ADAM)), untraced, untraced)
 
 
 def measured(run: Manifest, *more: Operation) -> UselessWork:

@@ -10,7 +10,7 @@ from math import inf
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
-from tfdoctor.facts.chart import Chart, kind_of, needs
+from tfdoctor.facts.chart import Chart, Unavailable, kind_of, needs
 from tfdoctor.terms.pages import RuleDoc, docstring
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Outcome, Remark, Verdict
@@ -145,15 +145,23 @@ class Rule(Record):
     def apply(self, chart: Chart, *given: object) -> Verdict:
         """Return the verdict of the first precondition that has one, else that of ``check``.
 
-        Facts that are given take precedence over those of the chart.
+        Facts that are given take precedence over those of the chart. A verdict holds whatever else is missing.
 
         Raises:
             Unavailable: a fact that the rule needs is missing.
         """
-        facts = chart.supply(self.check, *given)  # first: what is missing is said before any verdict
-        for verdict in [chart.call(precondition, *given) for precondition in self.preconditions]:
+        lacks = None
+        for precondition in self.preconditions:
+            try:
+                verdict = chart.call(precondition, *given)
+            except Unavailable as missing:
+                lacks = lacks or missing
+                continue
             if verdict is not None:
                 return verdict
+        facts = chart.supply(self.check, *given)
+        if lacks:
+            raise lacks
         return self.bound()(**facts)
 
     def edits(self) -> Mapping[str, Any]:

@@ -18,6 +18,18 @@ class PhaseRow(Record, kw_only=True):
     lines: tuple[PhaseLine, ...] = ()
 
 
+class ImportedPackage(Record, kw_only=True):
+    """A package that the run imports, in ms with all that it imports in turn, at the line that takes most of it.
+
+    ``late`` says where the script first uses its name, as a clause, where that is after the training or nowhere.
+    """
+
+    package: str  # "sklearn"
+    at: Location | None
+    ms: Ms
+    late: Sometimes[str] = ""
+
+
 class RunAccount(Record, kw_only=True):
     """The account of the run: every ms of its wall time in exactly one phase; ``rows`` sum to ``total_ms``.
 
@@ -46,6 +58,7 @@ class RunAccount(Record, kw_only=True):
     peak_bytes: Number | None = None
     others: tuple[str, ...] = ()  # other processes of the run
     notes: tuple[str, ...] = ()  # sentences
+    imports: Sometimes[tuple[ImportedPackage, ...]] = ()  # of a short run that they take much of, the largest first
     long_steps: LongStepTime | None = None  # None: no step took much longer than the others
 
     def of(self, *phases: Phase) -> float:

@@ -148,14 +148,22 @@ def _best_alone(findings: Sequence[Result], step: str) -> str:
 
 def _nothing_found(diagnosis: Diagnosis) -> str:
     kinds = Counter(type(result.outcome) for result in diagnosis.results)
-    healthy, unchecked = kinds[Healthy], kinds[NotApplicable] + kinds[Errored]
-    amounts = ((healthy, "healthy"), (unchecked, "not checked"), (len(diagnosis.settings.off), "switched off"))
+    healthy, unchecked, run = kinds[Healthy], kinds[NotApplicable] + kinds[Errored], whole_run(diagnosis)
+    said = [one.outcome.reason for one in diagnosis.results if isinstance(one.outcome, NotApplicable)]
+    steps = said.count(diagnosis.steps.missing) if run and diagnosis.steps.missing else 0
+    amounts = (
+        (healthy, "healthy"),
+        (steps, "not checked for lack of traced steps"),
+        (unchecked - steps, f"not checked{' for other reasons' if steps else ''}"),
+        (len(diagnosis.settings.off), "switched off"),
+    )
     checked = ", ".join(f"{counted(number, 'rule')} {state}" for number, state in amounts if number)
     if not healthy:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."
-    if not is_known(diagnosis.steps.median_ms) and not whole_run(diagnosis):
+    if not is_known(diagnosis.steps.median_ms) and not run:
         return f"The speed of the run is unknown: {checked}."
-    if unchecked > healthy and not unexplained(diagnosis):
+    # Rules about steps say nothing of a run that has few of them.
+    if unchecked > healthy and not unexplained(diagnosis) and not (run and not steps_matter(run)):
         return f"It is mostly unknown whether less is possible: {checked}."
     return f"No rule found a change to make: {checked}."  # no claim that there is none: rules know some faults
 

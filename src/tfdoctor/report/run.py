@@ -8,7 +8,7 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import ClassVar
 
-from tfdoctor.diagnosis.work import PhaseRow, RunAccount
+from tfdoctor.diagnosis.work import ImportedPackage, PhaseRow, RunAccount
 from tfdoctor.report.words import is_known, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, quantity, share, with_noun
@@ -186,7 +186,7 @@ class RunSection(Record, kw_only=True):
         return row.ms < LITTLE * self.account.total_ms
 
 
-def where(line: PhaseLine) -> str:
+def where(line: PhaseLine | ImportedPackage) -> str:
     """Return where time of the run or of a step passed."""
     return location(line.at) or NO_LINE
 
@@ -224,6 +224,13 @@ def _lines(lines: Sequence[PhaseLine]) -> tuple[PhaseLine, ...]:
 
 def _notes(run: RunAccount) -> Iterator[str]:
     yield from map(text.sentence, run.notes)
+    if run.imports:
+        packages = (f"{text.name(one.package)} {duration(one.ms)} at {where(one)}" for one in run.imports)
+        imports_ms = run.of(Phase.IMPORTS)
+        of_run = f"{duration(imports_ms)} ({share(imports_ms / run.total_ms)} of the run)"
+        yield f"Imports: {of_run}: {', '.join(packages)}."
+    if unneeded := "; ".join(f"{text.name(o.package)}, as {text.prose(o.late)}" for o in run.imports if o.late):
+        yield f"Not needed at the start, unless another module imports it too: {unneeded}."
     if taken_ms := _from_each_to_the_next(run):
         yield _between_steps(run, taken_ms)
     if run.ended_early and run.planned_epochs and run.epochs:

@@ -1,5 +1,6 @@
 """The account of the run in a report, from the facts about its phases, steps, calls, memory and end."""
 
+from tfdoctor.diagnose.summary.imports import imported_packages
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.cores import Cores
@@ -38,6 +39,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         chart.get(RunCalls),
         rows=tuple(rows),
         segments=phases.spans,
+        imports=imported_packages(chart),
         steps=steps.count if steps else 0,
         step_loops=steps.loops if steps else 1,
         step_mean_ms=steps.mean_ms if steps else None,

@@ -42,13 +42,13 @@ def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Res
     ``step`` is all that takes time in a typical step, which counts in all steps of the run. The largest is the
     first. Lines of one loop are one place. Places are left out that a finding of a warning or more names, for which
     findings save half of the time, or whose operations run at half of the hardware's rate or of this run's highest;
-    and those of steps of which a change leaves less than half of the place.
+    and those of a phase of which a change leaves less than half of the place.
     """
     phases, step_ms = chart.get(RunPhases), next((row.ms / row.share for row in step if row.share), 0.0)
     whole = phases if phases is not None and phases.whole and phases.total_ms > 0 else None
     total_ms, steps_ms = (whole.total_ms, whole.of(Phase.STEPS)) if whole else (step_ms, step_ms)
     # The profile resolves what runs in these calls.
-    trains = {*_training(chart.fact(Recording)), *(row.at for row in step if row.within)}
+    trains = {*training_lines(chart.fact(Recording)), *(row.at for row in step if row.within)}
     found = {at: replace(one, ms=one.ms * steps_ms / step_ms) for at, one in _of_step(chart, step, trains).items()}
     own_lines = dict[Location, set[Location]]()
     groups, recurring_ms = _groups(whole, trains) if whole else (), whole.recurring_ms if whole else 0.0
@@ -57,16 +57,16 @@ def large_places(chart: Chart, step: Sequence[ProfileRow], results: Sequence[Res
         if at and group.ms > (found[at].ms if at in found else 0.0):
             found[at] = LargePlace(at=at, what=group.calls, phase=group.phase, ms=group.ms)
             own_lines[at] = {at, *(line.at for line in group.lines if line.at)}
-    explained = _explained(results)
-    shares = (one.saving.share for one in results if one.saving and one.severity is not Severity.NOTE)
-    left_ms = steps_ms * (1.0 - max(shares, default=0.0))
+    explained, saved = _explained(results), _saved(results, steps_ms)
+    taken = whole.of if whole else lambda _: steps_ms
     large = [
         place
         for place in (_shared(one, whole, total_ms) for one in found.values() if total_ms)
         if _rated(place) >= LEAST
-        and sum(explained[line] for line in own_lines.get(place.at, {place.at})) < MOST * place.ms
+        and sum(explained[line, place.phase in RECURRING] for line in own_lines.get(place.at, {place.at}))
+        < MOST * place.ms
         and max(place.attained or 0.0, place.of_fastest or 0.0) < MOST
-        and (place.phase is not Phase.STEPS or left_ms > (1.0 - MOST) * place.ms)
+        and (place.phase not in saved or taken(place.phase) - saved[place.phase] > (1.0 - MOST) * place.ms)
     ]
     return tuple(sorted(large, key=_rated, reverse=True)[:SHOWN])
 
@@ -130,7 +130,7 @@ def _mean(rows: Sequence[ProfileRow], of: Callable[[ProfileRow], float | None]) 
     return sum(share * figure for share, figure in known) / time if enough else None
 
 
-def _training(recording: Recording) -> Iterator[Location | None]:
+def training_lines(recording: Recording) -> Iterator[Location | None]:
     """Yield the lines of the loops and of the calls that train."""
     manifest, at = recording.manifest or Manifest(), Places.of(recording)
     yield from (at(manifest.steps.at), at(manifest.window.at) if manifest.window else None)
@@ -159,12 +159,28 @@ def _outer(groups: Sequence[LineGroup], trains: Lines, least_ms: float) -> Itera
             yield at, LineGroup(tuple(sorted(lines, key=lambda line: -line.ms)))
 
 
-def _explained(results: Iterable[Result]) -> Mapping[Location, float]:
-    """Return what findings save at each line that they name, in ms: all of it for a warning, or where unknown."""
-    explained: dict[Location, float] = defaultdict(float)
+def _explained(results: Iterable[Result]) -> Mapping[tuple[Location, bool], float]:
+    """Return what findings save at each line that they name, in ms: all of it for a warning, or where unknown.
+
+    Each line has it twice: of phases that recur, and of the others, of which a note about steps knows nothing.
+    """
+    explained: dict[tuple[Location, bool], float] = defaultdict(float)
     for result in results:
-        small = result.severity is Severity.NOTE and (result.run or result.saving)
-        saved = (result.run.ms if result.run else 0.0) if small else inf
-        for line in dict.fromkeys(result.finding.lines if result.finding else ()):
-            explained[line] += saved
+        finding, note = result.finding, result.severity is Severity.NOTE
+        saved = (result.run.ms if result.run else 0.0) if note and (result.run or result.saving) else inf
+        for line in dict.fromkeys(finding.lines if finding else ()):
+            explained[line, True] += saved
+            explained[line, False] += 0.0 if note and finding and finding.effects and not result.run else saved
     return explained
+
+
+def _saved(results: Iterable[Result], steps_ms: float) -> Mapping[Phase, float]:
+    """Return the most that a finding of a warning or more saves of each phase, in ms."""
+    saved: dict[Phase, float] = {}
+    for result in results:
+        if result.severity is Severity.NOTE or not result.finding:
+            continue
+        own = [(one.phase, (1.0 - one.scales) * one.of.value) for one in result.finding.run_effects]
+        own += [(Phase.STEPS, steps_ms * result.saving.share)] if result.saving else []
+        saved |= {phase: max(ms, saved.get(phase, 0.0)) for phase, ms in summed(own).items()}
+    return saved

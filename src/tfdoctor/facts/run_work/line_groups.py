@@ -19,6 +19,8 @@ MANY_LINES = 3
 NEAR = 5
 NEARBY = sorted(range(-NEAR, NEAR + 1), key=abs)
 NESTED = 2  # Loops of one function around a line from which on it works on an item at a time, whatever it calls
+# Packages of which an import tells nothing but that it is one.
+NO_MODULE = frozenset({"", "importlib", "_frozen_importlib", "_frozen_importlib_external"})
 
 
 class CalledWork(StrEnum):

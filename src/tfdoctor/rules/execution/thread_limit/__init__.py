@@ -6,11 +6,20 @@ from tfdoctor.families.kit import *
 from tfdoctor.rules.execution.thread_limit.setting import VARIABLE, LimitOrigin, ThreadSetting
 
 __doc__, CODE = page(__file__)
+
+
+def limited(setting: ThreadSetting) -> Healthy | None:
+    """A setting allows fewer threads than there are cores."""
+    none = f"No setting keeps operations from the {with_noun(setting.offered, 'core')}"
+    return Healthy(summary=none) if setting.origin is None else None
+
+
 PRECONDITIONS = (
     not_on(
         *(DeviceKind.GPU, DeviceKind.TPU),
         verdict=Healthy(summary="The step computes on an accelerator, not on the host's threads"),
     ),
+    limited,
     timed_steps,
 )
 
@@ -68,8 +77,6 @@ def check(
     setting: ThreadSetting, work: DivisibleWork, cores: Cores, breakdown: Breakdown, limits: Limits = Limits()
 ) -> Verdict:
     """Look for idle cores beside operations that would use them."""
-    if setting.origin is None:
-        return Healthy(summary=f"No setting keeps operations from the {with_noun(setting.offered, 'core')}")
     said = f"{setting.origin} allows {number(setting.limit)} of {with_noun(setting.offered, 'core')}"
     if not cores.sampled:
         return NotApplicable(reason=f"{said}, but the load of the cores was not sampled")
@@ -95,6 +102,6 @@ def check(
         healthy=f"{said}, {why}",
         finding=f"{said}, with {with_noun(idle, 'core')} idle",
         wrong=not why,
-        remedies=[replace(REMEDIES[setting.origin], at=setting.at)],
+        remedies=[replace(REMEDIES[setting.origin or LimitOrigin.PROGRAM], at=setting.at)],
         effects=effects,
     )

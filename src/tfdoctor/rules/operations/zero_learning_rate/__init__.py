@@ -4,14 +4,24 @@ from tfdoctor.rules.operations.zero_learning_rate.useless_work import UselessWor
 __doc__, CODE = page(__file__)
 
 
+def kept_at_zero(useless: UselessWork) -> Healthy | None:
+    """An optimizer was made with a learning rate of 0 and kept it."""
+    return (
+        None
+        if useless.optimizers
+        else Healthy(summary="No optimizer was made with a learning rate of 0 and kept it")
+    )
+
+
+PRECONDITIONS = (kept_at_zero,)
+
+
 class Limits(RuleLimits):
     share: float = share_limit(0.05)
 
 
 def check(useless: UselessWork, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Compare the work for updates that change nothing with the compute time."""
-    if not useless.optimizers:
-        return Healthy(summary="No optimizer was made with a learning rate of 0 and kept it")
     rows, names = (*useless.updates, *useless.gradients), ", ".join(useless.optimizers)
     part = operations.part(sum(row.ms for row in rows))
     return judged(

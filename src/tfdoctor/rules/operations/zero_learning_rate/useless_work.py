@@ -17,18 +17,25 @@ class UselessWork(Record):
     gradients: tuple[OperationTime, ...] = ()
 
     @classmethod
-    def measure(cls, recording: Recording, operations: Operations, dataflow: Dataflow) -> Self:
-        """Follow the graph back from the updates.
+    def measure(
+        cls, recording: Recording, operations: Operations | Unavailable, dataflow: Dataflow | Unavailable
+    ) -> Self:
+        """Follow the graph back from the updates, if there are any.
 
         Raises:
-            Unavailable: the rates of the whole run were not recorded.
+            Unavailable: the rates of the whole run were not recorded, or the operations of a step.
         """
         manifest = recording.manifest
         if manifest is None or manifest.steps.zero_rates is None:
             raise Unavailable("the recording does not say which learning rates are zero; record again")
         if not manifest.finished:
             raise Unavailable("the run was not recorded to its end, and its learning rates may rise")
-        zero = manifest.steps.zero_rates
+        if not (zero := manifest.steps.zero_rates):
+            return cls(())
+        if isinstance(operations, Unavailable):
+            raise operations
+        if isinstance(dataflow, Unavailable):
+            raise dataflow
         names = {rate.name for rate in zero}
         updates = {row.name for row in operations.rows if row.layer in names}
         serving = dataflow.only_for(one.name for one in dataflow.operations if one.layer in names)

@@ -1,4 +1,4 @@
-from tfdoctor.facts.run_work.line_groups import package_and_name
+from tfdoctor.facts.run_work.line_groups import NO_MODULE, package_and_name
 from tfdoctor.families.kit import *
 from tfdoctor.rules.run.slow_start.start_load import StartLoad
 
@@ -8,8 +8,6 @@ PRECONDITIONS = (whole_run,)
 
 STARTING = (Phase.START, Phase.IMPORTS, Phase.BUILDING)
 TENSORFLOW = frozenset({"tensorflow", "keras", "tf_keras"})  # Packages whose import is TensorFlow's
-# Packages of which an import tells nothing but that it is one.
-NO_MODULE = frozenset({"", "importlib", "_frozen_importlib", "_frozen_importlib_external"})
 LOADS = frozenset({"load_model", "load_weights", "restore", "read"})
 # Functions that give a variable, or a layer's variables, their values.
 SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})

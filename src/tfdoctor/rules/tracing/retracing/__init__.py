@@ -88,13 +88,14 @@ def _again(
 ) -> list[TracedDefinition]:
     """Return the functions whose tracing goes on through the run and takes enough of it, the most expensive first.
 
-    What is no longer traced in the later half of the run after its first trace is warm-up. A function that is one
-    for each of several models is judged by tuning-loop.
+    What is no longer traced in the later half of the run after its first trace is warm-up; the end of the process,
+    in which nothing is called, is no part of that. A function that is one for each of several models is judged by
+    tuning-loop.
     """
-    found = []
+    found, until = [], (phases.total_ms - phases.of(Phase.END)) / 1000
     for one in functions:
         first, last = min(one.starts_s, default=0.0), max(one.starts_s, default=inf)
-        goes_on = last >= (first + phases.total_ms / 1000) / 2
+        goes_on = last >= (first + until) / 2
         models = max((call.models or 0 for call in calls.of(*KERAS) if call.at == one.at), default=0)
         own = models < limits.made or one.made >= 2 * models
         if goes_on and own and (_remade(one) >= limits.made or one.tracings - 1 >= limits.again):
