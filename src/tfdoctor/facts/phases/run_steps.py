@@ -5,7 +5,7 @@ from statistics import median
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
-from tfdoctor.facts.phases.step_lines import AROUND, training_lines
+from tfdoctor.facts.phases.step_lines import AROUND, lines_that_train
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
@@ -82,7 +82,7 @@ class RunLongLines(Record):
             raise Unavailable("the run outside of the traced steps was not recorded")
         long = [((place(one.at), one.calls or "", one.work), ms, n) for one, ms, n in sampled(log) if one.long]
         counts = summed((key, number) for key, _, number in long)
-        training = {place(at) for at in training_lines(log)}
+        training = {place(at) for at in lines_that_train(log)}
         lines = [
             LongLine(
                 at=at, ms=ms, samples=int(counts[at, calls, work]), calls=calls, work=work,

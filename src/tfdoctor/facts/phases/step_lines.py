@@ -12,7 +12,7 @@ ENOUGH = 20  # Samples of steps near the traced ones, and of all, from which the
 TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
 
 
-def training_lines(log: RunLog) -> frozenset[SourceLine]:
+def lines_that_train(log: RunLog) -> frozenset[SourceLine]:
     """Return the lines of the calls that train: they do not say what a step does."""
     return frozenset(call.at for call in log.calls.values() if call.call in TRAINING and call.at)
 
@@ -27,7 +27,7 @@ def alike(parts: Sequence[Stretch], log: RunLog) -> float | None:
     traced = [number for number, one in log.steps if one.traced]
     if not traced:
         return None
-    first, last, calls = min(traced) - AROUND, max(traced) + AROUND, training_lines(log)
+    first, last, calls = min(traced) - AROUND, max(traced) + AROUND, lines_that_train(log)
     near, every = Lines(), Lines()
     for part in parts:
         for piece in (piece for piece in part.pieces if piece.phase is Phase.STEPS):

@@ -1,3 +1,5 @@
+from collections.abc import Container
+
 from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
@@ -43,6 +45,9 @@ ADVICE = {
     ),
 }  # fmt: skip
 
+# Kinds that are as slow in the steps: there other Python, and single operations, may be the training itself.
+IN_STEPS = frozenset({CalledWork.ROWS, CalledWork.GROWING, CalledWork.FILES, CalledWork.TEXTS, CalledWork.PARSING})
+
 # For adapt on batches of few examples: each batch costs the same few operations.
 IN_LARGE_BATCHES = Remedy("Adapt the layer to large batches, or to the array itself", CODE["large-batches"])
 # What helps whatever the work is: it is the same in each run.
@@ -53,16 +58,8 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
     """Find the loops that prepare data item by item."""
     if phases.of(Phase.OWN):
         return NotApplicable(reason=NOT_TOLD)
-    groups = line_groups(phases.at(Phase.PREPARING))
-    places = []
-    for group in groups:
-        if group.at and group.work in ADVICE:
-            says, action, code = ADVICE[group.work]
-            loop = RunPlace(
-                at=group.at, phase=Phase.PREPARING, ms=group.ms, says=f"{says} at {PLACE}",
-                remedies=(Remedy(action, CODE[code]),), within=in_function(group), group=group,
-            )  # fmt: skip
-            places.append(loop)
+    groups = line_groups(phases.at(Phase.PREPARING, Phase.STEPS))
+    places = [_loop(group) for group in groups if group.at and group.work in _advised(group.phase)]
     for place in small_calls(calls, RunCall.ADAPT) if calls else ():
         rows, batches = rows_per_batch(place.call) or 0.0, (place.call and place.call.batches) or 0.0
         says = f"{{name}} reads {number(batches)} batches of {with_noun(rows, 'example')} at {PLACE}"
@@ -72,6 +69,7 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = SlowPlaces.of(phases, places, least_ms, lambda place: place.ms)
     longest = "longest time of a loop that prepares data"
+    groups = tuple(group for group in groups if group.phase is Phase.PREPARING)
     measures = slow.measures("time of preparing data", longest, Phase.PREPARING)
     if not slow.places:
         time_ms, first = phases.of(Phase.PREPARING), next((group for group in groups if group.at), None)
@@ -99,6 +97,20 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
             *line_table([place.group for place in slow.places if place.group], phases.total_ms),
             *([adapted] if timed else ()),
         ),
-        (*changes(slow.places[:SHOWN]), KEPT),
+        (*changes(slow.places[:SHOWN]), *((KEPT,) if slow.places[0].phase is Phase.PREPARING else ())),
         others=lambda others: counted(len(others), "more such place"),
     )
+
+
+def _advised(phase: Phase) -> Container[CalledWork]:
+    return ADVICE if phase is Phase.PREPARING else IN_STEPS
+
+
+def _loop(group: LineGroup) -> RunPlace:
+    """Return the lines of a loop as a place, with what to do about their work."""
+    says, action, code = ADVICE[group.work]
+    place = RunPlace(
+        at=group.at, phase=group.phase, ms=group.ms, says=f"{says} at {PLACE}",
+        remedies=(Remedy(action, CODE[code]),), within=in_function(group), group=group,
+    )  # fmt: skip
+    return place if group.phase is Phase.PREPARING else replace(place, recurs=Recurrence.PER_STEP, times=0)
