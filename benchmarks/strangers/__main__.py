@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks import archives, commands
 from benchmarks.strangers.cases import SICK, Case, cases
+from benchmarks.strangers.classes import explained, named
 from benchmarks.strangers.edits import EditCount
 from benchmarks.strangers.scores import Scored, findings, totals
 from benchmarks.strangers.stored import write
@@ -65,14 +66,17 @@ def score(case: Case, options: argparse.Namespace) -> Scored:
         kept.write_text(json.dumps(timed(case, folder, options.rounds)), encoding="utf-8")
     times = json.loads(kept.read_text("utf-8")) if kept.exists() else []
     reports = {
-        twin: report(folder / f"{twin}.py", keep / f"{case.name}-{twin}", again=bool(options.again))
+        twin: report(case.script(twin, folder), keep / f"{case.name}-{twin}", again=bool(options.again))
         for twin in case.twins
     }
     declared = case.measured.get("saving_pct")
     saving = None if case.trap else case.saving(times)
     if saving is None and declared is not None:
         saving = declared / 100
-    return Scored(case, {twin: findings(one) if one else [] for twin, one in reports.items()}, saving, times)
+    found = {twin: findings(one) if one else [] for twin, one in reports.items()}
+    sick = reports.get(SICK)
+    known = (named(case, sick), explained(case, sick)) if sick else (None, None)
+    return Scored(case, found, saving, times, *known)
 
 
 def line(scored: Scored) -> str:
@@ -115,6 +119,7 @@ def main() -> None:
     total = totals(scored)
     by_general = f"{total.found_by_general} by general rules alone"
     print(f"recall {total.recall:.2f} ({total.found} of {total.cases}, {by_general})")
+    print(f"named {total.named} and explained {total.explained} of {total.cases}")
     print(f"precision {total.precision:.2f} ({total.false} undeclared of {total.true + total.false})")
     print(f"savings: {total.errors}; ceilings exceeded {total.exceeded} of {total.ceilings}")
     print(EditCount.of(scored))

@@ -8,6 +8,7 @@ further findings are true (``acceptable``).
 """
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,10 @@ class Case:
     per_mark: dict[str, float] = field(default_factory=dict)  # samples or steps between two marks
     measured: dict[str, Any] = field(default_factory=dict)
     files: tuple[str, ...] = ()  # paths within the folder of modules that the scripts import
+    classes: tuple[
+        str, ...
+    ] = ()  # of changes, as its writer calls the fault's (see benchmarks/strangers/classes.py)
+    where_file: str = ""  # that has those lines; "" is sick.py
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -59,6 +64,8 @@ class Case:
             per_mark,
             case.get("measured") or {},
             tuple(case.get("files", ())),
+            tuple(filter(None, case.get("class", "").split(", "))),
+            case.get("where_file", ""),
         )
 
     @property
@@ -69,7 +76,7 @@ class Case:
     @property
     def trap(self) -> bool:
         """Whether nothing is slow here that a change would help."""
-        return not (self.folder / f"{SICK}.py").exists()
+        return not (self.folder / f"{SICK}.py").exists() and not (self.folder / SICK).is_dir()
 
     @property
     def twins(self) -> tuple[str, ...]:
@@ -78,11 +85,13 @@ class Case:
 
     def written(self, out: Path) -> Path:
         """Write the scripts and their modules into a folder where they can run, and return it."""
-        for name in (*(f"{twin}.py" for twin in self.twins), *self.files):
-            path = out / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes((self.folder / name).read_bytes())
+        shutil.copytree(self.folder, out, dirs_exist_ok=True)
         return out
+
+    def script(self, twin: str, folder: Path) -> Path:
+        """Return a script in a folder where it was written: one that has modules of its own is main.py there."""
+        own = folder / twin / "main.py"
+        return own if own.exists() else folder / f"{twin}.py"
 
     def saving(self, times: list[dict[str, dict[str, float]]]) -> float | None:
         """Return the share of the step that the fix saves: the median of the rounds' ratios; None of no rounds."""

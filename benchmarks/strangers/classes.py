@@ -1,11 +1,11 @@
 """Whether a report names the lines of a fault, and whether what it advises there is the right kind of change.
 
-*Named*: a line of the fault is in a finding of a warning or more, or among the largest places without a known change.
+*Named*: a line of the fault is in a finding of a warning or more, or among the largest places without a change.
 *Explained*: such a finding, or another one at the line, advises a change of the fault's class. The writer of a case
 declares the class; that of a rule is here, by what its remedies do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.strangers.cases import Case
@@ -22,7 +22,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "hoist, compile once": "repeated-conversion",
         "hoist": "repeated-computation driver-start frozen-layers",
         "less often, hoist, beside": "between-steps step-outlier",
-        "less often, hoist, batch, keep": "epoch-boundary",
+        "less often, less data, hoist, batch, keep": "epoch-boundary",
         "less often, hoist, compile, batch": "python-in-loop",
         "less often": "frequent-saving host-sync",
         "less often, batch": "slow-evaluation",
@@ -30,7 +30,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "batch, hoist, less often, compile": "slow-call",
         "batch": "small-batch per-element-map serial-batch kernel-launch-bound column-slices fragmented-matmul"
         " optimizer-overhead small-replica-batch recurrent-loop unvectorized-operation",
-        "batch, keep, parallel, cheaper form": "slow-preparation",
+        "batch, keep, parallel, cheaper form, bounded": "slow-preparation",
         "parallel": "sequential-map serial-reads disabled-autotune thread-limit serial-transfer busy-workers",
         "parallel, keep, cheaper form, beside": "python-input",
         "parallel, beside, less data, keep, cheaper form, hoist": "input-bound starved-cpu",
@@ -57,9 +57,9 @@ def named(case: Case, report: Mapping[str, Any]) -> bool:
     return any(_at(case, one) for one in (found, report.get("large", [])))
 
 
-def explained(case: Case, report: Mapping[str, Any], kinds: Iterable[str]) -> bool:
-    """Say whether a finding at a line of the fault advises a change of one of these classes."""
-    right = frozenset(kinds)
+def explained(case: Case, report: Mapping[str, Any]) -> bool:
+    """Say whether a finding at a line of the fault advises a change of its class."""
+    right = frozenset(case.classes)
     return any(_at(case, one) for one in _findings(report) if right & CLASSES.get(one["rule"], frozenset()))
 
 

@@ -70,6 +70,8 @@ class Scored:
     found: Mapping[str, list[Named]]
     saving: float | None = None
     times: list[dict[str, dict[str, float]]] = field(default_factory=list)
+    named: bool | None = None  # see benchmarks/strangers/classes.py; None is not known
+    explained: bool | None = None
 
     @property
     def slow(self) -> bool:
@@ -126,6 +128,8 @@ class Totals:
     errors: Errors | None
     exceeded: int
     ceilings: int
+    named: int
+    explained: int
 
     @property
     def recall(self) -> float:
@@ -155,4 +159,6 @@ def totals(scored: Sequence[Scored]) -> Totals:
         errors=summary([abs(error) for error in errors]),
         exceeded=sum(error < -HELD for error in ceilings),
         ceilings=len(ceilings),
+        named=sum(one.named or False for one in pairs),
+        explained=sum(one.explained or False for one in pairs),
     )
