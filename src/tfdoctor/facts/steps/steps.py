@@ -327,6 +327,8 @@ def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailab
         return Unavailable(manifest.trace_gap.why)
     if manifest is not None and manifest.plan is not None and not manifest.plan.trace:
         return Unavailable("the run was recorded without a trace, as was asked for")
+    if manifest is not None and manifest.window is not None and recording.damage and not recording.traces:
+        return Unavailable("the trace of the steps is damaged", "record again")
     if framework.foreign:
         return Unavailable("the trace marks no training step", framework.how_to_record)
     why = "no training step was found in the trace"
