@@ -28,7 +28,7 @@ def alike(parts: Sequence[Stretch], log: RunLog) -> float | None:
     if not traced:
         return None
     first, last, calls = min(traced) - AROUND, max(traced) + AROUND, lines_that_train(log)
-    near, every = Lines(), Lines()
+    near, every = StepLines(), StepLines()
     for part in parts:
         for piece in (piece for piece in part.pieces if piece.phase is Phase.STEPS):
             every.add(piece, comparable=not piece.seen.long or piece.seen.at not in calls)
@@ -39,7 +39,7 @@ def alike(parts: Sequence[Stretch], log: RunLog) -> float | None:
     return sum(min(ms / near.ms, every.lines.get(at, 0.0) / every.ms) for at, ms in near.lines.items())
 
 
-class Lines:
+class StepLines:
     """The ms of each line that is comparable, of all, and the number of samples."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ def check(phases: RunPhases, limits: Limits = Limits()) -> Verdict:
     seen, again = sum(line.given for line in known), sum(line.again for line in known)
     measures = (
         Measure("calls of different steps whose arguments were compared", count(seen)),
-        Measure("of these, with the arguments of an earlier one", count(again)),
+        Measure("calls with the arguments of an earlier one", count(again)),
         Measure("longest time of a line that repeats calls", ms(slow.longest_ms), ms(least_ms)),
     )
     if slow.places:
