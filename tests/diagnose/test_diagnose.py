@@ -7,7 +7,8 @@ from tfdoctor.diagnose.diagnose import chart_of as chart_from
 TRACES = Path(__file__).parents[2].parent / "shared" / "traces"
 NAMES = sorted(p.name for p in TRACES.glob("*") if list(p.rglob("*.xplane.pb")))
 READABLE = [name for name in NAMES if "corrupt" not in name]
-OF_THE_HOST = {"between-steps", "eager-step", "memory-headroom", "recompilation", "retracing"}
+OF_THE_HOST = {"between-steps", "busy-workers", "eager-step", "memory-headroom", "recompilation", "retracing"}
+OF_THE_HOST |= {"thread-limit"}
 OF_THE_INPUT = {"input-bound", "missing-prefetch", "per-element-map", "python-input", "sequential-map"}
 OF_THE_INPUT |= {"serial-batch", "serial-reads", "slow-storage", "small-files"}
 real = pytest.mark.skipif(not NAMES, reason="the real traces are not here")

@@ -224,8 +224,8 @@ def only_traced(chart: Chart) -> OnlyTraced:
 def _beyond_of_others(chart: Chart, traced: int) -> float | None:
     """Return what long steps add to each of the run's other steps, in ms; None where that is unknown."""
     pace, run, phases = chart.get(UntracedPace), chart.get(RunSteps), chart.get(RunPhases)
-    if pace is not None and pace.beyond_ms is not None and pace.untraced.count >= TIMES * traced:
-        return pace.beyond_ms
-    if run is None or phases is None or not phases.whole or run.count < (1 + TIMES) * traced:
-        return None
-    return run.rest_ms / run.count
+    if run is not None and phases is not None and phases.whole and run.count >= (1 + TIMES) * traced:
+        # Where many steps are short, the mean is none above the median, though some are long.
+        return max(run.rest_ms, run.long.beyond_ms if run.long else 0.0) / run.count
+    known = pace is not None and pace.untraced.count >= TIMES * traced
+    return pace.beyond_ms if pace is not None and known else None

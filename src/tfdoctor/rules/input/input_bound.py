@@ -8,9 +8,8 @@ __doc__, CODE = page(__file__)
 FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
 LATE = "the wait is for a thread that wakes up late, not for the pipeline's work"
 TAKES = frozenset({"__next__", "get_next"})  # Methods of iterators by which a program takes a batch
-REFILLED = (
-    0.5  # Fillings of a shuffle buffer in each step, from which the steps have a new iterator each, or nearly
-)
+# Fillings of a shuffle buffer per step: with one iterator it is filled once, whatever the number of steps.
+REFILLED = 0.5
 HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
 
 
