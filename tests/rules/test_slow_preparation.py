@@ -112,7 +112,7 @@ def test_verdicts(told: Cases) -> None:
         prepares(10, 6_000.0, "numpy.append"), prepares(80, 9_000.0, "PIL.Image.open")
     )
     steps = partial(run_line, Phase.STEPS, script(40), 26_000.0, samples=400, function="add")
-    told["an array that grows in each step"] = judged(steps("numpy.concatenate"))
+    told["an array that grows in each step"] = judged(steps("numpy.concatenate", around=(script(61), script(90))))
     told["other Python in steps may be the training"] = judged(steps("numpy.sum"))
     told["a read beside a loop is not counted with it"] = judged(
         prepares(30, 20_000.0, "pandas.read_csv", repeats=False), prepares(31, 5_000.0, ITERROWS)

@@ -9,7 +9,17 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
-from tfdoctor.families.places import PART, SHOWN, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
+from tfdoctor.families.places import (
+    PART,
+    SHOWN,
+    RunPlace,
+    SlowPlaces,
+    call_table,
+    changes,
+    in_function,
+    line_table,
+    none_seen,
+)
 from tfdoctor.families.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.terms.humanize import counted, milliseconds, percent, with_noun
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -77,9 +87,12 @@ class CallRule(Record, kw_only=True):
     def _loop(self, group: LineGroup, turns: int) -> RunPlace:
         says, remedy = f"{self.results} are processed one by one in Python at {{at}}: {PART}", self.python
         if group.work is CalledWork.MODEL:
-            says = f"A loop calls the model from Python at {{at}}, operation by operation: {PART}"
+            says = f"A loop calls the model from Python at {{at}}{{within}}, operation by operation: {PART}"
             remedy = self.model
-        place = RunPlace(at=group.at, phase=group.phase, ms=group.ms, says=says, remedies=(remedy,), group=group)
+        place = RunPlace(
+            at=group.at, phase=group.phase, ms=group.ms, says=says, remedies=(remedy,), group=group,
+            within=in_function(group),
+        )  # fmt: skip
         return replace(place, recurs=Recurrence.PER_CALL, times=0) if turns > 1 else place  # not counted
 
     def _usual(self, phases: RunPhases, made: Sequence[MadeCall]) -> str:

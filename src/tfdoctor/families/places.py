@@ -168,7 +168,18 @@ def in_function(group: LineGroup) -> str:
 
 
 def line_table(groups: Iterable[LineGroup], total_ms: float) -> tuple[Table, ...]:
-    """Return the lines of groups that have enough samples, with their share of the run; () where none has."""
+    """Return the lines of groups that have enough samples, and those that lead to most of a group's time.
+
+    Lines of less have no row, and a table without rows is left out.
+    """
+    groups = tuple(groups)
+    leading = Table.of(
+        (one for group in groups for one in group.leading),
+        ("your line that leads there", lambda one: one[0]),
+        ("time of what it leads to", lambda one: ms(one[1])),
+        ("share of the run", lambda one: ratio(one[1] / total_ms if total_ms else 0.0)),
+        most=SHOWN_ROWS,
+    )
     table = Table.of(
         (line for group in groups for line in group.lines if line.sure and line.at is not None),
         ("your line", lambda line: line.at),
@@ -179,7 +190,7 @@ def line_table(groups: Iterable[LineGroup], total_ms: float) -> tuple[Table, ...
         ("stack samples", lambda line: count(line.samples)),
         most=SHOWN_ROWS,
     )
-    return (table,) if table.rows else ()
+    return tuple(one for one in (table, leading) if one.rows)
 
 
 def call_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:

@@ -18,6 +18,7 @@ MANY_LINES = 3
 # Lines of the file between two sampled lines of one loop: most loops over examples have bodies of this length.
 NEAR = 5
 NEARBY = sorted(range(-NEAR, NEAR + 1), key=abs)
+HALF = 0.5
 NESTED = 2  # Loops of one function around a line from which on it works on an item at a time, whatever it calls
 # Packages of which an import tells nothing but that it is one.
 NO_MODULE = frozenset({"", "importlib", "_frozen_importlib", "_frozen_importlib_external"})
@@ -208,6 +209,13 @@ class LineGroup(Record, dict=True):
         own = {line.at for line in self.lines}
         called = [line for line in self.lines if line.caller and line.caller not in own]
         return max(called, key=lambda line: line.ms).caller if called else None
+
+    @property
+    def leading(self) -> tuple[tuple[Location, float], ...]:
+        """The other lines of the user's that lead to most of its time, with the ms that each leads to."""
+        own = {line.at for line in self.lines}
+        below = ((at, line.ms) for line in self.lines for at in dict.fromkeys(line.around) if at not in own)
+        return tuple((at, ms) for at, ms in summed(below).items() if ms > HALF * self.ms)
 
     @property
     def calls(self) -> str:
