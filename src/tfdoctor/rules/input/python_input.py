@@ -180,7 +180,8 @@ class InputPython(Record):
             f"the compute may take up to {milliseconds(taken_ms)} longer for it",
             evidence=(share, work, lines.table(work_ms)),
             remedies=(Remedy(f"{ONCE}{lines.takes(heavy, named, heavy[0].at)}", CODE["once"], heavy[0].at),),
-            effects=contention.relief(work_ms),
+            # Where the input sets the pace of the step as well, the compute alone would gain nothing.
+            effects=(*contention.relief(work_ms), *_without_python(self.pipeline.stages)),
         )
 
     def in_the_pipeline(self) -> Verdict:
@@ -240,17 +241,21 @@ class InputPython(Record):
             remedies.append(Remedy(f"{stays}make the batches in several processes", CODE["workers"]))
         columns = "stage", "your line", "Python time per step", "work per step"
         rows = ((one.title, one.at or "unknown", ms(one.python_ms), ms(one.work_ms)) for one in stages)
-        table, known = Table(columns, tuple(rows)), [sum(one.operations.values()) or one.work_ms for one in stages]
-        effects = (
-            one.scaled(1.0 - one.python_ms / max(one.python_ms, known_ms), Bound.AT_MOST)
-            for one, known_ms in zip(stages, known, strict=True)
-        )
+        table = Table(columns, tuple(rows))
         return Finding(
             summary=summary,
             evidence=(*measures, table, lines.table(sum(stage.python_ms for stage in stages))),
             remedies=tuple(remedies),
-            effects=(*effects, *host),
+            effects=(*_without_python(stages), *host),
         )
+
+
+def _without_python(stages: Iterable[StageTime]) -> Iterator[Effect]:
+    """Yield what is left of stages without their Python, at least."""
+    for stage in stages:
+        if stage.python_ms:
+            known_ms = sum(stage.operations.values()) or stage.work_ms
+            yield stage.scaled(1.0 - stage.python_ms / max(stage.python_ms, known_ms), Bound.AT_MOST)
 
 
 def _fewer(calls: str) -> str:
