@@ -21,7 +21,7 @@ def example(  # noqa: PLR0913 - the rule's own
     *, count: int = 30, compiling: CompileTime | None = None, lines: LongStepLines | None = SAVES,
     program: Program | None = None, starts: PassStarts | None = None, cores: Cores | None = None,
     pace: UntracedPace | None = None, run: RunSteps | None = None, phases: RunPhases | None = None,
-    sampled: RunLongLines | None = None, usual: HostLines | None = None, source: StepSource = StepSource.MARKERS,
+    sampled: RunLongLines | None = None, source: StepSource = StepSource.MARKERS,
 ) -> Verdict:  # fmt: skip
     """A checkpoint of 100 ms follows every tenth step."""
     rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
@@ -31,9 +31,7 @@ def example(  # noqa: PLR0913 - the rule's own
     steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
     parts = Breakdown(tuple(rows), rows[0])
     found = Steps.of(steps, source)
-    return step_outlier.check(
-        found, parts, compiling, lines, program, starts, cores, pace, run, phases, sampled, usual
-    )
+    return step_outlier.check(found, parts, compiling, lines, program, starts, cores, pace, run, phases, sampled)
 
 
 def long(part: str, more: float = 100.0, *at: int, **others: Any) -> Verdict:
@@ -161,15 +159,14 @@ def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -
 
 
 def occasional(
-    *lines: LongLine, beyond_ms: float = 6_000.0, usual: tuple[TimedLine, ...] = (), cores: Cores | None = None,
+    *lines: LongLine, beyond_ms: float = 6_000.0, every: tuple[RunLine, ...] = (), cores: Cores | None = None,
     extra: dict[int, tuple[str, float]] | None = None, **more: Any,
 ) -> Verdict:  # fmt: skip
-    """A run of a minute with 120 long steps of 600, of which the traced window holds none."""
+    """A run of a minute with 120 long steps of 600, none of them traced, and with lines of all its steps."""
     beyond = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
     run = equal_steps(script(40), 600, 20.0, beyond)
-    host = HostLines({Stage.HOST: usual}) if usual else None
-    phases, sampled = divided_run(60_000.0, {}), RunLongLines(lines)
-    return check(extra or {}, run=run, phases=phases, sampled=sampled, usual=host, cores=cores, **more)
+    phases, sampled = divided_run(60_000.0, {}, *every), RunLongLines(lines)
+    return check(extra or {}, run=run, phases=phases, sampled=sampled, cores=cores, **more)
 
 
 @golden_cases
@@ -191,17 +188,14 @@ def test_run(told: Cases) -> None:
     told["a line that is seen twice, and the one that trains"] = occasional(seen(23, 5_000.0, samples=2))
     told[...] = occasional(seen(40, 5_000.0, trains=True))
     update, save, own = seen(23, 1_000.0, calls="Optimizer.apply_gradients"), seen(30, 5_000.0), seen(31, 500.0)
-    python = TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON)
-    usual = (
-        TimedLine(update.at, 50, 5.0, work=LineWork.OPERATIONS),
-        TimedLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
-        python,
+    every = tuple(run_line(Phase.STEPS, at, ms) for at, ms in ((update.at, 2_001.0), (save.at, 6_000.0)))
+    told["an optimizer's update is in each step; Python may be rarer"] = occasional(update, save, own, every=every)
+    told["the optimizer's update alone, which other programs make long"] = occasional(
+        update, every=every, cores=BUSY
     )
-    told["an optimizer's update is in each step; Python may be rarer"] = occasional(update, save, own, usual=usual)
-    told["the optimizer's update alone, which other programs make long"] = occasional(update, usual=usual)
-    told["trap: a step waits for a core in any line"] = occasional(own, save, usual=(python,), cores=BUSY)
-    told["on an idle machine both lines take their own time"] = occasional(own, save, usual=(python,))
-    told["on a busy machine without samples of usual steps"] = occasional(own, save, cores=BUSY)
+    told["half of a line's time is in long steps"] = occasional(
+        update, every=(run_line(Phase.STEPS, update.at, 2_000.0),)
+    )
     told["what lies between epochs in the account of the run is no long step"] = between(run=run(0.0))
     told[...] = between(FIT, run=run(0.0))
     told["a callback, or a line of the user's, is none of an epoch's end"] = (

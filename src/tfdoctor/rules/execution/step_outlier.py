@@ -19,18 +19,15 @@ class Limits(RuleLimits):
     steps: float = limit(6.0)
 
 
-# Share of the stack samples from which one line is the cause, and of the traced time from which samples without a
-# time are those of long steps.
+# Share of the stack samples from which one line is the cause, of the traced time from which samples without a time
+# are those of long steps, and of a line's time in all steps from which it is what makes them long.
 MOST = 0.5
 MINORITY = 3  # At most one step in three is long: steady steps are at least two in three
 # Of the smallest growth of a part in steps with samples of a callback: others that grew as much have it, too.
 ALIKE = 0.75
 # What a line does that makes a step long by itself; rules for input, tracing and building report the rest.
 OWN_WORK = (RunWork.OTHER, RunWork.MODEL, RunWork.SAVING)
-# What a line does that a training step consists of.
-OF_EACH_STEP = (LineWork.OPERATIONS, LineWork.READING, LineWork.CONVERTING, LineWork.ENTERING)
 NEXT_TO = 2  # Steps from the last of an epoch to the first of the next: numbers begin with 0 or 1
-OFTEN = 0.05  # Share of a usual step from which a line belongs to every step: it does not come sometimes
 OF_LONG = "share of the traced time added by long steps"
 TOO_FEW = "too few steady steps to compare with; trace more with --steps"
 OUTSIDE = ", but the account of the run has few such steps: the time between them is that between epochs"
@@ -126,8 +123,7 @@ class Pattern(Record):
 def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and the others
     steps: Steps, breakdown: Breakdown, compiling: CompileTime | None, lines: LongStepLines | None,
     program: Program | None, starts: PassStarts | None, cores: Cores | None, pace: UntracedPace | None,
-    run: RunSteps | None, phases: RunPhases | None, sampled: RunLongLines | None, usual: HostLines | None,
-    limits: Limits = Limits(),
+    run: RunSteps | None, phases: RunPhases | None, sampled: RunLongLines | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Report what the long steps cost: traced ones, those of the run, or those at the beginnings of passes."""
     traced: Verdict | None = None
@@ -138,7 +134,7 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
             break
     traced = traced or _outliers(steps, breakdown, compiling, lines, program, cores, pace, run, limits)
     if run and phases and sampled:
-        of_run = _of_run(run, phases, sampled, breakdown, usual, cores, limits)
+        of_run = _of_run(run, phases, sampled, limits)
         if of_run and isinstance(traced, Finding):
             return replace(traced, run_effects=of_run.run_effects, severity=None)
         traced = of_run or traced
@@ -160,25 +156,16 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     )
 
 
-def _of_run(  # noqa: PLR0913, PLR0917 - the account of the run, and what each step consists of
-    run: RunSteps, phases: RunPhases, sampled: RunLongLines, breakdown: Breakdown, usual: HostLines | None,
-    cores: Cores | None, limits: Limits,
-) -> Finding | None:  # fmt: skip
+def _of_run(run: RunSteps, phases: RunPhases, sampled: RunLongLines, limits: Limits) -> Finding | None:
     """Report the lines whose time is in long steps of the whole run; None where they take little of what recurs.
 
-    Lines that take much of each traced step, such as an optimizer's update, are left out. Where other programs
-    took the cores, any line of each step is: they may be what made it long.
+    Lines that have as much time in other steps are a part of each step, which something else makes long.
     """
-    contended = cores is not None and cores.contended
-    if not phases.whole or run.long is None or not sampled.ms or (contended and usual is None):
+    if not phases.whole or run.long is None or not sampled.ms:
         return None
-    always = {
-        line.at
-        for part in (usual.parts.values() if usual else ())
-        for line in part
-        if line.ms >= OFTEN * breakdown.step_ms and not line.callback
-        if contended or line.work in OF_EACH_STEP
-    }
+    every = summed((line.at, line.ms) for line in phases.at(Phase.STEPS))
+    long = summed((line.at, line.ms) for line in sampled.lines)
+    always = {at for at, time in long.items() if time < MOST * every.get(at, 0.0)}
     scale = run.long.beyond_ms / sampled.ms  # samples begin at 1.5 times the usual step
     found = [one for one in sampled.lines if one.sure and one.work in OWN_WORK and one.at not in always]
     lines = [replace(line, ms=scale * line.ms) for line in found]
