@@ -80,7 +80,13 @@ class RunLongLines(Record):
         log, place = recording.run, Places.of(recording)
         if log is None:
             raise Unavailable("the run outside of the traced steps was not recorded")
-        long = [((place(one.at), one.calls or "", one.work), ms, n) for one, ms, n in sampled(log) if one.long]
+        made = {one.id: (one.at, one.name) for one in log.calls.values() if one.call is RunCall.FUNCTION}
+        seen = ((one, made.get(one.call, (None, "")), ms, n) for one, ms, n in sampled(log) if one.long)
+        # A compiled function has a name of the user's, where its class in TensorFlow says nothing.
+        long = [
+            ((place(one.at), (of[1] if of[0] == one.at else "") or one.calls or "", one.work), ms, n)
+            for one, of, ms, n in seen
+        ]
         counts = summed((key, number) for key, _, number in long)
         training = {place(at) for at in lines_that_train(log)}
         lines = [
