@@ -70,6 +70,7 @@ def test_own_functions(told: Cases) -> None:
     told[
         "a function that is made again is named where it is defined: each is traced once, whatever it is given"
     ] = check(replace(OWN, defined=defined, redefined=True, numbers=epoch))
+    told["TensorFlow's own function for each export"] = check(replace(OWN, name="_traced_save"))
     told["tf.function(step) in a loop is named where it is called"] = check(replace(OWN, defined=defined))
     kind = ChangingNumber("kind", ("'a'", "'b'"), line)
     told["texts that change get no tensor"] = check(replace(OWN, numbers=(kind,), made=1))

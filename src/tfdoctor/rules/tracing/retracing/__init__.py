@@ -8,6 +8,8 @@ __doc__, CODE = page(__file__)
 
 
 KERAS = (RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT)  # Calls whose functions ``compile`` discards
+# The functions by which TensorFlow saves a model and reads it (checkpoint/functional_saver.py): each export makes both.
+SAVING = frozenset({"_traced_save", "_traced_restore"})
 WITHIN_KERAS = (*KERAS, RunCall.EPOCH)  # Calls that trace such functions
 SHOWN_VALUES = 3  # Values of the changing argument, or parameter, that a cell of a table holds
 SEVERAL = 2  # Different shapes from which on the shape is what changes
@@ -93,7 +95,7 @@ def _again(
     tuning-loop.
     """
     found, until = [], (phases.total_ms - phases.of(Phase.END)) / 1000
-    for one in functions:
+    for one in (one for one in functions if one.name not in SAVING):
         first, last = min(one.starts_s, default=0.0), max(one.starts_s, default=inf)
         goes_on = last >= (first + until) / 2
         models = max((call.models or 0 for call in calls.of(*KERAS) if call.at == one.at), default=0)
