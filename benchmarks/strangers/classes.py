@@ -51,10 +51,14 @@ CLASSES: Mapping[str, frozenset[str]] = {
 }
 
 
+def naming(case: Case, report: Mapping[str, Any]) -> list[str]:
+    """Return the rules of findings of a warning or more that name a line of the fault."""
+    return [one["rule"] for one in _findings(report) if one["severity"] in LOUD and _at(case, one)]
+
+
 def named(case: Case, report: Mapping[str, Any]) -> bool:
     """Say whether a report names a line of the fault, loudly enough to be read."""
-    found = [result for result in _findings(report) if result["severity"] in LOUD]
-    return any(_at(case, one) for one in (found, report.get("large", [])))
+    return bool(naming(case, report)) or _at(case, report.get("large", []))
 
 
 def explained(case: Case, report: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ __doc__, CODE = page(__file__)
 
 
 KERAS = (RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT)  # Calls whose functions ``compile`` discards
-# The functions by which TensorFlow saves a model and reads it (checkpoint/functional_saver.py): each export makes both.
+# TensorFlow saves and reads a model by these functions (checkpoint/functional_saver.py): each export makes both.
 SAVING = frozenset({"_traced_save", "_traced_restore"})
 WITHIN_KERAS = (*KERAS, RunCall.EPOCH)  # Calls that trace such functions
 SHOWN_VALUES = 3  # Values of the changing argument, or parameter, that a cell of a table holds
