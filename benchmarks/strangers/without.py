@@ -1,7 +1,7 @@
 """Switches off, of a round's recordings, each rule that names a fault: ``python -m benchmarks.strangers.without``.
 
 A rule may have been written for one program. Its fault should still be named without it, by another rule or among
-the largest places, and often explained. ``--again DIR`` is where ``benchmarks.strangers --keep DIR`` kept recordings.
+the largest places, and often explained. ``--again DIR`` is where ``benchmarks.strangers --keep DIR`` kept them.
 """
 
 from collections.abc import Iterator, Mapping
