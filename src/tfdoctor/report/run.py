@@ -186,6 +186,9 @@ class RunSection(Record, kw_only=True):
         return row.ms < LITTLE * self.account.total_ms
 
 
+ALL_BELOW = "all that it calls"
+
+
 def where(line: PhaseLine | ImportedPackage) -> str:
     """Return where time of the run or of a step passed."""
     return location(line.at) or NO_LINE
@@ -218,7 +221,8 @@ def section(run: RunAccount | None) -> RunSection | None:
 
 
 def _lines(lines: Sequence[PhaseLine]) -> tuple[PhaseLine, ...]:
-    taking = [replace(line, calls=text.name(line.calls, 80)) for line in lines if 0 < line.ms < math.inf]
+    named = ((line, ALL_BELOW if line.leads else text.name(line.calls, 80)) for line in lines)
+    taking = [replace(line, calls=calls) for line, calls in named if 0 < line.ms < math.inf]
     return tuple(sorted(taking, key=lambda line: -line.ms))
 
 

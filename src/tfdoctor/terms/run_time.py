@@ -7,12 +7,16 @@ from tfdoctor.terms.verdict import Location
 
 
 class PhaseLine(Record, kw_only=True):
-    """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library."""
+    """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library.
+
+    ``leads`` says that the time is that of other lines, to which it leads through functions of the user's.
+    """
 
     at: Location | None  # None: no line of theirs ran
     ms: Ms
     calls: str = ""  # where the line imports, the module
     samples: Count = 0
+    leads: Sometimes[bool] = False
 
 
 class PhaseSegment(Record):

@@ -1,5 +1,7 @@
 """The account of the run in a report, from the facts about its phases, steps, calls, memory and end."""
 
+from collections.abc import Iterator, Sequence
+
 from tfdoctor.diagnose.summary.imports import imported_packages
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.facts.chart import Chart
@@ -7,13 +9,15 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import RunEnding
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunLongLines, RunSteps
+from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import common
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine
 
+MOST = 0.5  # Share of the time of a phase
 SHOWN = 8  # Lines of a phase: the largest; what the others take together is small and no reader changes it
 
 
@@ -30,8 +34,8 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
     known_bytes = (ending.peak_bytes if ending else None, samples.run_bytes if samples else None)
     rows = []
     for phase in (phase for phase in Phase if phases.of(phase) > 0):
-        lines = sorted((line for line in phases.at(phase) if line.sure), key=lambda line: -line.ms)[:SHOWN]
-        shown = tuple(common(PhaseLine, line) for line in lines)
+        lines = sorted((line for line in phases.at(phase) if line.sure), key=lambda line: -line.ms)
+        shown = (*_leading(lines), *(common(PhaseLine, line) for line in lines[:SHOWN]))
         rows.append(PhaseRow(phase=phase, ms=phases.of(phase), lines=shown))
     return common(
         RunAccount,
@@ -51,6 +55,13 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         peak_bytes=max((amount for amount in known_bytes if amount), default=None),
         long_steps=_long_steps(steps, phases, chart.get(RunLongLines), chart.get(Cores)) if steps else None,
     )
+
+
+def _leading(lines: Sequence[RunLine]) -> Iterator[PhaseLine]:
+    """Yield the lines that lead to most of a phase, where none of its own lines takes as much."""
+    group = LineGroup(tuple(lines))
+    if lines and lines[0].ms < MOST * group.ms:
+        yield from (PhaseLine(at=at, ms=ms, leads=True) for at, ms in group.leading)
 
 
 def extrapolation(chart: Chart, asked: int | None) -> tuple[int | None, float | None]:
