@@ -163,9 +163,9 @@ def _of_run(run: RunSteps, phases: RunPhases, sampled: RunLongLines, limits: Lim
     """
     if not phases.whole or run.long is None or not sampled.ms:
         return None
-    every = summed((line.at, line.ms) for line in phases.at(Phase.STEPS))
+    of_all = summed((line.at, line.ms) for line in phases.at(Phase.STEPS))
     in_long = summed((line.at, line.ms) for line in sampled.lines)
-    always = {at for at, time in in_long.items() if time < MOST * every.get(at, 0.0)}
+    always = {at for at, time in in_long.items() if time < MOST * of_all.get(at, 0.0)}
     scale = run.long.beyond_ms / sampled.ms  # samples begin at 1.5 times the usual step
     found = [one for one in sampled.lines if one.sure and one.work in OWN_WORK and one.at not in always]
     lines = [replace(line, ms=scale * line.ms) for line in found]
