@@ -58,11 +58,11 @@ ACCOUNTS = {
     "a line is named by enough samples only": account_of(
         RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=LINES)
     ),
-    "two lines in a function of the script, and one that leads there": account_of(
+    "three lines in a function of the script, and one that leads there": account_of(
         RunPhases(
             total_ms=2000.0,
             times={Phase.PREPARING: 2000.0},
-            lines=tuple(PREPARES(at=Location("load.py", n), ms=900.0, samples=18, around=(AT,)) for n in (3, 5)),
+            lines=tuple(PREPARES(at=Location("load.py", n), ms=900.0, samples=18, around=(AT,)) for n in (3, 5, 7)),
         )
     ),
     "imports by package, the largest first": account_of(imports_of(59_999.0)),
