@@ -27,7 +27,7 @@ def test_every_case_of_a_round_is_complete(packed: Path, tmp_path: Path) -> None
             assert case.trap or (case.fault and case.measured and (case.named_by or case.where)), case.name
             scripts = case.written(tmp_path / case.name)
             for twin in case.twins:
-                compile((scripts / f"{twin}.py").read_text("utf-8"), f"{case.name} {twin}", "exec")
+                compile(case.script(twin, scripts).read_text("utf-8"), f"{case.name} {twin}", "exec")
 
 
 def test_packing_what_an_archive_holds_makes_the_same_archive(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def line(scored: Scored) -> str:
     saving = "-" if scored.saving is None else f"{scored.saving:.0%}"
     naming = ", ".join(one.rule for one in scored.naming) or ("MISSED" if scored.slow else "-")
     predicted = scored.predicted
-    said = f"{'<' if predicted.at_most else ''}{predicted.share:.0%}" if predicted and predicted.share else "-"
+    share = scored.share(predicted) if predicted else None
+    said = f"{'<' if predicted.at_most else ''}{share:.0%}" if predicted and share else "-"
     false = ", ".join(f"{twin}: {rule}" for twin, rule in scored.false)
     others = ", ".join(
         f"{one.rule}{f' {one.share:.0%}' if one.share is not None else ''}"

@@ -37,6 +37,7 @@ class Case:
         str, ...
     ] = ()  # of changes, as its writer calls the fault's (see benchmarks/strangers/classes.py)
     where_file: str = ""  # that has those lines; "" is sick.py
+    by_run: bool = False  # the saving is that of the whole run
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -66,6 +67,7 @@ class Case:
             tuple(case.get("files", ())),
             tuple(filter(None, case.get("class", "").split(", "))),
             case.get("where_file", ""),
+            case.get("basis") == "run",
         )
 
     @property

@@ -31,6 +31,7 @@ class Named:
     lines: tuple[int, ...]
     edit: bool = False
     severity: str = ""
+    run: float | None = None  # share of the run
 
 
 def findings(report: Mapping[str, Any]) -> list[Named]:
@@ -47,7 +48,8 @@ def findings(report: Mapping[str, Any]) -> list[Named]:
         at_most = bool(saving) and saving["bound"] == "at-most"
         edit = any(remedy.get("edit") for remedy in result["remedies"])
         severity = result.get("severity") or ""
-        found.append(Named(result["rule"], share, at_most, lines, edit, severity))
+        of_run = result["run"]["share"] if result.get("run") else None
+        found.append(Named(result["rule"], share, at_most, lines, edit, severity, of_run))
     return found
 
 
@@ -104,16 +106,19 @@ class Scored:
     @property
     def predicted(self) -> Named | None:
         """The finding that names the fault with the largest figure; None where none has a figure."""
-        priced = [one for one in self.naming if one.share is not None and one.rule not in GENERAL]
-        priced = priced or [one for one in self.naming if one.share is not None]
-        return max(priced, key=lambda one: one.share or 0.0, default=None)
+        named = [one for one in self.naming if self.share(one) is not None]
+        priced = [one for one in named if one.rule not in GENERAL] or named
+        return max(priced, key=lambda one: self.share(one) or 0.0, default=None)
+
+    def share(self, one: Named) -> float | None:
+        """Return what a finding says that its change saves, of what the case measures: the run or the step."""
+        return one.run if self.case.by_run else one.share
 
     @property
     def error(self) -> float | None:
         """Predicted less measured saving, in shares of the step."""
-        if self.predicted is None or self.saving is None or self.predicted.share is None:
-            return None
-        return self.predicted.share - self.saving
+        said = self.share(self.predicted) if self.predicted else None
+        return None if said is None or self.saving is None else said - self.saving
 
 
 @dataclass(frozen=True, slots=True)
