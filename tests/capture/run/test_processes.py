@@ -274,7 +274,7 @@ def test_brief_workers_and_those_beyond_a_number_leave_nothing(tmp_path: Path) -
     source = (
         "recorder = sys.modules['_tfdoctor_agent.run.recorder']\ndef fork(seconds):\n    if not os.fork():\n"
         "        work(seconds)\n        os._exit(0)\n    os.wait()\n"
-        "for _ in range(5): fork(0.1)\nfork(0.6)\nrecorder.MOST_WORKERS = 1\nfork(0.6)\n"
+        "for _ in range(5): fork(0.0)\nfork(0.6)\nrecorder.MOST_WORKERS = 1\nfork(0.6)\n"
     )
     ok(recorded(source, tmp_path), tmp_path)
     assert len(states(tmp_path, "fork")) == 1
