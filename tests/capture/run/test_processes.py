@@ -263,7 +263,8 @@ def test_a_worker_has_an_account_of_its_own(how: str, begin: str, end: str, tmp_
     told = states(tmp_path, how)
     assert [one["errors"] for one in told] == [[], []]
     workers = [Worker.of(sure(run_log(one["folder"], Notes())), how, one["parent"]) for one in told]
-    assert all(one.ms > 2000 and one.waiting_ms > 400 and one.working_ms > 900 for one in workers)
+    assert sum(one.working_ms for one in workers) > 1800  # of 3.2 s; one that is terminated loses its last second
+    assert sum(one.waiting_ms for one in workers) > 200
     assert all(one.importing_ms > 50 for one in workers if how != "fork")
     lines = [line for one in workers for line in one.lines if line.ms > 300 and line.time == "working"]
     # joblib sends a function of the script without the name of its file
