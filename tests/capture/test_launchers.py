@@ -42,7 +42,7 @@ def test_a_child_has_the_hook_and_does_not_see_it(child: Path) -> None:
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
     assert run.stdout.count("[]\nextra None\n") == 6
     found = [process for process in run.manifest.processes if process.why == "it ran no training step"]
-    assert [(process.trained, bool(process.argv)) for process in found] == [(False, True)] * 6
+    assert [(process.trained, bool(process.argv)) for process in found] == [(False, True)] * 5  # and a worker
 
 
 def test_a_command_of_no_python_says_so(tmp_path: Path) -> None:

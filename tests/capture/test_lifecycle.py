@@ -4,6 +4,7 @@ import venv
 
 from tests.capture.kit import *
 from tests.capture.running import *
+from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.recording.run_log import RunLog
 
 
@@ -222,6 +223,31 @@ def test_the_account_is_of_the_script_that_replaces_itself_and_not_of_its_forks(
     assert (done.log.process.pid, pids.count(done.times.pid)) == (done.times.pid, 2)
     assert (done.manifest.agent_errors, last(done.log)) == ((), ("exit", None))
     assert lasted(done.log) > 1.0
+
+
+FEEDS = f"""{BUSY}
+import multiprocessing, keras, numpy
+class Data(keras.utils.PyDataset):
+    def __len__(self): return 16
+    def __getitem__(self, number):
+        work(0.2)
+        return numpy.zeros((4, 2)), numpy.zeros((4, 1))
+if __name__ == "__main__":
+    multiprocessing.get_context("spawn").Pool(1).apply(work, (0.8,))
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(Data(workers=2, use_multiprocessing=True), verbose=0)
+"""
+
+
+def test_what_workers_do_is_told_with_their_imports(script: Path) -> None:
+    done = ran(script, FEEDS, trace=False)
+    told = sure(sure(diagnose(done.recording, [], "", ask_xprof=False).run).workers)
+    assert (done.code, told.number, told.starts, done.manifest.processes[1:]) == (0, 3, ("fork", "spawn"), ())
+    assert {(sure(line.at).line, line.calls.partition(".")[0]) for line in told.imports} >= {(8, "keras")}
+    assert min(told.working_ms - 1700, told.most_working_ms) > 800
+    assert sure(told.lines[0].at).line in (5, 6, 7)
+    assert told.ms == pytest.approx(told.importing_ms + told.waiting_ms + told.working_ms)
 
 
 def test_a_script_without_tensorflow_has_an_account_and_a_report(script: Path) -> None:

@@ -200,13 +200,16 @@ def test_a_damaged_file_is_left_out(name: str, content: bytes, tmp_path: Path) -
     assert (len(found.traces), found.notes) == (1, (f"{name} is damaged and was left out",))
 
 
-def test_damaged_samples(tmp_path: Path) -> None:
+def test_damaged_lines(tmp_path: Path) -> None:
     recorded(tmp_path)
-    lines = b'{"unix_ns":1}\n{"unix_ns":\n\xff\n[]\n{"unix_ns":"late"}\n{"unix_ns":2}\n{"unix'
+    lines = b'{"pid":1,"unix_ns":1,"ms":9}\n{"pid":\n\xff\n[]\n{"unix_ns":"late"}\n{"pid":2,"unix_ns":2,"ms":0}\n{"'
     (tmp_path / "samples.jsonl").write_bytes(lines)
+    (tmp_path / "workers.jsonl").write_bytes(lines + b'\n{"pid":3,"ms":9,"waiting_ms":6e3}\n{"pid":4,"ms":1e15}')
     recording = Recording.open(tmp_path)
-    assert [sample.unix_ns for sample in recording.samples] == [1, 2]
-    assert recording.notes == ("5 damaged lines were left out of samples.jsonl",)
+    assert ([one.unix_ns for one in recording.samples], [one.pid for one in recording.parts]) == ([1, 2], [1, 2])
+    damaged = "5 damaged lines were left out of {}.jsonl"
+    left = "two workers left out of workers.jsonl: they tell of more time than passed"
+    assert recording.notes == (damaged.format("samples"), damaged.format("workers"), left)
 
 
 def test_an_unfinished_recording_takes_the_agents_word(tmp_path: Path) -> None:
@@ -389,11 +392,11 @@ def log(pid: int, buckets: int = 1) -> str:
     return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
-def process(out: Path, pid: int, buckets: int, *, seen: int = 0, name: str = "") -> Path:
+def process(out: Path, pid: int, buckets: int, *, seen: int = 0, name: str = "", **state: object) -> Path:
     folder = out / "processes" / (name or f"vm.{pid}")
     folder.mkdir(parents=True)
     steps = {"steps": {"seen": seen, "source": "keras-fit"}} if seen else {}
-    (folder / "agent.json").write_text(json.dumps({"pid": pid, "finished": True, **steps}))
+    (folder / "agent.json").write_text(json.dumps({"pid": pid, "finished": True, **steps, **state}))
     (folder / "run.jsonl").write_text(log(pid, buckets))
     return folder
 
@@ -432,6 +435,21 @@ def test_the_account_of_the_process_that_matters_is_shown(
         assert not (tmp_path / "processes").exists()
     assert shown(tmp_path) == pid
     assert manifest_of(tmp_path).command
+
+
+def test_what_workers_did_belongs_to_the_process_that_has_them(tmp_path: Path) -> None:
+    """A worker has the longest account, a server of forks has none, and workers have workers."""
+    state = begun(tmp_path, None)
+    process(tmp_path, 21, 1, seen=40)
+    for pid, parent, how in ((22, 21, "fork"), (30, 21, "server"), (32, 31, "spawn"), (33, 32, "fork")):
+        process(tmp_path, pid, 9, worker=how, parent=parent)
+    assert [one.pid for one in Recording.open(tmp_path).parts] == [22, 32, 33]
+    process(tmp_path, 31, 1, seen=50)
+    assert [one.pid for one in ended(tmp_path, state).processes] == [31, 21]
+    parts = [Recording.open(tmp_path / "workers" / f"vm-{pid}").parts for pid in (21, 31)]
+    assert [[(one.pid, one.how, one.ms) for one in of] for of in parts] == [
+        [(22, "fork", 9000.0)], [(32, "spawn", 9000.0), (33, "fork", 9000.0)]
+    ]  # fmt: skip
 
 
 def test_what_runs_keras_on_another_backend_is_shown_before_what_started_it(tmp_path: Path) -> None:

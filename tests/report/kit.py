@@ -83,7 +83,7 @@ from tfdoctor.terms import humanize, text
 from tfdoctor.terms.humanize import counted, energy, milliseconds, place
 from tfdoctor.terms.json_form import converted
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase, RunCall, StepSource, TrustLevel
-from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment, WorkersTime
 from tfdoctor.terms.text import legible
 from tfdoctor.terms.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import *

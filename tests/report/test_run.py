@@ -62,6 +62,12 @@ PACKAGES = (
 )
 texts.add("imports by package", lambda: shown(replace(OF_RUN, imports=PACKAGES)).notes)
 texts.add("notes of a run that was ended early", lambda: shown(EARLY).notes)
+FED = {"ms": 12_000, "importing_ms": 5100, "waiting_ms": 3000, "working_ms": 3900, "most_working_ms": 1500}
+READS = PhaseLine(at=Location("feed.py", 7), ms=3500, calls="numpy.load")
+IMPORTS = replace(READS, ms=5e3, calls="tf")
+WORKERS = WorkersTime(number=4, starts=("spawn",), lines=(READS,), imports=(IMPORTS,), **FED)
+FEEDING = of_run(replace(OF_RUN, workers=WORKERS))
+texts.add("worker processes", lambda: [line for line in md.render(FEEDING).splitlines() if "worker" in line])
 test_a_saving_is_told_in_its_own_unit_and_of_the_run = texts.test("savings")
 
 

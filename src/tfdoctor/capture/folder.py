@@ -12,13 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec.json import encode
+
 from tfdoctor.capture import manifest, sources
 from tfdoctor.capture.agent.process.rank import rank
 from tfdoctor.capture.plan import Plan
-from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, folders
 from tfdoctor.recording.agent import WorkerRank
+from tfdoctor.recording.files import Notes
 from tfdoctor.recording.folders import PROCESSES, RUN_FILES, WORKERS, Process, reported
 from tfdoctor.recording.manifest import HostMachine, Manifest, MissingPart
+from tfdoctor.recording.worker_log import WORKER_LOG, Worker
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import NotEmptyError, OutputError
 from tfdoctor.terms.record import Record
@@ -132,12 +136,13 @@ def assemble(
     for process in trained or filter(None, [shown]):
         sources.tell(process.folder, names)
     if len(trained) > 1:
-        workers = tuple(_of_worker(folder.out, ended, place, trained) for place in range(len(trained)))
+        workers = tuple(_of_worker(folder.out, ended, place, trained, processes) for place in range(len(trained)))
         done = replace(ended, workers=workers)
         manifest.write(folder.out, done)
     else:
         done = manifest.of_process(ended, shown)
         manifest.write(folder.out, done)  # first: a full disk then loses no file
+        _tell_parts(folder.out, folders.parts(processes, Notes()))
         if shown is not None:
             _move(shown, folder.out, folder.shared if folder.worker else None, folder.worker)
     shutil.rmtree(folder.processes, ignore_errors=True)
@@ -156,7 +161,9 @@ def _move(process: Process, out: Path, job: Path | None, worker: WorkerRank | No
         (process.folder / "plugins").replace(out / "plugins")
 
 
-def _of_worker(job: Path, ended: Manifest, place: int, trained: Sequence[Process]) -> str:
+def _of_worker(
+    job: Path, ended: Manifest, place: int, trained: Sequence[Process], processes: Sequence[Process]
+) -> str:
     """Write the recording of one of several processes that trained; return its name, which no other has."""
     process, before = trained[place], {other.worker.name for other in trained[:place]}
     name = process.worker.name
@@ -174,8 +181,15 @@ def _of_worker(job: Path, ended: Manifest, place: int, trained: Sequence[Process
             why = "this worker ran on another machine: start tfdoctor there as well"
             done = replace(done, host=HostMachine(process.state.host)).lacks(MissingPart.SAMPLES, why)
     manifest.write(out, done)
+    _tell_parts(out, folders.parts(processes, Notes(), process))
     _move(process, out, job, worker)
     return name
+
+
+def _tell_parts(out: Path, parts: Sequence[Worker]) -> None:
+    """Write what processes did that do a part of the work, if any."""
+    if parts:
+        (out / WORKER_LOG).write_bytes(b"".join(encode(one) + b"\n" for one in parts))
 
 
 def run_folder(job: Path) -> Path:

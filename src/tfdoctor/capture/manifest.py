@@ -99,6 +99,7 @@ def end(
                 why="" if process.trained else missing_data.why_not(process),
             )
             for process in recorded
+            if not process.is_part
         ),
     )
 

@@ -56,6 +56,7 @@ class RunAccount(Record, kw_only=True):
     window_share: Share | None = None  # of the steps' time, in steps like the traced ones
     window_steps: Count = 0
     peak_bytes: Number | None = None
+    workers: Sometimes[WorkersTime | None] = None  # processes that did a part of the script's work
     others: tuple[str, ...] = ()  # other processes of the run
     notes: tuple[str, ...] = ()  # sentences
     imports: Sometimes[tuple[ImportedPackage, ...]] = ()  # of a short run that they take much of, the largest first

@@ -17,6 +17,7 @@ from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import RUN_LOG, RunLog
 from tfdoctor.recording.samples import MachineSample
+from tfdoctor.recording.worker_log import Worker
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.record import Record
@@ -40,6 +41,7 @@ class Recording(Record):
     damage: tuple[str, ...] = ()  # The notes that say what could not be read
     # What the process that is shown did in its whole life; None where that was not recorded.
     run: RunLog | None = None
+    parts: tuple[Worker, ...] = ()  # what processes did that do a part of its work
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -176,6 +178,7 @@ class Recording(Record):
             traces=traces,
             program=files.program(program / PROGRAM, notes) if program else None,
             samples=files.samples(run / SAMPLES, notes),
+            parts=_parts(root, run, notes) if root else (),
             run=files.run_log(account, notes, manifest) if account else None,
             notes=tuple(notes.texts),
             damage=tuple(notes.damage),
@@ -210,6 +213,12 @@ class Recording(Record):
         alone = [Recording(None, None, (trace,), None, (), ()) for trace in self.traces]
         alone[described] = replace(self, traces=(self.traces[described],))
         return tuple(zip(names, alone, strict=True))
+
+
+def _parts(root: Path, run: Path, notes: Notes) -> tuple[Worker, ...]:
+    """Return what workers did, where their files were not assembled: as they lie."""
+    assembled = files.workers(root, notes)
+    return folders.parts(folders.processes(run), notes) if assembled is None else assembled
 
 
 def _opened(folder: Path) -> Recording | InputError:

@@ -212,6 +212,8 @@ class AgentState(Record):
     pid: int | None = None
     host: str = ""
     argv: tuple[str, ...] = ()
+    worker: str = ""  # how it was started, where it does a part of another one's work: "fork", "spawn", "loky"
+    parent: int | None = None  # its process then
     rank: WorkerRank | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     backend: str = ""  # of Keras, where its steps are not recorded: "jax"

@@ -14,9 +14,11 @@ from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import KINDS, RUN_LOG, RUN_NOW, Bucket, RunLog, Span
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.recording.worker_log import WORKER_LOG, Worker
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import MOST_ROWS_BYTES, NotReadableError, content, opened, text, unpacked
-from tfdoctor.terms.text import legible
+from tfdoctor.terms.json_form import LONGEST_MS
+from tfdoctor.terms.text import counted, legible
 
 T = TypeVar("T")
 
@@ -145,6 +147,18 @@ def samples(path: Path, notes: Notes) -> tuple[MachineSample, ...]:
     if not path.is_file():
         return ()
     return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes)[MachineSample])
+
+
+def workers(folder: Path, notes: Notes) -> tuple[Worker, ...] | None:
+    """Return what a recording tells of processes that did a part of the script's work; None without such a file."""
+    path = folder / WORKER_LOG
+    if not path.is_file():
+        return None
+    found: list[Worker] = _lines(_rows(path, notes), WORKER_LOG, lambda _: Worker, notes)[Worker]
+    kept = tuple(one for one in found if one.told_ms <= SLACK * one.ms + SLACK_MS and one.ms < LONGEST_MS)
+    if left := len(found) - len(kept):
+        notes.damaged(f"{counted(left, 'worker')} left out of {WORKER_LOG}: they tell of more time than passed")
+    return kept
 
 
 def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> RunLog | None:

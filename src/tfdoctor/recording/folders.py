@@ -16,10 +16,12 @@ from tfdoctor.recording import files
 from tfdoctor.recording.agent import AgentState, WorkerRank
 from tfdoctor.recording.files import AGENT, MANIFEST, RUNS, Notes, manifest_in
 from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
+from tfdoctor.recording.worker_log import Worker
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.record import Record
 
 PROCESSES, WORKERS = "processes", "workers"
+SERVER = "server"  # A process that forks workers, and does nothing else
 RUN_FILES = (RUN_LOG, RUN_NOW)  # The account of a process, from its start on
 # Folders between a log directory and its runs: logs/fit/<time>/plugins/profile/<run>. Recordings lie as deep.
 DEPTH = 2
@@ -117,6 +119,11 @@ class Process(Record):
         return files.own_traces(self.folder)
 
     @property
+    def is_part(self) -> bool:
+        """Whether it does a part of another one's work, and did not train, nor use a backend that may have."""
+        return bool(self.state.worker) and not (self.trained or self.state.backend)
+
+    @property
     def account_bytes(self) -> int:
         """The size of what was written about its whole life; 0 without."""
         log = self.folder / RUN_LOG
@@ -164,8 +171,27 @@ def reported(found: Sequence[Process], pid: int | None = None) -> Process | None
     tfdoctor started, else any; of several the one with the longest account. A process that replaced itself
     (`os.execv`) has two folders and one number.
     """
-    if not found or found[0].trained:
-        return found[0] if found else None
+    if found and found[0].trained:
+        return found[0]
+    found = [one for one in found if not one.is_part]
     started = [one for one in found if pid is not None and one.state.pid == pid]
     other = [one for one in found if one.state.backend]
-    return max(other or started or found, key=lambda one: one.account_bytes)
+    return max(other or started or found, key=lambda one: one.account_bytes, default=None)
+
+
+def parts(found: Sequence[Process], notes: Notes, of: Process | None = None) -> tuple[Worker, ...]:
+    """Return what the processes did that do a part of another one's work, or of the work of one of them."""
+    parents = {one.state.pid: one.state.parent for one in found}
+
+    def is_below(pid: int | None) -> bool:
+        seen = {pid}
+        while of and pid != of.state.pid and (pid := parents.get(pid)) not in seen:
+            seen.add(pid)
+        return of is None or pid == of.state.pid
+
+    logs = [
+        (one.state, files.run_log(one.folder, notes))
+        for one in found
+        if one.is_part and one.state.worker != SERVER and one.account_bytes and is_below(one.state.pid)
+    ]
+    return tuple(Worker.of(log, state.worker, state.parent or 0) for state, log in logs if log)

@@ -9,12 +9,13 @@ from pathlib import Path, PurePosixPath
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, TRACE, Notes
 from tfdoctor.recording.folders import RUN_FILES, WORKERS
 from tfdoctor.recording.folders import newest as newest_of
+from tfdoctor.recording.worker_log import WORKER_LOG
 from tfdoctor.remote.filesystem import READ, opened
 from tfdoctor.terms.errors import InputError
 
 TRIALS = "trials.json"
 
-OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, *RUN_FILES))
+OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, WORKER_LOG, *RUN_FILES))
 FILES = (TRACE, ".json", ".html", ".htm", ".pb", ".gz")  # How the names of files end that are read by themselves
 _COPIES: dict[Path, str] = {}  # The URLs of the copies that this command has made
 

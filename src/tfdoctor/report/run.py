@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import ClassVar
 
 from tfdoctor.diagnosis.work import ImportedPackage, PhaseRow, RunAccount
+from tfdoctor.report import words
 from tfdoctor.report.words import is_known, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, quantity, share, with_noun
@@ -176,6 +177,8 @@ class RunSection(Record, kw_only=True):
     short: str  # the phases that are too short for rows of their own, with their times; "" of none
     notes: tuple[str, ...]
     long: str  # how many steps are long; "" where none is
+    workers: str  # what worker processes did; "" without
+    worker_lines: tuple[PhaseLine, ...]
 
     def share(self, of: PhaseRow | PhaseLine) -> str:
         """Return the share of a phase or a line."""
@@ -217,6 +220,8 @@ def section(run: RunAccount | None) -> RunSection | None:
         short=f"Less than {share(LITTLE)} of the {what} each: {little}." if little else "",
         notes=tuple(_notes(run)),
         long=" ".join(_long(run.long_steps)) if run.long_steps else "",
+        workers=words.workers(run.workers),
+        worker_lines=words.worker_lines(run.workers),
     )
 
 

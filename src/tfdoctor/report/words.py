@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeGuard
 
 from tfdoctor.diagnosis import Diagnosis
@@ -11,6 +12,7 @@ from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, 
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, share, with_noun
+from tfdoctor.terms.run_time import PhaseLine, WorkersTime
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Recurrence, Severity
 
 # The parts of a step: the label in the bar, the charts and the tables; the largest part in the verdict, "including
@@ -26,6 +28,7 @@ PART_WORDS = {
 }
 PART_LABELS = {part: label for part, (label, *_) in PART_WORDS.items()}
 
+WORKER_LINES = 4  # That are shown of all worker processes
 FEW = 2  # Traced steps up to which none is called typical
 
 
@@ -247,3 +250,26 @@ def _account(account: Account) -> str:
     # Of the rest, necessary work may be a part, which the reasons name.
     rest = f"{'; part of the rest is' if why else ', the rest'} {named}" if named else ""
     return " ".join((f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why))
+
+
+def workers(of: WorkersTime | None) -> str:
+    """Return how many workers there were, and what they did with their time; "" of none."""
+    if of is None or not is_known(of.ms):
+        return ""
+    times = (
+        (of.importing_ms, "starting and importing"),
+        (of.waiting_ms, "waiting for work"),
+        (of.working_ms, "working"),
+    )
+    does = (f"{duration(ms)} {what}" for ms, what in times if is_known(ms) and ms > 0)
+    starts = f" ({listed(of.starts)})" if of.starts else ""
+    many = f"{text.counted(of.number, 'worker process', 'worker processes')}{starts}".capitalize()
+    return f"{many}: {joined(f'{duration(of.ms)} in all', *does)}."
+
+
+def worker_lines(of: WorkersTime | None) -> tuple[PhaseLine, ...]:
+    """Return the lines with most of their time, and what each calls or imports."""
+    imports = (replace(line, calls=f"import {line.calls}") for line in of.imports) if of else ()
+    lines = [line for line in (*(of.lines if of else ()), *imports) if is_known(line.ms)]
+    largest = sorted(lines, key=lambda line: -line.ms)[:WORKER_LINES]
+    return tuple(replace(line, calls=text.name(line.calls, 80)) for line in largest)

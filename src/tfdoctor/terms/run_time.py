@@ -46,6 +46,25 @@ class LongStepTime(Record, kw_only=True):
     other_cores: Number = 0.0  # that other programs used while none was free: they delay steps
 
 
+class WorkersTime(Record, kw_only=True):
+    """What processes did that do a part of the script's work, as those of a pool; times in ms, of all together.
+
+    ``importing_ms`` is their start and their imports, ``waiting_ms`` is until they got a task, and ``working_ms``
+    the rest; ``most_working_ms`` is that of the one that works most. ``lines`` are of ``working_ms``, ``imports``
+    of ``importing_ms``, the largest first.
+    """
+
+    number: Count = field(name="count")
+    starts: tuple[str, ...]  # how they were started: "fork", "spawn", "loky"
+    ms: Ms
+    importing_ms: Ms
+    waiting_ms: Ms
+    working_ms: Ms
+    most_working_ms: Ms
+    lines: tuple[PhaseLine, ...] = ()
+    imports: tuple[PhaseLine, ...] = ()
+
+
 class SlowStepsSummary(Record):
     """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
 

@@ -218,8 +218,8 @@ def test_what_is_not_over_is_replaced(file: Any) -> None:
     assert not Path(file.now).exists()
 
 
-def test_a_full_file_gets_buckets_and_the_end_only(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account, "MOST_BYTES", 100)
+def test_a_full_file_gets_buckets_and_the_end_only(file: Any) -> None:
+    file.most = 100
     file.append([{"kind": "stack", "id": 1, "at": "a" * 100}])
     file.append([{"kind": kind} for kind in ("span", "stack", "bucket", "end")])
     assert [line["kind"] for line in written(file)] == ["stack", "bucket", "end"]

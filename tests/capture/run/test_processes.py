@@ -4,6 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.capture.run.kit import *
 from tests.capture.running import fake_tensorflow, shell
+from tests.cases import sure
+from tfdoctor.recording.files import Notes, run_log
+from tfdoctor.recording.worker_log import Worker
 
 SITE = Path(__file__).parents[3] / "src" / "tfdoctor" / "capture" / "site"
 
@@ -44,14 +47,20 @@ def written(file: Path) -> list[Any]:
 
 
 def lines(tmp_path: Path, *kinds: str) -> list[Any]:
-    """Return the lines of the one account that there is, or those of some kinds."""
-    (file,) = tmp_path.glob("*/run.jsonl")
+    """Return the lines of the script's account, or those of some kinds."""
+    file = Path(state(tmp_path)["folder"], "run.jsonl")
     return [line for line in written(file) if line["kind"] in kinds or not kinds]
 
 
+def states(tmp_path: Path, worker: str = "") -> list[Any]:
+    """Return what is told of the script's own process, or of workers that were started so."""
+    told = [json.loads(file.read_text()) | {"folder": file.parent} for file in tmp_path.glob("*/agent.json")]
+    return [one for one in told if one.get("worker", "") == worker]
+
+
 def state(tmp_path: Path) -> Any:
-    (file,) = tmp_path.glob("*/agent.json")
-    return json.loads(file.read_text())
+    (one,) = states(tmp_path)
+    return one
 
 
 def ok(done: subprocess.CompletedProcess[str], tmp_path: Path, stdout: str = "") -> None:
@@ -118,24 +127,10 @@ PROGRAMS = [
     ),
     pytest.param(
         "for _ in range(3):\n    work(0.1)\n    pid = os.fork()\n    if not pid:\n        time.sleep(0.1)\n"
-        "        print(len(os.listdir('/proc/self/task')), flush=True)\n        os._exit(0)\n    os.wait()\n",
-        "1\n" * 3,
-        id="a fork has no thread of ours",
-    ),
-    *(
-        pytest.param(
-            "import multiprocessing, subprocess\n"
-            "def part(n):\n    work(0.05)\n"
-            "    return n, threading.active_count(), len(os.listdir('/proc/self/task'))\n"
-            "if __name__ == '__main__':\n"
-            f"    with multiprocessing.get_context({method!r}).Pool(2) as pool:\n"
-            "        print(sorted(n for n, *_ in pool.map(part, range(6))))\n"
-            "    print(subprocess.run(['echo', 'child'], capture_output=True, text=True, "
-            "        preexec_fn=os.getpid).stdout)\n",
-            "[0, 1, 2, 3, 4, 5]\nchild\n\n",
-            id=f"children by {method} work",
-        )
-        for method in ("fork", "spawn", "forkserver")
+        "        print(threading.active_count(), len(os.listdir('/proc/self/task')), flush=True)\n"
+        "        os._exit(0)\n    os.wait()\n",
+        "1 2\n" * 3,
+        id="a fork has a thread of ours that it cannot see",
     ),
 ]
 
@@ -233,6 +228,57 @@ def test_python_warns_of_no_threads_at_a_fork(tmp_path: Path) -> None:
         "work(0.6)\nprint('done')\n"
     )
     ok(recorded(source, tmp_path, python), tmp_path, "done\n")
+
+
+# Processes that do a part of the work
+
+POOL = """
+import concurrent.futures, multiprocessing, numpy, subprocess
+def part(n):
+    work(0.3); work(0.1)
+    return n, threading.active_count()
+if __name__ == '__main__':
+    os.mkdir('gone'); os.chdir('gone')
+    {0}
+    time.sleep(1.2)
+    {1}
+    assert done == [(n, 1) for n in range(8)], done
+    subprocess.run(['true'], preexec_fn=os.getpid, check=True)
+"""
+MAP, SHUT = "pool.map(part, range(8))", "pool.shutdown()"
+CONTEXT = "pool = multiprocessing.get_context({!r}).Pool(2); done = {}"
+
+
+@cases(
+    ("fork", CONTEXT.format("fork", MAP), "os.rmdir('../gone'); pool.terminate()"),
+    ("fork", CONTEXT.format("forkserver", MAP), "pool.close(); pool.join()"),
+    ("fork", f"pool = concurrent.futures.ProcessPoolExecutor(2); done = list({MAP})", SHUT),
+    ("spawn", CONTEXT.format("spawn", MAP), "pool.terminate()"),
+    ("loky", "import joblib; done = joblib.Parallel(2)(joblib.delayed(part)(n) for n in range(8))", ""),
+)
+def test_a_worker_has_an_account_of_its_own(how: str, begin: str, end: str, tmp_path: Path) -> None:
+    if how == "loky":
+        pytest.importorskip("joblib")
+    ok(recorded(POOL.format(begin, end), tmp_path, cwd=tmp_path), tmp_path)
+    told = states(tmp_path, how)
+    assert [one["errors"] for one in told] == [[], []]
+    workers = [Worker.of(sure(run_log(one["folder"], Notes())), how, one["parent"]) for one in told]
+    assert sum(one.working_ms for one in workers) > 1800  # of 3.2 s; one that is terminated loses its last second
+    assert sum(one.waiting_ms for one in workers) > 200
+    assert all(one.importing_ms > 50 for one in workers if how != "fork")
+    lines = [line for one in workers for line in one.lines if line.ms > 300 and line.time == "working"]
+    # joblib sends a function of the script without the name of its file
+    assert {line.at[1] if line.at else line.calls for line in lines} >= {6 if how != "loky" else "__main__.work"}
+
+
+def test_brief_workers_and_those_beyond_a_number_leave_nothing(tmp_path: Path) -> None:
+    source = (
+        "recorder = sys.modules['_tfdoctor_agent.run.recorder']\ndef fork(seconds):\n    if not os.fork():\n"
+        "        work(seconds)\n        os._exit(0)\n    os.wait()\n"
+        "for _ in range(5): fork(0.0)\nfork(0.6)\nrecorder.MOST_WORKERS = 1\nfork(0.6)\n"
+    )
+    ok(recorded(source, tmp_path), tmp_path)
+    assert len(states(tmp_path, "fork")) == 1
 
 
 # Ends

@@ -5,41 +5,6 @@ from tests.capture.run.kit import *
 waiting: Any = agent.load("run.waiting")
 
 
-@contextlib.contextmanager
-def running(function: Any) -> Iterator[threading.Thread]:
-    """Run a function in a thread until the end of the block; it is given what says so."""
-    over = threading.Event()
-    thread = threading.Thread(target=function, args=(over,))
-    thread.start()
-    try:
-        yield thread
-    finally:
-        over.set()
-        thread.join()
-
-
-def work(over: threading.Event) -> None:
-    while not over.is_set():
-        sum(range(1000))
-
-
-def rest(over: threading.Event) -> None:
-    over.wait()
-
-
-def child(over: threading.Event) -> None:
-    with subprocess.Popen([sys.executable, "-I", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE):
-        over.wait()
-
-
-def test_a_thread_that_works_is_found() -> None:
-    cpu = waiting.CPUTimes()
-    with running(work) as busy, running(rest):
-        assert cpu.working(None, time.perf_counter_ns()) is None  # nothing to compare with
-        time.sleep(0.3)
-        assert cpu.working(threading.get_ident(), time.perf_counter_ns()) == busy.ident
-
-
 @cases(
     ({1: 90, 2: 20, 3: 30}, 3),  # most of all but the first, which waits
     ({1: 0, 2: 9, 3: 8}, None),  # little
@@ -93,15 +58,6 @@ def until(met: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
     while not met() and time.monotonic() < deadline:
         time.sleep(0.01)
-
-
-def test_children_of_all_threads_count_until_they_have_ended() -> None:
-    before = waiting.children()
-    with running(child):
-        until(lambda: waiting.children() > before)
-        assert waiting.children() == before + 1
-        assert waiting.has_children()
-    assert waiting.children() == before
 
 
 def test_a_child_that_has_ended_is_none_and_keeps_its_code() -> None:

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 _begun: list[tuple[journal.Journal, RunRecorder]] = []
 
 
-def begin(text: str, *, waits: bool = False) -> None:
-    """Record this process, which tfdoctor has started; one that others have started `waits` to show what it is."""
+def begin(text: str, *, waits: bool = False, how: str = "") -> None:
+    """Record this process, which tfdoctor has started; one that others have started `waits` to show what it is.
+
+    `how` is how a worker was started.
+    """
     from .run import whole
 
     plan: AgentPlan = json.loads(text)
     log = journal.Journal(processes=plan["processes"])
-    if not waits:
+    if not (waits or how):
         log.write()
-    _begun.append((log, whole.begin(plan, log, waits=waits)))
+    _begun.append((log, whole.begin(plan, log, waits=waits, how=how)))
 
 
 def leave(exit_now: Callable[[int], object]) -> None:
@@ -52,8 +55,8 @@ def enter(text: str, name: str) -> Watcher:
     from .run import whole
 
     plan: AgentPlan = json.loads(text)
-    known = _begun[0] if _begun and _begun[0][0].ours() else None  # and no fork that begins anew
-    log, recorder = known or (journal.Journal(processes=plan["processes"]), None)
+    recorder = _known()
+    log = recorder.log if recorder else journal.Journal(processes=plan["processes"])
     log.state["wanted"] = name
     try:
         if recorder is None:
@@ -64,6 +67,11 @@ def enter(text: str, name: str) -> Watcher:
         log.fault("install", error)
         log.write()
         raise
+
+
+def _known() -> RunRecorder | None:
+    """Return what records this process already; None in a fork that begins anew."""
+    return next((one for _, first in _begun for one in first.family if one.log.ours()), None)
 
 
 def install(plan: AgentPlan, log: journal.Journal | None = None, recorder: RunRecorder | None = None) -> Installed:

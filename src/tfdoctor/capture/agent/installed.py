@@ -85,4 +85,4 @@ class Installed:
         self.log.begin()
         self.window.after_fork()
         if not self.window.plan.get("trial"):
-            self.recorder.begin()
+            self.recorder.begins_in_fork()

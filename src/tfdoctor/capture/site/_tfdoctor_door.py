@@ -22,15 +22,19 @@ OURS = os.path.dirname(os.path.abspath(__file__))
 # The working directory as the script finds it; it may have left it, or deleted it, when the agent comes.
 START = os.getcwd()
 
-# Whether multiprocessing has started this process, which does a part of another one's work.
-PART = any(
-    word == "--multiprocessing-fork" or word.startswith("from multiprocessing.")
-    for word in getattr(sys, "orig_argv", sys.argv)
-)
+# What stands in the command of a process that multiprocessing or joblib has started to do a part of another one's
+# work, and how that was: a server forks such processes, a tracker looks after what they leave.
+STARTS = {
+    "--multiprocessing-fork": "spawn", "loky.backend.popen_loky_posix": "loky",
+    "from multiprocessing.forkserver": "server", "from multiprocessing.": "tracker",
+}  # fmt: skip
+WORDS = getattr(sys, "orig_argv", sys.argv)
+PART = next((how for part, how in STARTS.items() if any(part in word for word in WORDS)), "")
 
 # What Python names the code of a program that is in no file.
 MAIN = "" if PART else {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}.get(sys.argv[0], "")
 CHANGED = '"changed"'  # What a plan has where this process is to read other texts of some files
+TRIAL = '"trial"'  # What it has where steps are timed, and nothing else is recorded
 
 # Python's functions as they are now: the agent may come after the script has replaced them.
 TAKEN = {
@@ -148,6 +152,8 @@ def let_in() -> None:
         _hide("TFDOCTOR_PLAN", None)
     if os.getppid() == int(parent):
         _agent().begin(plan)
+    elif PART not in ("", "tracker") and TRIAL not in plan:
+        _agent().begin(plan, how=PART)
     elif manners == "visible" and not PART:
         _agent().begin(plan, waits=True)
     finders: list[Any] = sys.meta_path

@@ -11,11 +11,12 @@ from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import RunEnding
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunLongLines, RunSteps
+from tfdoctor.facts.phases.worker_times import WorkerTimes
 from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import common
-from tfdoctor.terms.run_time import LongStepTime, PhaseLine
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine, WorkersTime
 
 MOST = 0.5  # Share of the time of a phase
 SHOWN = 8  # Lines of a phase: the largest; what the others take together is small and no reader changes it
@@ -29,7 +30,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
     phases, steps, traced = chart.get(RunPhases), chart.get(RunSteps), chart.get(Steps)
     if phases is None:
         return None
-    ending, samples = chart.get(RunEnding), chart.get(Samples)
+    ending, samples, workers = chart.get(RunEnding), chart.get(Samples), chart.get(WorkerTimes)
     epochs, times = extrapolation(chart, for_epochs)
     known_bytes = (ending.peak_bytes if ending else None, samples.run_bytes if samples else None)
     rows = []
@@ -53,6 +54,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         window_share=steps.window_share if steps else None,
         window_steps=traced.count if traced and steps and steps.window_share is not None else 0,
         peak_bytes=max((amount for amount in known_bytes if amount), default=None),
+        workers=common(WorkersTime, workers) if workers else None,
         long_steps=_long_steps(steps, phases, chart.get(RunLongLines), chart.get(Cores)) if steps else None,
     )
 

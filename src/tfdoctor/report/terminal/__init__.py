@@ -183,6 +183,9 @@ def _run(shown: RunSection, width: int) -> Text:
     large = [(line, row) for row in shown.phases for line in row.lines if line.ms >= LARGE * run.total_ms]
     large.sort(key=lambda pair: -pair[0].ms)
     rows += [Text(_run_line(shown, line, row, width)) for line, row in large[:RUN_LINES]]
+    rows += [Text(shown.workers)] if shown.workers else []
+    largest = (words.joined(where(one), duration(one.ms), one.calls, by=" · ") for one in shown.worker_lines)
+    rows += [Text(f"  {line}") for line in largest]
     long = run.long_steps.beyond_ms if run.long_steps else 0.0
     notes = [*([shown.long] if long >= LONG * run.total_ms else []), *shown.notes][:RUN_NOTES]
     return Text("\n").join([*rows, *(Text(shorten(note, MOST_LETTERS)) for note in notes)])

@@ -17,6 +17,7 @@ from ..process import journal, stack
 from ..process.journal import guarded
 from ..process.kept import gc
 from ..process.objects import LOOPS, TRAINS, alive, concrete, keep, living, marks_of, with_inner
+from ..run.forks import Forks
 from ..stream import watched
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ class Block:
     def __init__(self, plan: AgentPlan) -> None:
         self.log = journal.Journal(processes=plan["processes"])
         self.installed = install({**plan, "out": self.log.out}, self.log)
-        self.installed.recorder.watch_forks()
+        Forks(self.installed.recorder).watch()
         self.earlier = Earlier(self.installed)
         self.installed.program.before.append(self.earlier.complete)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import sys
 
-from ..process import all_threads
 from ..process.frames import STRIPS, clean_error, without_ours
 from ..process.journal import quietly
 from ..process.kept import os
@@ -80,5 +79,4 @@ def watch_forks(installed: Installed) -> None:
 
     os.register_at_fork(before=lambda: forking.__setitem__(slice(None), [os.getpid()]))
 
-    os.register_at_fork(after_in_child=all_threads.collector.after_fork)
     os.register_at_fork(after_in_child=begun)

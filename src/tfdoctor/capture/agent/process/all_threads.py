@@ -58,6 +58,7 @@ class Collector:
 
 
 collector = Collector()
+os.register_at_fork(after_in_child=collector.after_fork)
 
 
 class OtherThreads:

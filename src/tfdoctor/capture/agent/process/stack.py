@@ -36,6 +36,9 @@ FOREIGN = re.compile(
     r"|__autograph_generated_file|\(tfdoctor\)$"
 )
 
+# The outermost function of a fork that multiprocessing made, and the end of its file's name.
+FORKED = "_bootstrap", "multiprocessing/process.py"
+
 _known: dict[str, str | None] = {MAIN: MAIN or None}  # The user's path of each file name met so far
 
 
@@ -92,9 +95,15 @@ def defined_at(function: object) -> Line | None:
 
 
 def outward(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield a frame and those around it, the innermost first."""
+    """Yield a frame and those around it, the innermost first.
+
+    A fork that multiprocessing made has the frames of what forked around its own: they do not run there.
+    """
     while frame is not None:
         yield frame
+        code = frame.f_code
+        if code.co_name == FORKED[0] and code.co_filename.endswith(FORKED[1]):
+            return
         frame = frame.f_back
 
 
@@ -292,11 +301,10 @@ def _callers(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
 
 def callbacks_in(frame: FrameType | None) -> Iterator[str]:
     """Yield 'Class.on_something' of each Keras callback that runs in a stack, the innermost first."""
-    while frame is not None:
-        name = frame.f_code.co_name
+    for at in outward(frame):
+        name = at.f_code.co_name
         if name.startswith("on_"):
-            kind = type(frame.f_locals.get("self"))
+            kind = type(at.f_locals.get("self"))
             bases = [base.__name__ for base in kind.__mro__]
             if "Callback" in bases and kind.__name__ != "CallbackList":
                 yield f"{kind.__name__}.{name}"
-        frame = frame.f_back

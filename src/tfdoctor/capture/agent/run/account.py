@@ -123,7 +123,8 @@ MOST_WAITING = 2_000_000  # Bytes that wait for a full disk to have room again; 
 class LogFile:
     """The two files in the folder of a process."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, most: int = MOST_BYTES) -> None:
+        self.most = most
         self.path = os.path.join(folder, "run.jsonl")
         self.now = os.path.join(folder, "run-now.json")
         self.size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
@@ -135,7 +136,7 @@ class LogFile:
         Raises:
             OSError: the file cannot be written; the lines wait for the next call.
         """
-        full = self.size >= MOST_BYTES
+        full = self.size >= self.most
         texts = [_text(line) for line in lines if not full or line["kind"] in ALWAYS]
         data = self.waiting + "".join(texts).encode()
         if not data:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 OFTEN_S, FIRST_S = 0.02, 10.0  # Time between two samples in the first seconds: a run of ten seconds gets some 300
 USUAL_S = 0.05  # Time between two samples afterwards
+SLOWER = 2.5  # Times as long between two samples of a worker: many do the same, and their times are added up
 # Beyond the budget, a sample is followed by so many times its own CPU time of rest: 0.25 % of one core.
 AT_MOST = 400
 # The longest rest in the first seconds, and how much longer a rest may be than the one before it. A sample stands
@@ -25,8 +26,8 @@ LONGEST_S, LATER_S, FEWEST = 0.08, 1.0, 400
 class SamplePace:
     """Adds up what the recorder takes of a run that began at a moment, in ns."""
 
-    def __init__(self, began: int) -> None:
-        self.began = began
+    def __init__(self, began: int, slower: float = 1.0) -> None:
+        self.began, self.slower = began, slower
         self.often_until = began + int(FIRST_S * 1e9)
         self.thread_s = 0.0  # CPU time of the thread
         self.rested = OFTEN_S  # after the last sample
@@ -34,13 +35,13 @@ class SamplePace:
     def rest(self, now: int, took_s: float, steps: int) -> float:
         """Return how long to rest after a sample that took so many s, where so many steps were taken so far."""
         first = now < self.often_until
-        usual = OFTEN_S if first else USUAL_S
+        usual = self.slower * (OFTEN_S if first else USUAL_S)
         age = (now - self.began) / 1e9
         spent = self.thread_s + hooks_s(steps, age)
         owed = spent / BUDGET - age - LENT_S  # s that pass until the budget is kept again
         after = min(AT_MOST * took_s, GROWTH * self.rested)
         after = min(after, FIRST_REST_S) if first else after
-        kept = max(after, min(owed, LATER_S, max(LONGEST_S, age / FEWEST))) if owed > 0.0 else usual
+        kept = max(after, min(owed, LATER_S, max(self.slower * LONGEST_S, age / FEWEST))) if owed > 0.0 else usual
         self.rested = max(usual, kept)
         return self.rested
 

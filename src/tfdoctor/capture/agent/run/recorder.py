@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..process import all_threads
 from ..process.imports import TRAINERS, versions
 from ..process.journal import guarded
-from ..process.kept import os, threads, time
+from ..process.kept import main_thread, os, threads, time
 from ..process.stack import user_file
 from .account import Buckets, LogFile
 from .clock import CallClock
-from .pace import OFTEN_S, SamplePace
+from .pace import OFTEN_S, SLOWER, SamplePace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
     from ..process.journal import Journal
     from ..process.stack import Line
+
+# A worker is a process that does a part of another one's work; how it was started, and the process that forks some.
+FORK, SERVER = "fork", "server"
+SESSION = os.getsid(0)  # Of the process that loads this, and of its workers
+BRIEF_S = 0.3  # Of a worker that lives for less, nothing is written
+MOST_WORKERS = 1000  # Processes whose folders there may be before a worker makes one: pools may renew theirs always
+MOST_BYTES = 2_000_000  # Of the file of a worker, after which only buckets and the end are written
 
 # How often to write, and after the first minute: what a killed run did up to its last second is there.
 WRITE_S, LATER_S, LATER_FROM_S = 0.5, 0.95, 60.0
@@ -43,6 +50,8 @@ class RunRecorder:
         self.first: list[dict[str, object]] = []
         self.frameworks: list[dict[str, object]] = []  # that were told
         self.waits, self.pace = False, SamplePace(0)
+        self.how = ""  # how this process was started, where it is a worker
+        self.family = [self]  # the one that records this process: forks change it
         self._renew()
 
     def _renew(self) -> None:
@@ -51,16 +60,19 @@ class RunRecorder:
         self.over = self.ended = threads.allocate_lock()
 
     @guarded("run")
-    def begin(self, started_ns: int | None = None, *, waits: bool = False) -> None:
+    def begin(self, started_ns: int | None = None, *, waits: bool = False, how: str = "") -> None:
         """Record this process from now on, in the calling thread; `waits` keeps all in memory for now.
 
-        `started_ns` is when it was started, on the monotonic clock; None is now.
+        `started_ns` is when it was started, on the monotonic clock; None is now. `how` is how it was started, where
+        it is a worker.
         """
         now = time.perf_counter_ns()
         started = now if started_ns is None else min(started_ns, now)
-        self.pid, self.active, self.waits = os.getpid(), True, waits
-        self.clock.begin(threads.get_ident())
-        self.buckets, self.pace = Buckets(self.clock, now, started), SamplePace(started)
+        self.pid, self.active, self.waits, self.how = os.getpid(), True, waits or bool(how), how
+        if how:
+            self.log.state.update(worker=how, parent=os.getppid())
+        self.clock.begin(main_thread() if how else threads.get_ident())
+        self.buckets, self.pace = Buckets(self.clock, now, started), SamplePace(started, SLOWER if how else 1.0)
         unix = time.time_ns() - (now - started)
         self.first = [
             {
@@ -124,7 +136,7 @@ class RunRecorder:
                 begun = time.thread_time()
                 self._write(now)
                 wrote = time.thread_time() - begun
-                every = LATER_S if buckets.seconds(now) >= LATER_FROM_S else WRITE_S
+                every = LATER_S if self.how or buckets.seconds(now) >= LATER_FROM_S else WRITE_S
                 pause = min(LATEST_S, WRITE_AT_MOST * wrote)
                 write_at = now + int(max(every, pause) * 1e9)
             pace.thread_s = before + time.thread_time()  # also of waiting for Python's lock
@@ -148,11 +160,11 @@ class RunRecorder:
     def _write(self, now: int, *, last: bool = False) -> None:
         """Tell the file what there is to tell."""
         buckets = self.buckets
-        if buckets is None or (self.waits and not last):
+        if buckets is None or self._waits(now):
             return
         file = self._open()
         lines, self.first = self.first, []
-        types = buckets.counters.census(buckets.seconds(now), last=last)
+        types = None if self.how else buckets.counters.census(buckets.seconds(now), last=last)
         if types is not None:
             lines.append({"kind": "census", "at_s": buckets.seconds(now), "types": types})
         closes = last or buckets.is_full(now, file.size)
@@ -168,8 +180,20 @@ class RunRecorder:
 
     def _open(self) -> LogFile:
         if self.file is None:
-            self.file = LogFile(self.log.out)
+            self.file = LogFile(self.log.out, *[MOST_BYTES] * bool(self.how))
         return self.file
+
+    def _waits(self, now: int) -> bool:
+        """Say whether nothing is written yet: of a worker, while it may be a brief one, or one of too many."""
+        if self.waits and self.how not in ("", SERVER) and now - self.pace.began >= BRIEF_S * 1e9:
+            self.waits = len(os.listdir(self.log.processes or "")) >= MOST_WORKERS
+            if os.getsid(0) != SESSION:  # it has become a service, which goes on for itself
+                del self.log.state["worker"]
+            elif not self.waits:
+                self.log.state.setdefault("argv", [])  # it is told by how it was started
+            if not self.waits:
+                self.log.write()
+        return self.waits
 
     @guarded("run end")
     def end(self, error: BaseException | None = None) -> None:
@@ -183,7 +207,7 @@ class RunRecorder:
         clock.thread = None
         clock.repeats.settle()
         clock.steps.passes_over()
-        if self.waits or buckets is None or not ended:
+        if buckets is None or not ended or self._waits(now):
             return
         self._look_for_frameworks()
         self._write(now, last=True)
@@ -195,14 +219,6 @@ class RunRecorder:
         self.file = None
 
     # Forks
-
-    def watch_forks(self) -> None:
-        """Take part in the forks that the process makes."""
-        os.register_at_fork(
-            before=self.before_fork,
-            after_in_parent=self.after_fork_in_parent,
-            after_in_child=self.after_fork_in_child,
-        )
 
     @guarded("fork")
     def before_fork(self) -> None:
@@ -223,8 +239,16 @@ class RunRecorder:
                 if not self.forks:
                     self._start()
 
+    def begins_in_fork(self) -> None:
+        """Record this fork, which may train, in place of the recorder that does so of any fork."""
+        other, self.family[:] = self.family[0], [self]
+        if other.active and other.pid == os.getpid():
+            other.active = False
+            other._stop(PATIENCE_S)
+        self.begin(how=FORK)
+
     def after_fork_in_child(self) -> None:
-        """A fork records nothing, unless it trains and begins anew."""
+        """A fork is recorded by another one, unless it trains and begins anew."""
         self.active, self.file, self.waits = False, None, False
         self.clock.thread = None
         if self.buckets:

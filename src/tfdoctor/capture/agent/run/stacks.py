@@ -57,7 +57,8 @@ class SampledStack:
     __slots__ = ("numbers", "told", "waits")
 
     def __init__(self, frame: FrameType, clock: CallClock) -> None:
-        stack, work, users = Stack.of(frame, None), work_of(frame), user_frame(frame)
+        stack, work = Stack.of(frame, None), work_of(frame)
+        users = user_frame(frame) if stack.line else None  # and none of the process that forked
         *_, callback = "", *callbacks_in(frame)  # the outermost: it is what fit was given
         named = ""  # what the line calls, where no frame of the stack says it
         if work == IMPORTING:
@@ -80,7 +81,7 @@ class SampledStack:
             "work": work,
             "looped": looped,
             "tested": tested,
-            "repeats": repeats(frame),
+            "repeats": repeats(frame) if stack.line else None,
             "loops": loops_around(frame, clock.training),
             "step": called and (called[0].co_filename, called[0].co_firstlineno),
             "step_call": called and user_line(called[1]),

@@ -8,6 +8,7 @@ import os as scripts_os
 import sys
 
 from ..process.kept import io, os, time
+from .forks import Forks
 from .recorder import RunRecorder
 
 TYPE_CHECKING = False
@@ -21,17 +22,21 @@ if TYPE_CHECKING:
 START_TIME = 19  # Where /proc/PID/stat has the start of the process, after its name: field 22
 
 
-def begin(plan: AgentPlan, log: Journal, *, waits: bool = False) -> RunRecorder:
-    """Begin to record this process, and see to its end and its forks; a trial times its steps alone."""
+def begin(plan: AgentPlan, log: Journal, *, waits: bool = False, how: str = "") -> RunRecorder:
+    """Begin to record this process, and see to its end and its forks; a trial times its steps alone.
+
+    `how` is how it was started, where it is a worker.
+    """
     recorder = RunRecorder(log)
     if plan.get("trial"):
         return recorder
     # A process that ran another program before has its account; the folder has a number then.
-    replaces = not waits and not log.out.endswith(f".{os.getpid()}")
-    recorder.begin(None if replaces else _started_ns(), waits=waits)
-    atexit.register(_end, recorder)  # the last one, since it came first
-    before_hard_exit(recorder.end)
-    recorder.watch_forks()
+    replaces = not (waits or how) and not log.out.endswith(f".{os.getpid()}")
+    recorder.begin(None if replaces else _started_ns(), waits=waits, how=how)
+    forks = Forks(recorder)
+    atexit.register(_end, forks)  # the last one, since it came first
+    before_hard_exit(forks.end)
+    forks.watch()
     return recorder
 
 
@@ -48,10 +53,10 @@ def before_hard_exit(finish: Callable[[], object]) -> None:
     ours.wrap(scripts_os, "_exit", leave)
 
 
-def _end(recorder: RunRecorder) -> None:
+def _end(forks: Forks) -> None:
     """End the account of a process that ends; who presses Ctrl-C meanwhile wants it to end."""
     try:
-        recorder.end(getattr(sys, "last_value", None))
+        forks.end(getattr(sys, "last_value", None))
     except KeyboardInterrupt:
         return
 
