@@ -21,6 +21,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "hoist, keep": "repeated-call uncached-preprocessing cache-order",
         "hoist, compile once": "repeated-conversion",
         "hoist": "repeated-computation driver-start frozen-layers",
+        "hoist, keep, compile once": "worker-start",
         "less often, hoist, beside": "between-steps step-outlier",
         "less often, less data, hoist, batch, keep": "epoch-boundary",
         "less often, hoist, compile, batch": "python-in-loop",

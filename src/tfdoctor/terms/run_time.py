@@ -51,10 +51,13 @@ class WorkersTime(Record, kw_only=True):
 
     ``importing_ms`` is their start and their imports, ``waiting_ms`` is until they got a task, and ``working_ms``
     the rest; ``most_working_ms`` is that of the one that works most. ``lines`` are of ``working_ms``, ``imports``
-    of ``importing_ms``, the largest first.
+    of ``importing_ms``, the largest first. ``pools`` is how many times all of them were started anew, and
+    ``starts_ms`` the wall time in which one of them starts or imports.
     """
 
     number: Count = field(name="count")
+    pools: Count = 1
+    starts_ms: Ms = 0.0
     starts: tuple[str, ...]  # how they were started: "fork", "spawn", "loky"
     ms: Ms
     importing_ms: Ms

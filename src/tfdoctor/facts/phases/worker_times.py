@@ -6,6 +6,7 @@ from tfdoctor.recording.worker_log import WorkerTime
 from tfdoctor.terms.run_time import PhaseLine, WorkersTime
 
 ENOUGH = 5  # Samples of a line from which on it is named, as in the phases of the run
+NS_PER_MS = 1e6
 MOST_LINES = 8  # The largest: what the others take together is small
 
 
@@ -29,8 +30,13 @@ class WorkerTimes(WorkersTime, kw_only=True):
             if samples >= ENOUGH:
                 lines[time].append(PhaseLine(at=place(at), ms=taken, calls=calls, samples=samples))
         largest = {time: tuple(sorted(own, key=lambda line: -line.ms)[:MOST_LINES]) for time, own in lines.items()}
+        starts = [(one.started_unix_ns / NS_PER_MS, one) for one in workers]
         return cls(
             number=len(workers),
+            pools=len(_joined((start, start + one.ms) for start, one in starts)),
+            starts_ms=sum(
+                end - start for start, end in _joined((start, start + one.importing_ms) for start, one in starts)
+            ),
             starts=tuple(sorted({one.how for one in workers if one.how})),
             ms=sum(one.ms for one in workers),
             importing_ms=sum(one.importing_ms for one in workers),
@@ -40,3 +46,14 @@ class WorkerTimes(WorkersTime, kw_only=True):
             lines=largest.get(WorkerTime.WORKING, ()),
             imports=largest.get(WorkerTime.IMPORTING, ()),
         )
+
+
+def _joined(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return spans of time in order, those that overlap as one."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found

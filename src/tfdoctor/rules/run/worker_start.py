@@ -1,0 +1,62 @@
+from tfdoctor.facts.phases.worker_times import WorkerTimes
+from tfdoctor.families.kit import *
+from tfdoctor.terms import text
+
+__doc__, CODE = page(__file__)
+PRECONDITIONS = (whole_run,)
+
+FEWEST = 3  # Times that workers are started from which on a loop starts them
+# Packages whose functions start workers, or wait for what these do.
+STARTING = frozenset({"multiprocessing", "concurrent", "joblib", "loky"})
+
+
+class Limits(RuleLimits):
+    share: float = share_limit(0.05)
+    least_ms: float = limit(1000.0)
+
+
+def check(phases: RunPhases, workers: WorkerTimes | None, limits: Limits = Limits()) -> Verdict:
+    """Find worker processes that are started again and again, and what starting them takes each time."""
+    if workers is None:
+        return Healthy(summary="The run has no worker processes of multiprocessing or joblib", concern=Concern.RUN)
+    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
+    waits = [line for line in phases.lines if line.calls.partition(".")[0] in STARTING and line.at]
+    waits_ms = sum(line.ms for line in waits)
+    taken_ms = min(workers.starts_ms, waits_ms) if workers.pools >= FEWEST else 0.0
+    saved_ms = taken_ms * (1.0 - 1.0 / workers.pools)
+    number_of = text.capitalized(counted(workers.number, "worker process", "worker processes"))
+    pools = f"{counted(workers.pools, 'pool')}{' one after the other' if workers.pools > 1 else ''}"
+    summary = f"{number_of}, started in {pools}, take {duration(workers.starts_ms)} to start and to import"
+    measures = (
+        Measure("pools, one after the other", count(workers.pools), count(FEWEST)),
+        Measure("time in which workers start or import", ms(workers.starts_ms)),
+        Measure("time in lines that start workers or wait for them", ms(waits_ms)),
+        Measure("time that starting them once spares", ms(saved_ms), ms(least_ms)),
+    )
+    if saved_ms < least_ms:
+        return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
+    first = waits[0]
+    imports = Table.of(
+        workers.imports,
+        ("your line", lambda line: line.at or ""),
+        ("imports", lambda line: line.calls),
+        ("time in all workers", lambda line: ms(line.ms)),
+        most=SHOWN_ROWS,
+    )
+    place = RunPlace(
+        at=first.at, phase=first.phase, ms=taken_ms, left=1.0 / workers.pools, recurs=Recurrence.PER_CALL,
+        times=workers.pools, group=LineGroup(tuple(line for line in waits if line.phase is first.phase)),
+    )  # fmt: skip
+    return Finding(
+        summary=f"{summary}; {location(first.at)} waits for {percent(taken_ms / phases.total_ms)} of the run",
+        evidence=(
+            *measures,
+            *((imports,) if imports.rows else ()),
+            *line_table([place.group] if place.group else [], phases.total_ms),
+        ),
+        remedies=(
+            Remedy("Start the workers once, before the loop, and use them for all of it", CODE["once"], first.at),
+        ),
+        run_effects=(place.effect,),
+        concern=Concern.RUN,
+    )
