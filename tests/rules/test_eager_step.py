@@ -14,9 +14,10 @@ STEP_AT, CALLED_AT = Location("nets.py", 23), script(38)
 def example(
     work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=script(19), least_ms=4.0),
     breakdown: Breakdown | None = None, slow: SlowCalls | None = None, lines: HostLines | None = None,
+    cores: Cores | None = None,
 ) -> Verdict:  # fmt: skip
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
-    return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines)
+    return eager_step.check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines, cores)
 
 
 def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> Verdict:
@@ -81,6 +82,12 @@ healthy = described("The same model without run_eagerly: one function per step."
 
 @golden_cases
 def test_verdicts(told: Cases) -> None:
+    large, took = (
+        EagerWork(400.0, 1_100.0, 0.0, at=script(62), least_ms=600.0),
+        Breakdown.of(host=150.0, device=1_100.0),
+    )
+    told["large products whose kernels vary"] = example(large, took)
+    told["other programs hold the cores"] = example(large, took, cores=Cores(2.0, 0.5, 1.5))
     told["20 operations in a step, and fewer"] = check(20.0, 5.0, 0.0), check(19.0, 5.0, 0.0)
     told["metrics and losses that are read next to a function, and longer ones"] = check(100.0, 2.0, 2.0)
     told[...] = check(100.0, 2.1, 2.0)

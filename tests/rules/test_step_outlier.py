@@ -165,6 +165,7 @@ def occasional(
     """A run of a minute with 120 long steps of 600, none of them traced, and with lines of all its steps."""
     beyond = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
     run = equal_steps(script(40), 600, 20.0, beyond)
+    every = every or tuple(run_line(Phase.STEPS, one.at, one.ms) for one in lines)
     phases, sampled = divided_run(60_000.0, {}, *every), RunLongLines(lines)
     return check(extra or {}, run=run, phases=phases, sampled=sampled, cores=cores, **more)
 
@@ -193,6 +194,8 @@ def test_run(told: Cases) -> None:
     told["the optimizer's update alone, which other programs make long"] = occasional(
         update, every=every, cores=BUSY
     )
+    evaluates = run_line(Phase.EVALUATION, save.at, 5_000.0)
+    told["an evaluation that delays the next step is none of its own"] = occasional(save, every=(evaluates,))
     told["half of a line's time is in long steps"] = occasional(
         update, every=(run_line(Phase.STEPS, update.at, 2_000.0),)
     )

@@ -159,15 +159,16 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
 def _of_run(run: RunSteps, phases: RunPhases, sampled: RunLongLines, limits: Limits) -> Finding | None:
     """Report the lines whose time is in long steps of the whole run; None where they take little of what recurs.
 
-    Lines that have as much time in other steps are a part of each step, which something else makes long.
+    Lines that have as much time in other steps are a part of each step, which something else makes long. Those of
+    other phases, such as an evaluation between two steps, are judged as these.
     """
     if not phases.whole or run.long is None or not sampled.ms:
         return None
     of_all = summed((line.at, line.ms) for line in phases.at(Phase.STEPS))
     in_long = summed((line.at, line.ms) for line in sampled.lines)
-    always = {at for at, time in in_long.items() if time < MOST * of_all.get(at, 0.0)}
+    own = {at for at, time in in_long.items() if MOST * of_all.get(at, 0.0) <= time <= of_all.get(at, 0.0) / MOST}
     scale = run.long.beyond_ms / sampled.ms  # samples begin at 1.5 times the usual step
-    found = [one for one in sampled.lines if one.sure and one.work in OWN_WORK and one.at not in always]
+    found = [one for one in sampled.lines if one.sure and one.work in OWN_WORK and one.at in own]
     lines = [replace(line, ms=scale * line.ms) for line in found]
     all_ms = sum(line.ms for line in lines)
     share = all_ms / phases.recurring_ms

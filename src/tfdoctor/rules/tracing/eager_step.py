@@ -17,8 +17,13 @@ OUTSIDE = (
 )
 
 
+# Ms of Python for an operation that it runs by itself, at most: 0.02 to 0.1 were measured, and a layer of Keras
+# takes more. Longer pauses of the host, and kernels that are slower by more than that, wait for cores.
+EACH_MS = 0.25
+
+
 def check(
-    eager: EagerWork, breakdown: Breakdown, slow: SlowCalls | None, lines: HostLines | None,
+    eager: EagerWork, breakdown: Breakdown, slow: SlowCalls | None, lines: HostLines | None, cores: Cores | None,
     limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Compare the operations that run one by one with the functions."""
@@ -42,13 +47,11 @@ def check(
     # body of a loop: it is no function yet, and may compute more than one training step, such as the steps of an
     # environment.
     others_ms = sum(read) if not eager.asked and (read or in_loop) else None
-    host_ms, device_ms, stays_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE], slow_ms + (others_ms or 0.0)
+    host_ms, stays_ms = breakdown[Stage.HOST], slow_ms + (others_ms or 0.0)
     bound = Bound.EXPECTED if others_ms is None else Bound.AT_MOST
     left = min(1.0, (limits.call_ms + stays_ms) / host_ms) if host_ms else 1.0
-    effects = [Effect(Stage.HOST, left, bound=bound)]
-    saved_ms = own * (eager.operations_ms - eager.least_ms)
-    if eager.least_ms and device_ms and saved_ms > 0:  # a CPU's kernels then run without pauses
-        effects.append(Effect(Stage.DEVICE, max(0.0, 1 - saved_ms / device_ms), bound=bound))
+    contended = cores is not None and cores.contended
+    effects = [*_effects(eager, own, left, breakdown, bound, contended=contended)]
     step = Table(
         ("line that defines the function of a step", "line of the loop that calls it"),
         ((eager.step_at or "", eager.called_at or "unknown"),),
@@ -68,6 +71,20 @@ def check(
         remedies=[_remedy(eager, on_host)],
         effects=effects,
     )
+
+
+def _effects(
+    eager: EagerWork, own: float, left: float, breakdown: Breakdown, bound: Bound, *, contended: bool
+) -> Iterator[Effect]:  # fmt: skip
+    """Yield what a function of all operations spares: Python's time, and a CPU's pauses within kernels.
+
+    While other programs hold the cores, the host's time may be a wait for these beyond what Python needs.
+    """
+    host_ms, device_ms, most_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE], EACH_MS * eager.operations
+    yield Effect(Stage.HOST, max(left, 1.0 - most_ms / host_ms) if contended and host_ms else left, bound=bound)
+    saved_ms = own * min(eager.operations_ms - eager.least_ms, most_ms)
+    if eager.least_ms and device_ms and saved_ms > 0 and not contended:
+        yield Effect(Stage.DEVICE, max(0.0, 1 - saved_ms / device_ms), bound=bound)
 
 
 def _remedy(eager: EagerWork, host: Sequence[TimedLine]) -> Remedy:
