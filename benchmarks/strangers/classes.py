@@ -26,7 +26,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "less often, less data, hoist, batch, keep": "epoch-boundary",
         "less often, hoist, compile, batch": "python-in-loop",
         "less often": "frequent-saving host-sync",
-        "less often, batch": "slow-evaluation",
+        "less often, batch, compile": "slow-evaluation",
         "batch, compile": "slow-prediction",
         "batch, hoist, less often, compile": "slow-call",
         "batch": "small-batch per-element-map serial-batch kernel-launch-bound column-slices fragmented-matmul"

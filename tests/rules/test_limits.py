@@ -22,7 +22,7 @@ SLOW_MEMORY = Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10)
 CONVOLUTIONS = Operations(tuple(took(kind, kind, 10.0) for kind in ("DepthwiseConv2dNative", "Conv2D")))
 OF_48 = norm_cases._norms(MOMENTS)  # noqa: SLF001 - its own example, of 48 channels
 # A rule, and its facts
-INPUT = input_bound, WAITING, None, None, None, None
+INPUT = input_bound, WAITING, None, None, None, None, None
 MAP = sequential_map, SLOW, WAITING, Device(DeviceKind.GPU, 1, 1), None, None
 AHEAD = missing_prefetch, SLOW, WAITING, None
 DEPTHWISE = depthwise_convolution, CONVOLUTIONS, SLOW_MEMORY, None
