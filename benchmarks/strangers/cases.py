@@ -33,11 +33,10 @@ class Case:
     per_mark: dict[str, float] = field(default_factory=dict)  # samples or steps between two marks
     measured: dict[str, Any] = field(default_factory=dict)
     files: tuple[str, ...] = ()  # paths within the folder of modules that the scripts import
-    classes: tuple[
-        str, ...
-    ] = ()  # of changes, as its writer calls the fault's (see benchmarks/strangers/classes.py)
+    classes: tuple[str, ...] = ()  # of changes, as its writer calls the fault's (see classes.py)
     where_file: str = ""  # that has those lines; "" is sick.py
     by_run: bool = False  # the saving is that of the whole run
+    trap: bool = False  # nothing is slow here that a change would help
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -68,17 +67,13 @@ class Case:
             tuple(filter(None, case.get("class", "").split(", "))),
             case.get("where_file", ""),
             case.get("basis") == "run",
+            not (folder / f"{SICK}.py").exists() and not (folder / SICK).is_dir(),
         )
 
     @property
     def name(self) -> str:
         """The name of the case: that of its folder."""
         return self.folder.name
-
-    @property
-    def trap(self) -> bool:
-        """Whether nothing is slow here that a change would help."""
-        return not (self.folder / f"{SICK}.py").exists() and not (self.folder / SICK).is_dir()
 
     @property
     def twins(self) -> tuple[str, ...]:
