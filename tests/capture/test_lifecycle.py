@@ -244,7 +244,8 @@ def test_what_workers_do_is_told_with_their_imports(script: Path) -> None:
     done = ran(script, FEEDS, trace=False)
     told = sure(sure(diagnose(done.recording, [], "", ask_xprof=False).run).workers)
     assert (done.code, told.number, told.starts, done.manifest.processes[1:]) == (0, 3, ("fork", "spawn"), ())
-    assert {(sure(line.at).line, line.calls.partition(".")[0]) for line in told.imports} >= {(8, "keras")}
+    imports = {(line.at.line, line.calls.partition(".")[0]) for line in told.imports if line.at}
+    assert imports >= {(8, "keras")}  # what Python's own start imports has no line
     assert min(told.working_ms - 1700, told.most_working_ms) > 800
     assert sure(told.lines[0].at).line in (5, 6, 7)
     assert told.ms == pytest.approx(told.importing_ms + told.waiting_ms + told.working_ms)

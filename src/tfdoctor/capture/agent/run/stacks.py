@@ -187,8 +187,9 @@ def lines_around(frame: FrameType | None) -> tuple[Line, ...]:
     found: list[Line] = []
     for at in outward(frame and frame.f_back):
         path = user_file(at.f_code.co_filename)
-        if path is not None and len(found) < MOST_CALLERS:
-            found.append((path, line_number(at)))
+        line = None if path is None else (path, line_number(at))
+        if line is not None and line not in found[-1:] and len(found) < MOST_CALLERS:  # a recursion is one
+            found.append(line)
     return tuple(found)
 
 
