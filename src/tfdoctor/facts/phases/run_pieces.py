@@ -28,13 +28,13 @@ UNSEEN_END_S = 3.0
 LEAST_S = 1e-9
 LONG = 1.5  # Times the usual step from which a first step is long, as the recorder defines a long one
 
-# Calls that run the user's code: callbacks, generators, the layers of an eager model.
+# Calls that run the user's code: callbacks, generators, the layers of an eager model, functions that are traced.
 WITH_OWN_LINES = frozenset({
     RunCall.FIT, RunCall.EPOCH, RunCall.STEP, RunCall.TRAIN, RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT,
-    RunCall.FUNCTION,
+    RunCall.FUNCTION, RunCall.TRACE,
 })  # fmt: skip
 # Calls whose own time is that of the line that makes them.
-EXACT = WITH_OWN_LINES | {RunCall.TRACE, RunCall.COMPILE, RunCall.BUILD, RunCall.ADAPT, RunCall.SAVE}
+EXACT = WITH_OWN_LINES | {RunCall.COMPILE, RunCall.BUILD, RunCall.ADAPT, RunCall.SAVE}
 Span = tuple[float, float, float]  # Begin and end in s, and ms of it
 
 

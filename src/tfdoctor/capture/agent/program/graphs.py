@@ -14,8 +14,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
-    from ..process.declared import Foreign, Graph, GraphOperation, Tensor, TracedFrame
+    from ..process.declared import Foreign, Graph, GraphOperation, Tensor, Traceback, TracedFrame
+    from ..process.stack import Line
     from .layers import Layers, Scopes
+
+    Traced = tuple[tuple[Line, ...], bool, tuple[str, str] | None]
 
 # What the cost of an operation depends on, besides its shapes.
 ATTRIBUTES = frozenset(
@@ -60,12 +63,13 @@ def describe(
     operations = graph.get_operations()
     numbers = {op.name: number for number, op in enumerate(operations)}
     nothing: dict[str, object] = {"zeros": [], "kernels": [], "captured": []}
+    known: dict[Traceback, Traced] = {}
     return {
         "name": name,
         "kind": "dataset" if of_data else "function",
         "outer": getattr(outer, "name", None),
         "given": _given(graph),
-        "operations": [_operation(op, owner, numbers) for op in operations],
+        "operations": [_operation(op, owner, numbers, known) for op in operations],
         **(nothing if of_data else held_tensors.describe(graph, operations)),
     }
 
@@ -80,15 +84,35 @@ def _given(graph: Graph) -> list[str] | None:
     return given + [f"{name}={str(argument)[:200]}" for name, argument in by_name.items()]
 
 
+def _traced(op: GraphOperation, known: dict[Traceback, Traced]) -> Traced:
+    """Return how the user's lines lead to an operation, and its part: loops make thousands at the same lines."""
+    trace = op.traceback
+    try:
+        found = known.get(trace)
+    except TypeError:  # of earlier TensorFlow it is a list
+        return _read(trace)
+    if found is None:
+        found = known[trace] = _read(trace)
+    return found
+
+
+def _read(trace: Traceback | None) -> Traced:
+    lines, direct, called = traced_line(trace)
+    return lines, direct, _origin(called)
+
+
 def _operation(
-    op: GraphOperation, owner: Callable[[str], str | None], numbers: Mapping[str, int]
+    op: GraphOperation,
+    owner: Callable[[str], str | None],
+    numbers: Mapping[str, int],
+    known: dict[Traceback, Traced],
 ) -> dict[str, object]:
     """Return one operation; `from` are the numbers of those that make its inputs."""
     if op.type not in _known:
         names = [attribute.name for attribute in op.op_def.attr if attribute.name in ATTRIBUTES]
         _known[op.type] = names, op.op_def.is_stateful and op.type not in READS
     wanted, differs = _known[op.type]
-    lines, direct, called = traced_line(op.traceback)
+    lines, direct, origin = _traced(op, known)
     layer = owner(op.name)
     is_long = op.type == "Const" and (op.outputs[0].shape.num_elements() or 0) > LONGEST_CONSTANT
     node = None if is_long else op.node_def
@@ -105,7 +129,7 @@ def _operation(
         "by": lines[1] if len(lines) > 1 else None,
         "direct": direct,
         "layer": layer,
-        "origin": _origin(called) if layer is None else None,
+        "origin": origin if layer is None else None,
         "computes": "" if differs or node is None else _digest(node),
     }
     if lines[2:]:
