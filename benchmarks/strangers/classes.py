@@ -38,7 +38,8 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "beside": "missing-prefetch",
         "keep, less data": "small-files compressed-records slow-storage window-datasets",
         "compile": "eager-step debug-checks device-placement",
-        "compile once": "retracing recompilation new-shapes kernel-compilation slow-start",
+        "compile once": "retracing recompilation new-shapes kernel-compilation",
+        "compile once, batch": "slow-start",
         "compile once, bounded": "tuning-loop growing-step growing-memory out-of-memory",
         "less data": "late-shrink oversized-decode padding-waste late-gather zero-factor unused-gradients"
         " shuffle-order sample-weight-scan zero-learning-rate",

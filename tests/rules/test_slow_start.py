@@ -141,3 +141,16 @@ def test_unrolled(told: Cases) -> None:
     told["trap: Keras' training function is not the script's"] = unrolled(24, function=replace(STEP, defined=None))
     told[...] = unrolled(24, function=replace(STEP, defined=Location("model.py", 28)))
     told[...] = unrolled(24, function=replace(STEP, defined=script(90)))
+    gathers = [
+        graph_operation(f"g{n}.{kind}", kind, at=["net.py", 46], layer="masking")
+        for n in range(64)
+        for kind in ("Const", "GatherV2")
+    ]
+    rest = [graph_operation(f"m{n}", "MatMul", at=["net.py", 70 + n], layer=f"dense_{n}") for n in range(256)]
+    for name, layers, others in (
+        ("a layer that takes each example by itself", [Layer("masking", "RandomMasking")], rest),
+        ("trap: the optimizer is no layer", [], rest),
+        ("less than a quarter of the graph", [Layer("masking", "RandomMasking")], 2 * rest),
+    ):
+        program = replace(program_of(*gathers, *others), layers=tuple(layers))
+        told[name] = example(program=program, traces=RunTraces((long,)))

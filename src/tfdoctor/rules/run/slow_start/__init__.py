@@ -1,3 +1,5 @@
+from tfdoctor.facts.kit import by_key
+from tfdoctor.facts.phases.run_calls import TracedDefinition
 from tfdoctor.facts.run_work.line_groups import NO_MODULE, package_and_name
 from tfdoctor.families.kit import *
 from tfdoctor.rules.run.slow_start.start_load import StartLoad
@@ -21,8 +23,10 @@ class Limits(RuleLimits):
     unrolled: float = limit(10.0, least=2.0)
 
 
+MUCH = 0.25  # Share of the graph's operations in one layer, from which its loop takes as much of the tracing
 LATER = Remedy("Import the module where it is needed, or not at all", CODE["later"])
 TF_RANGE = Remedy("Let TensorFlow run the loop that holds this line", CODE["tf-range"])
+WHOLE_BATCH = Remedy("Compute it for all at once, or let TensorFlow run the loop", CODE["whole-batch"])
 FROM_DISK = Remedy("Install the packages on a local disk, with compiled files", CODE["local-disk"])
 
 
@@ -110,3 +114,30 @@ def _built(
                 remedies=(TF_RANGE,),
             )  # fmt: skip
             return
+    longest = max(traces.functions, key=lambda one: one.first_ms, default=None) if traces else None
+    yield from _in_layers(program, longest, limits) if program and longest else ()
+
+
+def _in_layers(
+    program: Program, traced: TracedDefinition, limits: Limits
+) -> Iterator[RunPlace]:  # fmt: skip
+    """Yield lines of layers at which a loop in Python makes the same operations again, with a part of the tracing.
+
+    A line that several layers share, such as that of the gradients, is none of theirs. Blocks of a deep model are
+    layers of their own.
+    """
+    operations, known = program.training, {layer.name for layer in program.layers}
+    layers = by_key((one.layer, one) for one in operations if one.layer in known)
+    shared = Counter(at for own in layers.values() for at in {one.at for one in own})
+    for layer, own in layers.items():
+        lines = by_key((one.at, one.type) for one in own if one.at and shared[one.at] == 1)
+        at, types = max(lines.items(), key=lambda line: len(line[1]), default=(None, []))
+        again = [times for kind, times in Counter(types).items() if times >= limits.unrolled and kind != "Const"]
+        share = len(own) / len(operations)
+        if at and again and share >= MUCH:
+            made = f"{number(len(own))} of the {number(len(operations))} operations of its graph are the layer's"
+            yield RunPlace(
+                at=at, phase=Phase.TRACING, ms=share * traced.first_ms, left=1.0 / min(again), name=layer,
+                says=f"A loop in Python makes operations of {{name}} {number(min(again))} times at {{at}}: {made}, "
+                f"and with them {PART} of tracing and compiling", remedies=(WHOLE_BATCH,),
+            )  # fmt: skip
