@@ -93,12 +93,13 @@ def key(style: str, seconds: int, *, alternate: bool) -> str:
     return f"{style} {seconds}{' alternate' if alternate else ''}"
 
 
-def store(name: str, run: Mapping[str, Any]) -> None:
-    """Store a result; those of other runs stay."""
+def store(name: str, run: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Store a result with its day, and return it; those of other runs stay."""
     found = stored()
     found["machine"] = pages.machine()
-    found["runs"][name] = {**run, "day": pages.today()}
+    found["runs"][name] = dated = {**run, "day": pages.today()}
     pages.store(RESULTS, found)
+    return dated
 
 
 def hooks_us(run: Mapping[str, Any]) -> float:
@@ -189,8 +190,10 @@ def main() -> None:
     for seconds in options.seconds or LENGTHS:
         usual = LONG if seconds == max(LENGTHS) else STYLES
         for style in options.style or usual:
-            run = measured(style, seconds, alternate=options.alternate)
-            store(key(style, seconds, alternate=options.alternate), run)
+            run = store(
+                key(style, seconds, alternate=options.alternate),
+                measured(style, seconds, alternate=options.alternate),
+            )
             line = turns(style, run) if options.alternate else row(style, seconds, run)
             print(line, f"{hooks_us(run):.1f} us a step", flush=True)
 
