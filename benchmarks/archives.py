@@ -34,13 +34,17 @@ def unpacked(source: Path) -> Iterator[Path]:
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write all files of a folder into an archive."""
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
+    """Write all files of a folder into an archive, as they are: the scripts of a pair are nearly the same.
+
+    What holds the archive, git or a source distribution, compresses one beside the other, where an archive would
+    compress each by itself.
+    """
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as out:
         for file in sorted(
             path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
         ):
             entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), PACKED)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            entry.external_attr = 0o644 << 16
             out.writestr(entry, file.read_bytes())
 
 

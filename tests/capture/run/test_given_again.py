@@ -53,7 +53,20 @@ def test_arguments_of_two_calls(first: object, second: object, *, again: bool | 
     assert seen(load(first), load(second))[-1] is again
 
 
+def batches(size: int) -> Iterator[FrameType]:
+    for _ in range(size):
+        yield sure(inspect.currentframe())
+
+
+def deleted(path: object) -> FrameType:
+    del path
+    return sure(inspect.currentframe())
+
+
 def test_what_is_no_other_call() -> None:
+    made = batches(2)
+    assert seen(next(made), next(made)) == [None, None]  # a generator that goes on is the same call
+    assert seen(deleted("a"), deleted("b")) == [None, None]  # what it was given is not there any more
     frame = load(1)
     assert seen(frame, frame, trains=(load.__code__,)) == [None, None]  # it is under way for many steps
     assert given_again.GivenAgain().seen(load(), 0, ()) is not None

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 OPTIMIZED = 0x3  # CO_OPTIMIZED and CO_NEWLOCALS: the variables of a function, not those of a module or a class
 NESTED = 0x10  # CO_NESTED: as decorators' wrappers are
+# CO_GENERATOR, CO_COROUTINE and CO_ASYNC_GENERATOR: one call of such a function is under way for many steps.
+RESUMED = 0x20 | 0x80 | 0x200
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 OWN = frozenset(("locals", "vars", "dir", "eval", "exec"))
 MOST_ITEMS = 64  # Of a dictionary that is compared, or arrays of a table
@@ -77,7 +79,7 @@ class GivenAgain:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
         values: dict[str, object] = frame.f_locals
         try:
-            given = tuple((name, self._content(values.get(name, Unknown))) for name in names)
+            given = tuple((name, self._content(values[name])) for name in names)
         finally:
             # Before Python 3.13 the frame keeps this copy: it would keep alive what the function lets go.
             if type(values) is dict:
@@ -156,7 +158,8 @@ def called(frame: FrameType) -> tuple[Call, FrameType] | None:
     made: FrameType | None = None
     for at in outward(frame):
         code, users = at.f_code, user_file(at.f_code.co_filename) is not None
-        plain = code.co_flags & OPTIMIZED == OPTIMIZED and at.f_trace is None and OWN.isdisjoint(code.co_names)
+        plain = code.co_flags & (OPTIMIZED | RESUMED) == OPTIMIZED
+        plain = plain and at.f_trace is None and OWN.isdisjoint(code.co_names)
         if plain and not (users and made) and not (code.co_flags & NESTED or code.co_filename.startswith(OURS)):
             made = at
         if users:
