@@ -27,3 +27,7 @@ def test_verdicts(told: Cases) -> None:
     told["workers start beside other work"] = example(waits_ms=900.0)
     told["forks import nothing"] = example(starts_ms=400.0)
     told["no workers"] = check(divided_run(60_000.0, {}), None)
+    pool = run_line(Phase.CHILDREN, script(27), 9_000.0, "multiprocessing.pool.Pool.map")
+    told["a pool whose workers were not recorded"] = check(
+        divided_run(60_000.0, {Phase.CHILDREN: 9_000.0}, pool), None
+    )

@@ -6,7 +6,7 @@ from tfdoctor.recording.worker_log import WorkerTime
 from tfdoctor.terms.run_time import PhaseLine, WorkersTime
 
 ENOUGH = 5  # Samples of a line from which on it is named, as in the phases of the run
-NS_PER_MS = 1e6
+NS_PER_MS, LAST_NS = 1e6, 9e18  # of 64 bits
 MOST_LINES = 8  # The largest: what the others take together is small
 
 
@@ -30,13 +30,14 @@ class WorkerTimes(WorkersTime, kw_only=True):
             if samples >= ENOUGH:
                 lines[time].append(PhaseLine(at=place(at), ms=taken, calls=calls, samples=samples))
         largest = {time: tuple(sorted(own, key=lambda line: -line.ms)[:MOST_LINES]) for time, own in lines.items()}
-        starts = [(one.started_unix_ns / NS_PER_MS, one) for one in workers]
+        lives, starts = (
+            Intervals.union((one.started_unix_ns, _later(one.started_unix_ns, ms)) for one, ms in of)
+            for of in ([(one, one.ms) for one in workers], [(one, one.importing_ms) for one in workers])
+        )
         return cls(
             number=len(workers),
-            pools=len(_joined((start, start + one.ms) for start, one in starts)),
-            starts_ms=sum(
-                end - start for start, end in _joined((start, start + one.importing_ms) for start, one in starts)
-            ),
+            pools=max(1, len(lives)),
+            starts_ms=starts.total / NS_PER_MS,
             starts=tuple(sorted({one.how for one in workers if one.how})),
             ms=sum(one.ms for one in workers),
             importing_ms=sum(one.importing_ms for one in workers),
@@ -48,12 +49,6 @@ class WorkerTimes(WorkersTime, kw_only=True):
         )
 
 
-def _joined(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return spans of time in order, those that overlap as one."""
-    found: list[tuple[float, float]] = []
-    for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        else:
-            found.append((start, end))
-    return found
+def _later(start_ns: int, ms: float) -> int:
+    """Return a moment that is so many ms later, in ns; no later than the last one of a damaged record."""
+    return round(min(start_ns + ms * NS_PER_MS, LAST_NS))

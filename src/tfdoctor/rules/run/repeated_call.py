@@ -7,6 +7,7 @@ FEWEST = 3  # Calls seen with an earlier one's arguments: two may be of one valu
 MOSTLY = 0.7  # Share of the calls seen from which all are alike; else few values come again and again
 # Parts of functions' names whose results differ though their arguments do not.
 CHANGING = frozenset({"random", "default_rng", "shuffle", "sleep", "input"})
+NOTHING = "no call was sampled whose arguments can be compared: numbers, texts, lists, arrays and tables"
 ONCE = "Call it once, before the loop, and keep its result"
 EACH = "Keep the result for each of its arguments"
 
@@ -25,6 +26,8 @@ def check(phases: RunPhases, limits: Limits = Limits()) -> Verdict:
     places = sorted((_place(line) for line in known if line.again >= FEWEST), key=lambda place: -place.ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = SlowPlaces.of(phases, places, least_ms)
+    if not known:
+        return NotApplicable(reason=NOTHING)
     seen, again = sum(line.given for line in known), sum(line.again for line in known)
     measures = (
         Measure("calls of different steps whose arguments were compared", count(seen)),

@@ -17,10 +17,12 @@ class Limits(RuleLimits):
 
 def check(phases: RunPhases, workers: WorkerTimes | None, limits: Limits = Limits()) -> Verdict:
     """Find worker processes that are started again and again, and what starting them takes each time."""
+    waits = [line for line in phases.lines if line.calls.partition(".")[0] in STARTING and line.at]
+    if workers is None and waits:
+        return NotApplicable(reason="what worker processes do was not recorded")
     if workers is None:
         return Healthy(summary="The run has no worker processes of multiprocessing or joblib", concern=Concern.RUN)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    waits = [line for line in phases.lines if line.calls.partition(".")[0] in STARTING and line.at]
     waits_ms = sum(line.ms for line in waits)
     taken_ms = min(workers.starts_ms, waits_ms) if workers.pools >= FEWEST else 0.0
     saved_ms = taken_ms * (1.0 - 1.0 / workers.pools)
