@@ -17,6 +17,7 @@ def example(  # noqa: PLR0913 - each may explain the time between two steps
     new_arguments: tuple[tuple[int, ...], ...] = (), retracing: Retracing | None = None,
     slow: SlowCalls | None = None, untraced: float | None = None, single: SingleOperations | None = None,
     lines: HostLines | None = None, saves: MadeCall | None = None, with_it: int | None = None,
+    source: StepSource = StepSource.KERAS_FIT,
 ) -> Verdict:  # fmt: skip
     """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls.
 
@@ -28,7 +29,8 @@ def example(  # noqa: PLR0913 - each may explain the time between two steps
     samples = StackSamples(places, new_arguments=new_arguments) if places else None
     pace = None if untraced is None else UntracedPace(untraced, 20.0 * untraced)
     calls, run = RunCalls((saves,), epochs=1) if saves else None, equal_steps(script(1), 1000, 10.0)
-    return between_steps.check(usual, samples, retracing, slow, pace, single, lines, calls, run)
+    steps = replace(Steps.uniform(20, 13.0), source=source)
+    return between_steps.check(usual, samples, retracing, slow, pace, single, lines, calls, run, steps)
 
 
 def logs(seen: int, callback: str = "Log.on_batch_end") -> TimedLine:
@@ -66,6 +68,9 @@ PREDICTS: dict[str, Any] = {"slow": slow(SlowCall.PREDICT, 18, 7.2)}
 def test_verdicts(told: Cases) -> None:
     told["a twentieth of the step, and less"] = [check(ms) for ms in (1.0, 0.99)]
     told["half a millisecond, and less, which Keras' own loop takes"] = [check(ms, step=2.0) for ms in (0.5, 0.49)]
+    told["in a loop of ones own nothing says what takes it"] = check(
+        0.49, step=2.0, source=StepSource.REPEATED_CALL
+    )
     told["90 % of the samples are on the lines that make arguments, new in each step"] = check(8.0, *BATCH, **NEW)
     told[...] = check(12.0, *BATCH, **NEW)
     told["what stays the same is no batch"] = check(8.0, *BATCH[:1])

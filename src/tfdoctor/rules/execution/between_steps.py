@@ -1,3 +1,4 @@
+from tfdoctor.facts.step_time.host_time import OF_KERAS
 from tfdoctor.facts.step_time.python_work import Retracing
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.families.kit import *
@@ -19,7 +20,7 @@ class Limits(RuleLimits):
 def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
     breakdown: Breakdown, samples: StackSamples | None, retracing: Retracing | None, slow: SlowCalls | None,
     pace: UntracedPace | None, single: SingleOperations | None, lines: HostLines | None, calls: RunCalls | None,
-    run: RunSteps | None, limits: Limits = Limits(),
+    run: RunSteps | None, steps: Steps | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Report the time between steps that is neither tracing, making batches nor saving, by callback and line."""
     between_ms, known_ms = (
@@ -48,7 +49,7 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     saving = own_ms - (saved_ms / run.count if run and run.count else 0.0) < least_ms
     if saving or often_ms < least_ms:
         known = "" if own_ms < least_ms else SAVES if saving else RARE
-        takes = PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST if between_ms < limits.least_ms else known)
+        takes = PartTime(Stage.BETWEEN, ms(between_ms), _loop(between_ms, steps, limits) or known)
         return Healthy(summary=summary, evidence=measures, necessary=(takes,) if takes.why else ())
     first, seen = next(iter(hotspots), None), sum(one.seen for one in hotspots)
     part = first.seen / seen if first and first.callback else None
@@ -93,6 +94,11 @@ SAVES = "Saving takes this time; the account of the run has it"
 RARE = "At most one step in three has this time; the account of the run has it"
 GROWTH = "time of an untraced step relative to a traced one"
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
+
+
+def _loop(between_ms: float, steps: Steps | None, limits: Limits) -> str:
+    """Return that Keras' loop takes so little time between two calls, where it is Keras' loop that trains."""
+    return LOOP_COST if steps and steps.source in OF_KERAS and between_ms < limits.least_ms else ""
 
 
 def _work(
